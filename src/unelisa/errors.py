@@ -1,0 +1,50 @@
+"""Everything unelisa raises or warns of.
+
+::
+
+    UnelisaError
+    ├── VotesError (ValueError)        the votes cannot be read as votes
+    ├── ModelError (ValueError)        a model, graph or setting contradicts itself
+    └── MissingExtraError (ImportError)  an optional package is needed; the message names the extra
+    UnelisaWarning (UserWarning)
+    ├── VotesWarning                   the votes are usable, but some of them say nothing
+    ├── ExpertsWarning                 no or too few experts: the labels rest on a fallback
+    └── ConvergenceWarning (scikit-learn's)  an iteration limit was reached
+
+Messages are one sentence: what was found, where, and what to do. They name voters (columns) and
+row numbers, never items, votes or labels, because those may be patients.
+"""
+
+from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+
+
+class UnelisaError(Exception):
+    """Base of every error that unelisa raises on purpose."""
+
+
+class VotesError(UnelisaError, ValueError):
+    """The votes cannot be read as votes."""
+
+
+class ModelError(UnelisaError, ValueError):
+    """A model, graph or setting contradicts itself."""
+
+
+class MissingExtraError(UnelisaError, ImportError):
+    """An optional package is missing; the message names the extra that brings it."""
+
+
+class UnelisaWarning(UserWarning):
+    """Base of every warning that unelisa gives."""
+
+
+class VotesWarning(UnelisaWarning):
+    """The votes are usable, but some of them say nothing."""
+
+
+class ExpertsWarning(UnelisaWarning):
+    """No or too few experts were found: the labels rest on a stated fallback."""
+
+
+class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):
+    """An iteration limit was reached before the stated tolerance."""

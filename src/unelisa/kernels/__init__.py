@@ -1,0 +1,1 @@
+"""The numeric cores: arrays in, arrays out, NumPy and Numba only."""
