@@ -4,6 +4,7 @@
 
     UnelisaError
     ├── VotesError (ValueError)        the votes cannot be read as votes
+    │   └── AmbiguousVotesError        the codes can be read two ways: declare the coding
     ├── ModelError (ValueError)        a model, graph or setting contradicts itself
     └── MissingExtraError (ImportError)  an optional package is needed; the message names the extra
     UnelisaWarning (UserWarning)
@@ -26,6 +27,10 @@ class VotesError(UnelisaError, ValueError):
     """The votes cannot be read as votes."""
 
 
+class AmbiguousVotesError(VotesError):
+    """The codes can be read two ways: the coding must be declared."""
+
+
 class ModelError(UnelisaError, ValueError):
     """A model, graph or setting contradicts itself."""
 
@@ -46,5 +51,5 @@ class ExpertsWarning(UnelisaWarning):
     """No or too few experts were found: the labels rest on a stated fallback."""
 
 
-class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):
+class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """An iteration limit was reached before the stated tolerance."""

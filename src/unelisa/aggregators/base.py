@@ -1,0 +1,201 @@
+"""What every aggregator shares: votes in, one score per item out, labels in the user's words."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils import ClassifierTags
+
+from unelisa.coding import NumberColumn, TextColumn, settle_coding
+from unelisa.errors import VotesError
+from unelisa.estimator import VotesEstimator
+from unelisa.orientation import Orient, is_upside_down
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+
+
+class Aggregator(VotesEstimator):
+    """Base of all aggregators: subclasses write `_fit` and `_score`.
+
+    Attributes
+    ----------
+    weights_
+        Per voter: how much a yes raises the score; negative for contrarians, 0 for the pruned.
+    polarity_
+        Sign of the weights.
+    experts_
+        Indices of the voters that count, sorted.
+    voters_
+        A pandas table, one row per voter: verdict, weight, coverage, overlaps, conflicts, reason.
+    """
+
+    weights_: Floats
+    verdicts: ClassVar[tuple[str, str, str]] = ("contrarian", "left out", "counted")
+
+    def fit(self, X: Any, y: Any = None) -> "Aggregator":
+        """Return self, fitted to the votes.
+
+        Parameters
+        ----------
+        X
+            `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
+        y
+            Optional gold labels, one per item in the voters' own two labels, missing (None, NaN)
+            where the truth is unknown. They settle which side is "yes".
+        """
+        votes = self._enter(X)
+        votes.warn_of_idle_voters()
+        gold = None if y is None else read_gold(y, votes)
+        self._fit(votes)
+        self._settle_orientation(votes, gold)
+        self._voter_columns = {**describe_votes(votes), "reason": self._reasons(votes)}
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return one score per item: positive for the positive class."""
+        return self._score(self._reenter(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return one of the user's two labels per item; a score of 0 counts as positive."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Return the labels of the items it is fitted to."""
+        return self.fit(X, y).predict(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of items whose label is right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    @property
+    def polarity_(self) -> NDArray[np.int8]:
+        """Sign of each voter's weight."""
+        return np.sign(self.weights_).astype(np.int8)
+
+    @property
+    def experts_(self) -> NDArray[np.intp]:
+        """Indices of the voters that count."""
+        return np.flatnonzero(self.weights_)
+
+    @property
+    def voters_(self) -> Any:
+        """One row per voter, as a pandas table."""
+        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+        counted = np.isin(np.arange(self.n_features_in_), self.experts_)
+        signs = np.where(counted, self.polarity_, 0)
+        verdicts = [self.verdicts[sign + 1] for sign in signs]
+        columns = {"voter": self.voter_names_, "verdict": verdicts, "weight": self.weights_}
+        return pd.DataFrame({**columns, **self._voter_estimates(), **self._voter_columns})
+
+    def _fit(self, votes: Votes) -> None:
+        raise NotImplementedError
+
+    def _score(self, votes: Votes) -> Floats:
+        raise NotImplementedError
+
+    def _settle_orientation(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Turn nothing around: which side is yes is no question for every method."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+    def _voter_estimates(self) -> dict[str, NDArray[Any]]:
+        """Return what else the method knows of each voter: further columns of `voters_`."""
+        return {}
+
+    def _reasons(self, votes: Votes) -> list[str]:
+        """Return the verdict's reason in words for every voter."""
+        told = {-1: "its votes are turned around", 0: "it says nothing", 1: "it is counted"}
+        return [idle_reason(votes, s) or told[int(sign)] for s, sign in enumerate(self.polarity_)]
+
+
+class OrientedAggregator(Aggregator):
+    """An aggregator whose model is the same with all sides turned: `orient` settles it."""
+
+    orient: Orient
+
+    def _settle_orientation(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        scores = self._score(votes)
+        if is_upside_down(self.orient, votes, scores, self.weights_, gold):
+            self._turn_around()
+
+    def _turn_around(self) -> None:
+        """Swap the two sides of the truth."""
+        self.weights_ = -self.weights_
+
+
+class PosteriorAggregator(OrientedAggregator):
+    """An aggregator whose score is a log odds, so that a probability is honest.
+
+    Attributes
+    ----------
+    prevalence_
+        Estimated share of positive items.
+    """
+
+    prevalence_: float
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(negative), P(positive) per item, in the order of `classes_`."""
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def fit_predict_proba(self, X: Any, y: Any = None) -> Floats:
+        """Return the probabilities of the items it is fitted to."""
+        return self.fit(X, y).predict_proba(X)  # type: ignore[no-any-return]
+
+
+def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
+    """Return gold labels as -1 / +1, 0 where missing."""
+    labels = np.asarray(y)
+    if labels.shape != (votes.n_items,):
+        raise VotesError(
+            f"y must hold one gold label or a missing value for each of the {votes.n_items} items, "
+            f"found shape {labels.shape}"
+        )
+    column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
+    found = {x: f"in row {column.first_row(x) + 1} of y" for x in column.distinct()}
+    return column.encode(settle_coding(found, votes.classes).votes)
+
+
+def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
+    """Return per voter the number of votes, and snorkel's coverage, overlaps and conflicts.
+
+    Shares of all items: voted on; voted on by another voter too; voted on otherwise by another.
+    """
+    values = votes.values
+    yes = np.zeros(votes.n_items, dtype=np.int32)
+    no = np.zeros(votes.n_items, dtype=np.int32)
+    for s in range(votes.n_voters):
+        yes += values[:, s] > 0
+        no += values[:, s] < 0
+    counts, overlaps, conflicts = (np.empty(votes.n_voters) for _ in range(3))
+    for s in range(votes.n_voters):
+        vote = values[:, s]
+        counts[s] = np.count_nonzero(vote)
+        overlaps[s] = np.count_nonzero((vote != 0) & (yes + no > 1))
+        conflicts[s] = np.count_nonzero(((vote > 0) & (no > 0)) | ((vote < 0) & (yes > 0)))
+    n = votes.n_items
+    return {
+        "votes": counts.astype(np.int64),
+        "coverage": counts / n,
+        "overlaps": overlaps / n,
+        "conflicts": conflicts / n,
+    }
+
+
+def idle_reason(votes: Votes, voter: int) -> str | None:
+    """Return why a voter cannot say anything, or None."""
+    vote = votes.values[:, voter]
+    if not vote.any():
+        return "it never voted"
+    if vote.min() >= 0 or vote.max() <= 0:
+        return "it always gave the same vote"
+    return None

@@ -1,0 +1,29 @@
+"""Majority vote: every voter counts the same."""
+
+import numpy as np
+
+from unelisa.aggregators.base import Aggregator, Floats
+from unelisa.kernels.tally import weigh_votes
+from unelisa.votes import Votes
+
+
+class MajorityVote(Aggregator):
+    """The label that more voters gave; the score is the share of yes minus the share of no.
+
+    A share of votes is no probability of the truth, so there is no `predict_proba`.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> ue.MajorityVote().fit_predict([[1, 1, -1], [-1, 0, -1], [-1, -1, 1]])
+    array([ 1, -1, -1])
+    """
+
+    def _fit(self, votes: Votes) -> None:
+        self.weights_ = (votes.vote_counts() > 0).astype(np.float64)
+
+    def _score(self, votes: Votes) -> Floats:
+        nothing = np.zeros(votes.n_voters)
+        margin = weigh_votes(votes.values, self.weights_, nothing)
+        counted = weigh_votes(votes.values, nothing, self.weights_)
+        return np.asarray(margin / np.maximum(counted, 1.0), dtype=np.float64)

@@ -1,0 +1,189 @@
+"""UnElisa: the paper's method, faithfully. Prune by the Ising graph, then predict by experts."""
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
+from unelisa.em import best_reliability
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.graph import EdgeRule
+from unelisa.kernels.tally import weigh_votes
+from unelisa.neighborhood import Penalty
+from unelisa.orientation import Orient
+from unelisa.selection import ExpertSelector
+from unelisa.votes import Votes
+
+Rule = Literal["bayes", "majority"]
+
+
+def _has_posterior(estimator: "UnElisa") -> bool:
+    if estimator.rule == "majority":
+        raise AttributeError("augmented majority voting gives a margin, not a probability")
+    return True
+
+
+class UnElisa(PosteriorAggregator):
+    """Unsupervised ensemble learning via Ising model approximation (Zhang and Cai).
+
+    1. Prune (Algorithm 1): learn the graph of voters, keep the experts.
+    2. Predict (Algorithm 2): rule "bayes" estimates the experts' reliabilities by EM and applies
+       the Bayes rule (2.3); rule "majority" turns the smaller group of experts around and counts
+       (augmented majority voting, section 4.2).
+
+    Parameters
+    ----------
+    rule
+        "bayes" or "majority".
+    penalty
+        "theory", "ebic" or a number: see `select_neighborhoods`.
+    edge_rule
+        "either" or "both" of two voters must select each other for an edge.
+    fit_intercept
+        Whether voters' regressions have intercepts. The paper has none; votes that are not
+        balanced need them.
+    orient
+        "majority" (more experts are right than wrong), or an anchor voter's name or index.
+    n_starts
+        Starts of EM; the one with the highest likelihood is kept.
+    solver, n_jobs, random_state
+        As in `ExpertSelector`.
+
+    Attributes
+    ----------
+    experts_, weights_, polarity_, voters_
+        Who counts, by how much (theta_0s), on which side, and why.
+    prevalence_, field_
+        P(truth = positive) and theta_0.
+    reliabilities_
+        psi_s = P(f_s = truth) per voter, .5 for pruned voters.
+    graph_
+        The learned `VoterGraph`.
+    lower_bound_
+        EM's bound per round.
+
+    Notes
+    -----
+    Where no expert is found, all voters count equally (plain majority), with an `ExpertsWarning`.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> simulated = ue.simulate_votes(n_voters=25, n_experts=5, random_state=1)
+    >>> model = ue.UnElisa(random_state=0).fit(simulated.votes)
+    >>> model.score(simulated.votes, simulated.truth) > .9
+    True
+    """
+
+    verdicts = ("contrarian", "pruned", "expert")
+
+    def __init__(  # noqa: PLR0913 - the contract's parameters
+        self,
+        rule: Rule = "bayes",
+        penalty: Penalty = "theory",
+        edge_rule: EdgeRule = "either",
+        fit_intercept: bool = False,
+        *,
+        orient: Orient = "majority",
+        n_starts: int = 5,
+        solver: str = "working_set",
+        n_jobs: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.rule = rule
+        self.penalty = penalty
+        self.edge_rule = edge_rule
+        self.fit_intercept = fit_intercept
+        self.orient = orient
+        self.n_starts = n_starts
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, votes: Votes) -> None:
+        if self.rule not in ("bayes", "majority"):
+            raise ModelError(f"rule must be 'bayes' or 'majority', found {self.rule!r}")
+        rng = np.random.default_rng(self.random_state)
+        self._prune(votes, rng)
+        self.weights_ = np.zeros(votes.n_voters)
+        self.field_, self.prevalence_ = 0.0, 0.5
+        self.lower_bound_ = np.empty(0)
+        if len(self.selector_.experts_) == 0:
+            warnings.warn(
+                "no expert was found: all voters count equally, as in majority vote",
+                ExpertsWarning,
+                stacklevel=3,
+            )
+            self.weights_[votes.vote_counts() > 0] = 1.0
+        elif self.rule == "majority":
+            self.weights_ = self.selector_.polarity_.astype(np.float64)
+        else:
+            self._estimate(votes, rng)
+
+    def _prune(self, votes: Votes, rng: np.random.Generator) -> None:
+        self.selector_ = ExpertSelector(
+            self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs, rng
+        ).fit(votes)
+        self.graph_ = self.selector_.graph_
+        found = len(self.selector_.experts_)
+        if 0 < found < 3:
+            warnings.warn(
+                f"only {found} expert(s) found: fewer than three leave their reliability open",
+                ExpertsWarning,
+                stacklevel=4,
+            )
+
+    def _estimate(self, votes: Votes, rng: np.random.Generator) -> None:
+        experts = self.selector_.experts_
+        values = np.asfortranarray(votes.values[:, experts])
+        fit = best_reliability(values, self.selector_.polarity_[experts], self.n_starts, rng)
+        if not fit.converged:
+            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
+        self.weights_[experts] = fit.weights
+        self.field_, self.prevalence_ = fit.field, fit.prevalence
+        self.lower_bound_ = fit.lower_bound
+        self.n_iter_ = len(fit.lower_bound)
+
+    def _score(self, votes: Votes) -> Floats:
+        """Return the log odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
+        margin = weigh_votes(votes.values, self.weights_, np.zeros(votes.n_voters))
+        return np.asarray(2 * (self.field_ + margin) if self.rule == "bayes" else margin)
+
+    def _turn_around(self) -> None:
+        super()._turn_around()
+        self.field_, self.prevalence_ = -self.field_, 1 - self.prevalence_
+
+    @property
+    def experts_(self) -> NDArray[np.intp]:
+        """Indices of the experts N_0; empty where none was found."""
+        return np.asarray(self.selector_.experts_)
+
+    @property
+    def reliabilities_(self) -> Floats:
+        """psi_s = P(f_s = truth) = sigmoid(2 theta_0s) per voter."""
+        return np.asarray(1 / (1 + np.exp(-2 * self.weights_)))
+
+    @available_if(_has_posterior)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(negative), P(positive) per item, in the order of `classes_`."""
+        return super().predict_proba(X)
+
+    def _reasons(self, votes: Votes) -> list[str]:
+        return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
+
+    def _reason(self, voter: int) -> str:
+        chosen, degree = self.selector_.selection_, int(self.graph_.degrees[voter])
+        if len(self.selector_.experts_) == 0:
+            return "no expert was found, so it counts like every other"
+        if degree == 0:
+            return "no other voter helps to predict it"
+        if not chosen.knots[voter]:
+            others = int(chosen.shared[voter])
+            return f"no knot: {others} other voter(s) are linked to all of its {degree} neighbors"
+        if self.weights_[voter] == 0:
+            return f"knot of rank {chosen.ranks[voter]} with only {degree} neighbors"
+        side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
+        return f"knot of rank {chosen.ranks[voter]} with {degree} neighbors, {side} the truth"

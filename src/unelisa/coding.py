@@ -1,0 +1,261 @@
+"""How the user's labels mean no, yes or silence: labels -> -1, +1, 0.
+
+-1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH, so a coding is
+declared, or read from the labels only where they can mean one thing. Missing values (None, NaN,
+null, empty cells) are abstentions in every coding.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import AmbiguousVotesError, VotesError
+
+Label = Any
+CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, Label]
+
+# label -> vote in each numeric coding, and the two labels given back (negative, positive)
+_NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
+    "pm1": ({-1: -1, 0: 0, 1: 1}, (-1, 1)),
+    "01": ({0: -1, 1: 1}, (0, 1)),
+    "snorkel": ({-1: 0, 0: -1, 1: 1}, (0, 1)),
+}
+_READINGS = (
+    "pass coding='pm1' if -1 is no and 0 is abstained, "
+    "or coding='snorkel' if -1 is abstained and 0 is no"
+)
+
+
+class Column:
+    """One column of labels: what distinct labels it holds, where, and their int8 votes."""
+
+    def distinct(self) -> set[Label]:
+        """Return the labels present, missing values left out."""
+        raise NotImplementedError
+
+    def first_row(self, label: Label) -> int:
+        """Return the 0-based row where a label first stands."""
+        raise NotImplementedError
+
+    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
+        """Return the column as votes; what is not in the mapping abstains."""
+        raise NotImplementedError
+
+
+class NumberColumn(Column):
+    """A column of NumPy numbers or booleans; NaN is missing."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+
+    def distinct(self) -> set[Label]:
+        """Return the labels present, missing values left out."""
+        values = self._values
+        if values.dtype == np.int8:  # the common case, and sorting a million votes is not free
+            counts = np.bincount(values.view(np.uint8), minlength=256)
+            return {int(np.uint8(code).view(np.int8)) for code in np.flatnonzero(counts)}
+        present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
+        return {_plain(value) for value in present.tolist()}
+
+    def first_row(self, label: Label) -> int:
+        """Return the 0-based row where a label first stands."""
+        return int(np.argmax(self._values == label))
+
+    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
+        """Return the column as votes; what is not in the mapping abstains."""
+        out = np.zeros(len(self._values), dtype=np.int8)
+        for label, vote in votes.items():
+            if vote:
+                out[self._values == label] = vote
+        return out
+
+
+class TextColumn(Column):
+    """A column held as indices into its few labels; index -1 is missing."""
+
+    def __init__(self, labels: Sequence[Label], indices: NDArray[np.integer[Any]]) -> None:
+        self._labels = list(labels)
+        self._indices = indices
+
+    @classmethod
+    def of(cls, values: Iterable[Label]) -> "TextColumn":
+        """Return the column of any Python values, missing ones recognised."""
+        known: dict[Label, int] = {}
+        indices = [_index(value, known) for value in values]
+        return cls(list(known), np.asarray(indices, dtype=np.int32))
+
+    def distinct(self) -> set[Label]:
+        """Return the labels present, missing values left out."""
+        present = np.unique(self._indices)
+        return {self._labels[index] for index in present if index >= 0}
+
+    def first_row(self, label: Label) -> int:
+        """Return the 0-based row where a label first stands."""
+        return int(np.argmax(self._indices == self._labels.index(label)))
+
+    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
+        """Return the column as votes; what is not in the mapping abstains."""
+        lookup = np.array([*(votes.get(label, 0) for label in self._labels), 0], dtype=np.int8)
+        encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
+        return encoded
+
+
+@dataclass(frozen=True)
+class Coding:
+    """A settled reading of the labels.
+
+    Attributes
+    ----------
+    votes
+        label -> -1 (no), 0 (abstained), +1 (yes).
+    classes
+        The user's two labels: (negative, positive).
+    """
+
+    votes: dict[Label, int]
+    classes: tuple[Label, Label]
+
+
+def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
+    """Return the one reading of the labels, or refuse with a `VotesError`.
+
+    Parameters
+    ----------
+    found
+        The distinct labels without missing values, each with the words for where it first stands
+        ("in data row 3, column 'w7'"), in the order they were found.
+    coding
+        "pm1", "01", "snorkel", "auto", or the two labels themselves as (negative, positive).
+
+    Examples
+    --------
+    >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
+    ('no', 'yes')
+    """
+    numbers = _as_numbers(found)
+    if isinstance(coding, tuple | list):
+        return _declared_labels(found, numbers, tuple(coding))
+    name = _read_coding(numbers) if coding == "auto" else str(coding)
+    if coding == "auto" and name == "labels":
+        return _two_labels(found, numbers)
+    if name not in _NUMERIC:
+        known = ", ".join(repr(name) for name in _NUMERIC)
+        raise VotesError(
+            f"unknown coding {coding!r}; choose {known}, 'auto' or the labels (negative, positive)"
+        )
+    meaning, classes = _NUMERIC[name]
+    for label, place in found.items():
+        if (numbers or {}).get(label) not in meaning:
+            allowed = ", ".join(str(code) for code in meaning)
+            raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
+    return Coding({label: meaning[numbers[label]] for label in found} if numbers else {}, classes)
+
+
+def _declared_labels(
+    found: dict[Label, str], numbers: dict[Label, Any] | None, classes: tuple[Label, ...]
+) -> Coding:
+    if len(set(classes)) != 2:
+        raise VotesError("a coding by labels names two different ones: (negative, positive)")
+    if numbers is not None and all(_number(label) is not None for label in classes):
+        classes, kept = tuple(_number(label) for label in classes), numbers
+    else:
+        kept = {label: label for label in found}
+    meaning = {classes[0]: -1, classes[1]: 1}
+    for label, place in found.items():
+        if kept[label] not in meaning:
+            raise VotesError(f"found a label other than the two declared ones {place}")
+    return Coding({label: meaning[kept[label]] for label in found}, (classes[0], classes[1]))
+
+
+def _two_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Coding:
+    kept = {label: label for label in found} if numbers is None else numbers
+    if len({isinstance(label, str) for label in kept.values()}) > 1:
+        odd = next(label for label in kept if not isinstance(label, str))
+        raise VotesError(f"votes mix text with other values, one {found[odd]}; use two labels")
+    classes = sorted(set(kept.values()))
+    if len(classes) > 2:
+        third = list(found.values())[2]
+        raise VotesError(f"votes must hold two labels, found {len(classes)}, the third {third}")
+    if len(classes) < 2:
+        raise VotesError(
+            "votes hold one label only, so the other one is unknown; "
+            "declare the coding, for example coding=('no', 'yes')"
+        )
+    return _declared_labels(found, numbers, (classes[0], classes[1]))
+
+
+def _read_coding(numbers: dict[Label, Any] | None) -> str:
+    """Return the only coding that fits, or refuse what can be read two ways.
+
+    {-1, 1} and {0, 1} could have the smaller code as "abstained", but then nobody ever said no
+    and there would be nothing to learn, so they can only be no and yes.
+    """
+    codes = set() if numbers is None else set(numbers.values())
+    if numbers is None or all(isinstance(code, bool) for code in codes):
+        return "labels"
+    if codes == {-1, 1}:
+        return "pm1"
+    if codes == {0, 1}:
+        return "01"
+    if codes == {1}:
+        raise AmbiguousVotesError(
+            "every vote is 1, so the code of a no is unknown; "
+            "declare coding 'pm1', '01' or 'snorkel'"
+        )
+    if codes <= {-1, 0, 1}:
+        listed = ", ".join(str(code) for code in sorted(codes))
+        raise AmbiguousVotesError(f"the codes {listed} can be read two ways: {_READINGS}")
+    if codes & {-1, 0}:
+        raise VotesError(
+            "votes mix the code 0 or -1, which may mean abstained, with other numbers; "
+            "if two numbers are the labels declare them, for example coding=(0, 2)"
+        )
+    return "labels"
+
+
+def _as_numbers(labels: Iterable[Label]) -> dict[Label, Any] | None:
+    """Return label -> number where every label is a number or its text, else None."""
+    numbers = {label: _number(label) for label in labels}
+    return None if any(number is None for number in numbers.values()) else numbers
+
+
+def _number(label: Label) -> Any:
+    """Return the number (or boolean) that a label is or spells, or None."""
+    if isinstance(label, bool | int):
+        return label
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        return None
+    if not math.isfinite(number):
+        raise VotesError("votes hold an infinite number (inf); a vote is one of two labels")
+    return _plain(number)
+
+
+def _plain(value: Any) -> Any:
+    """Return a plain Python label: 1 for 1.0, str for NumPy's text."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _index(value: Label, known: dict[Label, int]) -> int:
+    if value is None or value == "" or not _is_itself(value):
+        return -1
+    try:
+        return known.setdefault(_plain(value), len(known))
+    except TypeError:
+        raise VotesError(
+            f"votes must be single labels, found a {type(value).__name__} in a cell"
+        ) from None
+
+
+def _is_itself(value: Label) -> bool:
+    """Return False for NaN, NaT and pandas' NA, which are not equal to themselves."""
+    try:
+        return bool(value == value)  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return False

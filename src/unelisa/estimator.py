@@ -1,0 +1,77 @@
+"""VotesEstimator: how votes enter a scikit-learn estimator, in fit and again in predict."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from unelisa.coding import CodingChoice
+from unelisa.errors import VotesError
+from unelisa.votes import Votes, name_voters
+
+
+class VotesEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of everything that is fitted to votes.
+
+    X may be `Votes`, an array of -1 / 0 / +1, or any table that `Votes.of` reads. Voters with
+    names are matched by name in `predict`: an absent voter has abstained, an unknown one is left
+    out with a warning. Voters without names are matched by position.
+
+    Attributes
+    ----------
+    classes_
+        The user's two labels: (negative, positive).
+    n_features_in_
+        Number of voters.
+    voter_names_
+        Their names.
+    """
+
+    def _enter(self, X: Any) -> Votes:
+        """Return the votes of `fit`, and remember who the voters are."""
+        votes = Votes.accept(X)
+        self.classes_ = np.asarray(votes.classes)
+        self.n_features_in_ = votes.n_voters
+        self.voter_names_ = votes.voters
+        self._remember_columns(X, votes)
+        return votes
+
+    def _remember_columns(self, X: Any, votes: Votes) -> None:
+        """Keep scikit-learn's feature_names_in_ where X is a wide frame with text columns."""
+        names = list(getattr(X, "columns", ()))
+        if len(names) == votes.n_voters and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _reenter(self, X: Any) -> Votes:
+        """Return votes on new items with the same voters as columns as in `fit`."""
+        check_is_fitted(self, "voter_names_")
+        votes = X if isinstance(X, Votes) else Votes.of(X, coding=self._coding())
+        if self._has_named_voters(votes.voters) and self._has_named_voters(self.voter_names_):
+            return votes.align(self.voter_names_)
+        if votes.n_voters != self.n_features_in_:
+            raise VotesError(
+                f"X has {votes.n_voters} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: the voters it was fitted on"
+            )
+        return votes
+
+    def _coding(self) -> CodingChoice:
+        """Return how raw tables are read after `fit`: as then, even if one label is absent now."""
+        negative, positive = self.classes_.tolist()
+        if (negative, positive) == (-1, 1):
+            return "pm1"
+        return negative, positive
+
+    @staticmethod
+    def _has_named_voters(voters: Any) -> bool:
+        return not np.array_equal(voters, name_voters(len(voters)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = False
+        return tags

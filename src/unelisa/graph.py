@@ -1,0 +1,89 @@
+"""VoterGraph: who depends on whom, with sign and strength."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import ModelError
+
+EdgeRule = Literal["either", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class VoterGraph:
+    """Symmetric signed edges between voters.
+
+    Attributes
+    ----------
+    weights
+        Voters x voters, symmetric, zero diagonal: the mean of the two regressions' coefficients.
+    adjacency
+        Voters x voters, symmetric: where there is an edge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nodewise = np.array([[0, .5, 0], [.3, 0, 0], [0, -.2, 0]])
+    >>> graph = VoterGraph.of(nodewise, edge_rule="either")
+    >>> graph.degrees
+    array([1, 2, 1])
+    >>> VoterGraph.of(nodewise, edge_rule="both").edges
+    [(0, 1, 0.4)]
+    """
+
+    weights: NDArray[np.float64]
+    adjacency: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, nodewise: NDArray[np.float64], edge_rule: EdgeRule = "either") -> "VoterGraph":
+        """Return the graph of nodewise coefficients (row s = voter s's regression).
+
+        The paper leaves open what to do where voter s selects t but t does not select s:
+        "either" keeps the edge (the reading that reproduces its tables), "both" drops it.
+        """
+        chosen = nodewise != 0
+        if edge_rule == "either":
+            adjacency = chosen | chosen.T
+        elif edge_rule == "both":
+            adjacency = chosen & chosen.T
+        else:
+            raise ModelError(f"edge_rule must be 'either' or 'both', found {edge_rule!r}")
+        np.fill_diagonal(adjacency, False)
+        return cls(np.where(adjacency, (nodewise + nodewise.T) / 2, 0.0), adjacency)
+
+    @property
+    def n_voters(self) -> int:
+        """Number of voters."""
+        return len(self.adjacency)
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """Size of each voter's neighborhood."""
+        return np.asarray(self.adjacency.sum(axis=1), dtype=np.int64)
+
+    @property
+    def edges(self) -> list[tuple[int, int, float]]:
+        """Edges as (s, t, weight) with s < t."""
+        rows, columns = np.nonzero(np.triu(self.adjacency))
+        return [
+            (int(s), int(t), float(self.weights[s, t])) for s, t in zip(rows, columns, strict=True)
+        ]
+
+    def neighbors(self, voter: int) -> NDArray[np.intp]:
+        """Return the neighborhood N_s of a voter."""
+        return np.flatnonzero(self.adjacency[voter])
+
+    def __repr__(self) -> str:
+        return f"VoterGraph({self.n_voters} voters, {int(self.adjacency.sum()) // 2} edges)"
+
+    def to_networkx(self, names: Any = None) -> Any:
+        """Return a networkx.Graph with the edge attribute `weight` (needs the report extra)."""
+        import networkx  # noqa: PLC0415 - optional
+
+        labels = range(self.n_voters) if names is None else names
+        graph = networkx.Graph()
+        graph.add_nodes_from(labels)
+        graph.add_weighted_edges_from((labels[s], labels[t], w) for s, t, w in self.edges)
+        return graph

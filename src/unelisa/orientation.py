@@ -1,0 +1,65 @@
+"""Which side is "yes": the votes alone never tell, so it is one documented choice.
+
+Flipping the hidden truth and every voter's polarity together leaves the votes' distribution
+unchanged. The side is settled, in this order, by
+
+1. gold labels, where `fit` was given any and they do not split evenly;
+2. `orient`: "majority" (the paper: more of the voters that count are positive than negative,
+   ties by the sum of their weights), or an anchor voter, by name or index, who is right more
+   often than wrong.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import ModelError
+from unelisa.votes import Votes
+
+Orient = str | int
+
+
+def is_upside_down(
+    orient: Orient,
+    votes: Votes,
+    scores: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    gold: NDArray[np.int8] | None = None,
+) -> bool:
+    """Return whether truth and polarity must be turned around together.
+
+    Parameters
+    ----------
+    orient
+        "majority", or the anchor voter's name or index.
+    votes, scores
+        The votes and the score that was given to each item.
+    weights
+        Per voter: sign = polarity, 0 = does not count.
+    gold
+        -1 / +1 per item where the truth is known, 0 elsewhere.
+    """
+    sides = np.sign(scores)
+    if gold is not None and (agreement := float(gold @ sides)) != 0:
+        return agreement < 0
+    if orient == "majority":
+        return _majority(weights) < 0
+    anchor = votes.values[:, find_voter(votes.voters, orient)]
+    return float(anchor @ sides) < 0
+
+
+def find_voter(voters: NDArray[Any], voter: Orient) -> int:
+    """Return a voter's index by name, or check an index."""
+    matches = np.flatnonzero([str(name) == str(voter) for name in voters])
+    if len(matches):
+        return int(matches[0])
+    if isinstance(voter, int) and -len(voters) <= voter < len(voters):
+        return voter % len(voters)
+    raise ModelError(
+        f"orient must be 'majority' or a voter, found {voter!r}, which is no voter of these votes"
+    )
+
+
+def _majority(weights: NDArray[np.float64]) -> float:
+    return float(np.sign(weights).sum()) or float(weights.sum())

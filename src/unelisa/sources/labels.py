@@ -1,0 +1,120 @@
+"""Known labels of items in a file: the truth to score against, or gold to settle the sides."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import VotesError
+from unelisa.sources.tables import VoteTable
+from unelisa.votes import ITEM_NAMES, VOTE_NAMES, Votes
+
+Signs = NDArray[np.int8]
+
+LABEL_NAMES = (*VOTE_NAMES, "truth", "gold", "y")
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLabels:
+    """Labels of some items, beside the votes they belong to.
+
+    Attributes
+    ----------
+    votes
+        The votes.
+    signs
+        -1 / +1 per item of the votes, 0 where the label is unknown.
+    unvoted_items, unvoted_signs
+        The labelled items that nobody voted on.
+    """
+
+    votes: Votes
+    signs: Signs
+    unvoted_items: NDArray[Any]
+    unvoted_signs: Signs
+
+    def as_gold(self) -> NDArray[Any]:
+        """Return one label per item of the votes, None where unknown: the y of `fit`."""
+        negative, positive = self.votes.classes
+        words = {-1: negative, 0: None, 1: positive}
+        gold = np.empty(self.votes.n_items, dtype=object)
+        gold[:] = [words[int(sign)] for sign in self.signs]
+        return gold
+
+    def scored_votes(self) -> Votes:
+        """Return the votes with an empty row for every labelled item that nobody voted on.
+
+        A method must answer for those items too: leaving them out would flatter all of them.
+        """
+        silent = len(self.unvoted_items)
+        if silent == 0:
+            return self.votes
+        rows = np.zeros((silent, self.votes.n_voters), dtype=np.int8)
+        values = np.asfortranarray(np.vstack([self.votes.values, rows]))
+        items = np.concatenate([self.votes.items.astype(object), self.unvoted_items])
+        return Votes(values, items, self.votes.voters, self.votes.classes)
+
+    def scored_signs(self) -> Signs:
+        """Return the labels of `scored_votes`, 0 where unknown."""
+        return np.concatenate([self.signs, self.unvoted_signs])
+
+
+class LabelTable(VoteTable):
+    """A file of labels: one row per item, read as the votes of a single voter."""
+
+    def _read_text(self) -> Votes:
+        item, label = self._pick_columns(self._header())
+        return self._read_wide([item, label], item)
+
+    def _of_frame(self, frame: Any) -> Votes:
+        item, label = self._pick_columns(list(frame.column_names))
+        return Votes.of(frame.select([item, label]), self.coding, item=item)
+
+    def _pick_columns(self, present: list[str]) -> tuple[str, str]:
+        """Return the item and label columns: by their usual names, or the only two there are."""
+        item = next((name for name in present if name.lower() in ITEM_NAMES), None)
+        label = next((name for name in present if name.lower() in LABEL_NAMES), None)
+        if item is not None and label is not None:
+            return item, label
+        if len(present) == 2:
+            return present[0], present[1]
+        raise VotesError("it needs a column named item and a column named label")
+
+
+def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
+    """Return the labels in a file, matched to the votes by the items' names.
+
+    Parameters
+    ----------
+    path
+        CSV, Parquet or Feather as in `read_votes`, with columns item and label; the labels are
+        the votes' own two, an empty cell is unknown. Any part of the items may be there.
+    votes
+        The votes.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> votes = Votes(np.array([[1], [-1]], dtype=np.int8), np.array(["a", "b"]), np.array(["v"]))
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "truth.csv"
+    >>> _ = file.write_text("item,label\\nb,-1\\nc,1\\n")
+    >>> read_labels(file, votes).scored_signs()
+    array([ 0, -1,  1], dtype=int8)
+    """
+    file = Path(path)
+    try:
+        table = LabelTable(file, coding=votes.classes).read()
+    except VotesError as error:
+        raise VotesError(f"{file.name} cannot serve as labels of these votes: {error}") from None
+    place = {str(name): i for i, name in enumerate(votes.items.tolist())}
+    rows = np.array([place.get(str(name), -1) for name in table.items.tolist()], dtype=np.intp)
+    known = rows >= 0
+    if not known.any():
+        raise VotesError(f"{file.name} names none of the items of the votes; compare the two files")
+    signs = np.zeros(votes.n_items, dtype=np.int8)
+    given = table.values[:, 0]
+    signs[rows[known]] = given[known]
+    unvoted = ~known & (given != 0)
+    return KnownLabels(votes, signs, table.items[unvoted].astype(object), given[unvoted])

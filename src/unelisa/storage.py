@@ -1,0 +1,164 @@
+"""A fitted model to and from one file, without pickle.
+
+The file is a NumPy archive (.npz): the entry `model` holds JSON text, the other entries the
+arrays it refers to. The archive's comment holds the SHA-256 of everything before it, so that a
+damaged or shortened file is refused, never half understood. Reading runs no code from the file:
+only the classes listed in `STORABLE` are built, from plain values.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.errors import ModelError
+from unelisa.experts import ExpertSelection
+from unelisa.graph import VoterGraph
+from unelisa.neighborhood import Neighborhoods
+from unelisa.outputs import whole_file
+from unelisa.selection import ExpertSelector
+
+FORMAT = 1
+MARK = b"unelisa:sha256:"
+STORABLE: dict[str, type[Any]] = {
+    cls.__name__: cls
+    for cls in (ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph, *AGGREGATORS.values())
+}
+
+
+def save(model: Aggregator, path: str | Path) -> None:
+    """Write a fitted model to a file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, unelisa as ue
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> votes = ue.simulate_votes(random_state=0).votes
+    >>> ue.save(ue.UnElisa(random_state=0).fit(votes), file)
+    >>> ue.load(file).predict(votes).shape == (len(votes),)
+    True
+    """
+    arrays: dict[str, Any] = {}
+    text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
+    archive = io.BytesIO()
+    np.savez_compressed(archive, model=np.array(text), **arrays)
+    with whole_file(path) as draft:
+        draft.write_bytes(_seal(archive.getvalue()))
+
+
+def load(path: str | Path) -> Aggregator:
+    """Return the model in a file, or raise `ModelError` where the file is not whole.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, unelisa as ue
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> ue.save(ue.MajorityVote().fit([[1, -1], [-1, 1]]), file)
+    >>> ue.load(file)
+    MajorityVote()
+    """
+    file = Path(path)
+    try:
+        content = _unseal(file.read_bytes())
+    except OSError as error:
+        raise ModelError(f"{file.name} cannot be read: {error.strerror}") from None
+    if content is None:
+        raise ModelError(f"{file.name} is damaged or no unelisa model; save the model again")
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    described = json.loads(str(arrays["model"]))
+    if described["format"] > FORMAT:
+        raise ModelError(f"{file.name} was written by a newer unelisa; upgrade to read it")
+    model = _unpack(described["model"], arrays)
+    if not isinstance(model, Aggregator):
+        raise ModelError(f"{file.name} holds no aggregator")
+    return model
+
+
+def _seal(archive: bytes) -> bytes:
+    """Return the archive with the checksum of all its bytes as its comment."""
+    size = len(MARK) + 64
+    body = archive[:-2] + size.to_bytes(2, "little")  # a zip ends with the size of its comment
+    return body + MARK + hashlib.sha256(body).hexdigest().encode()
+
+
+def _unseal(content: bytes) -> bytes | None:
+    """Return the content if its checksum is right, else None."""
+    size = len(MARK) + 64
+    body, seal = content[:-size], content[-size:]
+    whole = seal == MARK + hashlib.sha256(body).hexdigest().encode()
+    return content if whole and zipfile.is_zipfile(io.BytesIO(content)) else None
+
+
+def _pack(value: Any, arrays: dict[str, Any]) -> Any:
+    """Return JSON for a value; arrays go into `arrays` and are referred to by name."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return _pack_array(value, arrays)
+    if isinstance(value, dict):
+        return {"dict": [[_pack(k, arrays), _pack(v, arrays)] for k, v in value.items()]}
+    if type(value).__name__ in STORABLE:
+        state = {name: _pack(part, arrays) for name, part in _parts(value).items()}
+        return {"class": type(value).__name__, "state": state}
+    if isinstance(value, list | tuple):
+        return {type(value).__name__: [_pack(part, arrays) for part in value]}
+    if isinstance(value, np.random.Generator):
+        return None  # a seed that was not a number cannot be given back
+    raise ModelError(f"a {type(value).__name__} cannot be stored in a model file")
+
+
+def _pack_array(value: Any, arrays: dict[str, Any]) -> Any:
+    if value.dtype == object:
+        return {"names": [_pack(part, arrays) for part in value.tolist()]}
+    name = f"a{len(arrays)}"
+    arrays[name] = value
+    return {"array": name, "columns_first": bool(value.flags.f_contiguous and value.ndim > 1)}
+
+
+def _parts(value: Any) -> dict[str, Any]:
+    if isinstance(value, BaseEstimator):
+        return dict(vars(value))
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    parts: dict[str, Any] = value._asdict()
+    return parts
+
+
+def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
+    if not isinstance(packed, dict):
+        return packed
+    if "array" in packed:
+        array = arrays[packed["array"]]
+        return np.asfortranarray(array) if packed["columns_first"] else array
+    if "names" in packed:
+        names = np.empty(len(packed["names"]), dtype=object)
+        names[:] = [_unpack(part, arrays) for part in packed["names"]]
+        return names
+    if "dict" in packed:
+        return {_unpack(k, arrays): _unpack(v, arrays) for k, v in packed["dict"]}
+    if "class" in packed:
+        return _rebuild(packed, arrays)
+    kind = tuple if "tuple" in packed else list
+    return kind(_unpack(part, arrays) for part in packed[kind.__name__])
+
+
+def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    if packed["class"] not in STORABLE:
+        raise ModelError(f"the model file holds an unknown part {packed['class']!r}")
+    cls = STORABLE[packed["class"]]
+    state = {name: _unpack(part, arrays) for name, part in packed["state"].items()}
+    if not issubclass(cls, BaseEstimator):
+        return cls(**state)
+    model = cls()
+    vars(model).update(state)
+    return model

@@ -1,0 +1,43 @@
+"""Fixtures that several test folders use."""
+
+import csv
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from unelisa.votes import Votes
+
+# kernels compile within the first example; the same examples every time keep failures repeatable
+settings.register_profile("unelisa", deadline=None, derandomize=True)
+settings.load_profile("unelisa")
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """The folder of real votes, which is not part of the project."""
+    if not SHARED.is_dir():
+        pytest.skip("the development data (../shared/data) is not beside this checkout")
+    return SHARED
+
+
+@pytest.fixture
+def crowd() -> tuple[Votes, np.ndarray]:
+    """Nine voters of stated accuracy on 600 items, conditionally independent, and the truth."""
+    rng = np.random.default_rng(7)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 600)
+    accuracy = np.array([0.9, 0.85, 0.8, 0.8, 0.75, 0.5, 0.5, 0.2, 0.15])
+    right = rng.random((600, 9)) < accuracy
+    values = np.where(right, truth[:, None], -truth[:, None]).astype(np.int8)
+    return Votes.of(values), truth
+
+
+def read_truth(path: Path) -> dict[str, int]:
+    """Item -> -1 / +1 of a truth file."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt") as file:
+        return {row["item"]: int(row["label"]) for row in csv.DictReader(file)}

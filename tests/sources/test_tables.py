@@ -1,0 +1,129 @@
+import gzip
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import csv, feather, parquet
+
+from unelisa.errors import VotesError
+from unelisa.sources.tables import read_votes
+
+LONG = pd.DataFrame(
+    {
+        "task": ["x1", "x1", "x2"],
+        "worker": ["ann", "bob", "bob"],
+        "label": ["yes", "yes", "no"],
+    }
+)
+WIDE = pd.DataFrame({"item": ["x1", "x2"], "ann": ["yes", None], "bob": ["yes", "no"]})
+
+
+def write_gzip(frame, path):
+    with gzip.open(path, "wt") as file:
+        frame.to_csv(file, index=False)
+
+
+WRITERS = {
+    "votes.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "votes.csv.gz": write_gzip,
+    "votes.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "votes.parquet": lambda frame, path: parquet.write_table(pa.Table.from_pandas(frame), path),
+    "votes.feather": lambda frame, path: feather.write_feather(frame, path),
+    "VOTES.CSV": lambda frame, path: csv.write_csv(pa.Table.from_pandas(frame), path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("frame", [LONG, WIDE], ids=["long", "wide"])
+def test_every_format_reads_the_same_four_votes(name, frame, tmp_path):
+    WRITERS[name](frame, tmp_path / name)
+    votes = read_votes(tmp_path / name)
+    assert votes.values.tolist() == [[1, 1], [0, -1]]
+    assert votes.items.tolist() == ["x1", "x2"]
+    assert votes.voters.tolist() == ["ann", "bob"]
+    assert votes.classes == ("no", "yes")
+
+
+def text(tmp_path, content, name="votes.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_names_stay_text_and_cells_are_trimmed(tmp_path):
+    votes = read_votes(text(tmp_path, "item,01,1\n007,1, 0\n7,0,NA\n"))
+    assert votes.items.tolist() == ["007", "7"]
+    assert votes.voters.tolist() == ["01", "1"]
+    assert votes.values.tolist() == [[1, -1], [-1, 0]]
+
+
+def test_byte_order_mark_windows_lines_and_quotes(tmp_path):
+    content = b'\xef\xbb\xbfitem,"a, b",c\r\n"x ""1""",1,0\r\n"two\nlines",0,1\r\n'
+    votes = read_votes(text(tmp_path, content))
+    assert votes.voters.tolist() == ["a, b", "c"]
+    assert votes.items.tolist() == ['x "1"', "two\nlines"]
+
+
+def test_a_wide_table_without_item_names(tmp_path):
+    votes = read_votes(text(tmp_path, "a,b\n1,0\n0,1\n"))
+    assert votes.items.tolist() == [0, 1]
+    assert votes.voters.tolist() == ["a", "b"]
+
+
+def test_columns_can_be_named(tmp_path):
+    path = text(tmp_path, "pic,who,said\n1,a,x\n1,b,y\n2,a,y\n")
+    votes = read_votes(path, item="pic", voter="who", vote="said")
+    assert votes.values.tolist() == [[-1, 1], [1, 0]]
+    with pytest.raises(VotesError, match="name all three"):
+        read_votes(path, voter="who")
+
+
+def test_an_unnamed_item_column_is_explained(tmp_path):
+    rows = "".join(f"patient{i},1,0\n" for i in range(100))
+    with pytest.raises(VotesError, match="column 'mrn' holds far more.*item='mrn'"):
+        read_votes(text(tmp_path, f"mrn,a,b\n{rows}"))
+    assert read_votes(tmp_path / "votes.csv", item="mrn").shape == (100, 2)
+
+
+def test_declared_codings_and_many_blocks(tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.integers(-1, 2, size=(30_000, 60))  # about 4.5 MB of text: two blocks
+    pd.DataFrame(values).to_csv(tmp_path / "votes.csv", index=False)
+    assert np.array_equal(read_votes(tmp_path / "votes.csv", coding="pm1").values, values)
+    snorkel = np.array([0, -1, 1], dtype=np.int8)[values + 1]
+    assert np.array_equal(read_votes(tmp_path / "votes.csv", coding="snorkel").values, snorkel)
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "message"),
+    [
+        ("", "votes.csv", "is empty"),
+        ("item,a\n", "votes.csv", "0 items"),
+        ("a\n1\n", "votes.csv", "one column only"),
+        ("item,a,a\nx,1,0\n", "votes.csv", "two columns named 'a'"),
+        ("item,a,b\nx,1\n", "votes.csv", "more or fewer cells"),
+        ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 stands in the table twice"),
+        ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has an empty name"),
+        ("item,a,b\nx,1,0\ny,2,1\n", "votes.csv", "may mean abstained"),
+        ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "two ways"),
+        (b"item,a,b\n\xe9,1,0\n", "votes.csv", "not UTF-8"),
+        (b"\x1f\x8b\x08\x00broken", "votes.csv.gz", "damaged"),
+        ("not parquet", "votes.parquet", "damaged or not in the format"),
+        ("", "votes.feather", "damaged or not in the format|empty"),
+        ("item,a,b\nx,1,0\n", "votes.xlsx", "unknown ending; use .csv"),
+    ],
+)
+def test_files_that_are_no_votes(content, name, message, tmp_path):
+    with pytest.raises(VotesError, match=message) as refusal:
+        read_votes(text(tmp_path, content, name))
+    assert "\n" not in str(refusal.value)
+    assert str(tmp_path) not in str(refusal.value) or "there is no file" in str(refusal.value)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(VotesError, match=r"there is no file none\.csv"):
+        read_votes(tmp_path / "none.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(VotesError, match="is a folder"):
+        read_votes(tmp_path / "folder.csv")

@@ -1,0 +1,93 @@
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.special import expit
+
+from unelisa.em import CLIP, best_reliability, estimate_reliability
+
+VOTES = hnp.arrays(
+    np.int8,
+    st.tuples(st.integers(1, 30), st.integers(1, 6)),
+    elements=st.sampled_from([-1, 0, 1, 1]),
+)
+
+
+def star(n_items, reliabilities, prevalence, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random(n_items) < prevalence, 1, -1)
+    right = rng.random((n_items, len(reliabilities))) < np.asarray(reliabilities)
+    return np.asfortranarray(np.where(right, truth[:, None], -truth[:, None]).astype(np.int8))
+
+
+def expected_complete_log_likelihood(values, fit):
+    """(4.4) as printed, with tau for Z."""
+    tau, psi = fit.posterior, fit.reliabilities
+    right = np.where(values > 0, tau[:, None], 1 - tau[:, None]) * (values != 0)
+    wrong = (values != 0) - right
+    votes = (right * np.log(psi) + wrong * np.log(1 - psi)).sum()
+    prior = (tau * np.log(fit.prevalence) + (1 - tau) * np.log(1 - fit.prevalence)).sum()
+    return votes + prior
+
+
+@settings(max_examples=200)
+@given(VOTES, st.integers(0, 10_000))
+def test_the_bound_never_falls_and_is_the_log_likelihood(values, seed):
+    start = np.random.default_rng(seed).uniform(0.05, 0.95, len(values))
+    fit = estimate_reliability(np.asfortranarray(values), start, max_iter=40)
+    assert np.all(np.diff(fit.lower_bound) >= -1e-12)
+    exact = naive.expert_log_likelihood(values, fit.reliabilities, fit.prevalence)
+    assert fit.lower_bound[-1] == pytest.approx(exact, abs=1e-10)
+
+
+def test_4_4_without_the_entropy_can_fall_and_is_no_bound():
+    values = star(200, [0.6, 0.6, 0.6], 0.5)
+    start = expit(values.sum(axis=1) * 2.0)
+    printed = [
+        expected_complete_log_likelihood(values, estimate_reliability(values, start, max_iter=k))
+        for k in range(1, 30)
+    ]
+    assert min(np.diff(printed)) < 0
+
+
+def test_reliabilities_and_prevalence_are_consistent():
+    values = star(40_000, [0.9, 0.8, 0.7, 0.65, 0.25], 0.3)
+    polarity = np.array([1, 1, 1, 1, -1], dtype=np.int8)
+    fit = best_reliability(values, polarity, 3, np.random.default_rng(0))
+    assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.65, 0.25], abs=0.015)
+    assert fit.prevalence == pytest.approx(0.3, abs=0.015)
+    assert fit.converged
+
+
+def test_abstentions_divide_by_the_observed_counts():
+    values = star(40_000, [0.9, 0.8, 0.7, 0.75], 0.5)
+    values[np.random.default_rng(1).random(values.shape) < 0.5] = 0
+    fit = best_reliability(values, np.ones(4, dtype=np.int8), 2, np.random.default_rng(0))
+    assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.75], abs=0.02)
+
+
+def test_a_perfect_expert_stays_finite():
+    truth = np.array([1, -1] * 20, dtype=np.int8)
+    values = np.asfortranarray(np.column_stack([truth] * 3))
+    fit = best_reliability(values, np.ones(3, dtype=np.int8), 1, np.random.default_rng(0))
+    assert fit.reliabilities == pytest.approx(1 - CLIP)
+    assert np.isfinite(fit.weights).all()
+    assert np.array_equal(fit.posterior > 0.5, truth > 0)
+
+
+def test_the_mirror_solution_turns_everything():
+    fit = estimate_reliability(star(300, [0.9, 0.8, 0.7], 0.4), np.full(300, 0.4))
+    mirror = fit.turned_around()
+    assert mirror.weights == pytest.approx(-fit.weights)
+    assert mirror.field == pytest.approx(-fit.field)
+    assert mirror.posterior == pytest.approx(1 - fit.posterior)
+
+
+def test_more_starts_never_give_a_lower_likelihood():
+    values = star(150, [0.7, 0.65, 0.6, 0.55, 0.6], 0.5, seed=4)
+    polarity = np.ones(5, dtype=np.int8)
+    one = best_reliability(values, polarity, 1, np.random.default_rng(0))
+    many = best_reliability(values, polarity, 10, np.random.default_rng(0))
+    assert many.lower_bound[-1] >= one.lower_bound[-1]

@@ -1,0 +1,35 @@
+import networkx
+import numpy as np
+import pytest
+
+from unelisa.errors import ModelError
+from unelisa.graph import VoterGraph
+
+NODEWISE = np.array([[0.0, 0.5, 0.0], [0.3, 0.0, -0.4], [0.0, 0.0, 0.0]])
+
+
+def test_either_keeps_what_one_side_selects_and_both_needs_two():
+    either, both = VoterGraph.of(NODEWISE, "either"), VoterGraph.of(NODEWISE, "both")
+    assert either.edges == [(0, 1, 0.4), (1, 2, -0.2)]
+    assert both.edges == [(0, 1, 0.4)]
+
+
+def test_the_graph_is_symmetric_without_loops():
+    graph = VoterGraph.of(NODEWISE + np.eye(3))
+    assert np.array_equal(graph.weights, graph.weights.T)
+    assert not graph.adjacency.diagonal().any()
+    assert graph.degrees.tolist() == [1, 2, 1]
+    assert graph.neighbors(1).tolist() == [0, 2]
+    assert repr(graph) == "VoterGraph(3 voters, 2 edges)"
+
+
+def test_an_unknown_rule_is_refused():
+    with pytest.raises(ModelError, match="'either' or 'both', found 'any'"):
+        VoterGraph.of(NODEWISE, "any")
+
+
+def test_networkx_gets_names_and_weights():
+    graph = VoterGraph.of(NODEWISE).to_networkx(["ann", "bob", "eve"])
+    assert isinstance(graph, networkx.Graph)
+    assert graph["ann"]["bob"]["weight"] == 0.4
+    assert set(graph) == {"ann", "bob", "eve"}

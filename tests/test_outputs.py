@@ -1,0 +1,40 @@
+import os
+import stat
+
+import pytest
+
+from unelisa.outputs import whole_file
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path):
+    target = tmp_path / "out.csv"
+    with whole_file(target) as draft:
+        draft.write_text("whole")
+        assert not target.exists()
+    assert target.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_after_an_error_the_old_file_stands_and_nothing_else(tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), whole_file(target) as draft:
+        draft.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_permissions_follow_the_umask(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        with whole_file(tmp_path / "out.csv") as draft:
+            draft.write_text("x")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "out.csv").stat().st_mode) == 0o640
+
+
+def test_a_missing_folder_is_an_error_before_any_work(tmp_path):
+    with pytest.raises(FileNotFoundError), whole_file(tmp_path / "no" / "out.csv"):
+        pytest.fail("the block must not start")

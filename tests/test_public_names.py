@@ -1,0 +1,47 @@
+import doctest
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import unelisa
+
+
+def test_the_public_names_are_these():
+    assert set(unelisa.__all__) == set(unelisa._HOMES)
+    assert set(unelisa.__all__) <= set(dir(unelisa))
+
+
+@pytest.mark.parametrize("name", unelisa.__all__)
+def test_every_public_name_is_documented_with_an_example(name):
+    value = getattr(unelisa, name)
+    if isinstance(value, dict):
+        return
+    assert value.__doc__
+    if name != "Neighborhoods":  # a result, shown in the example of the function that returns it
+        finder = doctest.DocTestFinder(recurse=False)
+        assert any(test.examples for test in finder.find(value, name)), f"{name} has no example"
+
+
+def test_strangers_are_refused():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        unelisa.nothing  # noqa: B018
+
+
+def test_importing_loads_and_compiles_nothing():
+    code = "import sys, unelisa; print('sklearn' in sys.modules, 'numba' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["False", "False"]
+
+
+def modules():
+    from pkgutil import walk_packages
+
+    return [module.name for module in walk_packages(unelisa.__path__, "unelisa.")]
+
+
+@pytest.mark.parametrize("name", [name for name in modules() if "__main__" not in name])
+def test_examples_in_docstrings_run(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0

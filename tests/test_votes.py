@@ -1,0 +1,170 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from unelisa.errors import VotesError, VotesWarning
+from unelisa.votes import Votes
+
+LONG = {
+    "item": ["x2", "x1", "x1", "x2"],
+    "voter": ["bob", "ann", "bob", "ann"],
+    "vote": ["no", "yes", "yes", None],
+}
+WIDE = {"item": ["x1", "x2"], "ann": ["yes", None], "bob": ["yes", "no"]}
+EXPECTED = [[1, 1], [0, -1]]
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "lazy": lambda columns: pl.DataFrame(columns).lazy(),
+    "pyarrow": pa.table,
+}
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("columns", [LONG, WIDE], ids=["long", "wide"])
+def test_every_frame_reads_the_same_four_votes(make, columns):
+    votes = Votes.of(make(columns))
+    assert votes.values.tolist() == EXPECTED
+    assert votes.items.tolist() == ["x1", "x2"]
+    assert votes.voters.tolist() == ["ann", "bob"]
+    assert votes.classes == ("no", "yes")
+
+
+def test_votes_are_int8_with_one_voter_contiguous():
+    for table in (np.array([[1, -1], [1, 1]]), pd.DataFrame({"a": [1, -1]}), sp.eye_array(3)):
+        values = Votes.of(table, coding="pm1").values
+        assert values.dtype == np.int8
+        assert values.flags.f_contiguous
+
+
+@given(
+    hnp.arrays(np.int8, (5, 4), elements=st.sampled_from([-1, 0, 1])),
+    st.sampled_from(["f8", "i8", "f4", "i2", "i1"]),
+)
+def test_pm1_arrays_of_any_number_type_stay_what_they_are(values, kind):
+    assert np.array_equal(Votes.of(values.astype(kind), coding="pm1").values, values)
+
+
+@given(hnp.arrays(np.int8, (6, 3), elements=st.sampled_from([-1, 0, 1])))
+def test_sparse_entries_that_are_not_stored_have_abstained(values):
+    for form in (sp.csr_array, sp.csc_array, sp.coo_array):
+        assert np.array_equal(Votes.of(form(values), coding="pm1").values, values)
+
+
+def test_snorkel_and_01_and_pm1_tell_the_same_story():
+    snorkel = Votes.of(np.array([[1, -1], [0, 1]]), coding="snorkel").values
+    nan01 = Votes.of(np.array([[1, np.nan], [0, 1]]), coding="01").values
+    pm1 = Votes.of(np.array([[1, 0], [-1, 1]]), coding="pm1").values
+    assert snorkel.tolist() == nan01.tolist() == pm1.tolist() == [[1, 0], [-1, 1]]
+
+
+def test_pandas_extension_types_and_index_names():
+    frame = pd.DataFrame(
+        {
+            "a": pd.array([1, 0, None], dtype="Int64"),
+            "b": pd.array([True, None, False], dtype="boolean").astype("Int64"),
+        },
+        index=["p", "q", "r"],
+    )
+    votes = Votes.of(frame)
+    assert votes.values.tolist() == [[1, 1], [-1, 0], [0, -1]]
+    assert votes.items.tolist() == ["p", "q", "r"]
+
+
+def test_columns_can_be_named():
+    frame = pd.DataFrame({"pic": [7, 7], "who": ["a", "b"], "said": [1, 0]})
+    votes = Votes.of(frame, item="pic", voter="who", vote="said")
+    assert votes.shape == (1, 2)
+    assert votes.items.tolist() == [7]
+    with pytest.raises(VotesError, match="no column 'whom'.*'pic', 'who', 'said'"):
+        Votes.of(frame, item="pic", voter="whom", vote="said")
+    with pytest.raises(VotesError, match="name all three"):
+        Votes.of(frame, voter="who")
+
+
+def test_the_order_of_long_rows_does_not_matter():
+    frame = pd.DataFrame(LONG)
+    turned = Votes.of(frame.iloc[::-1])
+    assert np.array_equal(turned.values, Votes.of(frame).values)
+
+
+def test_a_vote_given_twice_is_counted_once():
+    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "ab"[0], "vote": [1, 1, 0]})
+    with pytest.warns(VotesWarning, match="1 rows repeat a vote"):
+        assert Votes.of(frame).values.tolist() == [[1], [-1]]
+
+
+def test_two_different_votes_of_one_voter_on_one_item_are_refused():
+    frame = pd.DataFrame({"item": [2, 1, 1], "voter": "a", "vote": [1, 1, 0]})
+    with pytest.raises(VotesError, match="data row 2 and a later row give different votes"):
+        Votes.of(frame)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (np.empty((0, 3)), "0 items"),
+        (np.empty((3, 0)), "0 voters"),
+        ([[None, None]], "nobody voted"),
+        ([1, -1], "found 1 dimension"),
+        (np.zeros((2, 2, 2)), "found 3 dimension"),
+        (np.array([[1j]]), "Complex"),
+        (pd.DataFrame({"item": ["a", "a"], "u": [1, 0], "v": [0, 1]}), "data row 1 stands.*twice"),
+        (pd.DataFrame({"item": ["a", None], "voter": ["u", "v"], "vote": [1, 0]}), "data row 2"),
+        (pd.DataFrame({"u": ["a", "b"], "v": ["a", "c"]}), "third in data row 2, column 'v'"),
+    ],
+)
+def test_tables_that_are_no_votes(table, message):
+    with pytest.raises(VotesError, match=message) as refusal:
+        Votes.of(table)
+    assert "\n" not in str(refusal.value)
+
+
+def test_estimators_accept_arrays_with_zeros_as_abstentions():
+    assert Votes.accept(np.array([[-1, 0, 1]])).values.tolist() == [[-1, 0, 1]]
+    assert Votes.accept(np.array([[0, 1]])).classes == (0, 1)
+
+
+def test_voters_are_aligned_by_name():
+    votes = Votes.of(pd.DataFrame({"item": ["x"], "a": [1], "b": [0]}))
+    aligned = votes.align(np.array(["b", "c", "a"], dtype=object))
+    assert aligned.values.tolist() == [[-1, 0, 1]]
+    with pytest.warns(VotesWarning, match="1 voter unknown to the model.*'b'"):
+        assert votes.align(np.array(["a"], dtype=object)).values.tolist() == [[1]]
+    with pytest.raises(VotesError, match="none of these voters"):
+        votes.align(np.array(["z"], dtype=object))
+
+
+def test_idle_voters_are_named():
+    votes = Votes.of(np.array([[1, 0, 1, 1], [-1, 0, 1, -1]]), coding="pm1")
+    with pytest.warns(VotesWarning) as given_warnings:
+        votes.warn_of_idle_voters()
+    told = [str(warning.message) for warning in given_warnings]
+    assert told == [
+        "1 voter never voted and carry no weight: 'v1'",
+        "1 voter always gave the same vote, which tells little: 'v2'",
+    ]
+    with pytest.raises(VotesError, match="nobody voted"):
+        Votes.of(np.zeros((2, 2)), coding="pm1").warn_of_idle_voters()
+    with pytest.warns(VotesWarning, match="one voter only"):
+        Votes.of([["a"], ["b"]]).warn_of_idle_voters()
+
+
+def test_counts_constants_parts_and_labels():
+    votes = Votes.of([["y", "n", None], ["n", "n", None], ["y", None, "y"]])
+    assert votes.vote_counts().tolist() == [3, 2, 1]
+    assert votes.constant().tolist() == [False, True, True]
+    assert votes.take_voters([2, 0]).values.tolist() == [[0, 1], [0, -1], [1, 1]]
+    assert votes.take_items([2]).values.tolist() == [[1, 0, 1]]
+    assert votes.label(np.array([-2.0, 0.0, 1.0])).tolist() == ["n", "y", "y"]
+
+
+def test_the_repr_holds_no_vote_and_no_name():
+    assert repr(Votes.of(pd.DataFrame(WIDE))) == "Votes(2 items x 2 voters, 25.0% abstained)"
