@@ -21,6 +21,10 @@ check: .venv/.check
 bench: .venv/.test
 	$(BIN)/python benchmarks/solver.py
 
+docs: .venv/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "unelisa needs Python 3.11 or newer"; exit 1; }
 	$(PYTHON) -m venv .venv
@@ -35,6 +39,10 @@ bench: .venv/.test
 
 .venv/.check: .venv/.demo
 	$(PIP) --editable ".[report,check]"
+	@touch $@
+
+.venv/.docs: .venv/.demo
+	$(PIP) --editable ".[docs]"
 	@touch $@
 
 clean:

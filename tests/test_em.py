@@ -1,4 +1,3 @@
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.special import expit
 
+import naive
 from unelisa.em import CLIP, best_reliability, estimate_reliability
 
 VOTES = hnp.arrays(

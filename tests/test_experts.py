@@ -1,9 +1,9 @@
-import naive
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import naive
 from unelisa.experts import select_experts, split_polarity
 from unelisa.graph import VoterGraph
 from unelisa.simulation import figure_2_1

@@ -2,6 +2,7 @@ import doctest
 import importlib
 import subprocess
 import sys
+from pkgutil import walk_packages
 
 import pytest
 
@@ -36,8 +37,6 @@ def test_importing_loads_and_compiles_nothing():
 
 
 def modules():
-    from pkgutil import walk_packages
-
     return [module.name for module in walk_packages(unelisa.__path__, "unelisa.")]
 
 

@@ -1,10 +1,10 @@
-import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import naive
 from unelisa.kernels.tally import tally_votes, weigh_votes
 
 VOTES = hnp.arrays(

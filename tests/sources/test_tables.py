@@ -29,7 +29,7 @@ WRITERS = {
     "votes.csv.gz": write_gzip,
     "votes.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
     "votes.parquet": lambda frame, path: parquet.write_table(pa.Table.from_pandas(frame), path),
-    "votes.feather": lambda frame, path: feather.write_feather(frame, path),
+    "votes.feather": feather.write_feather,
     "VOTES.CSV": lambda frame, path: csv.write_csv(pa.Table.from_pandas(frame), path),
 }
 

@@ -1,0 +1,400 @@
+"""The Ising model of the truth and its voters: (2.1)-(2.3), (3.1)-(3.4), (G1)-(G3), (A1)-(A2).
+
+Node 0 is the truth f_0 and node s is the paper's f_s; arrays over voters count from 0, so voter s,
+column s of the votes, is node s + 1. A distribution over nodes is a tensor with one axis of length
+2 per node, index 0 for -1 and 1 for +1: summing over an axis marginalises that node. Its
+Walsh-Hadamard transform holds the moments of all subsets of nodes at once; as f^2 = 1, the product
+of two subsets is their symmetric difference, and Hessians are looked up there.
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logsumexp, rel_entr, softmax
+
+from unelisa.errors import ConvergenceWarning, ModelError, VotesError
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# 2^22 states are 32 MB a copy; every further node doubles that.
+MAX_NODES = 22
+_SIGNS = np.array([-1.0, 1.0])
+_ROWS = 8192  # items per block: the float copy of a block of votes stays in the cache
+_TOLERANCE = 1e-10  # largest mismatch of moments that a projection may keep
+
+
+class Violation(NamedTuple):
+    """One broken condition: its name, the node that breaks it, and a sentence that says how."""
+
+    condition: str
+    node: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Identifiability:
+    """Which of (G1)-(G3) fail, and where; true when none does: ``bool(Identifiability(()))``."""
+
+    violations: tuple[Violation, ...]
+
+    def __bool__(self) -> bool:
+        return not self.violations
+
+
+class Projection(NamedTuple):
+    """The voters' own Ising model nearest to their marginal: θ̃_s, θ̃_st and KL(P̃ || Q) in nats."""
+
+    fields: Floats
+    edges: Floats
+    divergence: float
+
+
+class Assumptions(NamedTuple):
+    """The constants of (A1) and (A2), one per voter; they hold where c_min > 0 and alpha > 0.
+
+    c_min = λ_min(I_NN), infinite without neighbours; lambda_max = λ_max(E f f') over the other
+    voters; alpha = 1 - ||I_N'N I_NN^-1||_inf, with N' the voters outside Ñ_s.
+    """
+
+    c_min: Floats
+    lambda_max: Floats
+    alpha: Floats
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Ising:
+    """The joint distribution (2.1) of the truth and p voters.
+
+    P(f) = exp(sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t - A(θ)) for f in {-1, +1}^(p+1). The paper
+    has a field on the truth only; with fields on voters P(f_0 = +1) is not sigmoid(2 θ_0).
+
+    Parameters
+    ----------
+    field
+        θ_0, or the fields of all p + 1 nodes.
+    edges
+        θ_st, symmetric (p+1) x (p+1) with a zero diagonal; row 0 belongs to the truth.
+
+    Examples
+    --------
+    >>> edges = np.zeros((4, 4))
+    >>> edges[0, 1:] = edges[1:, 0] = 1.0, 1.0, -1.0
+    >>> model = Ising(0.0, edges)
+    >>> model.decision(np.array([[1, -1, 1], [1, 0, -1]])).tolist()
+    [-1, 1]
+    >>> model.experts.tolist(), model.joint().shape
+    ([0, 1, 2], (2, 2, 2, 2))
+    >>> bool(model.identifiable()), Ising(0.0, edges[:3, :3]).identifiable().violations[0].sentence
+    (True, 'f_1 has degree 1, (G1) allows at most d_0 - 2 = 0.')
+    """
+
+    fields: Floats
+    edges: Floats
+
+    def __init__(self, field: ArrayLike, edges: ArrayLike) -> None:
+        object.__setattr__(self, "edges", _checked_edges(edges))
+        object.__setattr__(self, "fields", _checked_fields(field, len(self.edges)))
+
+    @property
+    def n_voters(self) -> int:
+        """Return p."""
+        return len(self.fields) - 1
+
+    @property
+    def neighborhoods(self) -> tuple[Indices, ...]:
+        """Return N_s, as node numbers, for every node 0..p."""
+        return tuple(np.flatnonzero(row) for row in self.edges)
+
+    @property
+    def degrees(self) -> Indices:
+        """Return d_s = |N_s| for every node 0..p."""
+        return np.asarray(np.count_nonzero(self.edges, axis=1))
+
+    @property
+    def experts(self) -> Indices:
+        """Return N_0 as voter numbers 0..p-1, sorted."""
+        return np.flatnonzero(self.edges[0, 1:])
+
+    @property
+    def effective_neighborhoods(self) -> tuple[Indices, ...]:
+        """Return Ñ_s, as voter numbers, for every voter: neighbours, and an expert's siblings.
+
+        |Ñ_s| = d_s + d_0 - 2 for an expert under (G3). The paper's d_s + d_0 - 1 counts the edge to
+        the truth twice: its own Ñ_1 = {2, ..., 7} has 6 = 3 + 5 - 2 members.
+        """
+        expert = self.edges[0, 1:] != 0
+        linked = (self.edges[1:, 1:] != 0) | np.outer(expert, expert)
+        return tuple(np.setdiff1d(np.flatnonzero(row), s) for s, row in enumerate(linked))
+
+    def joint(self) -> Floats:
+        """Return (2.1) for every state, by enumeration: a tensor of shape (2,) * (p + 1)."""
+        return np.asarray(softmax(_log_weights(self.fields, self.edges)))
+
+    def marginal(self) -> Floats:
+        """Return P̃(f_1, ..., f_p), f_0 summed out: a tensor of shape (2,) * p."""
+        return np.asarray(softmax(self._log_marginal()))
+
+    def log_partition(self) -> float:
+        """Return A(θ) of (2.1)."""
+        return float(logsumexp(self._log_marginal()))
+
+    def conditional(self, votes: ArrayLike, voter: int) -> Floats:
+        """Return P(f_s = +1 | all other voters) per item, f_0 summed out: (3.1) and (3.2).
+
+        With L_s = θ_0 + sum_{t != s} θ_0t f_t the log odds are 2 (θ_s + sum_t θ_st f_t)
+        + log cosh(L_s + θ_0s) - log cosh(L_s - θ_0s), for any edges and fields; for a non-expert
+        the cosines cancel. The voter's own column is not read; all others must have voted.
+        """
+        values = _checked_votes(votes, self.n_voters)
+        if not 0 <= voter < self.n_voters:
+            raise ModelError(f"voter must be in 0..{self.n_voters - 1}, found {voter}")
+        others = np.delete(np.arange(self.n_voters), voter)
+        if np.any(values[:, others] == 0):
+            raise VotesError("a voter's conditional needs every other vote, found abstentions")
+        own = _weigh(values, self.edges[voter + 1, 1:], self.fields[voter + 1])
+        rest = _weigh(values[:, others], self.edges[0, 1:][others], self.fields[0])
+        link = self.edges[0, voter + 1]
+        return np.asarray(expit(2 * own + _log_cosh(rest + link) - _log_cosh(rest - link)))
+
+    def posterior(self, votes: ArrayLike) -> Floats:
+        """Return P(f_0 = +1 | f) = sigmoid(2 (θ_0 + sum_s θ_0s f_s)) per item.
+
+        Exact for complete votes, whatever the voters' edges. A vote of 0 (abstained) adds nothing;
+        that is still exact where the abstainer has neither edges to other voters nor a field.
+        """
+        score = _weigh(_checked_votes(votes, self.n_voters), self.edges[0, 1:], self.fields[0])
+        return np.asarray(expit(2 * score))
+
+    def decision(self, votes: ArrayLike) -> NDArray[np.int8]:
+        """Return the Bayes label (2.3), sgn(θ_0 + sum_s θ_0s f_s), per item, with sgn 0 = +1."""
+        return np.where(self.posterior(votes) >= 0.5, 1, -1).astype(np.int8)
+
+    def identifiable(self) -> Identifiability:
+        """Return where the graph breaks (G1)-(G3).
+
+        (G1): d_s <= d_0 - 2 for every voter. (G3): no edge between experts. (G2), no way from a
+        non-expert to the truth but through an expert, holds for every model of this class: a voter
+        next to the truth is an expert by definition, and a second hidden node cannot be written. A
+        voter that reaches nothing is uninformative but allowed, as f_16..f_18 of Figure 2.1 are.
+        """
+        degrees, experts, broken = self.degrees, self.experts + 1, []
+        limit = degrees[0] - 2
+        for s in np.flatnonzero(degrees[1:] > limit) + 1:
+            text = f"f_{s} has degree {degrees[s]}, (G1) allows at most d_0 - 2 = {limit}."
+            broken.append(Violation("G1", int(s), text))
+        for s, t in experts[np.argwhere(np.triu(self.edges[np.ix_(experts, experts)]))]:
+            text = f"f_{s} and f_{t} are both experts and joined by an edge, which (G3) forbids."
+            broken.append(Violation("G3", int(s), text))
+        return Identifiability(tuple(broken))
+
+    def _log_marginal(self) -> Floats:
+        voters = _log_weights(self.fields[1:], self.edges[1:, 1:])
+        return voters + _log_cosh(_linear(self.fields[0], self.edges[0, 1:]))
+
+
+def approximate_edges(model: Ising) -> Floats:
+    """Return θ̃ of Lemma 3.1 as printed, p x p.
+
+    Between experts θ̃_rt = 1/2 log(cosh(θ_0r + θ_0t) / cosh(θ_0r - θ_0t)): the printed sums factor,
+    and θ_0 cancels. Elsewhere θ̃_rt = θ_rt; an edge between experts, which (G3) forbids, is added.
+    The lemma is exact for two experts only; `project` gives the true minimiser.
+
+    Examples
+    --------
+    >>> star = np.zeros((6, 6))
+    >>> star[0, 1:] = star[1:, 0] = 1.0
+    >>> bool(np.isclose(approximate_edges(Ising(0.0, star))[0, 1], 0.663, atol=5e-4))
+    True
+    """
+    link = model.edges[0, 1:]
+    siblings = 0.5 * (_log_cosh(link[:, None] + link) - _log_cosh(link[:, None] - link))
+    np.fill_diagonal(siblings, 0.0)
+    return np.asarray(model.edges[1:, 1:] + siblings)
+
+
+def project(model: Ising, *, fit_fields: bool = False) -> Projection:
+    """Return the Ising model of the voters that minimises KL(P̃ || Q), by Newton's method.
+
+    The minimiser of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment (and, with
+    ``fit_fields``, every mean) of P̃. The default, edges only, is (3.4). Lemma 3.1 misses it from
+    three experts on, and from four on its θ̃ = θ* fails at a non-expert that joins three of them.
+
+    Examples
+    --------
+    >>> star = np.zeros((6, 6))
+    >>> star[0, 1:] = star[1:, 0] = 1.0
+    >>> bool(np.isclose(project(Ising(0.0, star)).edges[0, 1], 0.292, atol=5e-4))
+    True
+    """
+    marginal = model.marginal()
+    subsets = _subsets(model.n_voters, with_singles=fit_fields)
+    wanted = _moments(marginal)[subsets]
+    fields, edges = _unpack(_match_moments(wanted, subsets, model.n_voters), model.n_voters)
+    nearest = softmax(_log_weights(fields, edges))
+    return Projection(fields, edges, max(0.0, float(rel_entr(marginal, nearest).sum())))
+
+
+def fisher_information(edges: Floats, voter: int) -> Floats:
+    """Return I_s = E[h(f) f_rest f_rest'] under Q_θ̃, with h = 1 - tanh^2(sum_t θ̃_st f_t).
+
+    ``edges`` is θ̃, p x p; rows and columns of the result are the other voters, in order.
+
+    Examples
+    --------
+    >>> fisher_information(np.zeros((3, 3)), 0).round(12).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    density = softmax(_log_weights(np.zeros(len(edges)), edges))
+    curvature = 1 - np.tanh(_linear(0.0, edges[voter])) ** 2
+    return _pair_moments(density * curvature, voter)
+
+
+def check_assumptions(model: Ising, *, closed_form: bool = False) -> Assumptions:
+    """Return the constants of (A1) and (A2) for every voter.
+
+    Q_θ̃ is the true projection, or Lemma 3.1's with ``closed_form``; neighbourhoods are the Ñ_s.
+
+    Examples
+    --------
+    >>> star = np.zeros((4, 4))
+    >>> star[0, 1:] = star[1:, 0] = 1.0
+    >>> check_assumptions(Ising(0.0, star)).alpha.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    edges = approximate_edges(model) if closed_form else project(model).edges
+    density = softmax(_log_weights(np.zeros(len(edges)), edges))
+    rows = []
+    for s, hood in enumerate(model.effective_neighborhoods):
+        near = np.isin(np.delete(np.arange(model.n_voters), s), hood)
+        fisher = fisher_information(edges, s)
+        inside, across = fisher[np.ix_(near, near)], fisher[np.ix_(near, ~near)]
+        spread = np.abs(np.linalg.solve(inside, across)).sum(axis=0)
+        smallest = np.linalg.eigvalsh(inside).min(initial=np.inf)
+        largest = np.linalg.eigvalsh(_pair_moments(density, s)).max(initial=0.0)
+        rows.append((smallest, largest, 1 - spread.max(initial=0.0)))
+    return Assumptions(*np.array(rows).T)
+
+
+def _match_moments(wanted: Floats, subsets: Indices, p: int) -> Floats:
+    """Return the minimiser of A(θ̃) - θ̃'μ: Newton directions, halved until it falls (Armijo)."""
+
+    def objective(at: Floats) -> float:
+        return float(logsumexp(_log_weights(*_unpack(at, p))) - at @ wanted)
+
+    theta = np.zeros(len(subsets))
+    for _ in range(100):
+        moments = _moments(softmax(_log_weights(*_unpack(theta, p))))
+        means = moments[subsets]
+        gradient = means - wanted
+        if np.max(np.abs(gradient), initial=0.0) <= _TOLERANCE:
+            return theta
+        # A trace of ridge keeps the system solvable when strong edges make moments nearly equal.
+        hessian = moments[subsets[:, None] ^ subsets] - np.outer(means, means)
+        direction = -np.linalg.solve(hessian + 1e-13 * np.eye(len(theta)), gradient)
+        # 1e-13 is the objective's rounding: without it the last, tiny steps would be refused.
+        ceiling, slope, step = objective(theta) + 1e-13, 1e-4 * float(gradient @ direction), 1.0
+        while step > 1e-9 and objective(theta + step * direction) > ceiling + step * slope:
+            step /= 2
+        theta = theta + step * direction
+    warnings.warn("the projection did not match all moments", ConvergenceWarning, stacklevel=3)
+    return theta
+
+
+def _unpack(parameters: Floats, p: int) -> tuple[Floats, Floats]:
+    """Return fields and edges from one vector: the pairs s < t in order, then fields, if any."""
+    upper = np.triu_indices(p, 1)
+    pairs, singles = np.split(parameters, [len(upper[0])])
+    fields, edges = np.zeros(p), np.zeros((p, p))
+    fields[: len(singles)] = singles
+    edges[upper] = pairs
+    return fields, edges + edges.T
+
+
+def _subsets(p: int, *, with_singles: bool) -> Indices:
+    """Return the positions, in `_moments`, of all pairs and optionally of all single voters."""
+    bits = 1 << np.arange(p)[::-1]
+    first, second = np.triu_indices(p, 1)
+    return np.concatenate([bits[first] | bits[second], bits if with_singles else bits[:0]])
+
+
+def _moments(weights: Floats) -> Floats:
+    """Return sum_f w(f) prod_{s in A} f_s for all subsets A; axis s is bit p - 1 - s of A."""
+    moments = weights.copy()
+    for axis in range(weights.ndim):
+        lanes = moments.reshape(2**axis, 2, -1)
+        minus, plus = lanes[:, 0], lanes[:, 1]
+        lanes[:, 0], lanes[:, 1] = minus + plus, plus - minus
+    return moments.ravel()
+
+
+def _pair_moments(weights: Floats, without: int) -> Floats:
+    bits = np.delete(1 << np.arange(weights.ndim)[::-1], without)
+    return np.asarray(_moments(weights)[bits[:, None] ^ bits])
+
+
+def _linear(intercept: float, weights: Floats) -> Floats:
+    """Return intercept + sum_s w_s f_s for all states, as a tensor."""
+    return np.asarray(reduce(np.add.outer, np.outer(weights, _SIGNS), np.float64(intercept)))
+
+
+def _log_weights(fields: Floats, edges: Floats) -> Floats:
+    """Return sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t for all states, node by node."""
+    if len(fields) > MAX_NODES:
+        raise ModelError(f"enumeration takes at most {MAX_NODES} nodes, found {len(fields)}")
+    energy = np.zeros(())
+    for s, field in enumerate(fields):
+        energy = energy[..., None] + np.multiply.outer(_linear(field, edges[s, :s]), _SIGNS)
+    return energy
+
+
+def _log_cosh(x: Floats) -> Floats:
+    """Return log(2 cosh x) without overflow."""
+    return np.asarray(np.logaddexp(x, -x))
+
+
+def _weigh(votes: NDArray[np.int8], weights: Floats, intercept: float) -> Floats:
+    """Return intercept + votes @ weights, reading only the columns that weigh something."""
+    columns = np.flatnonzero(weights)
+    score = np.empty(len(votes))
+    for start in range(0, len(votes), _ROWS):
+        block = slice(start, start + _ROWS)
+        score[block] = votes[block, columns] @ weights[columns]
+    return score + intercept
+
+
+def _checked_votes(votes: ArrayLike, p: int) -> NDArray[np.int8]:
+    values = np.asarray(votes)
+    if values.ndim != 2 or values.shape[1] != p:
+        raise VotesError(f"votes must be items x {p} voters, found shape {values.shape}")
+    # Byte by byte: a comparison of int8 votes makes no copy wider than the votes.
+    if values.dtype.kind not in "if" or np.any((values != 0) & (np.abs(values) != 1)):
+        raise VotesError(f"votes must be -1, 0 or +1, found other values of type {values.dtype}")
+    return values.astype(np.int8, copy=False)
+
+
+def _checked_edges(edges: ArrayLike) -> Floats:
+    values = np.array(edges, dtype=np.float64)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or len(values) < 2:
+        raise ModelError(f"edges must be (p+1) x (p+1) with p >= 1, found shape {values.shape}")
+    if (
+        not (np.isfinite(values).all() and np.array_equal(values, values.T))
+        or np.diag(values).any()
+    ):
+        raise ModelError("edges must be finite and symmetric, with a zero diagonal")
+    values.flags.writeable = False
+    return values
+
+
+def _checked_fields(field: ArrayLike, n_nodes: int) -> Floats:
+    given = np.asarray(field, dtype=np.float64)
+    if given.shape not in ((), (n_nodes,)) or not np.isfinite(given).all():
+        raise ModelError(f"field must be one finite number, or one for each of {n_nodes} nodes")
+    values = np.zeros(n_nodes)
+    values[: given.size] = given
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,131 @@
+"""Parallel tempering for an Ising model: chains at P(f)^β for a ladder of β, which swap states.
+
+Plain Gibbs hardly ever turns the truth over together with its experts (once per 72,707 passes with
+21 experts). The hot chains, where all nodes are nearly free, do it all the time, and hand their
+states down the ladder.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels import kernel
+from unelisa.kernels.gibbs import Floats, NeighborLists, Signs, draw_signs
+
+
+class Chains(NamedTuple):
+    """All chains, one per row, with what saves recomputing: most cold nodes do not flip in a pass.
+
+    Of chain c, ``pull[c, s]`` is θ_s + sum_t θ_st f_t and ``energies[c]`` is
+    sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t. Differences keep both up to date, and their rounding
+    stays near 1e-12 over 10^6 flips.
+    """
+
+    states: Signs
+    pull: Floats
+    energies: Floats
+
+
+def temperature_ladder(n_levels: int = 16, hottest: float = 0.05) -> Floats:
+    """Return the inverse temperatures β from 1 down to ``hottest``, evenly spaced.
+
+    Examples
+    --------
+    >>> temperature_ladder(3, 0.5).tolist()
+    [1.0, 0.75, 0.5]
+    """
+    return np.linspace(1.0, hottest, n_levels)
+
+
+@kernel
+def start_chains(
+    fields: Floats, lists: NeighborLists, n_chains: int, rng: np.random.Generator
+) -> Chains:
+    """Return chains of independent fair signs."""
+    n_nodes = len(fields)
+    states = draw_signs(n_chains * n_nodes, rng).reshape(n_chains, n_nodes)
+    pull, energies = np.empty((n_chains, n_nodes)), np.zeros(n_chains)
+    for c in range(n_chains):
+        for s in range(n_nodes):
+            pull[c, s] = fields[s]
+            for k in range(lists.starts[s], lists.starts[s + 1]):
+                pull[c, s] += lists.weights[k] * states[c, lists.neighbors[k]]
+            energies[c] += 0.5 * states[c, s] * (fields[s] + pull[c, s])
+    return Chains(states, pull, energies)
+
+
+@kernel
+def sweep_chain(
+    chains: Chains, c: int, lists: NeighborLists, beta: float, rng: np.random.Generator
+) -> None:
+    """Redraw every node of chain c in turn from its full conditional under P^β, in place."""
+    state, pull = chains.states[c], chains.pull[c]
+    for s in range(len(state)):
+        positive = rng.random() < 1.0 / (1.0 + np.exp(-2.0 * beta * pull[s]))
+        if positive == (state[s] > 0):
+            continue
+        chains.energies[c] -= 2.0 * state[s] * pull[s]
+        state[s] = -state[s]
+        for k in range(lists.starts[s], lists.starts[s + 1]):
+            pull[lists.neighbors[k]] += 2.0 * state[s] * lists.weights[k]
+
+
+@kernel
+def swap_levels(
+    level: NDArray[np.int64], energies: Floats, betas: Floats, first: int, rng: np.random.Generator
+) -> None:
+    """Offer the swaps (first, first + 1), (first + 2, first + 3), ... of the ladder, in place.
+
+    ``level[k]`` is the chain at β_k. A swap is taken with probability
+    min(1, exp((β_k - β_k+1) (E_k+1 - E_k))), which leaves the product of the P^β unchanged.
+    """
+    for k in range(first, len(betas) - 1, 2):
+        gain = energies[level[k + 1]] - energies[level[k]]
+        if rng.random() < np.exp(min(0.0, (betas[k] - betas[k + 1]) * gain)):
+            level[k], level[k + 1] = level[k + 1], level[k]
+
+
+@kernel
+def sample_tempering(
+    fields: Floats,
+    lists: NeighborLists,
+    betas: Floats,
+    n_samples: int,
+    burn_in: int,
+    thin: int,
+    rng: np.random.Generator,
+) -> tuple[Signs, int]:
+    """Return ``n_samples`` states of the chain at β = 1 (node 0 first) and its number of flips.
+
+    ``burn_in`` and ``thin`` count rounds: a pass over all nodes of all chains, coldest first, and
+    one offer of swaps. Without any field f and -f are equally likely, and each kept state is turned
+    over with probability 1/2. Those turns are free and prove nothing, so ``flips`` counts how often
+    node 0 differs between successive kept states *before* them, by the chains' own moves and swaps:
+    up to 2 π (1 - π) n_samples where chains forget, 0 where they are stuck.
+
+    Examples
+    --------
+    >>> from unelisa.kernels.gibbs import list_neighbors
+    >>> lists = list_neighbors(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    >>> rng = np.random.default_rng(0)
+    >>> states, flips = sample_tempering(np.zeros(2), lists, temperature_ladder(), 100, 10, 4, rng)
+    >>> states.shape, flips > 20
+    ((100, 2), True)
+    """
+    chains = start_chains(fields, lists, len(betas), rng)
+    samples = np.empty((n_samples, len(fields)), np.int8)
+    level, symmetric = np.arange(len(betas)), not np.any(fields)
+    round_number, flips, previous = 0, 0, 0
+    for i in range(n_samples):
+        for _ in range(thin if i else burn_in + thin):
+            for k in range(len(betas)):
+                sweep_chain(chains, level[k], lists, betas[k], rng)
+            swap_levels(level, chains.energies, betas, round_number % 2, rng)
+            round_number += 1
+        samples[i] = chains.states[level[0]]
+        flips += samples[i, 0] == -previous
+        previous = samples[i, 0]
+        if symmetric and rng.random() < 0.5:
+            samples[i] *= -1
+    return samples, flips
