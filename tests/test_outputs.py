@@ -1,5 +1,6 @@
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,14 @@ def test_after_an_error_the_old_file_stands_and_nothing_else(tmp_path):
         raise RuntimeError
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_only_ordinary_files_are_replaced(make, tmp_path):
+    make(tmp_path / "out.csv")
+    with pytest.raises(FileExistsError), whole_file(tmp_path / "out.csv"):
+        pytest.fail("the block must not start")
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_permissions_follow_the_umask(tmp_path):

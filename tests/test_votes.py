@@ -97,7 +97,7 @@ def test_the_order_of_long_rows_does_not_matter():
 
 def test_a_vote_given_twice_is_counted_once():
     frame = pd.DataFrame({"item": [1, 1, 2], "voter": "ab"[0], "vote": [1, 1, 0]})
-    with pytest.warns(VotesWarning, match="1 rows repeat a vote"):
+    with pytest.warns(VotesWarning, match="1 row repeats a vote"):
         assert Votes.of(frame).values.tolist() == [[1], [-1]]
 
 

@@ -1,5 +1,6 @@
 """Output files that appear whole or not at all."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     ['labels.csv']
     """
     target = Path(path)
+    if target.exists() and not target.is_file():
+        # a folder or a device: moving a file over /dev/null would replace it for everybody
+        raise FileExistsError(errno.EEXIST, "is there and is no ordinary file", str(target))
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     os.close(handle)
     draft = Path(name)

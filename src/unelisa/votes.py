@@ -352,7 +352,8 @@ def _check_duplicates(
     cells = i.astype(np.int64) * values.shape[1] + s
     repeated = len(cells) - len(np.unique(cells))
     if repeated:
-        warnings.warn(f"{repeated} rows repeat a vote and are counted once", VotesWarning, 4)
+        many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
+        warnings.warn(f"{many} a vote, which is counted once", VotesWarning, 4)
 
 
 def _refuse_empty(shape: tuple[int, ...]) -> None:

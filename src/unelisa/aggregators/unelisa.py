@@ -181,9 +181,14 @@ class UnElisa(PosteriorAggregator):
         if degree == 0:
             return "no other voter helps to predict it"
         if not chosen.knots[voter]:
-            others = int(chosen.shared[voter])
-            return f"no knot: {others} other voter(s) are linked to all of its {degree} neighbors"
+            others = _count(int(chosen.shared[voter]), "other voter")
+            return f"no knot: linked to all of its {_count(degree, 'neighbor')}: {others}"
+        knot = f"knot of rank {chosen.ranks[voter]} with"
         if self.weights_[voter] == 0:
-            return f"knot of rank {chosen.ranks[voter]} with only {degree} neighbors"
+            return f"{knot} only {_count(degree, 'neighbor')}"
         side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
-        return f"knot of rank {chosen.ranks[voter]} with {degree} neighbors, {side} the truth"
+        return f"{knot} {_count(degree, 'neighbor')}, {side} the truth"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

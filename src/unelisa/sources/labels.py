@@ -84,7 +84,7 @@ class LabelTable(VoteTable):
 
 
 def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
-    """Return the labels in a file, matched to the votes by the items' names.
+    r"""Return the labels in a file, matched to the votes by the items' names.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     >>> import pathlib, tempfile
     >>> votes = Votes(np.array([[1], [-1]], dtype=np.int8), np.array(["a", "b"]), np.array(["v"]))
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "truth.csv"
-    >>> _ = file.write_text("item,label\\nb,-1\\nc,1\\n")
+    >>> _ = file.write_text("item,label\nb,-1\nc,1\n")
     >>> read_labels(file, votes).scored_signs()
     array([ 0, -1,  1], dtype=int8)
     """

@@ -1,0 +1,48 @@
+"""The `unelisa` command: one file per command; parse, call the public API, print."""
+
+import typer
+
+import unelisa
+from unelisa.cli import compare, demo, fit, predict, report, reproduce, simulate
+from unelisa.cli.boundary import CommandGroup
+
+app = typer.Typer(
+    cls=CommandGroup,
+    add_completion=False,
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,  # they may print local variables, which may be patients
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo.demo)
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(compare.compare)
+app.command()(simulate.simulate)
+app.command()(report.report)
+app.add_typer(reproduce.app, name="reproduce")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unelisa {unelisa.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    context: typer.Context,
+    _version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Labels without ground truth: find the experts among many voters and label every item.
+
+    Start with [bold]unelisa demo[/bold], then [bold]unelisa fit votes.csv --out labels.csv[/bold].
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="unelisa")

@@ -1,0 +1,151 @@
+"""`unelisa demo`: the whole job on two examples whose truth is known, without a network."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.rule import Rule
+from sklearn.datasets import load_breast_cancer
+
+from unelisa.aggregators import AGGREGATORS
+from unelisa.cli.compare import run_methods
+from unelisa.cli.files import check_outputs, output_files
+from unelisa.cli.fit import Wanted, collect, fit_model, write_outputs
+from unelisa.cli.methods import DEFAULT_METHOD, build_method
+from unelisa.cli.screen import busy, results
+from unelisa.cli.simulate import make_folder, tabulate_votes
+from unelisa.cli.tables import comparison_table, voter_table
+from unelisa.scoring import score_experts
+from unelisa.simulation import SimulatedVotes, simulate_votes
+from unelisa.sources.labels import KnownLabels
+from unelisa.study.comparison import MethodScore
+from unelisa.votes import Votes
+
+# this seed draws two contrarians among the experts, which makes plain counting fail visibly
+CROWD_SEED = 2
+SEED = 0
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for the labels and the report.")
+    ] = Path("demo"),
+) -> None:
+    """Show what unelisa does: a simulated crowd, and medical data with 30 simple rules."""
+    make_folder(out)
+    wanted = Wanted(out / "labels.csv", out / "report.html")
+    inputs = out / "votes.csv", out / "truth.csv"
+    check_outputs(wanted.labels, wanted.report, *inputs)
+    screen = results()
+    with busy("drawing votes"):
+        drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
+    crowd = _known(_in_words(drawn.votes, ("no", "yes")), drawn.truth)
+    _introduce_crowd(screen, drawn)
+    rows = run_methods(AGGREGATORS, crowd, SEED, -1)
+    _show_comparison(screen, rows)
+    _fit_crowd(screen, crowd, drawn, rows, wanted)
+    _write_inputs(inputs, crowd)
+    _show_cancer(screen)
+    _point_to_files(screen, out)
+
+
+def breast_cancer_votes() -> KnownLabels:
+    """Return scikit-learn's breast cancer data as votes: a rule per measurement, and the truth.
+
+    A rule says "malignant" where its measurement is above the median of all patients.
+    """
+    cancer: Any = load_breast_cancer()
+    above = cancer.data > np.median(cancer.data, axis=0)
+    values = np.asfortranarray(np.where(above, 1, -1).astype(np.int8))
+    names = np.array([f"{name} is high" for name in cancer.feature_names], dtype=object)
+    votes = Votes(values, np.arange(len(values)), names, ("benign", "malignant"))
+    return _known(votes, np.where(cancer.target == 0, 1, -1).astype(np.int8))
+
+
+def _known(votes: Votes, truth: Any) -> KnownLabels:
+    return KnownLabels(votes, truth, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
+
+
+def _in_words(votes: Votes, classes: tuple[str, str]) -> Votes:
+    return Votes(votes.values, votes.items, votes.voters, classes)
+
+
+def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:
+    sides = drawn.model.edges[0, 1:][drawn.experts]
+    n_experts, p = len(drawn.experts), drawn.votes.n_voters
+    screen.print(Rule("1. A simulated crowd", align="left"))
+    screen.print(
+        f"{p} voters say yes or no on {len(drawn.votes)} items. {n_experts} are experts, who see "
+        f"the truth nearly 9 times in 10, but {int((sides < 0).sum())} of them say the opposite of "
+        f"what they see. The other {p - n_experts} know nothing and only echo others. No method is "
+        "told who is who; the truth is kept back to score them."
+    )
+
+
+def _show_comparison(screen: Console, rows: list[MethodScore]) -> None:
+    """Print the methods side by side, and which one is best."""
+    screen.print()
+    screen.print(comparison_table(rows, "All methods against the truth"))
+    screen.print()
+    best = max(rows, key=lambda row: row.accuracy or 0.0)
+    ours = next(row for row in rows if row.method == DEFAULT_METHOD)
+    said = f"Most items right: {best.method} with {best.accuracy:.1%}"
+    more = "" if best is ours else f"; {ours.method}, the default, has {ours.accuracy:.1%}"
+    screen.print(f"{said}{more}.")
+
+
+def _fit_crowd(
+    screen: Console,
+    crowd: KnownLabels,
+    drawn: SimulatedVotes,
+    rows: list[MethodScore],
+    wanted: Wanted,
+) -> None:
+    fitted = fit_model(build_method(DEFAULT_METHOD, SEED, -1), crowd.votes)
+    findings = collect(fitted, crowd.votes, rows)
+    write_outputs(wanted, fitted.model, crowd.votes, findings)
+    found = score_experts(fitted.model.experts_, drawn.experts)
+    screen.print()
+    screen.print(f"[bold]The voters as {DEFAULT_METHOD} sees them[/bold]")
+    screen.print(voter_table(findings, longest=len(fitted.model.experts_) + 3))
+    screen.print()
+    screen.print(
+        f"It found {found.hit_rate:.0%} of the true experts, and {found.precision:.0%} of those it "
+        "named are true experts. A negative weight turns a contrarian's votes around."
+    )
+
+
+def _show_cancer(screen: Console) -> None:
+    cancer = breast_cancer_votes()
+    screen.print()
+    screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
+    screen.print(
+        f"{len(cancer.votes)} patients of the data set that scikit-learn ships. Each of 30 "
+        "measurements of the tumour votes malignant where it is above its median. Radius, "
+        "perimeter and area measure nearly the same, so these voters are far from independent."
+    )
+    _show_comparison(screen, run_methods(AGGREGATORS, cancer, SEED, -1))
+
+
+def _write_inputs(paths: tuple[Path, Path], crowd: KnownLabels) -> None:
+    """Write the simulated votes and truth, so that the next command can be tried at once."""
+    with output_files() as files:
+        files.write_csv(paths[0], *tabulate_votes(crowd.votes, wide=True))
+        truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
+        files.write_csv(paths[1], ("item", "label"), truth)
+
+
+def _point_to_files(screen: Console, out: Path) -> None:
+    screen.print()
+    screen.print(Rule("What was written", align="left"))
+    told = {
+        "report.html": "open it in a browser: the crowd's verdicts and reasons",
+        "labels.csv": "a label and a probability for each of its items",
+        "votes.csv, truth.csv": "what went in, to try the commands on",
+    }
+    for name, what in told.items():
+        screen.print(f"{out}/{name}: {what}", markup=False, soft_wrap=True)
+    again = f"unelisa fit {out}/votes.csv --truth {out}/truth.csv"
+    screen.print(f"Next: {again}", markup=False, soft_wrap=True)

@@ -1,0 +1,71 @@
+"""The files of one command: all of them appear, or none."""
+
+import json
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from unelisa.errors import ModelError
+from unelisa.outputs import whole_file
+from unelisa.report.spreadsheet import write_table
+
+STDOUT = Path("-")
+
+
+class OutputFiles:
+    """Drafts that are moved into place together; made by `output_files`."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.latest: Path | None = None
+
+    def draft(self, path: Path) -> Path:
+        """Return where to write what shall become `path`."""
+        self.latest = path
+        return self._stack.enter_context(whole_file(path))
+
+    def write_text(self, path: Path, text: str) -> None:
+        """Write a text."""
+        self.draft(path).write_text(text, encoding="utf-8")
+
+    def write_json(self, path: Path, content: Any) -> None:
+        """Write JSON, to stdout where the path is -."""
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        if path == STDOUT:
+            typer.echo(text)
+        else:
+            self.write_text(path, f"{text}\n")
+
+    def write_csv(self, path: Path, header: Sequence[str], rows: Any) -> None:
+        """Write a table that a spreadsheet opens safely."""
+        with self.draft(path).open("w", encoding="utf-8", newline="") as file:
+            write_table(file, header, rows)
+
+
+@contextmanager
+def output_files() -> Iterator[OutputFiles]:
+    """Give the drafts of a command; after an error none of its files is left or changed."""
+    with ExitStack() as stack:
+        files = OutputFiles(stack)
+        try:
+            yield files
+        except OSError as error:
+            # the system names the draft, which nobody knows, or nothing
+            raise OSError(error.errno, error.strerror, str(files.latest)) from None
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Refuse, before any long work, what cannot become an output file."""
+    wanted = [path for path in paths if path is not None and path != STDOUT]
+    for path in wanted:
+        if not path.parent.is_dir():
+            raise ModelError(f"{path.name} cannot be written: there is no folder {path.parent}")
+        # moving a file over a device such as /dev/null would destroy it
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            raise ModelError(f"{path.name} cannot be written: it is there and is no plain file")
+    if len({path.absolute() for path in wanted}) < len(wanted):
+        raise ModelError("two outputs have the same file name; give each its own")

@@ -1,0 +1,160 @@
+"""`unelisa fit`: votes in; labels, verdicts, a report and a model out."""
+
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from unelisa.aggregators import Aggregator
+from unelisa.cli import options
+from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.methods import DEFAULT_METHOD, build_method
+from unelisa.cli.screen import busy, printable, results
+from unelisa.cli.tables import comparison_table, voter_table
+from unelisa.errors import ConvergenceWarning
+from unelisa.report.findings import Findings, collect_findings, name_method
+from unelisa.report.page import render_page, require_jinja
+from unelisa.report.spreadsheet import write_labels
+from unelisa.sources.labels import KnownLabels
+from unelisa.storage import save as save_model
+from unelisa.study.comparison import MethodScore, score_model
+from unelisa.votes import Votes
+
+
+class Wanted(NamedTuple):
+    """The files that a fit shall leave."""
+
+    labels: Path | None = None
+    report: Path | None = None
+    model: Path | None = None
+    json: Path | None = None
+
+
+class Fitted(NamedTuple):
+    """A fitted model, what the fit took, and what it warned of that a report must repeat."""
+
+    model: Aggregator
+    seconds: float
+    notes: list[str]
+
+
+def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    votes: options.VotesFile,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Method; `unelisa compare` lists them all.")
+    ] = DEFAULT_METHOD,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="labels.csv",
+            help="Write item, label and probability of the positive class (empty for methods "
+            "without one). Text that a spreadsheet would run as a formula gets an apostrophe.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="report.html", help="Write a page for people.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="model.npz", help="Keep the model for `predict`.")
+    ] = None,
+    truth: options.TruthFileIfAny = None,
+    json: options.JsonFile = None,
+    orient: Annotated[
+        str | None,
+        typer.Option(
+            metavar="majority|VOTER",
+            help="Which side is positive: as most experts say, or as one voter you trust says.",
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Table of a few known labels that settle the sides."),
+    ] = None,
+    coding: options.Coding = None,
+    labels: options.Labels = None,
+    item: options.Item = None,
+    voter: options.Voter = None,
+    vote: options.Vote = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+) -> None:
+    """Label every item, and say which voters are experts and why."""
+    wanted = Wanted(out, report, save, json)
+    check_outputs(*wanted)
+    if report is not None:
+        require_jinja()
+    model = build_method(method, seed, jobs, orient)
+    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
+    known = None if truth is None else options.read_known(truth, table)
+    fitted = fit_model(model, table, None if gold is None else options.read_known(gold, table))
+    rows = [] if known is None else [score_known(fitted, known)]
+    findings = collect(fitted, table, rows)
+    write_outputs(wanted, fitted.model, table, findings)
+    show_fit(results(quiet=json == STDOUT), findings, rows, wanted)
+
+
+def fit_model(model: Aggregator, votes: Votes, gold: KnownLabels | None = None) -> Fitted:
+    """Return the fitted model; a limit reached on the way is noted for the report."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, busy(f"fitting {name_method(model)}"):
+        model.fit(votes, None if gold is None else gold.as_gold())
+    seconds = time.perf_counter() - start
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    return Fitted(model, seconds, notes)
+
+
+def score_known(fitted: Fitted, known: KnownLabels) -> MethodScore:
+    """Return how well a fitted model does on the items whose labels are known."""
+    name, votes = name_method(fitted.model), known.scored_votes()
+    return score_model(name, fitted.model, votes, known.scored_signs(), fitted.seconds)
+
+
+def collect(fitted: Fitted, votes: Votes, rows: Sequence[MethodScore]) -> Findings:
+    """Return the findings of a fit."""
+    return collect_findings(
+        fitted.model,
+        votes,
+        comparison=[row._asdict() for row in rows],
+        seconds=fitted.seconds,
+        notes=fitted.notes,
+    )
+
+
+def write_outputs(wanted: Wanted, model: Aggregator, votes: Votes, findings: Findings) -> None:
+    """Write all files that are wanted, or none of them."""
+    with busy("writing"), output_files() as files:
+        if wanted.labels is not None:
+            with files.draft(wanted.labels).open("w", encoding="utf-8", newline="") as file:
+                write_labels(file, model, votes)
+        if wanted.report is not None:
+            files.write_text(wanted.report, render_page(findings))
+        if wanted.model is not None:
+            save_model(model, files.draft(wanted.model))
+        if wanted.json is not None:
+            files.write_json(wanted.json, findings)
+
+
+def show_fit(
+    screen: Console, findings: Findings, rows: Sequence[MethodScore], wanted: Wanted
+) -> None:
+    """Print the answer, the voters, the scores and where the files are."""
+    screen.print(findings["answer"], style="bold", markup=False)
+    screen.print(Text("Positive means ") + printable(findings["classes"][1]) + ".")
+    screen.print()
+    screen.print(voter_table(findings))
+    screen.print()
+    if rows:
+        screen.print(comparison_table(rows, "Against the known truth, a tie counted as half"))
+        screen.print()
+    for path in wanted:
+        if path is not None:
+            screen.print(f"wrote {path}", markup=False, soft_wrap=True)
+    if not any(wanted):
+        screen.print("Nothing was written; add --out labels.csv or --report report.html.")

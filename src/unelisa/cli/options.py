@@ -1,0 +1,96 @@
+"""Options that several commands share, and the votes they describe."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unelisa.cli.screen import busy
+from unelisa.coding import CodingChoice
+from unelisa.errors import VotesError
+from unelisa.sources.labels import KnownLabels, read_labels
+from unelisa.sources.tables import read_votes
+from unelisa.votes import Votes
+
+_FORM, _RUN = "How the votes are written", "How it runs"
+
+VotesFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="VOTES",
+        help="CSV, CSV.gz, Parquet or Feather: one row per vote (item, voter, vote), or one row "
+        "per item and one column per voter.",
+    ),
+]
+Coding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|pm1|01|snorkel",
+        help="pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1 abstained, 0 no, 1 yes.",
+        rich_help_panel=_FORM,
+        show_default=False,
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NO,YES",
+        help="Your own two labels, the negative one first.",
+        rich_help_panel=_FORM,
+    ),
+]
+Item = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column of the items.", rich_help_panel=_FORM)
+]
+Voter = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column of the voters.", rich_help_panel=_FORM)
+]
+Vote = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column of the votes.", rich_help_panel=_FORM)
+]
+_TRUTH = typer.Option(
+    metavar="TRUTH",
+    help="Table with columns item and label, in the votes' own labels, for some or all items.",
+)
+TruthFile = Annotated[Path, _TRUTH]
+TruthFileIfAny = Annotated[Path | None, _TRUTH]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write the results as JSON; - is stdout."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.", rich_help_panel=_RUN)]
+Jobs = Annotated[int, typer.Option(help="Threads; -1 is every core.", rich_help_panel=_RUN)]
+
+
+@dataclass(frozen=True)
+class VotesForm:
+    """How a table of votes is written: coding or labels, and the columns' names."""
+
+    coding: str | None = None
+    labels: str | None = None
+    item: str | None = None
+    voter: str | None = None
+    vote: str | None = None
+
+    def read(self, path: Path, usual: CodingChoice = "auto") -> Votes:
+        """Return the votes in a file; `usual` is the coding where none was given."""
+        columns = {"item": self.item, "voter": self.voter, "vote": self.vote}
+        with busy("reading the votes"):
+            return read_votes(path, self._choose_coding(usual), **columns)
+
+    def _choose_coding(self, usual: CodingChoice) -> CodingChoice:
+        if self.labels is None:
+            return usual if self.coding is None else self.coding  # type: ignore[return-value]
+        if self.coding is not None:
+            raise VotesError("give --labels or --coding, not both")
+        pair = [label.strip() for label in self.labels.split(",")]
+        if len(pair) != 2 or not all(pair):
+            raise VotesError("--labels takes two labels, for example --labels no,yes")
+        return pair[0], pair[1]
+
+
+def read_known(path: Path, votes: Votes) -> KnownLabels:
+    """Return the known labels in a file, showing that it is being read."""
+    with busy("reading the labels"):
+        return read_labels(path, votes)

@@ -1,0 +1,42 @@
+"""`unelisa report`: a page on a stored model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unelisa.cli import options
+from unelisa.cli.files import check_outputs, output_files
+from unelisa.cli.predict import ModelFile, read_as_fitted
+from unelisa.cli.screen import busy, results
+from unelisa.report.findings import collect_findings
+from unelisa.report.page import render_page, require_jinja
+from unelisa.storage import load
+
+
+def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    model: ModelFile,
+    votes: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[VOTES]", help="The votes it labels; without them the page tells of voters."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="report.html", help="The page.")] = Path(
+        "report.html"
+    ),
+    coding: options.Coding = None,
+    labels: options.Labels = None,
+    item: options.Item = None,
+    voter: options.Voter = None,
+    vote: options.Vote = None,
+) -> None:
+    """Write a page on a stored model: who is an expert and why."""
+    check_outputs(out)
+    require_jinja()
+    fitted = load(model)
+    form = options.VotesForm(coding, labels, item, voter, vote)
+    table = None if votes is None else read_as_fitted(fitted, votes, form)
+    with busy("writing"), output_files() as files:
+        files.write_text(out, render_page(collect_findings(fitted, table)))
+    results().print(f"wrote {out}", markup=False, soft_wrap=True)

@@ -1,0 +1,89 @@
+"""What a person sees: results on stdout; progress, warnings and errors on stderr."""
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from unelisa.errors import UnelisaWarning
+
+LONGEST_NAME = 32
+
+
+def results(quiet: bool = False) -> Console:
+    """Return where results go; a quiet one leaves stdout to the machine that reads it.
+
+    Consoles are made when needed, as stdout may have changed since the import.
+    """
+    return Console(highlight=False, quiet=quiet)
+
+
+def asides() -> Console:
+    """Return where progress, warnings and errors go: one console, so that they do not mix up."""
+    return _console_on(sys.stderr)
+
+
+@lru_cache(maxsize=1)
+def _console_on(stream: TextIO) -> Console:
+    return Console(file=stream, highlight=False)
+
+
+def complain(sentence: str) -> None:
+    """Print an error: one line, not wrapped, so that a log can be searched for it."""
+    asides().print(Text.assemble(("Error: ", "bold red"), sentence), soft_wrap=True)
+
+
+def busy(doing: str) -> AbstractContextManager[Any]:
+    """Show what is being done while it lasts; nothing where stderr is no terminal."""
+    return asides().status(f"{doing} ...", spinner="dots")
+
+
+def progress() -> Progress:
+    """Return a progress bar with the name of the present step and the time passed."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeElapsedColumn(),
+        console=asides(),
+        transient=True,
+    )
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Show each of the package's warnings once, as one line; leave others' to Python."""
+    seen: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnelisaWarning)
+        otherwise = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if not issubclass(category, UnelisaWarning):
+                otherwise(message, category, *where, **more)
+            elif str(message) not in seen:
+                seen.add(str(message))
+                line = Text.assemble(("Warning: ", "bold yellow"), str(message))
+                asides().print(line, soft_wrap=True)
+
+        warnings.showwarning = show
+        yield
+
+
+def printable(name: object, longest: int = LONGEST_NAME) -> Text:
+    r"""Return a name as text that cannot command the terminal, shortened where it is long.
+
+    Examples
+    --------
+    >>> printable("[red]ann\x1b[2J").plain
+    '[red]ann�[2J'
+    """
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
+    return Text(shown if len(shown) <= longest else f"{shown[: longest - 1]}…")

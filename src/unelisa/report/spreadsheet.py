@@ -1,0 +1,57 @@
+"""CSV files that a spreadsheet opens safely.
+
+A spreadsheet runs a cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
+as a formula, so a voter or an item may carry a command into somebody's office. Text cells that
+start so get a leading apostrophe, which shows them as text. Numbers such as -1 are left alone.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from unelisa.aggregators import Aggregator
+from unelisa.votes import Votes
+
+_RISKY = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def defuse_cell(cell: Any) -> Any:
+    """Return the cell as it may stand in a spreadsheet.
+
+    Examples
+    --------
+    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "-1", -1)]
+    ['ward 3', "'=1+2", '-1', -1]
+    """
+    if isinstance(cell, str) and cell.startswith(_RISKY) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
+
+
+def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV table whose text cells are defused; None is an empty cell."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([defuse_cell(name) for name in header])
+    writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
+
+
+def write_labels(file: TextIO, model: Aggregator, votes: Votes) -> None:
+    """Write item, label and probability, one row per item.
+
+    The probability is that of the positive class; it is empty for methods that give none.
+    """
+    write_table(file, ("item", "label", "probability"), _label_rows(model, votes))
+
+
+def _label_rows(model: Aggregator, votes: Votes) -> Iterator[tuple[Any, Any, str]]:
+    labels = model.predict(votes).tolist()
+    if not hasattr(model, "predict_proba"):
+        chances = [""] * len(labels)
+    else:
+        # six digits are more than any model of votes can mean, and keep the file small
+        chances = [f"{chance:.6f}" for chance in np.asarray(model.predict_proba(votes))[:, 1]]
+    return zip(votes.items.tolist(), labels, chances, strict=True)

@@ -1,0 +1,1 @@
+"""Studies: everything that compares methods or re-runs the paper."""

@@ -1,0 +1,58 @@
+"""A command line to call, and the crowd of tests/conftest.py as files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from unelisa.cli import app
+
+
+class CrowdFiles(NamedTuple):
+    votes: Path
+    truth: Path
+    folder: Path
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Call the command line in this process."""
+
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    return call
+
+
+@pytest.fixture
+def refused(run) -> Callable[..., str]:
+    """Call the command line, expect exit code 2 and one sentence, and return the sentence."""
+
+    def call(*arguments: object) -> str:
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1
+        assert "Traceback" not in result.output
+        return result.stderr.strip()
+
+    return call
+
+
+@pytest.fixture
+def files(tmp_path, crowd) -> CrowdFiles:
+    """Nine voters named w0..w8 on items i0..i599, as a wide table of yes and no, and the truth."""
+    votes, truth = crowd
+    words = {-1: "no", 1: "yes"}
+    header = ",".join(["item", *(f"w{s}" for s in range(votes.n_voters))])
+    rows = [
+        ",".join([f"i{i}", *(words[int(vote)] for vote in row)])
+        for i, row in enumerate(votes.values)
+    ]
+    paths = CrowdFiles(tmp_path / "votes.csv", tmp_path / "truth.csv", tmp_path)
+    paths.votes.write_text("\n".join([header, *rows, ""]))
+    labels = [f"i{i},{words[int(sign)]}" for i, sign in enumerate(truth)]
+    paths.truth.write_text("\n".join(["item,label", *labels, ""]))
+    return paths

@@ -1,0 +1,86 @@
+import json
+
+import pandas as pd
+import pytest
+
+from unelisa.aggregators import AGGREGATORS
+
+KEYS = ["method", "accuracy", "balanced_accuracy", "auc", "log_loss", "seconds", "n_experts"]
+
+
+def test_every_method_is_scored(run, files):
+    result = run("compare", files.votes, "--truth", files.truth)
+    assert result.exit_code == 0, result.output
+    assert "scored on 600 items with a known label" in result.stdout
+    assert all(name in result.stdout for name in AGGREGATORS)
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+def test_json_is_a_list_of_rows_with_the_agreed_keys(run, files):
+    path = files.folder / "rows.json"
+    run("compare", files.votes, "--truth", files.truth, "--json", path)
+    rows = json.loads(path.read_text())
+    assert [row["method"] for row in rows] == list(AGGREGATORS)
+    assert all(list(row) == KEYS for row in rows)
+    majority = next(row for row in rows if row["method"] == "majority-vote")
+    assert majority["log_loss"] is None
+    assert majority["n_experts"] is None
+
+
+def test_json_on_stdout_is_alone_there(run, files):
+    result = run("compare", files.votes, "--truth", files.truth, "--json", "-")
+    assert len(json.loads(result.stdout)) == len(AGGREGATORS)
+
+
+def test_some_methods_by_any_of_their_names(run, files):
+    names = "MajorityVote,majority-vote,UNELISA"
+    result = run("compare", files.votes, "--truth", files.truth, "--methods", names, "--json", "-")
+    assert [row["method"] for row in json.loads(result.stdout)] == ["majority-vote", "unelisa"]
+
+
+def test_ties_and_items_without_votes_count_half(run, files):
+    files.votes.write_text("item,voter,vote\na,x,yes\na,y,no\nb,x,yes\nb,y,yes\n")
+    files.truth.write_text("item,label\na,yes\nb,yes\nc,no\nd,\n")
+    arguments = ("--truth", files.truth, "--methods", "majority-vote", "--json", "-")
+    row = json.loads(run("compare", files.votes, *arguments).stdout)[0]
+    assert row["accuracy"] == pytest.approx(2 / 3)
+    assert row["balanced_accuracy"] == pytest.approx(0.625)
+
+
+def test_the_truth_may_be_parquet_and_cover_a_part(run, files):
+    part = files.folder / "part.parquet"
+    pd.read_csv(files.truth).head(100).assign(note="x").to_parquet(part)
+    result = run("compare", files.votes, "--truth", part, "--methods", "majority-vote")
+    assert "scored on 100 items" in result.stdout
+
+
+def test_bad_input_is_refused(refused, files):
+    assert "--truth" in refused("compare", files.votes)
+    told = refused("compare", files.votes, "--truth", files.truth, "--methods", "unelisa,guess")
+    assert "there is no method 'guess'" in told
+    files.truth.write_text("a,b,c\n1,2,3\n")
+    assert "a column named item" in refused("compare", files.votes, "--truth", files.truth)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "votes", "majority", "balanced"),
+    [("bluebirds", "votes_wide.csv.gz", 0.759, 0.740), ("youtube_spam", "votes.csv", 0.816, 0.818)],
+)
+def test_real_votes_give_the_figures_of_their_readme(
+    run, shared_data, name, votes, majority, balanced
+):
+    folder = shared_data / name
+    arguments = ("--methods", "majority-vote", "--json", "-")
+    result = run("compare", folder / votes, "--truth", folder / "truth.csv", *arguments)
+    row = json.loads(result.stdout)[0]
+    assert round(row["accuracy"], 3) == majority
+    assert round(row["balanced_accuracy"], 3) == balanced
+
+
+@pytest.mark.shared
+def test_dawid_skene_on_bluebirds_is_near_the_known_figure(run, shared_data):
+    folder = shared_data / "bluebirds"
+    arguments = ("--truth", folder / "truth.csv", "--methods", "dawid-skene", "--json", "-")
+    result = run("compare", folder / "votes_wide.csv.gz", *arguments)
+    assert json.loads(result.stdout)[0]["accuracy"] == pytest.approx(0.898, abs=0.02)

@@ -1,0 +1,190 @@
+import csv
+import json
+
+import pandas as pd
+import pytest
+
+
+def test_fit_prints_the_answer_the_voters_and_where_the_files_are(run, files):
+    out = files.folder / "labels.csv"
+    result = run("fit", files.votes, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("600 items labelled, ")
+    assert "voters are experts" in result.stdout
+    assert "contrarian" in result.stdout
+    assert "wrote" in result.stdout
+    assert list(files.folder.glob(".*")) == []
+
+
+def test_labels_have_a_probability_of_the_positive_class(run, files):
+    out = files.folder / "labels.csv"
+    run("fit", files.votes, "--out", out)
+    labels = pd.read_csv(out)
+    assert list(labels.columns) == ["item", "label", "probability"]
+    assert labels.probability.between(0, 1).all()
+    assert ((labels.probability >= 0.5) == (labels.label == "yes")).all()
+    truth = pd.read_csv(files.truth)
+    merged = labels.merge(truth, on="item", validate="1:1")
+    assert len(merged) == 600
+    assert (merged.label_x == merged.label_y).mean() > 0.9
+
+
+def test_methods_without_a_probability_leave_its_column_empty(run, files):
+    out = files.folder / "labels.csv"
+    run("fit", files.votes, "--method", "MajorityVote", "--out", out)
+    assert pd.read_csv(out).probability.isna().all()
+
+
+def test_every_output_at_once(run, files):
+    names = ("labels.csv", "page.html", "model.npz", "findings.json")
+    paths = [files.folder / name for name in names]
+    pairs = zip(("--out", "--report", "--save", "--json"), paths, strict=True)
+    options = [part for pair in pairs for part in pair]
+    result = run("fit", files.votes, "--truth", files.truth, *options)
+    assert result.exit_code == 0, result.output
+    assert all(path.stat().st_size > 0 for path in paths)
+    assert "Against the known truth" in result.stdout
+    assert "Against the known truth" in paths[1].read_text()
+    findings = json.loads(paths[3].read_text())
+    assert findings["items"]["n"] == 600
+    assert findings["comparison"][0]["accuracy"] > 0.9
+
+
+def test_json_on_stdout_is_alone_there(run, files):
+    result = run("fit", files.votes, "--json", "-")
+    assert json.loads(result.stdout)["method"] == "unelisa"
+
+
+def test_the_same_seed_gives_the_same_files(run, files):
+    outs = [files.folder / name for name in ("a.csv", "b.csv")]
+    for out, jobs in zip(outs, (1, 2), strict=True):
+        run("fit", files.votes, "--out", out, "--seed", 5, "--jobs", jobs)
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
+def test_parquet_feather_and_gzip_give_the_same_labels_as_csv(run, files):
+    frame = pd.read_csv(files.votes)
+    frame.to_parquet(files.folder / "votes.parquet")
+    frame.to_feather(files.folder / "votes.feather")
+    frame.to_csv(files.folder / "votes.csv.gz", index=False)
+    tidy = frame.melt("item", var_name="who", value_name="said")
+    tidy.to_csv(files.folder / "long.csv", index=False)
+    named = ("--item", "item", "--voter", "who", "--vote", "said")
+    found = {}
+    for name in ("votes.csv", "votes.parquet", "votes.feather", "votes.csv.gz", "long.csv"):
+        out = files.folder / "labels.csv"
+        more = named if name == "long.csv" else ()
+        result = run("fit", files.folder / name, "--out", out, *more)
+        assert result.exit_code == 0, result.output
+        found[name] = pd.read_csv(out).sort_values("item")["label"].tolist()
+    assert len({tuple(labels) for labels in found.values()}) == 1
+
+
+def test_declared_labels_settle_which_one_is_positive(run, files):
+    out = files.folder / "labels.csv"
+    result = run("fit", files.votes, "--labels", "yes,no", "--json", "-", "--out", out)
+    assert json.loads(result.stdout)["classes"] == ["yes", "no"]
+
+
+def test_an_anchor_or_gold_turns_the_sides(run, files):
+    plain, turned, gold = (files.folder / f"{name}.csv" for name in ("plain", "turned", "gold"))
+    run("fit", files.votes, "--out", plain)
+    run("fit", files.votes, "--out", turned, "--orient", "w8")
+    assert (pd.read_csv(plain).label != pd.read_csv(turned).label).all()
+    truth = pd.read_csv(files.truth)
+    opposite = truth.assign(label=truth.label.map({"yes": "no", "no": "yes"})).head(50)
+    opposite.to_csv(gold, index=False)
+    run("fit", files.votes, "--out", turned, "--gold", gold)
+    assert (pd.read_csv(plain).label != pd.read_csv(turned).label).all()
+
+
+def test_warnings_are_one_line_each(run, files):
+    frame = pd.read_csv(files.votes).assign(silent=None, stuck="yes")
+    frame.to_csv(files.votes, index=False)
+    result = run("fit", files.votes)
+    lines = result.stderr.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("Warning: 1 voter ") for line in lines)
+    assert result.exit_code == 0
+
+
+def test_many_voters_are_summarised(run, files):
+    frame = pd.read_csv(files.votes)
+    wide = pd.concat([frame, frame.drop(columns="item").add_prefix("x")], axis=1)
+    wide = pd.concat([wide, frame.drop(columns="item").add_prefix("y")], axis=1)
+    wide.to_csv(files.votes, index=False)
+    result = run("fit", files.votes, "--method", "majority-vote")
+    assert "and 7 more: 7 counted" in result.stdout
+
+
+def test_hostile_names_neither_run_nor_break(run, files):
+    names = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "[red]\x1b[2Jx", "n" * 10_000]
+    frame = pd.read_csv(files.votes)
+    frame.columns = ["item", *names, *frame.columns[5:]]
+    frame["item"] = ["=1+1", "@x", "-5", "<b>", *frame["item"][4:]]
+    frame.to_csv(files.votes, index=False)
+    out, page = files.folder / "labels.csv", files.folder / "page.html"
+    result = run("fit", files.votes, "--out", out, "--report", page)
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.stdout
+    assert "<script" not in page.read_text()
+    with out.open(newline="") as file:
+        items = [row["item"] for row in csv.DictReader(file)]
+    assert items[:4] == ["'=1+1", "'@x", "-5", "<b>"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nope.csv"], "there is no file nope.csv"),
+        (["votes.csv", "--method", "guess"], "choose unelisa, majority-vote"),
+        (["votes.csv", "--out", "none/labels.csv"], "there is no folder"),
+        (["votes.csv", "--out", "folder"], "no plain file"),
+        (["votes.csv", "--out", "/dev/null"], "no plain file"),
+        (["votes.csv", "--out", "a.csv", "--save", "a.csv"], "two outputs"),
+        (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "page.html cannot"),
+        (["votes.csv", "--orient", "nobody"], "no voter of these votes"),
+        (["votes.csv", "--orient", "w1", "--method", "majority-vote"], "--orient"),
+        (["votes.csv", "--labels", "yes"], "--labels no,yes"),
+        (["votes.csv", "--labels", "no,yes", "--coding", "01"], "not both"),
+        (["votes.csv", "--coding", "01"], "coding '01' allows"),
+        (["votes.csv", "--coding", "roman"], "unknown coding"),
+        (["votes.csv", "--item", "nothing"], "there is no column"),
+        (["votes.csv", "--truth", "codes.csv"], "codes.csv cannot serve as labels"),
+        (["votes.csv", "--truth", "others.csv"], "none of the items"),
+        (["votes.csv", "--gold", "nope.csv"], "there is no file nope.csv"),
+        (["codes.csv"], "--coding"),
+        (["votes.csv", "--seed", "-1"], "--seed"),
+        (["votes.csv", "--jobs", "0"], "n_jobs"),
+        ([], "VOTES"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(refused, files, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(files.folder)
+    (files.folder / "folder").mkdir()
+    (files.folder / "codes.csv").write_text("item,label\ni0,-1\ni1,0\ni2,1\n")
+    (files.folder / "others.csv").write_text("item,label\nzz,yes\n")
+    before = sorted(path.name for path in files.folder.iterdir())
+    told = refused("fit", *arguments)
+    assert sentence in told
+    assert "'yes'" not in told
+    assert "i0" not in told
+    assert sorted(path.name for path in files.folder.iterdir()) == before
+
+
+def test_a_file_that_was_there_survives_a_failure(refused, files, monkeypatch):
+    monkeypatch.chdir(files.folder)
+    (files.folder / "labels.csv").write_text("old")
+    refused("fit", "votes.csv", "--out", "labels.csv", "--save", "/proc/model.npz")
+    assert (files.folder / "labels.csv").read_text() == "old"
+
+
+def test_an_interruption_ends_with_130_and_a_line(run, files, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unelisa.cli.fit.fit_model", interrupt)
+    result = run("fit", files.votes, "--out", files.folder / "labels.csv")
+    assert result.exit_code == 130
+    assert result.stderr == "Error: interrupted: no further file was written\n"
+    assert not (files.folder / "labels.csv").exists()

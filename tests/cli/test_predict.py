@@ -1,0 +1,59 @@
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def model(run, files):
+    path = files.folder / "model.npz"
+    run("fit", files.votes, "--save", path, "--out", files.folder / "fitted.csv")
+    return path
+
+
+def test_a_stored_model_gives_the_same_labels(run, files, model):
+    out = files.folder / "labels.csv"
+    result = run("predict", model, files.votes, "--out", out)
+    assert "600 items labelled" in result.stdout
+    assert out.read_text() == (files.folder / "fitted.csv").read_text()
+
+
+def test_without_a_file_the_labels_go_to_stdout(run, files, model):
+    result = run("predict", model, files.votes)
+    assert result.stdout == (files.folder / "fitted.csv").read_text()
+    assert result.stderr == ""
+
+
+def test_one_sided_votes_are_read_as_at_the_fit(run, files, model):
+    pd.read_csv(files.votes).head(1).assign(**{f"w{s}": "yes" for s in range(9)}).to_csv(
+        files.votes, index=False
+    )
+    assert run("predict", model, files.votes).exit_code == 0
+
+
+def test_voters_are_matched_by_name(run, files, model):
+    frame = pd.read_csv(files.votes)
+    frame[["item", *sorted(frame.columns[1:], reverse=True)]].to_csv(files.votes, index=False)
+    result = run("predict", model, files.votes)
+    assert result.stdout == (files.folder / "fitted.csv").read_text()
+
+
+def test_an_unknown_voter_is_a_warning(run, files, model):
+    pd.read_csv(files.votes).assign(stranger="yes").to_csv(files.votes, index=False)
+    result = run("predict", model, files.votes)
+    assert result.exit_code == 0
+    assert result.stderr == ("Warning: 1 voter unknown to the model and left out: 'stranger'\n")
+
+
+def test_bad_models_and_votes_are_refused(refused, files, model):
+    assert "no unelisa model" in refused("predict", files.votes, files.votes)
+    assert "cannot be read" in refused("predict", files.folder / "none.npz", files.votes)
+    model.write_bytes(model.read_bytes()[:-100])
+    assert "damaged" in refused("predict", model, files.votes)
+
+
+def test_other_labels_than_the_models_are_refused(refused, files, model):
+    told = refused("predict", model, files.votes, "--labels", "yes,no")
+    assert "other labels" in told
+    codes = files.folder / "codes.csv"
+    codes.write_text("item,w0,w1\na,1,0\nb,0,1\n")
+    refused("predict", model, codes)
+    assert "other labels" in refused("predict", model, codes, "--coding", "01")

@@ -1,0 +1,46 @@
+import builtins
+
+import pytest
+
+
+@pytest.fixture
+def model(run, files):
+    path = files.folder / "model.npz"
+    run("fit", files.votes, "--save", path)
+    return path
+
+
+def test_a_stored_model_has_a_page_on_its_voters(run, files, model):
+    out = files.folder / "page.html"
+    result = run("report", model, "--out", out)
+    assert result.exit_code == 0, result.output
+    page = out.read_text()
+    assert "of 9 voters are experts" in page
+    assert "items labelled" not in page
+
+
+def test_with_votes_the_page_tells_of_the_items(run, files, model):
+    out = files.folder / "page.html"
+    run("report", model, files.votes, "--out", out)
+    assert "600 items labelled" in out.read_text()
+
+
+def test_a_file_that_is_no_model_is_refused(refused, files):
+    out = files.folder / "page.html"
+    assert "no unelisa model" in refused("report", files.votes, "--out", out)
+    assert not out.exists()
+
+
+def test_without_jinja_the_extra_is_named_before_any_work(refused, files, monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *more):
+        if name == "jinja2":
+            raise ImportError
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    out = files.folder / "labels.csv"
+    told = refused("fit", files.votes, "--out", out, "--report", files.folder / "page.html")
+    assert 'pip install "unelisa[report]"' in told
+    assert not out.exists()

@@ -1,0 +1,28 @@
+import warnings
+
+import pytest
+
+from unelisa.cli.screen import complain, printable, show_warnings
+from unelisa.errors import VotesWarning
+
+
+def test_errors_are_one_line_however_long(capsys):
+    complain("word " * 100)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_warning_is_shown_once_as_one_line(capsys):
+    with show_warnings():
+        for _ in range(2):
+            warnings.warn("a [bold] voter", VotesWarning, stacklevel=1)
+    assert capsys.readouterr().err == "Warning: a [bold] voter\n"
+
+
+def test_warnings_of_others_are_left_alone():
+    with show_warnings(), pytest.raises(DeprecationWarning):
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+
+
+def test_names_cannot_command_the_terminal():
+    assert printable("a\x1b[2J\u202eb").plain == "a\ufffd[2J\ufffdb"
+    assert len(printable("x" * 1000)) == 32

@@ -1,0 +1,71 @@
+import json
+
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "new" / "folder"
+
+
+def test_votes_truth_and_experts_are_written(run, folder):
+    result = run("simulate", "--out", folder, "--items", 50, "--missing", 0.2)
+    assert result.exit_code == 0, result.output
+    assert "50 items, 25 voters, 5 of them experts" in result.stdout
+    votes, truth, experts = (
+        pd.read_csv(folder / f"{name}.csv") for name in ("votes", "truth", "experts")
+    )
+    assert list(votes.columns) == ["item", "voter", "vote"]
+    assert 0.7 < len(votes) / (50 * 25) < 0.9
+    assert set(votes.vote) == {-1, 1}
+    assert truth.shape == (50, 2)
+    assert set(experts.voter) <= set(votes.voter)
+    assert set(experts.polarity) <= {-1, 1}
+
+
+def test_long_and_wide_hold_the_same_votes(run, folder):
+    run("simulate", "--out", folder / "long", "--items", 40)
+    run("simulate", "--out", folder / "wide", "--items", 40, "--wide")
+    wide = pd.read_csv(folder / "wide" / "votes.csv").set_index("item")
+    tidy = pd.read_csv(folder / "long" / "votes.csv").pivot(
+        index="item", columns="voter", values="vote"
+    )
+    assert (tidy[wide.columns] == wide).all(axis=None)
+
+
+def test_the_files_can_be_compared(run, folder):
+    run("simulate", "--out", folder, "--voters", 25, "--experts", 7, "--snr", 0.25)
+    arguments = ("--truth", folder / "truth.csv", "--json", "-", "--methods", "unelisa")
+    row = json.loads(run("compare", folder / "votes.csv", *arguments).stdout)[0]
+    assert row["accuracy"] > 0.9
+
+
+def test_the_seed_decides(run, folder):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run("simulate", "--out", folder / name, "--items", 30, "--seed", seed)
+    a, b, c = ((folder / name / "votes.csv").read_text() for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--experts", "many"], "n_experts"),
+        (["--experts", "2"], "3 experts"),
+        (["--snr", "loud"], "snr"),
+        (["--density", "dense"], "density"),
+        (["--sampler", "dice"], "sampler"),
+        (["--missing", "1.5"], "missing"),
+        (["--items", "0"], "n_items"),
+        (["--voters", "x"], "--voters"),
+    ],
+)
+def test_bad_designs_are_refused(refused, folder, arguments, sentence):
+    assert sentence in refused("simulate", "--out", folder, *arguments)
+    assert not folder.exists()
+
+
+def test_a_folder_that_is_a_file_is_refused(refused, tmp_path):
+    (tmp_path / "taken").write_text("x")
+    assert "cannot be made a folder" in refused("simulate", "--out", tmp_path / "taken")

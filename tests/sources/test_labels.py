@@ -1,0 +1,81 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from unelisa.errors import VotesError
+from unelisa.sources.labels import read_labels
+from unelisa.votes import Votes
+
+
+@pytest.fixture
+def votes():
+    values = np.array([[1, 1], [-1, 1], [0, -1]], dtype=np.int8)
+    return Votes(values, np.array(["a", "b", "7"]), np.array(["v", "w"]), ("no", "yes"))
+
+
+@pytest.fixture
+def write(tmp_path):
+    def text(content, name="truth.csv"):
+        (tmp_path / name).write_text(content)
+        return tmp_path / name
+
+    return text
+
+
+def test_labels_are_matched_by_item(votes, write):
+    known = read_labels(write("item,label\nb,yes\na,no\n"), votes)
+    assert known.signs.tolist() == [-1, 1, 0]
+    assert known.as_gold().tolist() == ["no", "yes", None]
+    assert known.scored_votes() is votes
+    assert known.scored_signs().tolist() == [-1, 1, 0]
+
+
+def test_items_nobody_voted_on_are_empty_rows(votes, write):
+    known = read_labels(write("item,label\nb,yes\nz,no\ny,\n"), votes)
+    assert known.scored_signs().tolist() == [0, 1, 0, -1]
+    scored = known.scored_votes()
+    assert scored.values.tolist() == [[1, 1], [-1, 1], [0, -1], [0, 0]]
+    assert scored.items.tolist() == ["a", "b", "7", "z"]
+    assert scored.values.flags.f_contiguous
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "item,label\na,yes\n",
+        "label,note,Item\nyes,x,a\n",
+        "patient,sick\na,yes\n",
+        "id,truth\na,yes\n",
+    ],
+)
+def test_columns_go_by_their_names_or_their_number(votes, write, content):
+    assert read_labels(write(content), votes).signs.tolist() == [1, 0, 0]
+
+
+def test_parquet_with_numbers_as_names(votes, tmp_path):
+    pd.DataFrame({"item": [7], "label": ["no"], "more": [1]}).to_parquet(tmp_path / "truth.parquet")
+    assert read_labels(tmp_path / "truth.parquet", votes).signs.tolist() == [0, 0, -1]
+
+
+def test_numeric_labels_fit_numeric_votes(write):
+    votes = Votes.of(np.array([[1, -1], [-1, -1]]))
+    assert read_labels(write("item,label\n0,-1\n1,1.0\n"), votes).signs.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("item,label\na,maybe\n", "other than the two"),
+        ("item,label\na,1\n", "other than the two"),
+        ("item,label\na,yes\na,no\n", "twice"),
+        ("item,label\nzz,yes\n", "none of the items"),
+        ("one,two,three\na,yes,1\n", "a column named item"),
+        ("item,label\n", "0 items"),
+        ("", "is empty"),
+    ],
+)
+def test_what_does_not_fit_the_votes_is_refused(votes, write, content, sentence):
+    with pytest.raises(VotesError, match=sentence) as caught:
+        read_labels(write(content), votes)
+    assert str(caught.value).startswith("truth.csv ")
+    assert "maybe" not in str(caught.value)

@@ -1,0 +1,79 @@
+"""`python -m unelisa` as a process of its own: exit codes, streams, signals, a full disk."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import unelisa
+
+SOURCE = Path(unelisa.__file__).parents[1]
+
+
+def _start(*arguments, **more):
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "unelisa", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        **more,
+    )
+
+
+def _run(*arguments, **more):
+    process = _start(*arguments, **more)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def votes(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = [f"i{i:05d},{'yes,yes,no' if i % 3 else 'no,no,yes'}" for i in range(3000)]
+    path.write_text("\n".join(["item,ann,bob,cat", *rows, ""]))
+    return path
+
+
+def test_a_fit_writes_labels_and_speaks_on_stdout(votes, tmp_path):
+    arguments = ("--method", "majority-vote", "--out", tmp_path / "labels.csv")
+    code, out, err = _run("fit", votes, *arguments)
+    assert code == 0, err
+    assert out.startswith("3,000 items labelled, 66.7% of them positive; 3 of 3 voters count.")
+    assert err == ""
+
+
+def test_bad_input_exits_with_2_and_one_sentence(tmp_path):
+    code, out, err = _run("fit", tmp_path / "none.csv")
+    assert (code, out) == (2, "")
+    assert err == f"Error: there is no file none.csv in {tmp_path}\n"
+
+
+def test_a_full_disk_leaves_nothing_behind(votes, tmp_path):
+    def fill_disk():
+        # the system refuses to let any file grow beyond this, as a full disk would
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    arguments = ("--method", "majority-vote", "--out", tmp_path / "labels.csv")
+    code, _, err = _run("fit", votes, *arguments, preexec_fn=fill_disk)
+    assert code == 2
+    assert err == "Error: labels.csv cannot be written: File too large\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["votes.csv"]
+
+
+def test_an_interrupted_run_exits_with_130_and_leaves_no_file(tmp_path):
+    folder = tmp_path / "demo"
+    process = _start("demo", "--out", folder)
+    while not folder.exists() and process.poll() is None:  # the first thing that the demo does
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert err == "Error: interrupted: no further file was written\n"
+    assert list(folder.iterdir()) == []
