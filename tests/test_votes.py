@@ -118,6 +118,7 @@ def test_two_different_votes_of_one_voter_on_one_item_are_refused():
         (np.array([[1j]]), "Complex"),
         (pd.DataFrame({"item": ["a", "a"], "u": [1, 0], "v": [0, 1]}), "data row 1 stands.*twice"),
         (pd.DataFrame({"item": ["a", None], "voter": ["u", "v"], "vote": [1, 0]}), "data row 2"),
+        (pd.DataFrame([[1, 0]], columns=["a", "a"]), "two columns have the same name"),
         (pd.DataFrame({"u": ["a", "b"], "v": ["a", "c"]}), "third in data row 2, column 'v'"),
     ],
 )

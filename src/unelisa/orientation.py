@@ -4,9 +4,10 @@ Flipping the hidden truth and every voter's polarity together leaves the votes' 
 unchanged. The side is settled, in this order, by
 
 1. gold labels, where `fit` was given any and they do not split evenly;
-2. `orient`: "majority" (the paper: more of the voters that count are positive than negative,
-   ties by the sum of their weights), or an anchor voter, by name or index, who is right more
-   often than wrong.
+2. `orient`: "majority" (the paper: more of the experts are positive than negative, ties by the sum
+   of their weights; methods that prune nobody weigh voters by how much they know, see
+   `aggregators.base.pool_ballots`), or an anchor voter, by name or index, who is right more often
+   than wrong.
 """
 
 from typing import Any

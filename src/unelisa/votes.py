@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
+from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.coding import CodingChoice, Column, Label, NumberColumn, TextColumn, settle_coding
@@ -99,9 +100,7 @@ class Votes:
             return table
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
-        if _is_frame(table):
-            frame = nw.from_native(table, eager_or_interchange_only=False)
-            frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+        if (frame := _as_frame(table)) is not None:
             return _of_frame(frame, coding, (item, voter, vote))
         return cls._of_array(table, coding)
 
@@ -286,7 +285,7 @@ def long_columns(
         if name is not None and name not in present:
             raise VotesError(f"there is no column {name!r}; the columns are {_listed(present)}")
     picked = [
-        name if name is not None else next((c for c in present if c.lower() in names), None)
+        name if name is not None else next((c for c in present if str(c).lower() in names), None)
         for name, names in zip(named, usual, strict=True)
     ]
     return picked[0], picked[1], picked[2]
@@ -299,17 +298,17 @@ def _of_frame(
 ) -> Votes:
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
-        rows, columns = Names.of(_names(frame[item])), Names.of(_names(frame[voter]))
-        return assemble_long(rows, columns, _column(frame[vote]), coding)
+        rows, columns = (Names.of(_names(frame.get_column(name))) for name in (item, voter))
+        return assemble_long(rows, columns, _column(frame.get_column(vote)), coding)
     if voter is not None and named[1] is not None:
         raise VotesError(
             "a long table needs the columns of items, voters and votes; name all three"
         )
     chosen = [name for name in frame.columns if name != item]
-    items = _row_names(frame) if item is None else _names(frame[item])
+    items = _row_names(frame) if item is None else _names(frame.get_column(item))
     refuse_repeated_items(items)
     voters = np.array([str(name) for name in chosen], dtype=object)
-    return assemble([_column(frame[c]) for c in chosen], items, voters, coding)
+    return assemble([_column(frame.get_column(c)) for c in chosen], items, voters, coding)
 
 
 def _column(series: "nw.Series[Any]") -> Column:
@@ -363,9 +362,15 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
         raise VotesError(f"the table holds 0 voters (shape={shape}); at least 1 is required")
 
 
-def _is_frame(table: Any) -> bool:
-    native = nw.from_native(table, pass_through=True, eager_or_interchange_only=False)
-    return isinstance(native, nw.DataFrame | nw.LazyFrame)
+def _as_frame(table: Any) -> "nw.DataFrame[Any] | None":
+    """Return a frame of any library that narwhals knows, or None for everything else."""
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        raise VotesError("two columns have the same name; rename one") from None
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _is_numeric(table: Any) -> bool:

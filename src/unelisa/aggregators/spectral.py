@@ -1,0 +1,176 @@
+"""The spectral meta-learner (Parisi et al. 2014): weights from the covariance of the votes."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
+from unelisa.errors import ConvergenceWarning, ExpertsWarning
+from unelisa.kernels.rank_one import descend_rank_one
+from unelisa.kernels.tally import weigh_votes
+from unelisa.orientation import Orient
+from unelisa.votes import Votes
+
+# items turned into float32 at a time; whole numbers up to 2**24 are exact there
+BLOCK = 4096
+
+
+class PairMoments(NamedTuple):
+    """Covariances of the voters, pair by pair.
+
+    Attributes
+    ----------
+    covariance
+        r_st over the items on which both voted, 0 where there are fewer than two.
+    precision
+        n_st - 1 off the diagonal: how many items stand behind r_st, less one for the means.
+    deviation
+        Standard deviation of each voter.
+    """
+
+    covariance: Floats
+    precision: Floats
+    deviation: Floats
+
+    def take(self, voters: NDArray[np.intp]) -> "PairMoments":
+        """Return the moments of some voters."""
+        pairs = np.ix_(voters, voters)
+        return PairMoments(self.covariance[pairs], self.precision[pairs], self.deviation[voters])
+
+
+class RankOne(NamedTuple):
+    """The vector v of a fitted rank-one matrix v v', and whether its descent converged."""
+
+    vector: Floats
+    converged: bool
+
+
+def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
+    """Return unbiased covariances over the items that both voters of a pair voted on.
+
+    r_st = (sum f_s f_t - sum f_s sum f_t / n_st) / (n_st - 1), all sums over common items. Without
+    abstentions these are the entries of `np.cov`.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1], [1, 1], [-1, -1], [-1, 1], [1, 0]], dtype=np.int8)
+    >>> np.round(measure_pairs(votes).covariance, 3)
+    array([[1.2  , 0.667],
+           [0.667, 1.   ]])
+    """
+    products, sums, common = _sum_pairs(values)
+    freedom = np.maximum(common - 1, 0)
+    centred = products - sums * sums.T / np.maximum(common, 1)
+    covariance = np.where(freedom > 0, centred / np.maximum(freedom, 1), 0.0)
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    np.fill_diagonal(freedom, 0.0)
+    return PairMoments(covariance, freedom, deviation)
+
+
+def _sum_pairs(values: NDArray[np.int8]) -> tuple[Floats, Floats, Floats]:
+    """Return sum f_s f_t, sum f_s |f_t| and sum |f_s f_t| over items, block by block."""
+    p = values.shape[1]
+    totals = np.zeros((3, p, p))
+    for low in range(0, len(values), BLOCK):
+        votes = values[low : low + BLOCK].astype(np.float32)
+        voted = np.abs(votes)
+        totals += np.stack([votes.T @ votes, votes.T @ voted, voted.T @ voted])
+    return totals[0], totals[1], totals[2]
+
+
+def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8) -> RankOne:
+    """Return v with v v' nearest to the covariances off the diagonal.
+
+    Minimises sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s: a
+    voter shares no more variance with the truth than it has. (Without bounds there may be no
+    minimum: one v_s runs away and fits its row alone.) The diagonal, which holds the voters' own
+    noise, is left out; where no bound is met and all w are equal, v is an eigenvector of the
+    matrix whose diagonal is replaced by v_s^2, the rank-one completion.
+
+    Examples
+    --------
+    >>> v = np.array([.8, .6, -.4])
+    >>> moments = PairMoments(np.outer(v, v), np.ones((3, 3)), np.ones(3))
+    >>> np.abs(np.round(fit_rank_one(moments).vector, 6))
+    array([0.8, 0.6, 0.4])
+    """
+    covariance, precision, bound = moments
+    weighed = covariance * precision
+    np.fill_diagonal(weighed, 0.0)
+    top = precision.max(initial=0.0)
+    if not weighed.any():
+        return RankOne(np.zeros(len(bound)), True)
+    last = len(bound) - 1
+    size, lead = eigh(weighed / top, subset_by_index=[last, last])
+    start = np.clip(lead[:, 0] * np.sqrt(size[0]), -bound, bound)
+    vector, n_iter = descend_rank_one(covariance, precision, bound, start, max_iter, tol)
+    return RankOne(vector, n_iter < max_iter)
+
+
+def unit_weights(fit: RankOne, votes: Votes) -> Floats:
+    """Return v at length one; equal weights, with a warning, where v is zero."""
+    if not fit.converged:
+        warnings.warn("the rank-one fit reached its limit", ConvergenceWarning, stacklevel=4)
+    length = float(np.linalg.norm(fit.vector))
+    if length > 0:
+        return np.asarray(fit.vector / length)
+    warnings.warn(
+        "no two voters vary together: all voters count equally, as in majority vote",
+        ExpertsWarning,
+        stacklevel=4,
+    )
+    voted = (votes.vote_counts() > 0).astype(np.float64)
+    return np.asarray(voted / np.linalg.norm(voted))
+
+
+class SpectralMetaLearner(OrientedAggregator):
+    """Voters weighed by the leading eigenvector of their covariance (Parisi et al. 2014).
+
+    If voters err independently given the truth, their covariances off the diagonal are those of a
+    rank-one matrix v v', and v_s is proportional to 2 pi_s - 1, pi_s the balanced accuracy of
+    voter s. The score is the margin sum_s v_s f_s: no probability, so no `predict_proba`.
+
+    Parameters
+    ----------
+    orient
+        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        voter's name or index.
+
+    Attributes
+    ----------
+    weights_
+        v at length one.
+
+    Notes
+    -----
+    v is fitted to the covariances off the diagonal by least squares. Where voters abstained, each
+    covariance is taken over the items that both voted on and counts with their number.
+
+    References
+    ----------
+    Parisi, Strino, Nadler and Kluger (2014), Ranking and combining multiple predictors without
+    labeled data. doi:10.1073/pnas.1219097111
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> model = ue.SpectralMetaLearner().fit(votes)
+    >>> model.predict(votes)
+    array([ 1,  1, -1, -1,  1])
+    """
+
+    def __init__(self, orient: Orient = "majority") -> None:
+        self.orient = orient
+
+    def _fit(self, votes: Votes) -> None:
+        self.weights_ = unit_weights(fit_rank_one(measure_pairs(votes.values)), votes)
+
+    def _score(self, votes: Votes) -> Floats:
+        return np.asarray(weigh_votes(votes.values, self.weights_, np.zeros(votes.n_voters)))
+
+    def _ballots(self) -> Floats:
+        return pool_ballots(self.weights_)

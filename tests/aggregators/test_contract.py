@@ -1,0 +1,277 @@
+"""What every aggregator promises, whatever its method."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from unelisa.aggregators import AGGREGATORS, OrientedAggregator
+from unelisa.errors import ModelError, UnelisaWarning, VotesError, VotesWarning
+from unelisa.simulation import simulate_votes
+from unelisa.votes import Votes
+
+ORIENTED = [name for name, cls in AGGREGATORS.items() if issubclass(cls, OrientedAggregator)]
+ANY = pytest.mark.parametrize("name", AGGREGATORS)
+LABELS = [("no", "yes"), (False, True), (0, 1), (-1, 1), ("a", "b")]
+
+
+def make(name, **settings_):
+    cls = AGGREGATORS[name]
+    if "random_state" in cls().get_params():
+        settings_ = {"random_state": 0, **settings_}
+    return cls(**settings_)
+
+
+def fit_quietly(model, X, y=None):
+    """Fit, and insist that every warning is one of ours, in words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert all(issubclass(w.category, UnelisaWarning) for w in caught)
+    assert all(" " in str(w.message) for w in caught)
+    return model, [str(w.message) for w in caught]
+
+
+def assert_sound(model, X, n_items):
+    """Finite scores, the user's labels, and a probability that says the same as the label."""
+    scores, labels = model.decision_function(X), model.predict(X)
+    assert scores.shape == labels.shape == (n_items,)
+    assert np.all(np.isfinite(scores))
+    assert np.all(np.isfinite(model.weights_))
+    assert labels.dtype == model.classes_.dtype
+    assert np.array_equal(labels, model.classes_[(scores >= 0).astype(int)])
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(X)
+        assert chances.shape == (n_items, 2)
+        assert chances.min() >= 0
+        assert chances.sum(axis=1) == pytest.approx(np.ones(n_items))
+        clear = np.abs(scores) > 1e-12
+        assert np.array_equal((chances[:, 1] > 0.5)[clear], (labels == model.classes_[1])[clear])
+
+
+@ANY
+@pytest.mark.parametrize("classes", LABELS, ids=str)
+def test_labels_come_back_in_the_users_words(name, classes, crowd):
+    values = crowd[0].values
+    table = np.array(classes, dtype=object)[(values > 0).astype(int)].tolist()
+    model, _ = fit_quietly(make(name), table)
+    assert model.classes_.tolist() == list(classes)
+    assert_sound(model, table, 600)
+    plain, _ = fit_quietly(make(name), values)
+    assert np.array_equal(model.predict(table) == classes[1], plain.predict(values) == 1)
+
+
+@ANY
+def test_shapes_and_types(name, crowd):
+    votes, truth = crowd
+    model, _ = fit_quietly(make(name), votes)
+    assert model.weights_.shape == model.polarity_.shape == (9,)
+    assert model.weights_.dtype == np.float64
+    assert model.polarity_.dtype == np.int8
+    assert np.array_equal(model.polarity_, np.sign(model.weights_))
+    assert np.all(np.diff(model.experts_) > 0)
+    assert model.n_features_in_ == 9
+    assert_sound(model, votes, 600)
+    assert_sound(model, votes.take_items(np.arange(3)), 3)
+    assert len(model.voters_) == 9
+    assert model.voters_.reason.str.len().min() > 0
+    assert model.score(votes, truth) > 0.8
+    assert np.array_equal(make(name).fit_predict(votes), model.predict(votes))
+
+
+@ANY
+def test_flipping_every_vote_flips_every_label(name, crowd):
+    values = crowd[0].values
+    plain, _ = fit_quietly(make(name), values)
+    flipped, _ = fit_quietly(make(name), -values)
+    scores = plain.decision_function(values)
+    assert flipped.decision_function(-values) == pytest.approx(-scores, abs=1e-5)
+    clear = np.abs(scores) > 1e-4
+    assert clear.any()
+    assert np.array_equal(flipped.predict(-values)[clear], -plain.predict(values)[clear])
+    assert flipped.weights_ == pytest.approx(plain.weights_, abs=1e-5)
+
+
+@ANY
+def test_permuting_voters_permutes_what_is_said_of_them(name, crowd):
+    values = crowd[0].values
+    order = np.random.default_rng(1).permutation(9)
+    plain, _ = fit_quietly(make(name), values)
+    mixed, _ = fit_quietly(make(name), values[:, order])
+    assert mixed.weights_ == pytest.approx(plain.weights_[order], abs=1e-3)
+    assert sorted(order[mixed.experts_]) == plain.experts_.tolist()
+    assert mixed.decision_function(values[:, order]) == pytest.approx(
+        plain.decision_function(values), abs=1e-2
+    )
+
+
+@ANY
+@pytest.mark.parametrize("place", [0, 4, 9])
+def test_a_voter_who_never_votes_changes_nothing(name, place, crowd):
+    values = crowd[0].values
+    more = np.insert(values, place, 0, axis=1)
+    plain, before = fit_quietly(make(name), values)
+    silent, after = fit_quietly(make(name), more)
+    assert any("never voted" in message for message in set(after) - set(before))
+    assert silent.weights_[place] == 0
+    assert np.delete(silent.weights_, place) == pytest.approx(plain.weights_, abs=1e-9)
+    assert np.array_equal(silent.predict(more), plain.predict(values))
+
+
+@ANY
+def test_the_same_seed_gives_the_same_bits(name, crowd):
+    votes, _ = crowd
+    first, second = (fit_quietly(make(name), votes)[0] for _ in range(2))
+    assert np.array_equal(first.decision_function(votes), second.decision_function(votes))
+    assert np.array_equal(first.weights_, second.weights_)
+
+
+@ANY
+def test_fitting_again_starts_afresh(name, crowd):
+    votes, _ = crowd
+    model, _ = fit_quietly(make(name), -votes.values[:200, :5])
+    fit_quietly(model, votes)
+    fresh, _ = fit_quietly(make(name), votes)
+    assert np.array_equal(model.decision_function(votes), fresh.decision_function(votes))
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+def test_gold_labels_turn_an_upside_down_crowd(name, crowd):
+    votes, truth = crowd
+    upside = Votes.of(-votes.values)
+    wrong, _ = fit_quietly(make(name), upside)
+    assert wrong.score(upside, truth) < 0.2
+    gold = np.full(600, np.nan)
+    gold[:12] = truth[:12]
+    right, _ = fit_quietly(make(name), upside, gold)
+    assert right.score(upside, truth) > 0.8
+    assert right.weights_ == pytest.approx(-wrong.weights_)
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+@pytest.mark.parametrize("anchor", ["v8", 8, -1])
+def test_an_anchor_voter_settles_the_sides(name, anchor, crowd):
+    votes, truth = crowd
+    upside = Votes.of(-votes.values)  # voter 8 is now right on 85 % of the items
+    model, _ = fit_quietly(make(name, orient=anchor), upside)
+    assert model.score(upside, truth) > 0.8
+    with pytest.raises(ModelError, match="no voter of these votes"):
+        fit_quietly(make(name, orient="nobody"), upside)
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+def test_the_side_is_set_by_those_who_know(name):
+    """9 experts among 81 voters: a count over all signs would be left to the other 72."""
+    simulated = simulate_votes(81, "sqrt", "high", n_items=1500, random_state=1)
+    model, _ = fit_quietly(make(name), simulated.votes)
+    assert model.score(simulated.votes, simulated.truth) > 0.9
+
+
+@ANY
+def test_missing_votes(name, crowd):
+    votes, truth = crowd
+    seen = np.random.default_rng(0).random((600, 9)) < 0.6
+    partial = Votes.of(np.where(seen, votes.values, np.nan))
+    model, _ = fit_quietly(make(name), partial)
+    assert_sound(model, partial, 600)
+    assert model.score(partial, truth) > 0.7
+
+
+@ANY
+def test_an_item_without_votes(name, crowd):
+    values = crowd[0].values.copy()
+    values[[3, 599]] = 0
+    model, _ = fit_quietly(make(name), values)
+    assert_sound(model, values, 600)
+    assert_sound(model, np.zeros((1, 9)), 1)
+
+
+@ANY
+def test_one_voter_only_is_believed_with_a_warning(name):
+    values = np.array([[1], [-1], [1], [-1], [1]])
+    model, told = fit_quietly(make(name), values)
+    assert any("one voter only" in message for message in told)
+    assert_sound(model, values, 5)
+    assert model.predict(values).tolist() == [1, -1, 1, -1, 1]
+
+
+@ANY
+def test_constant_voters(name):
+    values = np.array([[1, -1, 1]] * 6)
+    model, told = fit_quietly(make(name), values)
+    assert any("same vote" in message for message in told)
+    assert_sound(model, values, 6)
+    assert model.voters_.reason.str.contains("same vote").all()
+
+
+@ANY
+def test_more_voters_than_items(name, crowd):
+    values = np.tile(crowd[0].values[:5], (1, 4))
+    model, _ = fit_quietly(make(name), values)
+    assert_sound(model, values, 5)
+
+
+@ANY
+def test_two_items(name):
+    values = np.array([[1, 1, -1, 0], [-1, -1, 1, 1]])
+    model, _ = fit_quietly(make(name), values)
+    assert_sound(model, values, 2)
+
+
+@ANY
+def test_voters_are_matched_by_name(name, crowd):
+    frame = pd.DataFrame(crowd[0].values, columns=[f"judge {s}" for s in range(9)])
+    model, _ = fit_quietly(make(name), frame)
+    turned = frame[list(frame)[::-1]]
+    assert np.array_equal(model.decision_function(turned), model.decision_function(frame))
+    with pytest.warns(VotesWarning, match="unknown to the model"):
+        model.predict(frame.assign(stranger=1))
+    assert_sound(model, frame[["judge 0", "judge 3"]], 600)
+
+
+@ANY
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([["a", "b"], ["c", "a"]], None, "two labels, found 3"),
+        (np.empty((0, 3)), None, "0 items"),
+        (np.full((3, 2), np.nan), None, "nobody voted"),
+        (np.zeros((3, 2)), None, "nobody voted"),
+        ([["yes", "no"], ["no", "no"]], ["yes"], "one gold label"),
+        ([["yes", "no"], ["no", "no"]], ["yes", "perhaps"], "row 2 of y"),
+    ],
+)
+def test_errors_are_one_sentence(name, X, y, message):
+    with warnings.catch_warnings(), pytest.raises(VotesError, match=message) as caught:
+        warnings.simplefilter("ignore", UnelisaWarning)
+        make(name).fit(X, y)
+    assert ". " not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@ANY
+def test_another_number_of_voters_is_refused(name, crowd):
+    model, _ = fit_quietly(make(name), crowd[0].values)
+    with pytest.raises(VotesError, match="X has 4 features"):
+        model.predict(crowd[0].values[:, :4])
+
+
+@ANY
+@settings(max_examples=30)
+@given(
+    values=arrays(
+        np.int8, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(-1, 1)
+    )
+)
+def test_any_votes_give_finite_labels(name, values):
+    votes = Votes.of(values, coding="pm1")
+    if not values.any():
+        with pytest.raises(VotesError, match="nobody voted"):
+            make(name).fit(votes)
+        return
+    model, _ = fit_quietly(make(name), votes)
+    assert_sound(model, votes, len(values))

@@ -1,0 +1,224 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from unelisa.aggregators.dawid_skene import (
+    CoinPrior,
+    DawidSkene,
+    draw_starts,
+    estimate_coins,
+)
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
+from unelisa.votes import Votes
+
+SMALL = np.asfortranarray([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, -1]], dtype=np.int8)
+small_votes = arrays(np.int8, (6, 4), elements=st.sampled_from([-1, 0, 1])).filter(np.any)
+
+
+def log_likelihood(values, coins, prevalence):
+    """Sum over items of log P(votes), vote by vote."""
+    total = 0.0
+    for row in values.tolist():
+        sides = [1 - prevalence, prevalence]
+        for truth in (0, 1):
+            for s, f in enumerate(row):
+                sides[truth] *= {1: coins[truth, s], -1: 1 - coins[truth, s], 0: 1.0}[f]
+        total += np.log(sum(sides))
+    return total
+
+
+def test_one_round_by_hand():
+    """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
+    start = np.array([1.0, 1.0, 0.0, 0.0])
+    prior = CoinPrior.of(SMALL, 0.0)
+    fit = estimate_coins(SMALL, start, prior, max_iter=1)
+    # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
+    assert fit.coins == pytest.approx(np.array([[0, 0.5, 0], [1, 1, 0.5]]), abs=1e-8)
+    assert fit.prevalence == 0.5
+    # item 0: log(1/2 * 1 * 1 * 1/2 + 0) and so on
+    expected = np.mean(np.log([0.25, 0.25, 0.25, 0.25]))
+    assert fit.lower_bound == pytest.approx([expected], abs=1e-7)
+
+
+def test_smoothing_adds_votes_split_as_the_voters_own():
+    prior = CoinPrior.of(SMALL, 2.0)
+    assert prior.yes == pytest.approx([1.0, 1.5, 2 / 3])
+    assert prior.yes + prior.no == pytest.approx([2, 2, 2])
+    fit = estimate_coins(SMALL, np.array([1.0, 1.0, 0.0, 0.0]), prior, max_iter=1)
+    expected = np.array(
+        [
+            [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
+            [(2 + 1) / 4, (2 + 1.5) / 4, (1 + 2 / 3) / 4],
+        ]
+    )
+    assert fit.coins == pytest.approx(expected)
+
+
+@given(small_votes, st.sampled_from([0.0, 0.5, 2.0]), st.integers(0, 99))
+def test_the_penalised_likelihood_never_falls(values, strength, seed):
+    values = np.asfortranarray(values)
+    start = np.random.default_rng(seed).uniform(size=6)
+    prior = CoinPrior.of(values, strength)
+    fit = estimate_coins(values, start, prior, max_iter=30, tol=-1.0)
+    assert np.all(np.diff(fit.lower_bound) >= -1e-10)
+    voted = np.count_nonzero(values.any(axis=1))
+    likelihood = log_likelihood(values, fit.coins, fit.prevalence)
+    penalised = (likelihood + prior.log_density(fit.coins)) / voted
+    assert fit.lower_bound[-1] == pytest.approx(penalised)
+
+
+def test_starts_are_the_majority_and_random_crowds():
+    values = np.asfortranarray([[1, 1, -1, 0], [-1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.int8)
+    starts = draw_starts(values, 3, np.random.default_rng(0))
+    assert starts[0] == pytest.approx([2 / 3, 0, 0.5])
+    for start in starts[1:]:
+        assert 0 < start[0] < 1
+        assert start[1:] == pytest.approx([0, 0.5])
+
+
+def test_the_truth_behind_the_votes_is_found():
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(4000) < 0.3, 1, -1)
+    sensitivity = np.array([0.9, 0.7, 0.6, 0.8, 0.3])
+    specificity = np.array([0.8, 0.95, 0.7, 0.6, 0.2])
+    yes = np.where(truth[:, None] > 0, sensitivity, 1 - specificity)
+    values = np.where(rng.random((4000, 5)) < yes, 1, -1) * (rng.random((4000, 5)) < 0.9)
+    model = DawidSkene(random_state=0).fit(values)
+    assert model.sensitivity_ == pytest.approx(sensitivity, abs=0.05)
+    assert model.specificity_ == pytest.approx(specificity, abs=0.05)
+    assert model.prevalence_ == pytest.approx(0.3, abs=0.04)
+    assert model.polarity_.tolist() == [1, 1, 1, 1, -1]
+    confident = model.predict_proba(values)[:, 1]
+    for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 1)):  # as often right as it says
+        chosen = (confident >= low) & (confident <= high)
+        assert (truth[chosen] > 0).mean() == pytest.approx(confident[chosen].mean(), abs=0.06)
+
+
+def test_the_score_is_the_log_odds_of_bayes():
+    model = DawidSkene(random_state=0).fit(SMALL)
+    for row, score in zip(SMALL, model.decision_function(SMALL), strict=True):
+        odds = model.prevalence_ / (1 - model.prevalence_)
+        for s, f in enumerate(row):
+            sens, spec = model.sensitivity_[s], model.specificity_[s]
+            odds *= {1: sens / (1 - spec), -1: (1 - sens) / spec, 0: 1.0}[int(f)]
+        assert score == pytest.approx(np.log(odds))
+
+
+def test_the_weight_of_symmetric_coins_is_theta():
+    """Items in mirrored pairs make both coins alike; theta = 1/2 log psi / (1 - psi)."""
+    rng = np.random.default_rng(1)
+    half = np.where(rng.random((300, 5)) < [0.9, 0.8, 0.8, 0.7, 0.3], 1, -1)
+    model = DawidSkene(n_starts=1, smoothing=0.0).fit(np.vstack([half, -half]))
+    psi = model.sensitivity_
+    assert model.specificity_ == pytest.approx(psi, abs=1e-3)
+    assert model.weights_ == pytest.approx(np.log(psi / (1 - psi)) / 2, abs=1e-2)
+
+
+def test_a_constant_voter_has_exactly_no_weight(crowd):
+    votes, _ = crowd
+    stuck = Votes.of(np.column_stack([votes.values, np.ones(600, dtype=np.int8)]))
+    with pytest.warns(VotesWarning, match="same vote"):
+        model = DawidSkene(random_state=0).fit(stuck)
+    assert model.weights_[-1] == 0.0
+    assert model.voters_.verdict.iloc[-1] == "left out"
+
+
+def test_nothing_to_learn_is_said():
+    with (
+        pytest.warns(VotesWarning, match="same vote"),
+        pytest.warns(ExpertsWarning, match="every item gets the same probability"),
+    ):
+        model = DawidSkene().fit(np.array([[1, -1, 1], [1, -1, 1]]))
+    assert model.experts_.size == 0
+    assert np.ptp(model.predict_proba([[1, -1, 1], [0, 0, 0]])[:, 1]) == 0
+
+
+def test_two_voters_are_worth_what_the_majority_says():
+    values = np.array([[1, 1]] * 4 + [[-1, -1]] * 3 + [[1, -1]])
+    with pytest.warns(ExpertsWarning, match="fewer than three voters vary"):
+        model = DawidSkene(smoothing=0.0).fit(values)
+    # tau = 4 times 1, 3 times 0, once 1/2: of 4.5 positive items voter 0 says yes on all
+    assert model.sensitivity_ == pytest.approx([1, 4 / 4.5], abs=1e-8)
+    assert model.specificity_ == pytest.approx([3 / 3.5, 1], abs=1e-8)
+    assert model.prevalence_ == pytest.approx(4.5 / 8)
+
+
+def test_items_without_votes_leave_no_trace(crowd):
+    votes, _ = crowd
+    padded = Votes.of(np.vstack([votes.values, np.zeros((50, 9), dtype=np.int8)]), coding="pm1")
+    plain, more = (DawidSkene(random_state=0).fit(x) for x in (votes, padded))
+    assert more.prevalence_ == pytest.approx(plain.prevalence_, abs=1e-12)
+    assert more.coins_ == pytest.approx(plain.coins_, abs=1e-12)
+    assert more.lower_bound_ == pytest.approx(plain.lower_bound_)
+    prior = np.log(plain.prevalence_ / (1 - plain.prevalence_))
+    assert more.decision_function(padded)[-1] == pytest.approx(prior)
+
+
+def test_the_best_start_is_kept(crowd):
+    votes, _ = crowd
+    one, many = (DawidSkene(n_starts=k, random_state=0).fit(votes) for k in (1, 8))
+    assert many.lower_bound_[-1] >= one.lower_bound_[-1]
+    assert len(many.lower_bound_) == many.n_iter_
+
+
+def test_both_sides_are_turned_together(crowd):
+    votes, truth = crowd
+    up, down = DawidSkene(random_state=0), DawidSkene(random_state=0)
+    up.fit(votes, truth)
+    down.fit(votes, -truth)
+    assert down.decision_function(votes) == pytest.approx(-up.decision_function(votes))
+    assert down.sensitivity_ == pytest.approx(1 - up.specificity_)
+    assert down.weights_ == pytest.approx(-up.weights_)
+    assert down.prevalence_ == pytest.approx(1 - up.prevalence_)
+
+
+def test_the_table_of_voters_has_the_coins(crowd):
+    table = DawidSkene(random_state=0).fit(crowd[0]).voters_
+    assert table.verdict.tolist()[0] == "counted"
+    assert table.verdict.tolist()[-1] == "contrarian"
+    assert table.sensitivity[0] > 0.8
+    assert table.reason[0].startswith("says yes on ")
+
+
+def test_the_limit_of_rounds_is_a_warning(crowd):
+    with pytest.warns(ConvergenceWarning, match="limit of rounds"):
+        DawidSkene(max_iter=2).fit(crowd[0])
+
+
+@pytest.mark.parametrize("wrong", [{"smoothing": -1}, {"n_starts": 0}, {"max_iter": 0}])
+def test_settings_are_checked(wrong):
+    with pytest.raises(ModelError, match="at least"):
+        DawidSkene(**wrong).fit(SMALL)
+
+
+@pytest.mark.filterwarnings("ignore:.*(inplace|copy) keyword")  # crowd-kit speaks pandas 2
+@pytest.mark.parametrize("seed", range(2))
+def test_crowd_kit_reaches_no_higher_likelihood(seed):
+    rival = pytest.importorskip("crowdkit.aggregation")
+    rng = np.random.default_rng(seed)
+    truth = np.where(rng.random(100) < 0.4, 1, -1)
+    right = rng.random((100, 7)) < rng.uniform(0.4, 0.95, 7)
+    values = np.where(right, truth[:, None], -truth[:, None]) * (rng.random((100, 7)) < 0.8)
+    values = np.asfortranarray(values.astype(np.int8))
+    i, s = np.nonzero(values)
+    table = pd.DataFrame({"task": i, "worker": s, "label": values[i, s]})
+    theirs = rival.DawidSkene(n_iter=2000, tol=1e-9).fit(table)
+    errors = theirs.errors_
+    coins = np.array([[errors.loc[(s, 1), y] for s in range(7)] for y in (-1, 1)])
+    ours = DawidSkene(smoothing=0.0, random_state=0).fit(Votes.of(values, coding="pm1"))
+    reached = log_likelihood(values, ours.coins_, ours.prevalence_)
+    assert reached >= log_likelihood(values, coins, theirs.priors_[1]) - 1e-4
+    # from the same start, the same optimum; crowd-kit stops a little before it
+    same = DawidSkene(smoothing=0.0, n_starts=1).fit(Votes.of(values, coding="pm1"), truth)
+    reached = log_likelihood(values, same.coins_, same.prevalence_)
+    assert reached == pytest.approx(log_likelihood(values, coins, theirs.priors_[1]), abs=0.05)
+
+
+@pytest.mark.shared
+def test_bluebirds(bluebirds):
+    votes, truth = bluebirds
+    model = DawidSkene(random_state=0).fit(votes)
+    assert model.score(votes, truth) == pytest.approx(0.898, abs=0.02)

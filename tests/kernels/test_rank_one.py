@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_spectral
+from unelisa.kernels.rank_one import descend_rank_one
+
+LOOSE = 1e6  # a bound that is never met
+
+
+def draw_problem(seed, p=6):
+    rng = np.random.default_rng(seed)
+    r = rng.normal(size=(p, p))
+    precision = rng.integers(0, 4, size=(p, p)).astype(float)
+    return r + r.T, precision + precision.T, rng.normal(size=p)
+
+
+@given(st.integers(0, 200), st.sampled_from([0.5, LOOSE]))
+def test_no_sweep_raises_the_loss(seed, bound):
+    r, precision, start = draw_problem(seed)
+    losses = []
+    v = np.clip(start, -bound, bound)
+    for _ in range(8):
+        losses.append(naive_spectral.rank_one_loss(r, precision, v))
+        v, _ = descend_rank_one(r, precision, np.full(6, bound), v, 1, 0.0)
+        assert np.abs(v).max() <= bound
+    assert np.all(np.diff(losses) <= 1e-9 * losses[0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fixed_point_is_a_minimum_within_the_bounds(seed):
+    r, _, start = draw_problem(seed)
+    ones, bound = np.ones((6, 6)), np.full(6, 1.5)
+    v, sweeps = descend_rank_one(r, ones, bound, start, 5000, 1e-12)
+    assert sweeps < 5000
+    best = naive_spectral.rank_one_loss(r, ones, v)
+    for s in range(6):
+        for step in (-1e-4, 1e-4):
+            moved = np.clip(v + step * np.eye(6)[s], -bound, bound)
+            assert naive_spectral.rank_one_loss(r, ones, moved) >= best
+
+
+def test_without_bounds_there_may_be_no_minimum():
+    """One entry runs away and fits its row exactly, while all other products vanish."""
+    r, _, start = draw_problem(3)
+    near, far = (
+        descend_rank_one(r, np.ones((6, 6)), np.full(6, LOOSE), start, n, 0.0)[0]
+        for n in (100, 1000)
+    )
+    assert np.abs(far).max() > 1.5 * np.abs(near).max()
+
+
+def test_three_voters_have_an_exact_solution():
+    v = np.array([0.8, 0.5, -0.4])
+    found, _ = descend_rank_one(
+        np.outer(v, v), np.ones((3, 3)), np.ones(3), np.array([0.5, 0.5, -0.5]), 1000, 1e-14
+    )
+    assert found == pytest.approx(v)
+
+
+def test_a_voter_without_pairs_gets_nothing():
+    r, precision = np.full((3, 3), 0.25), np.ones((3, 3))
+    precision[2], precision[:, 2] = 0.0, 0.0
+    found, _ = descend_rank_one(r, precision, np.ones(3), np.full(3, 0.5), 100, 1e-12)
+    assert found == pytest.approx([0.5, 0.5, 0.0])
+
+
+def test_the_limit_of_sweeps_is_reported():
+    r, precision, start = draw_problem(1)
+    assert descend_rank_one(r, precision, np.full(6, LOOSE), start, 3, 0.0)[1] == 3
