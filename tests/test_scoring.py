@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, log_loss, precision_score
+from sklearn.metrics import balanced_accuracy_score, log_loss, precision_score, roc_auc_score
 
 from unelisa.scoring import calibration_error, score_experts, score_labels
 
@@ -15,6 +15,9 @@ def test_figures_equal_scikit_learn_s():
     predicted = np.where(SCORES >= 0, 1, -1)
     assert found.accuracy == pytest.approx(np.mean(predicted == TRUTH))
     assert found.balanced_accuracy == pytest.approx(balanced_accuracy_score(TRUTH, predicted))
+    assert found.auc == pytest.approx(roc_auc_score(TRUTH, SCORES))
+    rough = score_labels(TRUTH, np.round(SCORES))
+    assert rough.auc == pytest.approx(roc_auc_score(TRUTH, np.round(SCORES)))
     assert found.log_loss == pytest.approx(log_loss(TRUTH, proba))
     assert found.ppv == pytest.approx(precision_score(TRUTH, predicted))
     assert found.npv == pytest.approx(precision_score(TRUTH, predicted, pos_label=-1))

@@ -7,7 +7,6 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.rule import Rule
-from sklearn.datasets import load_breast_cancer
 
 from unelisa.aggregators import AGGREGATORS
 from unelisa.cli.compare import run_methods
@@ -56,6 +55,8 @@ def breast_cancer_votes() -> KnownLabels:
 
     A rule says "malignant" where its measurement is above the median of all patients.
     """
+    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 - only the demo needs it
+
     cancer: Any = load_breast_cancer()
     above = cancer.data > np.median(cancer.data, axis=0)
     values = np.asfortranarray(np.where(above, 1, -1).astype(np.int8))

@@ -125,7 +125,7 @@ class VoteTable:
         tabs = ".tsv" in "".join(self.path.suffixes).lower()
         return csv.open_csv(
             pa.input_stream(str(self.path), compression=packed),
-            read_options=csv.ReadOptions(block_size=1 << 22),
+            read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),
             parse_options=csv.ParseOptions(
                 delimiter="\t" if tabs else ",", newlines_in_values=True
             ),
