@@ -3,7 +3,7 @@
 from unelisa import __version__
 
 project = "unelisa"
-copyright = "2026, the unelisa developers"  # noqa: A001 - Sphinx's name
+copyright = "2026, the unelisa developers"
 release = __version__
 
 extensions = [

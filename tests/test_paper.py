@@ -1,9 +1,9 @@
 """What the paper says, where it holds and where it slips; listed in docs/paper_notes.md."""
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 from unelisa.aggregators import DawidSkene, UnElisa
 from unelisa.em import best_reliability
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
@@ -102,7 +102,7 @@ def test_4_6_forces_sensitivity_and_specificity_to_be_equal():
 
 def test_an_even_number_of_equal_experts_leaves_ties_and_sgn_0_is_plus_one():
     values = naive.all_votes(4)
-    votes = Votes.of(np.vstack([values] + [np.ones((40, 4)), -np.ones((40, 4))]), coding="pm1")
+    votes = Votes.of(np.vstack([values, np.ones((40, 4)), -np.ones((40, 4))]), coding="pm1")
     model = UnElisa(rule="majority", random_state=0).fit(votes)
     tied = model.decision_function(values) == 0
     assert tied.sum() == 6
