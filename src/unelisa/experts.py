@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from unelisa.graph import VoterGraph
 
@@ -34,7 +35,7 @@ def select_experts(graph: VoterGraph, rng: np.random.Generator) -> ExpertSelecti
     """Return the experts by Theorem 3.3.
 
     A_s is the intersection of the neighborhoods of all neighbors of s; s is a knot if A_s = {s}.
-    Among the knots, ordered by falling degree, keep s if |N_s| >= i_s - 1.
+    Among the knots, ordered by falling degree, keep s if its degree is at least i_s - 1.
 
     Open in the text, decided here: a voter without neighbors is no knot; ties in the order are
     broken by `rng`, never by the order of the voters, which may leak who is an expert.
@@ -73,11 +74,21 @@ def split_polarity(graph: VoterGraph, experts: NDArray[np.intp]) -> NDArray[np.i
 
     By Proposition 3.1 two experts on the same side have theta-tilde > 0. Estimated signs may
     contradict each other, so the split is the sign of the leading eigenvector of the experts'
-    weights, which is the paper's split wherever the signs agree.
+    weights, which is the paper's split wherever the signs agree. Where the experts fall into parts
+    without an edge between them, each part is split by itself: an eigenvector of all of them is
+    zero up to rounding outside one part, and its signs there mean nothing.
     """
-    if len(experts) == 0:
-        return np.zeros(0, dtype=np.int8)
     weights = graph.weights[np.ix_(experts, experts)]
+    parts = connected_components(weights != 0, directed=False)[1]
+    signs = np.zeros(len(experts), dtype=np.int8)
+    for part in range(parts.max(initial=-1) + 1):
+        members = np.flatnonzero(parts == part)
+        signs[members] = _split_part(weights[np.ix_(members, members)])
+    return signs
+
+
+def _split_part(weights: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Return the split of experts that are connected."""
     lead = np.linalg.eigh(weights)[1][:, -1]
     signs = np.where(lead >= 0, 1, -1).astype(np.int8)
     # equal groups: the side with more weight is called positive, then the first expert's side

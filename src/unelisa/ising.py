@@ -112,7 +112,7 @@ class Ising:
 
     @property
     def degrees(self) -> Indices:
-        """Return d_s = |N_s| for every node 0..p."""
+        """Return d_s, the size of N_s, for every node 0..p."""
         return np.asarray(np.count_nonzero(self.edges, axis=1))
 
     @property
@@ -124,7 +124,7 @@ class Ising:
     def effective_neighborhoods(self) -> tuple[Indices, ...]:
         """Return Ñ_s, as voter numbers, for every voter: neighbours, and an expert's siblings.
 
-        |Ñ_s| = d_s + d_0 - 2 for an expert under (G3). The paper's d_s + d_0 - 1 counts the edge to
+        An expert has d_s + d_0 - 2 of them under (G3). The paper's d_s + d_0 - 1 counts the edge to
         the truth twice: its own Ñ_1 = {2, ..., 7} has 6 = 3 + 5 - 2 members.
         """
         expert = self.edges[0, 1:] != 0
