@@ -1,1 +1,175 @@
-"""The numeric cores: arrays in, arrays out, NumPy and Numba only."""
+"""The numeric cores: arrays in, arrays out, NumPy and Numba only.
+
+`kernel` is the one decorator. It compiles on first use, releases the interpreter lock, divides as
+NumPy does (checked divisions block vectorisation: tanh took six times as long), and keeps the
+machine code on disk between processes where that is safe, see `cache_folder`.
+"""
+
+import hashlib
+import os
+import pickle
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import config, njit
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    _CacheLocator,
+)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Sums may be reordered and contracted, so that they vectorise; infinities keep their meaning
+# (Numba's fastmath=True would let the compiler assume there are none).
+FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
+
+
+def kernel(function: Function) -> Function:
+    """Return `function` compiled on first use, without the interpreter lock, cached per user."""
+    compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
+    # the class of njit's results; with NUMBA_DISABLE_JIT=1 njit gives the function back
+    if hasattr(compiled, "_cache") and cache_folder() is not None:
+        compiled._cache = _KernelCache(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path | None:
+    """Return the folder of this user's compiled kernels, or None where none is safe.
+
+    `NUMBA_CACHE_DIR` is honoured; otherwise it lies in the platform's cache folder, never in the
+    package's own. Numba's files are pickles: whoever can write them can run code here. So the
+    folder must be this user's, closed to all others, below folders that others cannot rename.
+    Where there is none (a read-only home, a shared one), each process compiles anew.
+    """
+    folder = _wanted_folder()
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        safe = _is_private(folder) and all(_is_firm(parent) for parent in folder.resolve().parents)
+    except OSError:
+        return None
+    return folder if safe and os.access(folder, os.W_OK) else None
+
+
+def _wanted_folder() -> Path | None:
+    """Return where the cache would live; the name tells installations apart."""
+    place = hashlib.sha256(str(Path(__file__).resolve().parent).encode()).hexdigest()[:16]
+    try:
+        if config.CACHE_DIR:
+            root = Path(config.CACHE_DIR).absolute()
+        elif sys.platform == "win32":
+            root = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            root = Path.home() / "Library" / "Caches"
+        else:
+            root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home folder at all
+        return None
+    return root / "unelisa" / f"kernels-{place}" if root.is_absolute() else None
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether the folder is a real one, this user's, and nobody else may write it."""
+    if not hasattr(os, "getuid"):  # Windows: the profile folder is private by its access list
+        return True
+    found = folder.lstat()
+    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return mine and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_firm(folder: Path) -> bool:
+    """Return whether nobody else can replace what lies in the folder (own, or sticky as /tmp)."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = folder.stat()
+    if found.st_uid not in (0, os.getuid()):
+        return False
+    if found.st_mode & stat.S_ISVTX:
+        return True
+    # a group with the user's own number is the user alone, by the convention of most systems
+    shared = found.st_mode & stat.S_IWGRP and found.st_gid not in (0, os.getuid())
+    return not shared and not found.st_mode & stat.S_IWOTH
+
+
+@lru_cache(maxsize=1)
+def _source_stamp() -> str:
+    """Return a hash of all kernels: a kernel is stale when one that it calls has changed."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Tells Numba where one kernel is cached and what its sources were."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._line = function.__code__.co_firstlineno
+        self._py_file = function.__code__.co_filename  # Numba names it in warnings
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return _source_stamp()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Locator":  # noqa: ARG003
+        return cls(py_func)
+
+
+class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's cache files, with data files named after what they hold.
+
+    Numba numbers them 1, 2, ...: two processes that compile different signatures at once can then
+    leave an index that points at the other's code.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the data, then the index: a reader never finds an entry without its data."""
+        overloads = self._load_index()
+        digest = hashlib.sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:24]
+        name = self._index_name.removesuffix("nbi") + digest + ".nbc"
+        self._save_data(name, data)
+        overloads[key] = name
+        self._save_index(overloads)
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """One kernel's cache. A full disk or a broken file means compiling, never an error."""
+
+    _impl_class = _CacheImpl
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        self._cache_file = _CacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=_source_stamp(),
+        )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError, EOFError, pickle.UnpicklingError):
+            super().save_overload(sig, data)

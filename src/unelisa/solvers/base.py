@@ -7,13 +7,21 @@ For every voter s minimise (3.6), with the sign of its first sum mended, over th
 
 The sum runs over the items on which s voted (f_is != 0), W_s = sum of their weights w_i; b_s and
 a_s carry no penalty. A vote of 0 in another voter's column (abstained) adds nothing to z.
+
+A voter whose votes are all equal, or who never voted on an item with weight, has no regression: its
+optimum is at infinity. It leaves the design: its row and its column of theta are 0.
 """
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
+
+from unelisa.errors import ConvergenceWarning, ModelError
 
 Floats = NDArray[np.float64]
 
@@ -43,6 +51,8 @@ class L1Problem:
         A solution to warm-start from, or None.
     n_jobs
         Threads, counted as scikit-learn does.
+    names
+        What a warning calls the voters, or None for their numbers.
     """
 
     votes: NDArray[np.int8]
@@ -54,6 +64,31 @@ class L1Problem:
     column: Floats | None = None
     start: "L1Solution | None" = None
     n_jobs: int | None = None
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what has no minimiser or no meaning."""
+        n_items, n_voters = self.votes.shape
+        expected = {
+            "penalties": (n_voters,),
+            "penalty_weights": (n_voters, n_voters),
+            "item_weights": (n_items,),
+            "column": (n_items,),
+        }
+        for field, shape in expected.items():
+            value = getattr(self, field)
+            if value is not None and value.shape != shape:
+                raise ModelError(f"{field} must have shape {shape}, found {value.shape}")
+        if not np.all((self.penalties > 0) & np.isfinite(self.penalties)):
+            raise ModelError("penalties must be positive and finite")
+        if self.penalty_weights is not None and not np.all(self.penalty_weights >= 0):
+            raise ModelError("penalty_weights must be zero, positive or infinite")
+        if self.item_weights is not None and not np.all(
+            (self.item_weights >= 0) & np.isfinite(self.item_weights)
+        ):
+            raise ModelError("item_weights must be zero or positive and finite")
+        if self.column is not None and not np.all(np.isfinite(self.column)):
+            raise ModelError("column must be finite")
 
 
 @dataclass(frozen=True)
@@ -79,6 +114,36 @@ class L1Solution:
     column_weights: Floats
     kkt: Floats
     n_iter: NDArray[np.int64]
+
+    def copy(self) -> "L1Solution":
+        """Return a solution with arrays of its own."""
+        return L1Solution(*(array.copy() for array in vars(self).values()))
+
+    def missed(self, tol: float) -> NDArray[np.intp]:
+        """Return the voters whose certificate is worse than `tol`."""
+        return np.flatnonzero(~(self.kkt <= tol))
+
+
+def warn_missed(problem: L1Problem, solution: L1Solution) -> None:
+    """Give a `ConvergenceWarning` that names the voters whose certificate misses the tolerance."""
+    missed = solution.missed(problem.tol)
+    if missed.size == 0:
+        return
+    shown = [str(s) if problem.names is None else problem.names[s] for s in missed[:10]]
+    more = f" and {missed.size - 10} more" if missed.size > 10 else ""
+    warnings.warn(
+        f"the regressions of voters {', '.join(shown)}{more} missed the tolerance {problem.tol:g} "
+        f"(worst {np.max(solution.kkt[missed]):.3g} lambda): raise tol or the penalty",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` asks for: None is 1, -1 every core."""
+    if n_jobs == 0:
+        raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
+    return int(effective_n_jobs(n_jobs))
 
 
 class Solver(Protocol):

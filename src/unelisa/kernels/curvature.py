@@ -1,0 +1,151 @@
+"""Curvature of the loss over the items: Hessians of working sets, and how far a point has moved.
+
+The chunks and their order are those of `l1_logistic`.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels import kernel
+from unelisa.kernels.l1_logistic import (
+    CHUNK,
+    Items,
+    Regressions,
+    add_free,
+    add_products,
+    fill_logits,
+    squash,
+)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Buffer = NDArray[Any]
+
+
+@kernel
+def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) -> None:
+    """Replace t by the item's curvature w f^2 (1 - t^2); with a negative floor by t^2.
+
+    Where t has the wrong sign the curvature is at least the floor.
+    """
+    real = t.dtype.type
+    if floor < 0.0:
+        for i in range(t.size):
+            t[i] = t[i] * t[i]
+        return
+    answers = items.votes[s, low : low + t.size]
+    for i in range(t.size):
+        f = real(answers[i])
+        least = real(floor) if f * t[i] < real(0) else real(0)
+        t[i] = f * f * max((real(1) - t[i]) * (real(1) + t[i]), least)
+    if items.weights.size:
+        for i in range(t.size):
+            t[i] *= real(items.weights[low + i])
+
+
+@kernel
+def _add_curvature(
+    items: Items, block: Regressions, q: int, stride: int, floor: float, h: Buffer, out: Floats
+) -> float:
+    """Add to `out` the curvature of regression q over every `stride`-th chunk; see below."""
+    n_items, votes = items.votes.shape[1], items.votes
+    s, members = block.voters[q], block.members[block.starts[q] : block.starts[q + 1]]
+    n_members = members.size
+    weighted = np.empty_like(h)
+    mass = 0.0
+    for low in range(0, n_items, CHUNK * stride):
+        n = min(CHUNK, n_items - low)
+        chunk, u = h[:n], weighted[:n]
+        real = h.dtype.type
+        fill_logits(items, low, block, q, chunk)
+        squash(chunk)
+        _fill_curvatures(items, low, s, floor, chunk)
+        mass += np.float64(n) if floor < 0.0 else _sum_mass(items, low, s, n)
+        for k in range(n_members):
+            f = votes[members[k], low : low + n]
+            for i in range(n):
+                u[i] = chunk[i] * real(f[i])
+            add_products(votes, low, members[: k + 1], u, out[k])
+            add_free(items, low, u, out[k, n_members:])
+        add_free(items, low, chunk, out[n_members, n_members:])
+        if items.column.size:
+            for i in range(n):
+                u[i] = chunk[i] * real(items.column[low + i])
+            add_free(items, low, u, out[n_members + 1, n_members:])
+    return mass
+
+
+@kernel
+def add_curvatures(
+    items: Items,
+    block: Regressions,
+    chosen: Integers,
+    strides: Integers,
+    floors: Floats,
+    buffer: Buffer,
+    places: Integers,
+    out: Floats,
+    mass: Floats,
+) -> None:
+    """Write sum_i h_i d_i d_i' of the chosen regressions over every stride-th chunk of the items.
+
+    d_i are the members' votes, then 1 and x_i; h_i is the item's curvature w_i (1 - t_i^2), where t
+    has the wrong sign at least w_i times the floor. A negative floor asks for t_i^2 instead, what
+    the curvature lacks of 1 (nobody abstains then, and weights are 1). Regression q's square lies
+    in out[places[q]:places[q + 1]]: products of members in the lower triangle, those with 1 and x
+    in the last two columns. `mass` gets sum_i w_i f_is^2 over the same items.
+    """
+    for q in chosen:
+        side = block.starts[q + 1] - block.starts[q] + 2
+        square = out[places[q] : places[q + 1]].reshape(side, side)
+        square[:] = 0.0
+        mass[q] = _add_curvature(items, block, q, strides[q], floors[q], buffer, square)
+
+
+@kernel
+def _sum_mass(items: Items, low: int, s: int, n: int) -> float:
+    """Return sum_i w_i f_is^2 over n items from `low`."""
+    total = 0.0
+    answers = items.votes[s, low : low + n]
+    for i in range(n):
+        f = np.float64(answers[i])
+        total += f * f * (items.weights[low + i] if items.weights.size else 1.0)
+    return total
+
+
+@kernel
+def add_drift(
+    items: Items, old: Regressions, new: Regressions, chosen: Integers, buffers: Buffer, out: Floats
+) -> None:
+    """Write per chosen regression the sums of w dt^2, w dt dz and w dz^2 over its items.
+
+    dz and dt are the changes of z and tanh z from the old coefficients to the new ones.
+    """
+    n_items = items.votes.shape[1]
+    for q in chosen:
+        out[q] = 0.0
+    for low in range(0, n_items, CHUNK):
+        n = min(CHUNK, n_items - low)
+        z0, z1, t0, t1 = buffers[0, :n], buffers[1, :n], buffers[2, :n], buffers[3, :n]
+        for q in chosen:
+            fill_logits(items, low, old, q, z0)
+            fill_logits(items, low, new, q, z1)
+            t0[:] = z0
+            t1[:] = z1
+            squash(t0)
+            squash(t1)
+            answers = items.votes[new.voters[q], low : low + n]
+            tt = tz = zz = 0.0
+            for i in range(n):
+                weight = np.float64(answers[i] * answers[i])
+                if items.weights.size:
+                    weight *= items.weights[low + i]
+                dt, dz = np.float64(t1[i] - t0[i]), np.float64(z1[i] - z0[i])
+                tt += weight * dt * dt
+                tz += weight * dt * dz
+                zz += weight * dz * dz
+            out[q, 0] += tt
+            out[q, 1] += tz
+            out[q, 2] += zz

@@ -1,0 +1,27 @@
+"""Solvers of every voter's l1 logistic regression, by name."""
+
+from unelisa.solvers.base import L1Problem, L1Solution, Solver, warn_missed
+from unelisa.solvers.optimality import design_voters, optimality
+from unelisa.solvers.path import PathStep, ebic_path, solve_path
+from unelisa.solvers.proximal_gradient import ProximalGradient
+from unelisa.solvers.working_set import WorkingSet
+
+SOLVERS: dict[str, type[Solver]] = {
+    "working_set": WorkingSet,
+    "proximal_gradient": ProximalGradient,
+}
+
+__all__ = [
+    "SOLVERS",
+    "L1Problem",
+    "L1Solution",
+    "PathStep",
+    "ProximalGradient",
+    "Solver",
+    "WorkingSet",
+    "design_voters",
+    "ebic_path",
+    "optimality",
+    "solve_path",
+    "warn_missed",
+]

@@ -1,0 +1,69 @@
+"""One BLAS thread at a time, so that products have the same bits whatever `n_jobs`."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    """Return the controller of the BLAS libraries loaded now (finding them takes milliseconds)."""
+    return ThreadpoolController()
+
+
+class _Holders:
+    """Who holds BLAS to one thread: the first in sets the limit, the last out lifts it.
+
+    The limit is the process's. Were each of two overlapping callers to restore what it found, the
+    later one would restore 1 for good.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.count == 0:
+                self.limit = _controller().limit(limits=1, user_api="blas")
+            self.count += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.count -= 1
+            if self.count == 0:
+                self.limit.restore_original_limits()
+                self.limit = None
+
+
+_holders = _Holders()
+
+
+def _forget() -> None:
+    """Start a forked child afresh: the holders stayed in its parent."""
+    global _holders  # noqa: PLW0603 - the process's own state
+    limit = _holders.limit
+    _holders = _Holders()
+    if limit is not None:
+        limit.restore_original_limits()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread; safe when several Python threads enter at once."""
+    holders = _holders
+    holders.enter()
+    try:
+        yield
+    finally:
+        holders.leave()

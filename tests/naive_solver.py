@@ -1,0 +1,146 @@
+"""Slow, obvious versions of the solver's sums, and problems that are hard for solvers."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from unelisa.solvers import L1Problem, ProximalGradient
+from unelisa.solvers.optimality import slopes
+
+
+def agreements(votes, weights=None):
+    votes = votes.astype(float)
+    weights = np.ones(len(votes)) if weights is None else weights
+    return votes.T @ (weights[:, None] * votes)
+
+
+def design(votes, members, column=None):
+    """Members' votes, then ones, then the extra column (zeros without one)."""
+    extra = np.zeros(len(votes)) if column is None else column
+    return np.column_stack([votes[:, members].astype(float), np.ones(len(votes)), extra])
+
+
+def residuals(votes, s, logits, weights=None):
+    weights = np.ones(len(votes)) if weights is None else weights
+    own = votes[:, s].astype(float)
+    return weights * (own - own**2 * np.tanh(logits))
+
+
+def loss(votes, s, logits, weights=None):
+    weights = np.ones(len(votes)) if weights is None else weights
+    own = votes[:, s].astype(float)
+    return np.sum(weights * (own != 0) * np.logaddexp(0.0, -2.0 * own * logits))
+
+
+def lasso_step(hessian, slope, theta, limits, n_steps=200_000):
+    """The minimiser of -g'd + d'Hd/2 + sum limit |theta + d| by plain proximal gradient."""
+    limits = np.concatenate([limits, np.zeros(len(slope) - len(limits))])
+    theta = np.concatenate([theta, np.zeros(len(slope) - len(theta))])
+    step, rate = np.zeros(len(slope)), 1.0 / max(np.linalg.eigvalsh(hessian)[-1], 1e-9)
+    for _ in range(n_steps):
+        moved = theta + step + rate * (slope - hessian @ step)
+        new = np.sign(moved) * np.maximum(np.abs(moved) - rate * limits, 0.0) - theta
+        if np.max(np.abs(new - step)) < 1e-13:
+            break
+        step = new
+    return step
+
+
+def ebic_path(problem, gamma, n_penalties, ratio):
+    """glmnet's way: every penalty solved from scratch's neighbour, then EBIC computed plainly."""
+    votes = problem.votes.astype(float)
+    n_items, n_voters = votes.shape
+    null = np.arctanh(votes.mean(axis=0))
+    start, _, _ = slopes(problem, np.zeros((n_voters, n_voters)), null, np.zeros(n_voters))
+    np.fill_diagonal(start, 0.0)
+    largest = np.abs(start).max(axis=1)
+    best, chosen = np.full(n_voters, np.inf), np.zeros(n_voters)
+    weights, solution = np.zeros((n_voters, n_voters)), None
+    for share in np.geomspace(1.0, ratio, n_penalties):
+        here = replace(problem, penalties=largest * share, start=solution, tol=1e-5)
+        solution = ProximalGradient().solve(here)
+        logits = votes @ solution.weights.T + solution.intercepts
+        minus_twice = 2 * np.logaddexp(0.0, -2.0 * votes * logits).sum(axis=0)
+        n_edges = (solution.weights != 0).sum(axis=1)
+        ebic = minus_twice + n_edges * (np.log(n_items) + 2 * gamma * np.log(n_voters - 1))
+        better = ebic < best
+        best[better], chosen[better] = ebic[better], here.penalties[better]
+        weights[better] = solution.weights[better]
+    return weights, chosen
+
+
+def _duplicate(votes, rng):
+    votes[:, 1] = votes[:, 2] = votes[:, 0]
+
+
+def _oppose(votes, rng):
+    votes[:, 1] = -votes[:, 0]
+
+
+def _fix(votes, rng):
+    votes[:, 0], votes[:, 1] = 1, -1
+
+
+def _nest(votes, rng):
+    trait = rng.standard_normal((len(votes), 1))
+    votes[:] = np.where(trait > np.linspace(-1, 1, votes.shape[1]), 1, -1)
+
+
+def _separate(votes, rng):
+    votes[:] = votes[:, :1]
+    votes[: len(votes) // 20] = -1
+
+
+def _rarefy(votes, rng):
+    votes[:] = np.where(rng.random(votes.shape) < 0.05, 1, -1)
+
+
+def _abstain(votes, rng):
+    votes[rng.random(votes.shape) < 0.4] = 0
+    votes[:, 0] *= rng.random(len(votes)) < 0.1
+
+
+def _silence(votes, rng):
+    votes[:, 0] = 0
+    votes[rng.random(len(votes)) < 0.3] = 0
+
+
+CHANGES = {
+    "ordinary": lambda votes, rng: None,
+    "constant": _fix,
+    "duplicated": _duplicate,
+    "opposite": _oppose,
+    "nested": _nest,
+    "separable": _separate,
+    "rare": _rarefy,
+    "abstaining": _abstain,
+    "all abstained": _silence,
+}
+SIZES = {"more voters than items": 4, "one item": 1}
+KINDS = (*CHANGES, *SIZES)
+
+
+def hard_votes(kind, rng, n_voters=6):
+    """Votes of the stated kind of difficulty, Fortran order."""
+    n_items = SIZES.get(kind, 60)
+    trait = rng.standard_normal((n_items, 1))
+    votes = np.where(trait + rng.standard_normal((n_items, n_voters)) > 0, 1, -1)
+    if kind in CHANGES:
+        CHANGES[kind](votes, rng)
+    return np.asfortranarray(votes.astype(np.int8))
+
+
+def hard_problem(kind, seed, weighted=False, column=False, uneven=False, intercept=True):
+    """A problem of the stated kind; options add item weights, a column and penalty weights."""
+    rng = np.random.default_rng(seed)
+    votes = hard_votes(kind, rng)
+    n_items, n_voters = votes.shape
+    ratios = rng.choice([0.5, 1.0, 2.0, np.inf], size=(n_voters, n_voters), p=[0.3, 0.4, 0.2, 0.1])
+    return L1Problem(
+        votes,
+        rng.uniform(0.03, 0.2, n_voters),
+        fit_intercept=intercept,
+        penalty_weights=ratios if uneven else None,
+        item_weights=rng.choice([0.0, 0.5, 1.0, 3.0], n_items) if weighted else None,
+        column=rng.choice([1e-2, 1.0, 1e2]) * rng.standard_normal(n_items) if column else None,
+    )

@@ -1,0 +1,172 @@
+"""What every solver promises: the optimality conditions, in float64, on the problem as stated."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_solver
+from unelisa.errors import ConvergenceWarning, ModelError
+from unelisa.solvers import SOLVERS, L1Problem, design_voters, optimality
+
+EVERY_SOLVER = pytest.mark.parametrize("name", sorted(SOLVERS))
+
+
+def certificate(problem, solution):
+    return optimality(problem, solution.weights, solution.intercepts, solution.column_weights)
+
+
+def check(name, problem):
+    solution = SOLVERS[name]().solve(problem)
+    kkt = certificate(problem, solution)
+    assert np.all(kkt <= problem.tol)
+    # the solver's own certificate is no smaller than the truth
+    assert np.all(kkt <= solution.kkt + 1e-9)
+    assert np.all(np.diag(solution.weights) == 0)
+    outside = ~design_voters(problem)
+    assert not solution.weights[outside].any()
+    assert not solution.weights[:, outside].any()
+    if problem.penalty_weights is not None:
+        assert not solution.weights[np.isinf(problem.penalty_weights)].any()
+    return solution
+
+
+@EVERY_SOLVER
+@pytest.mark.parametrize("kind", naive_solver.KINDS)
+def test_the_optimality_conditions_hold(name, kind):
+    for seed in range(3):
+        check(name, naive_solver.hard_problem(kind, seed))
+        check(name, naive_solver.hard_problem(kind, seed, weighted=True, uneven=True))
+        check(name, naive_solver.hard_problem(kind, seed, intercept=False))
+
+
+@EVERY_SOLVER
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from(naive_solver.KINDS),
+    seed=st.integers(0, 10**6),
+    weighted=st.booleans(),
+    uneven=st.booleans(),
+    intercept=st.booleans(),
+)
+def test_the_optimality_conditions_hold_for_any_problem(
+    name, kind, seed, weighted, uneven, intercept
+):
+    check(name, naive_solver.hard_problem(kind, seed, weighted, False, uneven, intercept))
+
+
+@EVERY_SOLVER
+@pytest.mark.parametrize("kind", ["ordinary", "constant", "duplicated", "nested", "abstaining"])
+def test_an_extra_column_is_fitted_without_penalty(name, kind):
+    for seed in range(3):
+        problem = naive_solver.hard_problem(kind, seed, column=True, weighted=True)
+        solution = check(name, problem)
+        assert np.all(solution.column_weights[design_voters(problem)] != 0)
+
+
+@settings(max_examples=150)
+@given(
+    kind=st.sampled_from(naive_solver.KINDS),
+    seed=st.integers(0, 10**6),
+    intercept=st.booleans(),
+    size=st.sampled_from([1e-3, 1e-2, 0.1, 1.0]),
+    tol=st.sampled_from([1e-3, 1e-5]),
+)
+def test_the_fast_solver_survives_separating_columns_and_small_penalties(
+    kind, seed, intercept, size, tol
+):
+    problem = naive_solver.hard_problem(kind, seed, True, True, True, intercept)
+    # a column that separates voter 0 has no finite optimum; unpenalised edges may do the same
+    column = problem.votes[:, 0] * np.random.default_rng(seed).random(len(problem.votes))
+    ratios = problem.penalty_weights.copy()
+    ratios[1:, 0] = 0.0
+    penalties = problem.penalties * size
+    check(
+        "working_set",
+        replace(problem, column=column, penalty_weights=ratios, penalties=penalties, tol=tol),
+    )
+
+
+@EVERY_SOLVER
+def test_the_minimum_is_the_same(name):
+    problem = replace(naive_solver.hard_problem("ordinary", 5), tol=1e-6)
+    reference = SOLVERS["proximal_gradient"]().solve(problem)
+    solution = SOLVERS[name]().solve(problem)
+    assert np.allclose(solution.weights, reference.weights, atol=1e-5)
+    assert np.allclose(solution.intercepts, reference.intercepts, atol=1e-5)
+
+
+@EVERY_SOLVER
+def test_a_large_penalty_leaves_only_the_intercepts(name):
+    problem = replace(naive_solver.hard_problem("ordinary", 1), penalties=np.full(6, 10.0))
+    solution = SOLVERS[name]().solve(replace(problem, tol=1e-8))
+    assert not solution.weights.any()
+    assert np.allclose(np.tanh(solution.intercepts), problem.votes.mean(axis=0), atol=1e-6)
+
+
+@EVERY_SOLVER
+def test_a_zero_penalty_weight_keeps_an_edge_and_infinity_forbids_it(name):
+    ratios = np.ones((6, 6))
+    ratios[0, 1], ratios[0, 2] = 0.0, np.inf
+    problem = naive_solver.hard_problem("ordinary", 2)
+    problem = replace(problem, penalties=np.full(6, 0.3), penalty_weights=ratios)
+    solution = check(name, problem)
+    assert solution.weights[0, 1] != 0
+    assert solution.weights[0, 2] == 0
+
+
+@EVERY_SOLVER
+def test_an_item_of_weight_two_counts_as_two_items(name):
+    problem = replace(naive_solver.hard_problem("abstaining", 3), tol=1e-6)
+    weights = np.where(np.arange(60) < 20, 2.0, 1.0)
+    doubled = np.asfortranarray(np.vstack([problem.votes, problem.votes[:20]]))
+    weighted = SOLVERS[name]().solve(replace(problem, item_weights=weights))
+    plain = SOLVERS[name]().solve(replace(problem, votes=doubled))
+    assert np.allclose(weighted.weights, plain.weights, atol=1e-4)
+
+
+@EVERY_SOLVER
+def test_a_warm_start_does_not_change_the_answer(name):
+    problem = replace(naive_solver.hard_problem("ordinary", 4, column=True), tol=1e-6)
+    cold = SOLVERS[name]().solve(problem)
+    warm = SOLVERS[name]().solve(replace(problem, start=cold))
+    assert np.allclose(warm.weights, cold.weights, atol=1e-5)
+    assert warm.n_iter.max() <= cold.n_iter.max()
+
+
+@EVERY_SOLVER
+def test_no_items_and_no_voters(name):
+    empty = L1Problem(np.empty((0, 3), np.int8, order="F"), np.ones(3))
+    assert not SOLVERS[name]().solve(empty).weights.any()
+    alone = L1Problem(np.array([[1], [-1], [1]], np.int8, order="F"), np.ones(1), tol=1e-6)
+    assert SOLVERS[name]().solve(alone).intercepts == pytest.approx(np.arctanh(1 / 3), abs=1e-5)
+
+
+def test_a_missed_tolerance_names_the_voters():
+    problem = naive_solver.hard_problem("ordinary", 0)
+    problem = replace(problem, names=["ann", "bob", "cy", "di", "ed", "flo"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solution = SOLVERS["proximal_gradient"](max_iter=3).solve(problem)
+    assert [warning.category for warning in caught] == [ConvergenceWarning]
+    missed = [problem.names[s] for s in solution.missed(problem.tol)]
+    assert missed
+    assert all(name in str(caught[0].message) for name in missed)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"penalties": np.zeros(6)}, "penalties must be positive"),
+        ({"penalties": np.ones(5)}, "penalties must have shape"),
+        ({"penalty_weights": -np.ones((6, 6))}, "penalty_weights must be"),
+        ({"item_weights": np.full(60, np.nan)}, "item_weights must be"),
+        ({"column": np.full(60, np.inf)}, "column must be finite"),
+    ],
+)
+def test_a_problem_without_meaning_is_refused(change, words):
+    with pytest.raises(ModelError, match=words):
+        replace(naive_solver.hard_problem("ordinary", 0), **change)

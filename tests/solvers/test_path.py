@@ -1,0 +1,115 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import naive_solver
+import unelisa.solvers.landmarks
+from unelisa.errors import ModelError
+from unelisa.solvers import L1Problem, WorkingSet, ebic_path, optimality, solve_path
+
+
+def ising_votes(n_items, n_voters, seed):
+    """A ring of edges .4 and fields up to .3, by Gibbs sampling."""
+    rng = np.random.default_rng(seed)
+    fields = rng.uniform(-0.3, 0.3, n_voters)
+    votes = rng.choice([-1.0, 1.0], size=(n_items, n_voters))
+    for _ in range(60):
+        for s in range(n_voters):
+            z = fields[s] + 0.4 * (votes[:, s - 1] + votes[:, (s + 1) % n_voters])
+            votes[:, s] = np.where(2 * rng.random(n_items) - 1 < np.tanh(z), 1, -1)
+    return np.asfortranarray(votes.astype(np.int8))
+
+
+def problem_of(votes, **changes):
+    return L1Problem(votes, np.ones(votes.shape[1]), **changes)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.25])
+def test_ebic_picks_the_edges_of_a_plain_path(gamma):
+    problem = problem_of(ising_votes(400, 8, seed=0))
+    weights, chosen = naive_solver.ebic_path(problem, gamma, 100, 0.01)
+    solution, penalties = ebic_path(problem, gamma)
+    assert np.array_equal(solution.weights != 0, weights != 0)
+    assert np.allclose(penalties, chosen, rtol=1e-4)
+    assert np.allclose(solution.weights, weights, atol=1e-3)
+    ring = np.abs(np.subtract.outer(np.arange(8), np.arange(8))) % 6 == 1
+    assert np.all(solution.weights[ring] > 0)
+
+
+def test_the_chosen_solution_is_optimal_at_its_penalties():
+    votes = ising_votes(400, 8, seed=1)
+    votes[np.random.default_rng(0).random(votes.shape) < 0.1] = 0
+    votes[:, 3] = 1
+    problem = problem_of(votes, column=np.linspace(-2, 2, 400))
+    solution, penalties = ebic_path(problem, 0.25)
+    problem = replace(problem, penalties=penalties)
+    kkt = optimality(problem, solution.weights, solution.intercepts, solution.column_weights)
+    assert kkt.max() <= problem.tol
+    assert not solution.weights[3].any()
+
+
+def test_early_stop_changes_nothing_but_the_work():
+    problem = problem_of(ising_votes(400, 8, seed=2))
+    early, early_penalties = ebic_path(problem, 0.25)
+    late, late_penalties = ebic_path(problem, 0.25, patience=1000)
+    assert np.array_equal(early.weights, late.weights)
+    assert np.array_equal(early_penalties, late_penalties)
+    assert early.n_iter.sum() < late.n_iter.sum()
+
+
+@pytest.mark.parametrize("options", [{}, {"item_weights": True}, {"abstain": True}])
+@pytest.mark.parametrize("many", [2, 1000])
+def test_every_step_is_optimal_with_and_without_the_cheap_certificate(monkeypatch, many, options):
+    monkeypatch.setattr(unelisa.solvers.landmarks, "MANY", many)
+    votes = ising_votes(300, 12, seed=3)
+    rng = np.random.default_rng(0)
+    if "abstain" in options:
+        votes[rng.random(votes.shape) < 0.2] = 0
+    weights = rng.random(300) if "item_weights" in options else None
+    problem = problem_of(votes, item_weights=weights)
+    grid = np.geomspace(0.4, 0.01, 25)[:, None] * np.ones(12)
+    n_steps = 0
+    for step in solve_path(problem, grid):
+        here = replace(problem, penalties=step.penalties)
+        found = step.solution
+        kkt = optimality(here, found.weights, found.intercepts, found.column_weights)
+        assert kkt.max() <= problem.tol
+        assert np.all(kkt <= found.kkt + 1e-9)
+        for s in range(12):
+            logits = votes @ found.weights[s] + found.intercepts[s]
+            assert step.loss[s] == pytest.approx(naive_solver.loss(votes, s, logits, weights))
+        n_steps += 1
+    assert n_steps == 25
+
+
+def test_a_path_agrees_with_single_solves():
+    problem = problem_of(ising_votes(300, 12, seed=4), tol=1e-6)
+    for step in solve_path(problem, np.array([[0.2], [0.05]]) * np.ones(12)):
+        alone = WorkingSet().solve(replace(problem, penalties=step.penalties))
+        assert np.allclose(step.solution.weights, alone.weights, atol=1e-5)
+
+
+def test_stopped_voters_are_left_alone():
+    problem = problem_of(ising_votes(300, 6, seed=5))
+    solved = [
+        step.voters.tolist()
+        for step in solve_path(
+            problem, np.geomspace(0.3, 0.05, 4)[:, None] * np.ones(6), lambda _: np.arange(6) < 4
+        )
+    ]
+    assert solved == [[0, 1, 2, 3, 4, 5], [4, 5], [4, 5], [4, 5]]
+
+
+def test_the_bits_of_a_path_do_not_depend_on_the_number_of_threads():
+    votes = ising_votes(2_000, 80, seed=6)
+    chosen = [
+        ebic_path(problem_of(votes, n_jobs=n_jobs), 0.25, n_penalties=8, ratio=0.1)
+        for n_jobs in (1, 2, 4)
+    ]
+    assert len({solution.weights.tobytes() for solution, _ in chosen}) == 1
+
+
+def test_a_grid_of_the_wrong_shape_is_refused():
+    with pytest.raises(ModelError, match="grid"):
+        next(solve_path(problem_of(ising_votes(20, 3, seed=0)), np.ones(3)))
