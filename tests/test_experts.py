@@ -72,6 +72,17 @@ def test_polarity_recovers_consistent_signs_with_the_larger_group_positive(signs
     assert found.sum() >= 0
 
 
+def test_parts_without_an_edge_between_them_are_split_each_by_itself():
+    """The leading eigenvector of all is zero outside one part: rounding must not choose signs."""
+    strong, weak = np.array([1, 1, -1]), np.array([-1, 1, 1, 1])
+    weights = np.zeros((7, 7))
+    weights[:3, :3] = np.outer(strong, strong) - np.eye(3)
+    weights[3:, 3:] = 0.1 * (np.outer(weak, weak) - np.eye(4))
+    order = np.array([4, 0, 3, 6, 1, 5, 2])
+    found = split_polarity(VoterGraph.of(weights[np.ix_(order, order)]), np.arange(7))
+    assert found.tolist() == np.concatenate([strong, weak])[order].tolist()
+
+
 def test_polarity_of_nobody_and_of_one():
     graph = VoterGraph.of(np.zeros((3, 3)))
     assert split_polarity(graph, np.array([], dtype=np.intp)).tolist() == []

@@ -1,0 +1,130 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from unelisa.study.cells import CELLS, Trial, list_trials
+from unelisa.study.published import PUBLISHED
+from unelisa.study.tables import (
+    find_figure,
+    mean_errors,
+    summarise,
+    tabulate_cell,
+    tabulate_sizes,
+    tabulate_study,
+)
+
+
+@pytest.fixture
+def results(make_record):
+    trials = list_trials(CELLS, 2)
+    return {trial: make_record(trial, accuracy=(0.8, 0.9)[trial.number]) for trial in trials}
+
+
+def test_means_errors_and_quantiles():
+    values = np.array([0.2, 0.4, 0.9])
+    figure = summarise(values, 0.5)
+    assert figure["mean"] == 0.5
+    assert figure["standard_error"] == round(values.std(ddof=1) / math.sqrt(3), 6)
+    assert figure["quantiles"] == [0.22, 0.3, 0.4, 0.65, 0.85]
+
+
+@pytest.mark.parametrize(
+    ("published", "mark"),
+    [(0.9, "within"), (0.981, "within"), (0.983, "below"), (0.817, "above"), (None, None)],
+)
+def test_marks(published, mark):
+    """The standard error of these four is .0408; the paper prints three digits."""
+    assert summarise(np.array([0.9, 1.0, 0.8, 0.9]), published)["mark"] == mark
+
+
+def test_a_single_trial_has_no_error_and_no_mark():
+    figure = summarise(np.array([0.9]), 0.5)
+    assert (figure["standard_error"], figure["mark"]) == (None, None)
+
+
+def test_the_table_does_not_depend_on_the_order_of_trials(results):
+    table = tabulate_study(results, "paper", "half")
+    turned = dict(reversed(list(results.items())))
+    assert json.dumps(tabulate_study(turned, "paper", "half")) == json.dumps(table)
+    assert json.loads(json.dumps(table, allow_nan=False)) == table
+
+
+def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
+    table = tabulate_study(results, "paper", "half")
+    assert [cell["cell"] for cell in table["cells"]] == [cell.name for cell in CELLS]
+    last = table["cells"][-1]
+    assert (last["table"], last["row"], last["trials"], last["flips"]) == ("5.3", 9, 2, 7)
+    assert last["accuracy"]["spectral-meta-learner"]["published"] == 0.0
+    assert last["accuracy"]["oracle"]["published"] is None
+    assert last["experts"]["unelisa"]["hit_rate"]["published"] == 0.112
+    assert table["seconds"] == {"sampler": 1.0, "unelisa": 2.0}
+
+
+def test_other_samplers_graphs_and_sizes_stay_out(results, make_record):
+    table = tabulate_study(results, "paper", "half")
+    for other in (
+        Trial(CELLS[0], 0, "mixed"),
+        Trial(CELLS[0], 0, graph="full"),
+        Trial(CELLS[0], 0, factor=60),
+    ):
+        results[other] = make_record(other, accuracy=0.0)
+    assert tabulate_study(results, "paper", "half") == table
+
+
+def test_errors_are_means_over_the_cells(results):
+    errors = tabulate_study(results, "paper", "half")["errors"]
+    gaps = [abs(0.85 - row.figures["unelisa-bayes"]) for row in PUBLISHED.values()]
+    assert errors["unelisa-bayes"] == pytest.approx(np.mean(gaps), abs=1e-6)
+    gaps = [abs(0.5 - row.figures["hit_rate"]) for row in PUBLISHED.values()]
+    assert errors["hit_rate"] == pytest.approx(np.mean(gaps), abs=1e-6)
+
+
+def test_up_to_a_sign_means_trial_by_trial(make_record):
+    records = [make_record(Trial(CELLS[0], k), accuracy=a) for k, a in enumerate((0.1, 0.9))]
+    cell = tabulate_cell(CELLS[0], records)
+    assert cell["accuracy"]["dawid-skene"]["mean"] == 0.5
+    assert cell["up_to_sign"]["dawid-skene"]["mean"] == 0.9
+    assert cell["up_to_sign"]["dawid-skene"]["published"] is None
+
+
+def test_precision_without_experts_counts_as_0_and_is_reported(make_record):
+    records = [
+        make_record(Trial(CELLS[0], 0)),
+        make_record(Trial(CELLS[0], 1), hit=0.0, precision=None),
+    ]
+    experts = tabulate_cell(CELLS[0], records)["experts"]["unelisa"]
+    assert experts["precision"]["mean"] == 0.375
+    assert experts["none_found"] == 1
+
+
+def test_a_method_is_shown_once_every_trial_has_it(make_record):
+    full, part = (
+        make_record(Trial(CELLS[0], 0)),
+        make_record(Trial(CELLS[0], 1), methods=("oracle",)),
+    )
+    cell = tabulate_cell(CELLS[0], [full, part])
+    assert list(cell["accuracy"]) == ["oracle"]
+    assert cell["experts"] == {}
+    assert find_figure(cell, "hit_rate") is None
+    assert mean_errors([cell]) == {}
+
+
+def test_another_method_that_names_experts_has_its_own_row(make_record):
+    """The slot of LatentIsing."""
+    record = make_record(Trial(CELLS[0], 0))
+    record["scores"]["oracle"] |= {"hit_rate": 1.0, "precision": 1.0}
+    experts = tabulate_cell(CELLS[0], [record])["experts"]
+    assert list(experts) == ["unelisa", "oracle"]
+    assert experts["oracle"]["hit_rate"]["published"] is None
+
+
+def test_series_over_n(make_record):
+    trials = [Trial(CELLS[k], n, factor=f) for k in (10, 9) for f in (60, 4) for n in (0, 1)]
+    points = tabulate_sizes({trial: make_record(trial, hit=0.25) for trial in trials})
+    assert [(point["cell"], point["factor"]) for point in points] == [
+        (CELLS[k].name, factor) for k in (9, 10) for factor in (4, 60)
+    ]
+    assert points[0]["hit_rate"]["mean"] == 0.25
+    assert points[0]["trials"] == 2
