@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check bench docs vendor clean
 
 demo: .venv/.demo
 	$(BIN)/unelisa demo --out demo
@@ -24,6 +24,10 @@ bench: .venv/.test
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# the graph library of the report, from npm; its files are part of the repository
+vendor:
+	.ci/vendor-cytoscape
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "unelisa needs Python 3.11 or newer"; exit 1; }

@@ -11,7 +11,9 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
 def test_every_test_named_in_the_paper_notes_exists():
     notes = (ROOT / "docs" / "paper_notes.md").read_text(encoding="utf-8")
-    sources = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("*.py"))
+    sources = "\n".join(
+        path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("*.py")
+    )
     files = {path.stem for path in Path(__file__).parent.rglob("test_*.py")}
     named = set(re.findall(r"\btest_\w+", notes)) - files
     assert len(named) > 25

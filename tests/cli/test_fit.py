@@ -4,6 +4,8 @@ import json
 import pandas as pd
 import pytest
 
+from unelisa.aggregators import AGGREGATORS
+
 
 def test_fit_prints_the_answer_the_voters_and_where_the_files_are(run, files):
     out = files.folder / "labels.csv"
@@ -48,6 +50,18 @@ def test_every_output_at_once(run, files):
     findings = json.loads(paths[3].read_text())
     assert findings["items"]["n"] == 600
     assert findings["comparison"][0]["accuracy"] > 0.9
+    methods = [row["method"] for row in findings["comparison"]]
+    assert methods[0] == findings["method"]
+    assert sorted(methods) == sorted(AGGREGATORS)
+    assert findings["truth"]["n"] == 600
+
+
+def test_items_are_named_in_the_report_only_with_show_items(run, files):
+    page = files.folder / "page.html"
+    run("fit", files.votes, "--report", page)
+    assert "<bdi>i" not in page.read_text()
+    run("fit", files.votes, "--report", page, "--show-items")
+    assert page.read_text().count("<bdi>i") == 20
 
 
 def test_json_on_stdout_is_alone_there(run, files):
@@ -127,7 +141,7 @@ def test_hostile_names_neither_run_nor_break(run, files):
     result = run("fit", files.votes, "--out", out, "--report", page)
     assert result.exit_code == 0, result.output
     assert "\x1b" not in result.stdout
-    assert "<script" not in page.read_text()
+    assert "<script>alert" not in page.read_text()
     with out.open(newline="") as file:
         items = [row["item"] for row in csv.DictReader(file)]
     assert items[:4] == ["'=1+1", "'@x", "-5", "<b>"]

@@ -25,6 +25,18 @@ def test_with_votes_the_page_tells_of_the_items(run, files, model):
     assert "600 items labelled" in out.read_text()
 
 
+def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, model):
+    out = files.folder / "page.html"
+    result = run("report", model, files.votes, "--truth", files.truth, "--show-items", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Calibration" in out.read_text()
+    assert "The most uncertain items" in out.read_text()
+
+
+def test_a_truth_without_votes_is_refused(refused, files, model):
+    assert "votes" in refused("report", model, "--truth", files.truth)
+
+
 def test_a_file_that_is_no_model_is_refused(refused, files):
     out = files.folder / "page.html"
     assert "no unelisa model" in refused("report", files.votes, "--out", out)

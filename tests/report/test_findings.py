@@ -3,8 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from unelisa.aggregators import AGGREGATORS, MajorityVote, UnElisa
+from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
 from unelisa.report.findings import VERSION, collect_findings, name_method
+from unelisa.report.reference import Reference
+from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
 
@@ -13,10 +15,14 @@ def _votes(*rows):
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def test_findings_of_every_method_are_plain_data(name, crowd):
-    votes, _ = crowd
+    votes, truth = crowd
     model = AGGREGATORS[name]().fit(votes)
-    findings = collect_findings(model, votes, seconds=1.5, notes=["a note"])
+    reference = Reference(votes, truth, [MethodScore(name, 0.5)])
+    findings = collect_findings(
+        model, votes, reference=reference, seconds=1.5, notes=["a note"], show_items=True
+    )
     assert json.loads(json.dumps(findings, allow_nan=False)) == findings
     assert findings["version"] == VERSION
     assert findings["method"] == name
@@ -59,6 +65,8 @@ def test_without_votes_only_the_voters_are_told(crowd):
     findings = collect_findings(MajorityVote().fit(crowd[0]))
     assert findings["items"] is None
     assert findings["histogram"] is None
+    assert findings["uncertain"] is None
+    assert findings["prevalence"] is None
     assert findings["answer"] == "9 of 9 voters count."
 
 
@@ -102,3 +110,41 @@ def test_a_bare_majority_of_sides_is_a_warning():
 
 def test_a_class_that_is_not_registered_goes_by_its_own_name():
     assert name_method(_Tied()) == "_Tied"
+
+
+def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
+    model = UnElisa(random_state=0).fit(crowd[0])
+    findings = collect_findings(model)
+    graph, voters = findings["graph"], findings["voters"]
+    assert len(graph["places"]) == len(voters) == 9
+    for voter, tie, counted in zip(voters, graph["ties"], graph["counted"], strict=True):
+        assert counted == (voter["verdict"] != "pruned")
+        assert tie == (voter["weight"] if counted else 0)
+    names = [voter["voter"] for voter in voters]
+    for s, t, weight in graph["links"]:
+        i, j = int(names[s][1:]), int(names[t][1:])
+        assert model.graph_.weights[i, j] == weight
+    assert findings["prevalence"] == {"share": model.prevalence_, "low": None, "high": None}
+
+
+def test_the_prevalence_of_the_fitted_items_has_an_interval(crowd):
+    model = UnElisa(random_state=0).fit(crowd[0])
+    found = collect_findings(model, crowd[0])["prevalence"]
+    assert found["low"] < found["share"] < found["high"]
+    others = crowd[0].take_items(np.flatnonzero(crowd[1] > 0))
+    assert collect_findings(model, others)["prevalence"]["low"] is None
+
+
+def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
+    names = np.array(list("abcdefghi"), dtype=object)
+    votes = Votes(crowd[0].values, crowd[0].items, names)
+    model = DawidSkene(random_state=0).fit(votes)
+    some = votes.take_voters([8, 2, 0])
+    findings = collect_findings(model, some)
+    rows = {voter["voter"]: voter for voter in findings["voters"]}
+    assert len(rows) == 9
+    assert rows["a"]["weight"] == model.weights_[0]
+    assert findings["items"]["positive"] == (model.predict(some) == 1).sum()
+    assert "6 voters never voted" in " ".join(findings["warnings"])
+    unnamed = Votes.of(crowd[0].values, coding="pm1")
+    assert collect_findings(model, unnamed)["items"]["n"] == 600

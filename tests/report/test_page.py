@@ -1,12 +1,16 @@
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from unelisa.aggregators import AGGREGATORS, UnElisa
+from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from unelisa.report import downloads
 from unelisa.report.findings import collect_findings
-from unelisa.report.page import render_page, write_report
+from unelisa.report.page import embed_json, render_page, render_report, write_report
+from unelisa.report.reference import Reference
 from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
@@ -29,17 +33,23 @@ class _Checker(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.tags, self.attributes = [], [], []
+        self.open, self.tags, self.attributes, self.scripts = [], [], [], []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
         if tag not in VOID:
             self.open.append(tag)
+        if tag == "script":
+            self.scripts.append([dict(attrs).get("type", "runs"), ""])
 
     def handle_startendtag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1][1] += data
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -48,49 +58,85 @@ class _Checker(HTMLParser):
 def _check(page):
     checker = _Checker()
     checker.feed(page)
+    checker.close()
     assert checker.open == []
     return checker
 
 
+def _without_scripts(page):
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
+def _hostile_votes(votes):
+    items = np.array([HOSTILE[i % 9] + str(i) for i in range(votes.n_items)], dtype=object)
+    return Votes(votes.values, items, np.array(HOSTILE, dtype=object), ("<no>", "<yes>"))
+
+
 @pytest.mark.parametrize("name", AGGREGATORS)
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def test_every_method_has_a_well_formed_page(name, crowd):
-    votes, _ = crowd
+    votes, truth = crowd
     model = AGGREGATORS[name]().fit(votes)
-    row = MethodScore(name, 0.9, 0.9, None, None, 0.1, None)
-    findings = collect_findings(model, votes, comparison=[row._asdict()], seconds=0.1)
-    page = render_page(findings)
+    rows = [MethodScore(name, 0.9, 0.9, None, None, 0.1, None), MethodScore("other")]
+    findings = collect_findings(model, votes, reference=Reference(votes, truth, rows), seconds=0.1)
+    page = render_report(findings, model, votes)
     tags = _check(page).tags
-    assert tags.count("rect") == 20
-    assert tags.count("table") == 2
+    assert tags.count("table") == 3
+    assert tags.count("svg") == (4 if hasattr(model, "predict_proba") else 3)
     assert "Against the known truth" in page
     assert findings["answer"] in page
-    assert page.count("<dd>") >= 6
+    assert page.count('<tr id="voter-') == 9
 
 
-def test_nothing_is_fetched_and_nothing_can_run(crowd):
+def test_nothing_is_fetched_and_only_our_scripts_run(crowd):
     votes, _ = crowd
-    page = render_page(collect_findings(UnElisa(random_state=0).fit(votes), votes))
+    model = UnElisa(random_state=0).fit(votes)
+    page = render_report(collect_findings(model, votes), model, votes)
     checker = _check(page)
-    assert "script" not in checker.tags
-    assert re.search(r"https?:|//|url\(|@import", page) is None
-    assert all(value == "data:," for name, value in checker.attributes if name in ("src", "href"))
-    assert "default-src 'none'" in page
+    policy = next(value for _, value in checker.attributes if value and "default-src" in value)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    running = [text for kind, text in checker.scripts if kind == "runs"]
+    assert len(running) == 2
+    for text in running:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert re.search(r"https?:|//|url\(|@import", _without_scripts(page)) is None
+    sources = [value for name, value in checker.attributes if name in ("src", "href")]
+    assert all(value == "data:," or value.startswith("#voter-") for value in sources)
+    assert not {"style"} & {name for name, _ in checker.attributes}  # the policy would drop it
 
 
 def test_hostile_names_stay_text(crowd):
-    votes, _ = crowd
-    names = np.array(HOSTILE, dtype=object)
-    items = np.array(["<patient>"] * votes.n_items, dtype=object)
-    votes = Votes(votes.values, items, names, ("<no>", "<yes>"))
-    page = render_page(collect_findings(UnElisa(random_state=0).fit(votes), votes))
+    votes = _hostile_votes(crowd[0])
+    model, tame = UnElisa(random_state=0).fit(votes), UnElisa(random_state=0).fit(crowd[0])
+    page = render_report(collect_findings(model, votes, show_items=True), model, votes)
     checker = _check(page)
-    assert not {"script", "img"} & set(checker.tags)
-    assert checker.tags.count("svg") == 1
+    plain = _check(render_report(collect_findings(tame, crowd[0], show_items=True), tame, crowd[0]))
+    assert checker.tags == plain.tags
     assert not [name for name, _ in checker.attributes if name.startswith("on")]
-    assert "patient" not in page
     assert "{{ 7 * 7 }}" in page
     assert "x" * 81 not in page
     assert "&lt;yes&gt;" in page
+
+
+def test_items_are_named_only_where_that_is_asked_for(crowd):
+    items = np.array([f"patient-{i}" for i in range(600)], dtype=object)
+    votes = Votes(crowd[0].values, items, crowd[0].voters)
+    model = UnElisa(random_state=0).fit(votes)
+    hidden = render_report(collect_findings(model, votes), model, votes)
+    assert "patient-" not in hidden
+    assert "labels-by-row.csv" in hidden
+    shown = render_report(collect_findings(model, votes, show_items=True), model, votes)
+    listed = re.findall(r"<bdi>(patient-\d+)</bdi>", shown)
+    gaps = np.abs(model.predict_proba(votes)[:, 1] - 0.5)
+    least = np.sort(gaps)[:20]
+    assert np.allclose(sorted(gaps[int(name[8:])] for name in listed), least)
+
+
+def test_json_in_a_page_cannot_leave_it():
+    text = embed_json({"name": "</script><!-- & \u2028\u2029 \ud800"})
+    assert not re.search("[<>&\u2028\u2029\ud800]", text)
 
 
 def test_warnings_stand_on_the_page(crowd):
@@ -102,15 +148,65 @@ def test_warnings_stand_on_the_page(crowd):
 
 def test_the_page_is_written_whole(crowd, tmp_path):
     votes, _ = crowd
-    model = UnElisa(random_state=0).fit(votes)
+    model = UnElisa(random_state=11).fit(votes)
     write_report(model, votes, tmp_path / "page.html", seconds=0.25)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "0.25 s" in page
-    assert "random_state" in page
+    assert "<dt>Seed</dt><dd>11</dd>" in page
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def test_a_page_without_votes_tells_of_the_voters(crowd):
     page = render_page(collect_findings(UnElisa(random_state=0).fit(crowd[0])))
+    assert _check(page).tags.count("svg") == 1
+    assert "Save the labels" not in page
+    assert "Sensitivity</button>" not in page
+
+
+def test_too_many_labels_are_left_to_the_command_line(crowd, monkeypatch):
+    monkeypatch.setattr(downloads, "LARGEST", 10)
+    model = MajorityVote().fit(crowd[0])
+    page = render_report(collect_findings(model, crowd[0]), model, crowd[0])
+    assert "too many to carry inside this page" in page
     _check(page)
-    assert "<svg" not in page
+
+
+def test_a_model_writes_its_own_report(crowd, tmp_path):
+    votes, truth = crowd
+    model = UnElisa(random_state=0).fit(votes)
+    model.report(tmp_path / "voters.html")
+    model.report(tmp_path / "full.html", votes.values, truth, comparison=[MethodScore("unelisa")])
+    assert "items labelled" not in (tmp_path / "voters.html").read_text(encoding="utf-8")
+    full = (tmp_path / "full.html").read_text(encoding="utf-8")
+    assert "600 items labelled" in full
+    assert "Against the known truth" in full
+
+
+def test_no_expert_and_half_a_surrogate_do_not_break_it(crowd):
+    items = np.array(["\ud800"] * 600, dtype=object)
+    votes = Votes(crowd[0].values, items, crowd[0].voters)
+    with pytest.warns(match="no expert"):
+        model = UnElisa(penalty=10.0, random_state=0).fit(votes)
+    page = render_report(collect_findings(model, votes, show_items=True), model, votes)
+    assert "No expert was found" in page
+    page.encode("utf-8")
+    _check(page)
+
+
+@pytest.mark.parametrize(
+    ("n_voters", "n_items", "megabytes"), [(80, 5_000, 1.5), (300, 100_000, 4.0)]
+)
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_pages_stay_small(n_voters, n_items, megabytes):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), n_items)
+    values = np.empty((n_items, n_voters), dtype=np.int8, order="F")
+    for s in range(n_voters):  # weak voters leave every posterior its own six digits
+        values[:, s] = np.where(rng.random(n_items) < 0.5 + 0.1 * (s < 20), truth, -truth)
+    items = np.array([f"PAT-{i:09d}" for i in rng.permutation(n_items)], dtype=object)
+    votes = Votes(values, items, np.array([f"worker-{s:09d}" for s in range(n_voters)], object))
+    model = DawidSkene(n_starts=1, max_iter=3, random_state=0).fit(votes)
+    findings = collect_findings(model, votes, show_items=True)
+    page = render_report(findings, model, votes)
+    assert "Save the labels (labels.csv)" in page
+    assert len(page.encode()) < 1e6 * megabytes

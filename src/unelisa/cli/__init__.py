@@ -3,7 +3,7 @@
 import typer
 
 import unelisa
-from unelisa.cli import compare, demo, fit, predict, report, reproduce, simulate
+from unelisa.cli import compare, demo, fit, predict, report, reproduce, reproduce_real, simulate
 from unelisa.cli.boundary import CommandGroup
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.command()(predict.predict)
 app.command()(compare.compare)
 app.command()(simulate.simulate)
 app.command()(report.report)
+reproduce.app.command()(reproduce_real.real)
 app.add_typer(reproduce.app, name="reproduce")
 
 

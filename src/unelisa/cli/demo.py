@@ -105,7 +105,7 @@ def _fit_crowd(
     wanted: Wanted,
 ) -> None:
     fitted = fit_model(build_method(DEFAULT_METHOD, SEED, -1), crowd.votes)
-    findings = collect(fitted, crowd.votes, rows)
+    findings = collect(fitted, crowd.votes, crowd, rows)
     write_outputs(wanted, fitted.model, crowd.votes, findings)
     found = score_experts(fitted.model.experts_, drawn.experts)
     screen.print()

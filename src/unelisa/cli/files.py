@@ -58,8 +58,9 @@ def output_files() -> Iterator[OutputFiles]:
             raise OSError(error.errno, error.strerror, str(files.latest)) from None
 
 
-def check_outputs(*paths: Path | None) -> None:
+def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
     """Refuse, before any long work, what cannot become an output file."""
+    sources = {path.resolve() for path in inputs if path is not None}
     wanted = [path for path in paths if path is not None and path != STDOUT]
     for path in wanted:
         if not path.parent.is_dir():
@@ -67,5 +68,9 @@ def check_outputs(*paths: Path | None) -> None:
         # moving a file over a device such as /dev/null would destroy it
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
             raise ModelError(f"{path.name} cannot be written: it is there and is no plain file")
+        if path.resolve() in sources:
+            raise ModelError(
+                f"{path.name} is an input of this command; give the output its own name"
+            )
     if len({path.absolute() for path in wanted}) < len(wanted):
         raise ModelError("two outputs have the same file name; give each its own")

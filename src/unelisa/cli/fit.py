@@ -12,13 +12,15 @@ from rich.text import Text
 
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
+from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.methods import DEFAULT_METHOD, build_method
+from unelisa.cli.methods import DEFAULT_METHOD, build_method, find_methods
 from unelisa.cli.screen import busy, printable, results
 from unelisa.cli.tables import comparison_table, voter_table
 from unelisa.errors import ConvergenceWarning
 from unelisa.report.findings import Findings, collect_findings, name_method
-from unelisa.report.page import render_page, require_jinja
+from unelisa.report.page import render_report, require_jinja
+from unelisa.report.reference import Reference
 from unelisa.report.spreadsheet import write_labels
 from unelisa.sources.labels import KnownLabels
 from unelisa.storage import save as save_model
@@ -59,6 +61,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     report: Annotated[
         Path | None, typer.Option(metavar="report.html", help="Write a page for people.")
     ] = None,
+    show_items: options.ShowItems = False,
     save: Annotated[
         Path | None, typer.Option(metavar="model.npz", help="Keep the model for `predict`.")
     ] = None,
@@ -85,7 +88,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Label every item, and say which voters are experts and why."""
     wanted = Wanted(out, report, save, json)
-    check_outputs(*wanted)
+    check_outputs(*wanted, inputs=(votes, truth, gold))
     if report is not None:
         require_jinja()
     model = build_method(method, seed, jobs, orient)
@@ -93,7 +96,9 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     known = None if truth is None else options.read_known(truth, table)
     fitted = fit_model(model, table, None if gold is None else options.read_known(gold, table))
     rows = [] if known is None else [score_known(fitted, known)]
-    findings = collect(fitted, table, rows)
+    if known is not None and report is not None:
+        rows += run_methods(_list_others(fitted.model), known, seed, jobs)
+    findings = collect(fitted, table, known, rows, show_items=show_items)
     write_outputs(wanted, fitted.model, table, findings)
     show_fit(results(quiet=json == STDOUT), findings, rows, wanted)
 
@@ -116,15 +121,33 @@ def score_known(fitted: Fitted, known: KnownLabels) -> MethodScore:
     return score_model(name, fitted.model, votes, known.scored_signs(), fitted.seconds)
 
 
-def collect(fitted: Fitted, votes: Votes, rows: Sequence[MethodScore]) -> Findings:
-    """Return the findings of a fit."""
+def collect(
+    fitted: Fitted,
+    votes: Votes,
+    known: KnownLabels | None = None,
+    rows: Sequence[MethodScore] = (),
+    *,
+    show_items: bool = False,
+) -> Findings:
+    """Return the findings of a fit, against the truth where it is known."""
     return collect_findings(
         fitted.model,
         votes,
-        comparison=[row._asdict() for row in rows],
+        reference=None if known is None else refer_to(known, rows),
         seconds=fitted.seconds,
         notes=fitted.notes,
+        show_items=show_items,
     )
+
+
+def refer_to(known: KnownLabels, rows: Sequence[MethodScore] = ()) -> Reference:
+    """Return known labels as what a report compares with."""
+    return Reference(known.scored_votes(), known.scored_signs(), rows)
+
+
+def _list_others(model: Aggregator) -> list[str]:
+    """Return the methods that stand beside a fitted one in a report."""
+    return [name for name in find_methods(None) if name != name_method(model)]
 
 
 def write_outputs(wanted: Wanted, model: Aggregator, votes: Votes, findings: Findings) -> None:
@@ -134,7 +157,7 @@ def write_outputs(wanted: Wanted, model: Aggregator, votes: Votes, findings: Fin
             with files.draft(wanted.labels).open("w", encoding="utf-8", newline="") as file:
                 write_labels(file, model, votes)
         if wanted.report is not None:
-            files.write_text(wanted.report, render_page(findings))
+            files.write_text(wanted.report, render_report(findings, model, votes))
         if wanted.model is not None:
             save_model(model, files.draft(wanted.model))
         if wanted.json is not None:

@@ -59,6 +59,14 @@ JsonFile = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write the results as JSON; - is stdout."),
 ]
+ShowItems = Annotated[
+    bool,
+    typer.Option(
+        "--show-items",
+        help="Name items in the report: the most uncertain ones, and all in the labels that the "
+        "page can save. Left out by default, because items may be patients.",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.", rich_help_panel=_RUN)]
 Jobs = Annotated[int, typer.Option(help="Threads; -1 is every core.", rich_help_panel=_RUN)]
 

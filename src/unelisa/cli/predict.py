@@ -34,7 +34,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
 ) -> None:
     """Label new items with a stored model; voters are matched by name."""
-    check_outputs(out)
+    check_outputs(out, inputs=(model, votes))
     fitted = load(model)
     form = options.VotesForm(coding, labels, item, voter, vote)
     table = read_as_fitted(fitted, votes, form)

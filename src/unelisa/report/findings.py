@@ -1,43 +1,40 @@
 """Every number that a report shows, as plain data: no HTML here, no numbers elsewhere.
 
-The findings hold voters' names but never items', because items may be patients.
+The findings hold voters' names; items' names only with `show_items`, because items may be patients.
 """
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.report.cautions import list_cautions
+from unelisa.report.items import Judged, count_scores, describe_items, list_uncertain
+from unelisa.report.layout import place_voters
+from unelisa.report.network import MOST_LINKS, Network
+from unelisa.report.plain import count_noun, make_plain
+from unelisa.report.prevalence import bound_prevalence
+from unelisa.report.reference import Reference, score_reference
+from unelisa.report.voters import estimate_rates, list_voters, rank_voters
 from unelisa.votes import Votes
 
-VERSION = 1  # of the findings' form; a reader of stored findings checks it
-SURE = 0.95  # an item is decided where one side's posterior is above this
-BINS = 20
+VERSION = 2  # of the findings' form; a reader of stored findings checks it
 
 Findings = dict[str, Any]
-Floats = NDArray[np.float64]
-
-
-class _Judged(NamedTuple):
-    """Per item: the score, P(positive) where the method has one, whether anybody voted."""
-
-    scores: Floats
-    chances: Floats | None
-    voted_on: NDArray[np.bool_]
 
 
 def collect_findings(
     model: Aggregator,
     votes: Votes | None = None,
     *,
-    comparison: Sequence[Mapping[str, Any]] = (),
+    reference: Reference | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
+    show_items: bool = False,
 ) -> Findings:
     """Return all that a report tells of a fitted model, as data that JSON can hold.
 
@@ -47,12 +44,14 @@ def collect_findings(
         The fitted model; only its public attributes are read.
     votes
         The votes it labels. Without them the findings tell of the voters alone.
-    comparison
-        Rows of methods scored against the truth, where that is known.
+    reference
+        The truth where it is known, with all methods' scores.
     seconds
         What the fit took.
     notes
         Further sentences to show as warnings, such as those of the fit.
+    show_items
+        Whether to name the most uncertain items.
 
     Examples
     --------
@@ -61,22 +60,20 @@ def collect_findings(
     >>> collect_findings(ue.MajorityVote().fit(votes), votes)["items"]["positive"]
     1
     """
-    judged = None if votes is None else _judge(model, votes)
+    votes = None if votes is None else _match_voters(model, votes)
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
-        "classes": [_plain(label) for label in model.classes_.tolist()],
-        "items": None if judged is None else _describe_items(judged),
+        "classes": [make_plain(label) for label in model.classes_.tolist()],
         "crowd": _describe_crowd(model),
-        "prevalence": _plain(getattr(model, "prevalence_", None)),
-        "histogram": None if judged is None else _count_scores(judged),
-        "voters": _list_voters(model),
-        "comparison": [{k: _plain(v) for k, v in row.items()} for row in comparison],
+        **_describe_labels(model, votes, show_items),
+        **_describe_voters(model, votes),
+        "truth": None if reference is None else score_reference(model, reference),
+        "comparison": [] if reference is None else _list_methods(reference),
         "fit": _describe_fit(model, seconds),
     }
-    findings["answer"] = _answer(findings)
-    findings["warnings"] = [*_warn(model, votes, findings), *notes]
-    return findings
+    cautions = list_cautions(model, votes, findings["crowd"], findings["items"])
+    return {**findings, "answer": _answer(findings), "warnings": [*cautions, *notes]}
 
 
 def name_method(model: Aggregator) -> str:
@@ -85,24 +82,37 @@ def name_method(model: Aggregator) -> str:
     return known.get(type(model), type(model).__name__)
 
 
-def _judge(model: Aggregator, votes: Votes) -> _Judged:
-    chances = model.predict_proba(votes)[:, 1] if hasattr(model, "predict_proba") else None
-    return _Judged(model.decision_function(votes), chances, np.asarray(votes.values.any(axis=1)))
+def _match_voters(model: Aggregator, votes: Votes) -> Votes:
+    """Return the votes with the model's voters as columns; strangers' names go by position."""
+    known = set(map(str, model.voter_names_)) & set(map(str, votes.voters))
+    if not known and votes.n_voters == model.n_features_in_:
+        return votes
+    return votes.align(model.voter_names_)
 
 
-def _describe_items(judged: _Judged) -> dict[str, Any]:
-    n, positive = len(judged.scores), int(np.count_nonzero(judged.scores >= 0))
-    described = {
-        "n": n,
-        "positive": positive,
-        "share_positive": positive / n,
-        "ties": int(np.count_nonzero(judged.scores == 0)),
-        "unvoted": int(np.count_nonzero(~judged.voted_on)),
-        "sure": None,
+def _describe_labels(model: Aggregator, votes: Votes | None, show_items: bool) -> dict[str, Any]:
+    """Return what the model says of the items; None throughout where there are no votes."""
+    share = getattr(model, "prevalence_", None) if hasattr(model, "predict_proba") else None
+    if votes is None:
+        bare = None if share is None else bound_prevalence(float(share), None)
+        return {"items": None, "prevalence": bare, "histogram": None, "uncertain": None}
+    judged = Judged.of(model, votes)
+    known = None if judged.chances is None else judged.chances[judged.voted_on]
+    return {
+        "items": describe_items(judged),
+        "prevalence": None if share is None else bound_prevalence(float(share), known),
+        "histogram": count_scores(judged),
+        "uncertain": list_uncertain(judged, votes) if show_items else None,
     }
-    if judged.chances is not None:
-        described["sure"] = int(np.count_nonzero(np.abs(judged.chances - 0.5) > SURE - 0.5))
-    return described
+
+
+def _describe_voters(model: Aggregator, votes: Votes | None) -> dict[str, Any]:
+    network, ranking = Network.of_model(model), rank_voters(model)
+    rates = {} if votes is None else estimate_rates(votes, Judged.of(model, votes).as_shares())
+    return {
+        "voters": list_voters(model, ranking, network, rates),
+        "graph": _describe_graph(network, ranking),
+    }
 
 
 def _describe_crowd(model: Aggregator) -> dict[str, Any]:
@@ -115,32 +125,30 @@ def _describe_crowd(model: Aggregator) -> dict[str, Any]:
     }
 
 
-def _count_scores(judged: _Judged) -> dict[str, Any]:
-    """Return the histogram of the posterior, or of the score where there is none."""
-    if judged.chances is not None:
-        values, kind, low, high = judged.chances, "probability", 0.0, 1.0
-    else:
-        values, kind = judged.scores, "score"
-        high = float(np.abs(values).max()) or 1.0
-        low = -high
-    counts, edges = np.histogram(values, bins=BINS, range=(low, high))
-    return {"kind": kind, "counts": counts.tolist(), "edges": edges.tolist()}
+def _describe_graph(network: Network, ranking: list[int]) -> dict[str, Any]:
+    """Return where every voter stands and the strongest links, in the order of the voters' rows."""
+    places = place_voters(network)
+    row = {voter: k for k, voter in enumerate(ranking)}
+    return {
+        "places": [places[s].tolist() for s in ranking],
+        "ties": [float(network.weights[s]) for s in ranking],
+        "counted": [bool(network.counted[s]) for s in ranking],
+        "links": [[row[s], row[t], w] for s, t, w in network.links[:MOST_LINKS]],
+        "n_links": len(network.links),
+    }
 
 
-def _list_voters(model: Aggregator) -> list[dict[str, Any]]:
-    """Return the voters' table, the heaviest first."""
-    table = model.voters_
-    rows = [{k: _plain(v) for k, v in row.items()} for row in table.to_dict("records")]
-    for row in rows:
-        row["voter"] = str(row["voter"])
-    return sorted(rows, key=lambda row: (-abs(row["weight"] or 0.0), row["voter"]))
+def _list_methods(reference: Reference) -> list[dict[str, Any]]:
+    return [{key: make_plain(value) for key, value in row.items()} for row in reference.rows()]
 
 
 def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
     packages = ("numpy", "scipy", "scikit-learn")
+    bound = np.atleast_1d(getattr(model, "lower_bound_", ()))
     return {
-        "settings": {k: _plain(v) for k, v in model.get_params(deep=False).items()},
-        "rounds": _plain(getattr(model, "n_iter_", None)),
+        "settings": {k: make_plain(v) for k, v in model.get_params(deep=False).items()},
+        "rounds": make_plain(getattr(model, "n_iter_", None)),
+        "last_rise": float(bound[-1] - bound[-2]) if len(bound) > 1 else None,
         "seconds": seconds,
         "versions": {
             "unelisa": unelisa.__version__,
@@ -162,70 +170,4 @@ def _answer(findings: Findings) -> str:
     if items is None:
         return f"{who}."
     share = f"{items['share_positive']:.1%}"
-    return f"{_count(items['n'], 'item')} labelled, {share} of them positive; {who}."
-
-
-def _warn(model: Aggregator, votes: Votes | None, findings: Findings) -> list[str]:
-    told = [*_warn_of_experts(findings["crowd"]), *_warn_of_sides(model, findings["crowd"])]
-    if votes is not None:
-        told += [*_warn_of_voters(votes), *_warn_of_items(findings["items"])]
-    return told
-
-
-def _warn_of_experts(crowd: dict[str, Any]) -> list[str]:
-    if not crowd["selects"] or crowd["counted"] >= 3:
-        return []
-    if crowd["counted"] == 0:
-        return ["No expert was found: all voters count the same, as in majority vote."]
-    many = _count(crowd["counted"], "expert")
-    return [f"Only {many} found: fewer than three leave open how reliable each of them is."]
-
-
-def _warn_of_sides(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
-    """Return a warning where one voter more or less would have swapped the two labels."""
-    by_majority = model.get_params(deep=False).get("orient") == "majority"
-    straight = crowd["counted"] - crowd["contrarians"]
-    if not by_majority or crowd["contrarians"] == 0 or straight - crowd["contrarians"] > 1:
-        return []
-    return [
-        f"Which side is positive rests on a bare majority, {straight} voters against "
-        f"{crowd['contrarians']}: name a voter you trust or give a few gold labels."
-    ]
-
-
-def _warn_of_voters(votes: Votes) -> list[str]:
-    silent = votes.vote_counts() == 0
-    stuck = votes.constant() & ~silent
-    told = []
-    if silent.any():
-        told.append(f"{_count(int(silent.sum()), 'voter')} never voted and carry no weight.")
-    if stuck.any():
-        many = _count(int(stuck.sum()), "voter")
-        told.append(f"{many} always gave the same vote, which tells little.")
-    return told
-
-
-def _warn_of_items(items: dict[str, Any]) -> list[str]:
-    told = []
-    if items["n"] > 1 and items["positive"] in (0, items["n"]):
-        told.append("Every item got the same label: the votes may not tell the two sides apart.")
-    if items["unvoted"]:
-        told.append(f"{_count(items['unvoted'], 'item')} had no vote at all.")
-    if items["ties"]:
-        told.append(f"{_count(items['ties'], 'item')} ended in a tie and count as positive.")
-    return told
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold: None for NaN, words for what is not plain."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return type(value).__name__
+    return f"{count_noun(items['n'], 'item')} labelled, {share} of them positive; {who}."

@@ -1,6 +1,14 @@
-"""The report as one HTML file that loads nothing from outside."""
+"""The report as one HTML file that loads nothing from outside.
 
-from collections.abc import Mapping, Sequence
+Names are hostile input. The template engine escapes them; the graph's numbers travel as JSON in a
+data block without `<`, `>` and `&`; and the Content-Security-Policy lets run only the two scripts
+of this package, by their hashes, and fetch nothing at all.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,122 +16,130 @@ from typing import TYPE_CHECKING, Any
 from unelisa.aggregators import Aggregator
 from unelisa.errors import MissingExtraError
 from unelisa.outputs import whole_file
-from unelisa.report.findings import SURE, Findings, collect_findings
+from unelisa.report import charts, wording
+from unelisa.report.downloads import Download, pack_labels, pack_voters
+from unelisa.report.findings import Findings, collect_findings
+from unelisa.report.reference import Reference
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATE = "page.html.j2"
-LONGEST_NAME = 80
-CHART_WIDTH, CHART_HEIGHT = 640, 160
+SCRIPTS = ("vendor/cytoscape.min.js", "templates/page.js")
+STYLE = "templates/page.css"
+# in JSON these may stand only within texts, where their escapes mean the same
+_UNSAFE_IN_HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-def write_report(
+def write_report(  # noqa: PLR0913 - what may be told of a fit
     model: Aggregator,
     votes: Votes | None,
     path: str | Path,
     *,
-    comparison: Sequence[Mapping[str, Any]] = (),
+    reference: Reference | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
+    show_items: bool = False,
 ) -> None:
     """Write the report on a fitted model as one self-contained HTML file.
 
     Parameters
     ----------
-    model, votes, comparison, seconds, notes
+    model, votes, reference, seconds, notes
         As in `collect_findings`.
     path
         The file, which appears whole or not at all.
+    show_items
+        Whether items are named: the most uncertain ones on the page, all in the labels that the
+        page saves. Items may be patients.
     """
-    findings = collect_findings(model, votes, comparison=comparison, seconds=seconds, notes=notes)
-    page = render_page(findings)
+    findings = collect_findings(
+        model, votes, reference=reference, seconds=seconds, notes=notes, show_items=show_items
+    )
+    page = render_report(findings, model, votes)
     with whole_file(path) as draft:
         draft.write_text(page, encoding="utf-8")
 
 
-def render_page(findings: Findings) -> str:
-    """Return the page of some findings."""
-    template = require_jinja().from_string(_read_template())
-    return template.render(
-        f=findings,
-        figures=_figures(findings),
-        bars=_bars(findings["histogram"]),
-        chart=(CHART_WIDTH, CHART_HEIGHT),
+def render_report(findings: Findings, model: Aggregator, votes: Votes | None) -> str:
+    """Return the page of a model's findings, with the labels inside for its save button."""
+    shown = findings["uncertain"] is not None
+    return render_page(findings, None if votes is None else pack_labels(model, votes, shown))
+
+
+def render_page(findings: Findings, labels: Download | None = None) -> str:
+    """Return the page of some findings; without `labels` it cannot save them."""
+    scripts, style = [_read(name) for name in SCRIPTS], _read(STYLE)
+    drawn = charts.draw_graph(findings["graph"])
+    page = (
+        require_jinja()
+        .get_template(TEMPLATE)
+        .render(
+            f=findings,
+            figures=wording.list_figures(findings),
+            columns=wording.choose_columns(findings["voters"]),
+            best=wording.find_best(findings["comparison"]),
+            fitted=wording.describe_fit(findings),
+            panel=charts.PANEL,
+            charts=charts,
+            drawn=drawn,
+            drawn_json=embed_json(drawn),
+            downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
+            labels=labels,
+            policy=write_policy(scripts, style),
+            scripts=scripts,
+            style=style,
+        )
     )
+    # half a surrogate pair in a name must not stop a report
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def write_policy(scripts: Sequence[str], style: str) -> str:
+    """Return the policy that lets run these scripts and this style, and fetches nothing."""
+    allowed = " ".join(_hash(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def embed_json(content: Any) -> str:
+    r"""Return JSON that may stand within a script element, whatever texts it holds.
+
+    Examples
+    --------
+    >>> embed_json(["</script>\u2028"])
+    '["\\u003c/script\\u003e\\u2028"]'
+    """
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII: U+2028 is escaped
+    return "".join(_UNSAFE_IN_HTML.get(letter, letter) for letter in text)
 
 
 def require_jinja() -> "Environment":
     """Return the template engine, or say which extra brings it."""
     try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - an optional package
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
     except ImportError:
         raise MissingExtraError(
             'reports need jinja2; install it with: pip install "unelisa[report]"'
         ) from None
     engine = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("unelisa.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    engine.filters.update(name=_name, percent=_percent, number=_number, seconds=_seconds)
+    engine.filters.update(wording.FILTERS)
     return engine
 
 
-def _read_template() -> str:
-    return files("unelisa.report").joinpath(TEMPLATE).read_text(encoding="utf-8")
+def _read(name: str) -> str:
+    return files("unelisa.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _figures(findings: Findings) -> list[dict[str, str]]:
-    """Return the figures on top of the page: a value, and what it is."""
-    items, crowd = findings["items"], findings["crowd"]
-    role = "experts" if crowd["selects"] else "voters that count"
-    shown = [{"value": f"{crowd['counted']} of {crowd['voters']}", "what": role}]
-    if items is None:
-        return shown
-    shown = [
-        {"value": f"{items['n']:,}", "what": "items labelled"},
-        {"value": _percent(items["share_positive"]), "what": "labelled positive"},
-        *shown,
-    ]
-    if items["sure"] is None:
-        return [*shown, {"value": f"{items['ties']:,}", "what": "ties, counted as positive"}]
-    sure = _percent(items["sure"] / items["n"])
-    return [*shown, {"value": sure, "what": f"decided with a posterior over {SURE:.0%}"}]
-
-
-def _bars(histogram: dict[str, Any] | None) -> list[dict[str, float]]:
-    """Return the histogram's bars in the units of the chart."""
-    if histogram is None:
-        return []
-    counts, edges = histogram["counts"], histogram["edges"]
-    tallest, step = max(counts) or 1, CHART_WIDTH / len(counts)
-    return [
-        {
-            "x": round(step * place + 1, 2),
-            "width": round(step - 2, 2),
-            "y": round(CHART_HEIGHT * (1 - count / tallest), 2),
-            "height": round(CHART_HEIGHT * count / tallest, 2),
-            "count": count,
-            "low": edges[place],
-            "high": edges[place + 1],
-        }
-        for place, count in enumerate(counts)
-    ]
-
-
-def _name(name: str) -> str:
-    if not name.strip():
-        return "(no name)"
-    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"  # noqa: RUF001 - a dash, as printed
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"  # noqa: RUF001
-
-
-def _seconds(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f} s"  # noqa: RUF001
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

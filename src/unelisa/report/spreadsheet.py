@@ -7,7 +7,7 @@ start so get a leading apostrophe, which shows them as text. Numbers such as -1 
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 import numpy as np
@@ -39,19 +39,20 @@ def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any
     writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
 
 
-def write_labels(file: TextIO, model: Aggregator, votes: Votes) -> None:
+def write_labels(file: TextIO, model: Aggregator, votes: Votes, *, named: bool = True) -> None:
     """Write item, label and probability, one row per item.
 
-    The probability is that of the positive class; it is empty for methods that give none.
+    The probability is that of the positive class; it is empty for methods that give none. Where
+    the items shall not be named, the first column is the row's number, from 1.
     """
-    write_table(file, ("item", "label", "probability"), _label_rows(model, votes))
+    items = votes.items.tolist() if named else range(1, votes.n_items + 1)
+    header = ("item" if named else "row", "label", "probability")
+    write_table(file, header, zip(items, *_label_columns(model, votes), strict=True))
 
 
-def _label_rows(model: Aggregator, votes: Votes) -> Iterator[tuple[Any, Any, str]]:
+def _label_columns(model: Aggregator, votes: Votes) -> tuple[list[Any], list[str]]:
     labels = model.predict(votes).tolist()
     if not hasattr(model, "predict_proba"):
-        chances = [""] * len(labels)
-    else:
-        # six digits are more than any model of votes can mean, and keep the file small
-        chances = [f"{chance:.6f}" for chance in np.asarray(model.predict_proba(votes))[:, 1]]
-    return zip(votes.items.tolist(), labels, chances, strict=True)
+        return labels, [""] * len(labels)
+    # six digits are more than any model of votes can mean, and keep the file small
+    return labels, [f"{chance:.6f}" for chance in np.asarray(model.predict_proba(votes))[:, 1]]

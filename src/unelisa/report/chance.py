@@ -1,0 +1,54 @@
+"""Whether the voters that count agree more than unrelated voters would."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels.tally import tally_votes, weigh_votes
+
+MARGIN = 2.0  # standard deviations beyond what the search for weights finds in noise
+
+
+class Agreement(NamedTuple):
+    """Standardised agreement of weighed voters, and what weights fitted to noise would reach."""
+
+    found: float
+    noise: float
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether unrelated voters might agree as much."""
+        return self.found < self.noise + MARGIN
+
+
+def measure_agreement(values: NDArray[np.int8], weights: NDArray[np.float64]) -> Agreement:
+    r"""Return how far the voters' weighed agreement is above that of independent votes.
+
+    With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
+    T = sum_i sum_{s<t} 2 w_s w_t g_is g_it has mean 0 for independent voters; T is divided by its
+    standard deviation there. But weights were fitted to the same votes. The best that any weights
+    of p voters reach on n items of noise is the edge of Marchenko and Pastur,
+    (1 + sqrt(p / n))^2 - 1 per item, which makes sqrt(2 p) + p / sqrt(2 n).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
+    >>> measure_agreement(noise, np.ones(6)).by_chance
+    True
+    >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)
+    >>> measure_agreement(crowd, np.ones(6)).by_chance
+    False
+    """
+    n_items, n_voters = values.shape
+    signed, observed = tally_votes(values, np.ones(n_items))
+    means = signed / np.maximum(observed, 1.0)
+    squares, spread, nothing = weights**2, 1 - means**2, np.zeros(n_voters)
+    total = weigh_votes(values, weights, -weights * means)
+    own = weigh_votes(values, -2 * squares * means, squares * (1 + means**2))
+    expected = weigh_votes(values, nothing, squares * spread)
+    repeated = weigh_votes(values, nothing, (squares * spread) ** 2)
+    variance = 2 * float((expected**2 - repeated).sum())
+    found = float((total**2 - own).sum()) / np.sqrt(variance) if variance > 1e-12 else 0.0
+    return Agreement(float(found), float(np.sqrt(2 * n_voters) + n_voters / np.sqrt(2 * n_items)))

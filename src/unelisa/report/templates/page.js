@@ -1,0 +1,322 @@
+"use strict";
+// The page works without this script: it adds the moving graph, search, sorting and saving.
+// Names reach the document as text only (textContent), never as markup.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const table = byId("voters");
+  const rows = Array.from(table.tBodies[0].rows); // in the order of the voters' numbers
+  const names = rows.map((row) => row.cells[0].textContent.trim());
+  let graph = null;
+
+  function make(tag, text, className) {
+    const element = document.createElement(tag);
+    if (text) element.textContent = text;
+    if (className) element.className = className;
+    return element;
+  }
+
+  // -- the graph ---------------------------------------------------------------------------------
+
+  const LONGEST_LABEL = 17;
+  const STEP = 1.3; // of one zoom
+  const MARGIN = 28;
+
+  function shorten(name) {
+    const letters = Array.from(name); // whole characters, not halves of a pair
+    return letters.length <= LONGEST_LABEL ? name : letters.slice(0, LONGEST_LABEL - 1).join("") + "…";
+  }
+
+  function listElements(drawn) {
+    const side = (sign) => (sign > 0 ? "plus" : "minus");
+    const truth = { data: { id: "truth", label: "truth", size: drawn.truth }, position: { x: 0, y: 0 }, classes: "truth" };
+    const nodes = drawn.nodes.map(([x, y, size, role], voter) => ({
+      data: { id: `v${voter}`, voter, label: shorten(names[voter]), size },
+      position: { x, y },
+      classes: role,
+    }));
+    const ties = drawn.ties.map(([voter, width, sign]) => ({
+      data: { id: `t${voter}`, source: "truth", target: `v${voter}`, width },
+      classes: `tie ${side(sign)}`,
+    }));
+    const outside = (voter) => drawn.nodes[voter][3] === "pruned";
+    const links = drawn.links.map(([s, t, width, sign]) => ({
+      data: { id: `l${s}-${t}`, source: `v${s}`, target: `v${t}`, width },
+      classes: `link ${side(sign)}${outside(s) || outside(t) ? " faded" : ""}`,
+    }));
+    return [...links, ...ties, truth, ...nodes];
+  }
+
+  function looks() {
+    const css = getComputedStyle(document.documentElement);
+    const colour = (name) => css.getPropertyValue(`--${name}`).trim();
+    const label = {
+      label: "data(label)", color: colour("ink"), "font-size": 12, "font-family": "system-ui, sans-serif",
+      "text-valign": "bottom", "text-margin-y": 4, "min-zoomed-font-size": 7,
+      "text-background-color": colour("card"), "text-background-opacity": 0.75, "text-background-padding": 1,
+    };
+    return [
+      { selector: "node", style: { width: "data(size)", height: "data(size)", "overlay-opacity": 0, ...label } },
+      { selector: "node.expert", style: { "background-color": colour("blue") } },
+      { selector: "node.contrarian", style: { "background-color": colour("red"), shape: "diamond", width: "mapData(size, 0, 100, 0, 128)", height: "mapData(size, 0, 100, 0, 128)" } },
+      { selector: "node.pruned", style: { "background-color": colour("faint"), color: colour("soft"), "font-size": 10 } },
+      { selector: "node.truth", style: {
+        "background-color": colour("card"), "border-width": 2.5, "border-color": colour("ink"), "font-size": 15, "font-weight": "bold",
+        "text-valign": "center", "text-margin-y": 0, "text-background-opacity": 0, events: "no" } },
+      { selector: "edge", style: { width: "data(width)", "curve-style": "straight", "overlay-opacity": 0, events: "no" } },
+      { selector: "edge.plus", style: { "line-color": colour("blue") } },
+      { selector: "edge.minus", style: { "line-color": colour("red") } },
+      { selector: "edge.link", style: { "line-style": "dashed", "line-dash-pattern": [5, 4], opacity: 0.55 } },
+      { selector: "edge.faded", style: { opacity: 0.3 } },
+      { selector: ".away", style: { opacity: 0.12 } },
+      // the voter at hand is named at any zoom
+      { selector: "node.chosen, node.near", style: { "min-zoomed-font-size": 0, "font-size": () => Math.max(12, 12 / graph.zoom()), "z-index": 10 } },
+      { selector: "node.chosen", style: { "border-width": 4, "border-color": colour("ink"), "font-weight": "bold" } },
+      { selector: ".hidden", style: { display: "none" } },
+    ];
+  }
+
+  // One finger scrolls the page, two move the graph: the library would keep the first for itself.
+  // The end of such a scroll, which nobody can cancel, is not for it either.
+  function leaveOneFinger(event) {
+    const scrolls = event.type === "touchend" ? !event.cancelable : event.touches.length === 1;
+    if (scrolls && byId("graph").contains(event.target)) event.stopImmediatePropagation();
+  }
+
+  function startGraph() {
+    const container = byId("graph");
+    for (const kind of ["touchmove", "touchend"]) addEventListener(kind, leaveOneFinger, { capture: true, passive: true });
+    container.hidden = false;
+    container.parentElement.classList.add("live");
+    graph = cytoscape({
+      container, elements: listElements(JSON.parse(byId("graph-drawn").textContent)), style: looks(),
+      layout: { name: "preset", fit: true, padding: MARGIN },
+      autoungrabify: true, autounselectify: true, boxSelectionEnabled: false, minZoom: 0.1, maxZoom: 5,
+    });
+    graph.on("tap", "node", (event) => openCard(event.target.data("voter")));
+    graph.on("tap", (event) => { if (event.target === graph) closeCard(); });
+    graph.on("mouseover", "node", (event) => { event.target.addClass("near"); container.style.cursor = "pointer"; });
+    graph.on("mouseout", "node", (event) => { event.target.removeClass("near"); container.style.cursor = ""; });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => graph.style(looks()));
+    addEventListener("resize", showAll);
+    // the wheel scrolls the page until somebody turns to the graph
+    const heedWheel = (on) => { if (matchMedia("(hover: hover)").matches) graph.userZoomingEnabled(on); };
+    heedWheel(false);
+    container.addEventListener("focusin", () => heedWheel(true));
+    container.addEventListener("focusout", () => heedWheel(false));
+    container.addEventListener("keydown", steer);
+  }
+
+  function showAll() {
+    graph.resize();
+    graph.fit(graph.elements().not(".hidden"), MARGIN); // ":visible" lags behind a change of class
+  }
+
+  function zoomBy(factor) {
+    const middle = { x: graph.width() / 2, y: graph.height() / 2 };
+    graph.zoom({ level: graph.zoom() * factor, renderedPosition: middle });
+  }
+
+  function steer(event) {
+    const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
+    if (event.key in moves) graph.panBy({ x: moves[event.key][0], y: moves[event.key][1] });
+    else if (event.key === "+" || event.key === "=") zoomBy(STEP);
+    else if (event.key === "-") zoomBy(1 / STEP);
+    else if (event.key === "0") showAll();
+    else if (event.key === "Escape") closeCard();
+    else return;
+    event.preventDefault();
+  }
+
+  // Both boxes bear on the links of pruned voters, so every change settles everything anew.
+  function applyChoices() {
+    const shown = (id) => !byId(id) || byId(id).checked;
+    const [pruned, links] = [shown("show-pruned"), shown("show-links")];
+    graph.elements("node.pruned").toggleClass("hidden", !pruned);
+    graph.elements("edge.link").toggleClass("hidden", !links);
+    graph.elements("edge.faded").toggleClass("hidden", !links || !pruned);
+    byId("graph-still").classList.toggle("no-pruned", !pruned);
+    byId("graph-still").classList.toggle("no-links", !links);
+    showAll();
+  }
+
+  // -- a voter's card ----------------------------------------------------------------------------
+
+  function openCard(voter, seek) {
+    if (voter === undefined || !rows[voter]) return;
+    const card = byId("card");
+    const close = make("button", "Close", "close");
+    close.type = "button";
+    close.addEventListener("click", closeCard);
+    const title = make("h3");
+    title.append(make("bdi", names[voter]));
+    const facts = make("dl");
+    for (const cell of Array.from(rows[voter].cells).slice(1)) {
+      const value = make("dd", "", cell.className);
+      value.append(...Array.from(cell.childNodes, (node) => node.cloneNode(true)));
+      facts.append(make("dt", cell.dataset.what), value);
+    }
+    card.replaceChildren(close, title, facts);
+    card.dataset.voter = voter;
+    choose(graph.getElementById(`v${voter}`), seek);
+  }
+
+  function closeCard() {
+    const card = byId("card");
+    delete card.dataset.voter;
+    card.replaceChildren(make("p", "Click a voter, or find one by name, to see its card.", "soft"));
+    graph.elements().removeClass("away chosen");
+  }
+
+  function choose(node, seek) {
+    graph.elements().removeClass("chosen").addClass("away");
+    node.closedNeighborhood().removeClass("away");
+    node.addClass("chosen").removeClass("hidden");
+    if (seek) {
+      // who came by name or link must see where the voter stands
+      if (graph.zoom() < 1) {
+        graph.zoom(1);
+        graph.center(node);
+      }
+      byId("card").focus({ preventScroll: true });
+      byId("graph-section").scrollIntoView({ block: "start" });
+    }
+  }
+
+  function followLinks(event) {
+    const link = event.target.closest('a[href^="#voter-"]');
+    if (!link) return;
+    event.preventDefault();
+    openCard(Number(link.getAttribute("href").slice("#voter-".length)), true);
+  }
+
+  // -- search ------------------------------------------------------------------------------------
+
+  const MOST_MATCHES = 8;
+
+  function findVoters(query) {
+    const wanted = query.trim().toLowerCase();
+    if (!wanted) return [];
+    const rank = (name) => (name === wanted ? 0 : name.startsWith(wanted) ? 1 : name.includes(wanted) ? 2 : 3);
+    const hits = names.map((name, voter) => [rank(name.toLowerCase()), voter]).filter(([place]) => place < 3);
+    // the very name first, then names that start so, then the heavier voters
+    return hits.sort(([a, s], [b, t]) => a - b || s - t).map(([, voter]) => voter);
+  }
+
+  function listMatches() {
+    const query = byId("query").value;
+    const found = findVoters(query);
+    const items = found.slice(0, MOST_MATCHES).map((voter) => {
+      const button = make("button");
+      button.type = "button";
+      button.append(make("bdi", names[voter]));
+      button.addEventListener("click", () => pick(voter));
+      const item = make("li");
+      item.append(button);
+      return item;
+    });
+    if (found.length > MOST_MATCHES) items.push(make("li", `and ${found.length - MOST_MATCHES} more`, "soft"));
+    if (!found.length) items.push(make("li", "No voter has such a name.", "soft"));
+    byId("matches").replaceChildren(...items);
+    byId("matches").hidden = !query.trim();
+  }
+
+  function pick(voter) {
+    byId("matches").hidden = true;
+    openCard(voter, true);
+  }
+
+  function startSearch() {
+    const form = byId("search");
+    byId("query").addEventListener("input", listMatches);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const found = findVoters(byId("query").value);
+      if (found.length) pick(found[0]);
+    });
+    form.addEventListener("keydown", (event) => { if (event.key === "Escape") byId("matches").hidden = true; });
+    form.addEventListener("focusout", (event) => { if (!form.contains(event.relatedTarget)) byId("matches").hidden = true; });
+  }
+
+  // -- the table ---------------------------------------------------------------------------------
+
+  function sortBy(button, order) {
+    const column = Number(button.dataset.column);
+    const numeric = button.dataset.kind === "number";
+    const value = (row) => row.cells[column].dataset.value;
+    const compare = (a, b) => {
+      const [x, y] = [value(a), value(b)];
+      if (!x || !y) return Number(!x) - Number(!y); // what is not known comes last, either way
+      const difference = numeric ? Number(x) - Number(y) : x.localeCompare(y, undefined, { numeric: true });
+      return order === "ascending" ? difference : -difference;
+    };
+    table.tBodies[0].append(...[...rows].sort(compare));
+    for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
+    button.parentElement.setAttribute("aria-sort", order);
+  }
+
+  function startSorting() {
+    const buttons = Array.from(table.tHead.querySelectorAll("button"));
+    const usual = (button) => (button.dataset.kind === "number" ? "descending" : "ascending");
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        const present = button.parentElement.getAttribute("aria-sort");
+        const turned = { ascending: "descending", descending: "ascending" }[present];
+        sortBy(button, turned || usual(button));
+        byId("sort").value = button.dataset.column;
+      });
+    }
+    byId("sort").addEventListener("change", (event) => sortBy(buttons[event.target.value], usual(buttons[event.target.value])));
+  }
+
+  function filterRows() {
+    const wanted = byId("filter").value.trim().toLowerCase();
+    const verdict = byId("verdict").value;
+    let shown = 0;
+    for (const row of rows) {
+      const fits = row.textContent.toLowerCase().includes(wanted) && (!verdict || row.cells[1].dataset.value === verdict);
+      row.hidden = !fits;
+      shown += fits;
+    }
+    byId("shown").textContent = shown === rows.length ? `${shown} voters` : `${shown} of ${rows.length} voters`;
+  }
+
+  // -- saving ------------------------------------------------------------------------------------
+
+  async function saveFile(file) {
+    const letters = atob(file.textContent);
+    const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const content = new Blob([await new Response(plain).arrayBuffer()], { type: "text/csv;charset=utf-8" });
+    const link = make("a");
+    link.href = URL.createObjectURL(content);
+    link.download = file.dataset.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
+  function startSaving() {
+    const files = Array.from(document.querySelectorAll("script.file"));
+    for (const button of document.querySelectorAll("button[data-file]")) {
+      const file = files[Number(button.dataset.file)];
+      button.addEventListener("click", () => {
+        saveFile(file).then(
+          () => { byId("status").textContent = `${file.dataset.name} saved.`; },
+          () => { byId("status").textContent = "This browser is too old to save files from this page."; },
+        );
+      });
+    }
+  }
+
+  document.documentElement.classList.add("scripted");
+  startGraph();
+  for (const id of ["show-pruned", "show-links"]) byId(id)?.addEventListener("change", applyChoices);
+  byId("zoom-in").addEventListener("click", () => zoomBy(STEP));
+  byId("zoom-out").addEventListener("click", () => zoomBy(1 / STEP));
+  byId("zoom-fit").addEventListener("click", showAll);
+  document.addEventListener("click", followLinks);
+  startSearch();
+  startSorting();
+  byId("filter").addEventListener("input", filterRows);
+  byId("verdict").addEventListener("change", filterRows);
+  startSaving();
+})();

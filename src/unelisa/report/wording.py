@@ -1,0 +1,154 @@
+"""Findings as people read them: names made safe to show, numbers rounded, headings chosen."""
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from unelisa.report.findings import Findings
+from unelisa.report.items import SURE
+
+LONGEST_NAME, SHORT_NAME = 80, 17
+DASH = "\N{EN DASH}"
+
+
+class Column(NamedTuple):
+    """One column of the voters' table: the row's key, its heading, how values are written."""
+
+    key: str
+    title: str
+    kind: str
+    hint: str = ""
+
+
+COLUMNS = (
+    Column("voter", "Voter", "name"),
+    Column("verdict", "Verdict", "verdict"),
+    Column("weight", "Weight", "number", "how much a yes raises the score"),
+    Column("sensitivity", "Sensitivity", "percent", "says yes where the label is positive"),
+    Column("specificity", "Specificity", "percent", "says no where the label is negative"),
+    Column("coverage", "Coverage", "percent", "share of all items it voted on"),
+    Column("overlaps", "Overlaps", "percent", "share of all items another voted on too"),
+    Column("conflicts", "Conflicts", "percent", "share of all items another voted on otherwise"),
+)
+_LAST = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
+_NOT_SHOWN = {"votes", "links"}
+
+
+def choose_columns(voters: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns that hold anything, a method's own further figures among them."""
+    known = {column.key for column in (*COLUMNS, *_LAST)} | _NOT_SHOWN
+    own = [Column(key, key.capitalize(), "number") for key in voters[0] if key not in known]
+    wanted = (*COLUMNS, *own, *_LAST)
+    return [c for c in wanted if any(voter.get(c.key) not in (None, []) for voter in voters)]
+
+
+def list_figures(findings: Findings) -> list[dict[str, str]]:
+    """Return the figures on top of the page: a value, what it is, and what qualifies it."""
+    items, crowd = findings["items"], findings["crowd"]
+    role = "experts" if crowd["selects"] else "voters that count"
+    voters = _figure(f"{crowd['counted']} of {crowd['voters']}", role)
+    if items is None:
+        return [voters] + ([_prevalence(findings)] if findings["prevalence"] else [])
+    shown = [_figure(f"{items['n']:,}", "items labelled"), _prevalence(findings), voters]
+    if items["sure"] is None:
+        return [*shown, _figure(f"{items['ties']:,}", "ties, counted as positive")]
+    sure = show_percent(items["sure"] / items["n"])
+    return [*shown, _figure(sure, f"decided, with a posterior over {SURE:.0%}")]
+
+
+def describe_fit(findings: Findings) -> list[tuple[str, str]]:
+    """Return how the model was fitted, as pairs of a name and words."""
+    fit = findings["fit"]
+    settings = dict(fit["settings"])
+    told = [("Method", findings["method"])]
+    if "random_state" in settings:
+        seed = settings.pop("random_state")
+        told.append(("Seed", "none: another run may differ" if seed is None else str(seed)))
+    if settings:
+        told.append(
+            ("Settings", ", ".join(f"{name} = {value}" for name, value in settings.items()))
+        )
+    if fit["rounds"] is not None:
+        rise = (
+            ""
+            if fit["last_rise"] is None
+            else f", the last raised its bound by {fit['last_rise']:.1g}"
+        )
+        told.append(("Convergence", f"{fit['rounds']} rounds{rise}"))
+    if fit["seconds"] is not None:
+        told.append(("Time", show_seconds(fit["seconds"])))
+    versions = ", ".join(f"{name} {number}" for name, number in fit["versions"].items())
+    return [*told, ("Versions", versions)]
+
+
+def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the best figure of every column of a comparison; nothing to compare: none."""
+    best: dict[str, float] = {}
+    for key in ("accuracy", "balanced_accuracy", "auc", "log_loss"):
+        found = [row[key] for row in rows if row.get(key) is not None]
+        if len(rows) > 1 and found:
+            best[key] = min(found) if key == "log_loss" else max(found)
+    return best
+
+
+def show_name(name: Any, longest: int = LONGEST_NAME) -> str:
+    r"""Return a name as it may be shown: no control letters, not empty, not endless.
+
+    Examples
+    --------
+    >>> show_name(" "), show_name("a\x00b"), show_name("x" * 9, 4)
+    ('(no name)', 'a\ufffdb', 'xxx…')
+    """
+    letters = str(name)[: longest + 1]
+    if all(letter.isspace() or unicodedata.category(letter) == "Cf" for letter in letters):
+        return "(no name)"  # nothing in it can be seen
+    text = "".join("\ufffd" if unicodedata.category(x) in ("Cc", "Cs") else x for x in letters)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def show_percent(share: float | None) -> str:
+    """Return a share as a percentage; a dash for None."""
+    return DASH if share is None else f"{share:.1%}"
+
+
+def show_number(value: float | None) -> str:
+    """Return a number with three digits, its minus as printed; a dash for None."""
+    return DASH if value is None else f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+def show_seconds(value: float | None) -> str:
+    """Return a time; a dash for None."""
+    return DASH if value is None else f"{value:.2f} s"
+
+
+def show_count(number: int) -> str:
+    """Return a count with commas between the thousands."""
+    return f"{number:,}"
+
+
+def _short_name(name: Any) -> str:
+    return show_name(name, SHORT_NAME)
+
+
+FILTERS = {
+    "name": show_name,
+    "short": _short_name,
+    "percent": show_percent,
+    "number": show_number,
+    "seconds": show_seconds,
+    "thousands": show_count,
+}
+
+
+def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
+    return {"value": value, "what": what, "more": more}
+
+
+def _prevalence(findings: Findings) -> dict[str, str]:
+    found = findings["prevalence"]
+    if found is None:
+        return _figure(show_percent(findings["items"]["share_positive"]), "labelled positive")
+    if found["low"] is None:
+        return _figure(show_percent(found["share"]), "estimated prevalence")
+    interval = f"95% interval {found['low']:.1%} to {found['high']:.1%}"
+    return _figure(show_percent(found["share"]), "estimated prevalence", interval)

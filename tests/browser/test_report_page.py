@@ -1,0 +1,286 @@
+"""The page in a real browser, opened as people open it: from a file."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from unelisa.aggregators import DawidSkene, UnElisa
+from unelisa.report.page import write_report
+from unelisa.votes import Votes
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "=cmd|' /C calc'!A0",
+    "x" * 10_000,
+    "",
+    "\u202eevil \u05e9\u05dc\u05d5\u05dd",
+    "</script><script>alert(2)</script>",
+    "{{ 7 * 7 }} ${1} `x`",
+    "\u2028a\u0000b\u2029",
+]
+
+CONTRAST = """
+() => {
+  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+  const back = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const bad = [];
+  for (const element of document.querySelectorAll("main *")) {
+    const own = Array.from(element.childNodes).some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const ink = parse(element.closest("svg") ? style.fill : style.color);
+    const [a, b] = [light(ink), light(back(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) bad.push([element.tagName, element.className, ratio]);
+  }
+  return bad;
+}
+"""
+
+
+@pytest.fixture
+def opened(visit, folder):
+    return visit(folder / "report.html")
+
+
+def _column(page, number):
+    return page.eval_on_selector_all(
+        "#voters tbody tr:not([hidden])",
+        f"rows => rows.map(row => row.cells[{number}].dataset.value)",
+    )
+
+
+def test_the_graph_is_drawn_and_the_answer_stands_on_top(opened):
+    assert "400 items labelled" in opened.page.inner_text(".answer")
+    assert opened.graph("cy.nodes().length") == 26
+    assert opened.page.is_visible("#graph canvas >> nth=0")
+    assert not opened.page.is_visible("#graph-still")
+
+
+def test_search_finds_a_voter_and_opens_its_card(opened):
+    opened.page.fill("#query", "ORKER 1")
+    assert opened.page.locator("#matches button").count() == 8
+    opened.page.fill("#query", "worker 1")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.inner_text("#card h3") == "worker 1"
+    assert opened.graph("cy.$('.chosen').data('label')") == "worker 1"
+    opened.page.fill("#query", "nobody")
+    assert "No voter has such a name" in opened.page.inner_text("#matches")
+
+
+def test_a_click_on_a_voter_opens_its_card_and_one_beside_it_closes_it(opened):
+    place = opened.graph("cy.$('node.contrarian')[0].renderedPosition()")
+    box = opened.page.locator("#graph").bounding_box()
+    opened.page.mouse.click(box["x"] + place["x"], box["y"] + place["y"])
+    card = opened.page.inner_text("#card")
+    assert "contrarian" in card
+    assert "contradicts the truth" in card
+    assert "Sensitivity" in card
+    opened.page.mouse.click(box["x"] + 5, box["y"] + 5)
+    assert "Click a voter" in opened.page.inner_text("#card")
+
+
+def test_links_lead_from_voter_to_voter(opened):
+    link = opened.page.locator("#voters td.links a").first
+    wanted = link.inner_text()
+    link.click()
+    assert opened.page.inner_text("#card h3") == wanted
+    opened.page.locator("#card dd.links a").first.click()
+    assert opened.page.inner_text("#card h3") != wanted
+    opened.page.click("#card .close")
+    assert "Click a voter" in opened.page.inner_text("#card")
+
+
+def test_sorting_sorts_both_ways(opened):
+    weights = [float(x) for x in _column(opened.page, 2)]
+    assert np.abs(weights).tolist() == sorted(np.abs(weights), reverse=True)
+    for order, reverse in (("descending", True), ("ascending", False)):
+        opened.page.click("#voters th:has-text('Sensitivity') button")
+        values = [float(x) for x in _column(opened.page, 3)]
+        assert values == sorted(values, reverse=reverse)
+        head = opened.page.locator("#voters th:has-text('Sensitivity')")
+        assert head.get_attribute("aria-sort") == order
+    opened.page.click("#voters th:has-text('Voter') button")
+    assert _column(opened.page, 0) == [f"worker {s}" for s in range(25)]  # 2 before 10
+
+
+def test_filters_leave_what_was_asked_for(opened):
+    opened.page.select_option("#verdict", "contrarian")
+    assert set(_column(opened.page, 1)) == {"contrarian"}
+    assert " of 25 voters" in opened.page.inner_text("#shown")
+    opened.page.select_option("#verdict", "")
+    opened.page.fill("#filter", "worker 24")
+    assert _column(opened.page, 0)[0:1] != []
+    assert all(
+        "worker 24" in row
+        for row in opened.page.locator("#voters tbody tr:visible").all_inner_texts()
+    )
+
+
+def test_pruned_voters_and_links_can_be_hidden(opened):
+    def drawn(selector):
+        return opened.graph(f"cy.$('{selector}').filter(e => e.style('display') != 'none').length")
+
+    near, pruned, links = opened.graph("cy.zoom()"), drawn("node.pruned"), drawn("edge.link")
+    assert min(pruned, links) > 10
+    opened.page.uncheck("#show-pruned")
+    assert drawn("node.pruned") == drawn("edge.faded") == 0
+    assert drawn("node.expert") > 2
+    assert drawn("edge.link") > 0
+    assert opened.graph("cy.zoom()") > 1.2 * near
+    opened.page.uncheck("#show-links")
+    opened.page.check("#show-pruned")
+    assert drawn("node.pruned") == pruned
+    assert drawn("edge.link") == 0
+    assert opened.graph("cy.zoom()") == pytest.approx(near, rel=0.05)
+    opened.page.check("#show-links")
+    assert drawn("edge.link") == links
+
+
+def test_the_saved_labels_are_those_of_the_command_line(opened, folder):
+    with opened.page.expect_download() as download:
+        opened.page.click("button:has-text('Save the labels')")
+    assert download.value.suggested_filename == "labels.csv"
+    saved = download.value.path().read_bytes()
+    assert saved == (folder / "labels.csv").read_bytes()
+    assert b"\n'=1+1," in saved
+    assert opened.page.inner_text("#status") == "labels.csv saved."
+
+
+def test_the_saved_voters_hold_every_voter(opened):
+    with opened.page.expect_download() as download:
+        opened.page.click("button:has-text('Save the table')")
+    with download.value.path().open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert download.value.suggested_filename == "voters.csv"
+    assert [row["voter"] for row in rows] == _column(opened.page, 0)
+
+
+def test_the_keyboard_is_enough(opened):
+    page = opened.page
+    page.focus("#query")
+    page.keyboard.type("worker 3")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#card h3") == "worker 3"
+    page.focus("#graph")
+    before = opened.graph("cy.zoom()")
+    page.keyboard.press("+")
+    assert opened.graph("cy.zoom()") > before
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("0")
+    page.keyboard.press("Escape")
+    assert "Click a voter" in page.inner_text("#card")
+    page.focus("#voters th:first-child button")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("#voters th:first-child", "aria-sort") == "ascending"
+    page.focus("#zoom-in")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_text_is_readable_and_nothing_sticks_out(visit, folder, scheme, width):
+    opened = visit(folder / "report.html", width, color_scheme=scheme)
+    opened.page.fill("#query", "worker 2")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.evaluate(CONTRAST) == []
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    back = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert back == ("rgb(20, 23, 26)" if scheme == "dark" else "rgb(247, 247, 244)")
+
+
+def test_the_graph_follows_a_change_to_dark(opened):
+    colour = "cy.$('node.expert')[0].style('background-color')"
+    assert opened.graph(colour) == "rgb(11,92,173)"
+    opened.page.emulate_media(color_scheme="dark")
+    found = "document.getElementById('graph')._cyreg.cy"
+    opened.page.wait_for_function(f"() => {found}{colour[2:]} === 'rgb(108,176,255)'")
+
+
+def test_print_shows_the_still_graph_in_light_colours(opened):
+    opened.page.uncheck("#show-pruned")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.page.is_visible("#graph-still")
+    assert not opened.page.is_visible("#graph")
+    assert not opened.page.is_visible(".tools >> nth=0")
+    assert not opened.page.is_visible("#graph-still circle.pruned >> nth=0")
+    assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(255, 255, 255)"
+    )
+    assert opened.page.evaluate(CONTRAST) == []
+
+
+def test_without_scripts_the_facts_are_there(visit, folder):
+    opened = visit(folder / "report.html", java_script_enabled=False)
+    assert opened.page.is_visible("#graph-still")
+    assert not opened.page.is_visible(".tools >> nth=0")
+    assert opened.page.locator("#voters tbody tr").count() == 25
+
+
+def test_hostile_names_neither_run_nor_break(visit, tmp_path, crowd):
+    items = np.array([f"{HOSTILE[i % 9]}{i or ''}" for i in range(600)], dtype=object)
+    votes = Votes(crowd[0].values, items, np.array(HOSTILE, dtype=object), HOSTILE[:2])
+    model = UnElisa(random_state=0).fit(votes)
+    write_report(model, votes, tmp_path / "page.html", show_items=True)
+    for width in (1280, 390):
+        opened = visit(tmp_path / "page.html", width)
+        assert opened.page.locator("#voters tbody tr").count() == 9
+        assert opened.page.locator("img").count() == 0
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+        for voter in range(9):
+            opened.page.locator(f"#voter-{voter} td.name a").click()
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+        opened.page.fill("#query", "<script>")
+        opened.page.keyboard.press("Enter")
+        assert opened.page.inner_text("#card h3") == HOSTILE[0]
+
+
+def test_three_hundred_voters_fit_and_can_be_found(visit, tmp_path, crowd_of_300):
+    model = DawidSkene(n_starts=1, random_state=0).fit(crowd_of_300)
+    write_report(model, crowd_of_300, tmp_path / "page.html")
+    for width in (1280, 390):
+        opened = visit(tmp_path / "page.html", width)
+        assert opened.graph("cy.nodes().length") == 301
+        opened.page.fill("#query", "v299")
+        opened.page.keyboard.press("Enter")
+        assert opened.graph("cy.$('.chosen').length") == 1
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_one_finger_scrolls_the_page_even_over_the_graph(visit, folder):
+    opened = visit(folder / "report.html", 390, has_touch=True, is_mobile=True)
+    page, touch = opened.page, opened.page.context.new_cdp_session(opened.page)
+    page.locator("#graph").scroll_into_view_if_needed()
+    before, place = page.evaluate("scrollY"), opened.graph("cy.pan().y")
+    box = page.locator("#graph").bounding_box()
+
+    def send(kind, *heights):
+        points = [{"x": box["x"] + 40, "y": box["y"] + height} for height in heights]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    send("touchStart", 250)
+    for height in range(240, 140, -10):
+        send("touchMove", height)
+    send("touchEnd")
+    page.wait_for_function("before => scrollY > before + 20", arg=before)
+    assert opened.graph("cy.pan().y") == place
+
+
+def test_a_page_on_voters_alone_works(visit, tmp_path, crowd):
+    UnElisa(random_state=0).fit(crowd[0]).report(tmp_path / "page.html")
+    opened = visit(tmp_path / "page.html")
+    assert opened.page.locator("button:has-text('Save the labels')").count() == 0
+    opened.page.click("#voters th:has-text('Voter') button")
+    assert opened.page.locator("#voters th[aria-sort]").inner_text().startswith("Voter")

@@ -1,0 +1,47 @@
+import numpy as np
+
+from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
+from unelisa.report.network import Network
+from unelisa.report.voters import NAMED_LINKS, estimate_rates, list_voters, rank_voters
+from unelisa.votes import Votes
+
+
+def _rows(model, rates=None):
+    return list_voters(model, rank_voters(model), Network.of_model(model), rates or {})
+
+
+def test_rates_judged_by_the_truth_are_the_voters_own(crowd):
+    votes, truth = crowd
+    rates = estimate_rates(votes, (truth > 0).astype(float))
+    yes = votes.values[truth > 0] > 0
+    no = votes.values[truth < 0] < 0
+    assert np.allclose(rates["sensitivity"], yes.mean(axis=0))
+    assert np.allclose(rates["specificity"], no.mean(axis=0))
+
+
+def test_a_side_that_was_never_met_has_no_rate():
+    votes = Votes.of([[1, 0], [1, 1]], coding="pm1")
+    rates = estimate_rates(votes, np.array([1.0, 1.0]))
+    assert np.isnan(rates["specificity"]).all()
+
+
+def test_a_models_own_rates_come_first(crowd):
+    model = DawidSkene(random_state=0).fit(crowd[0])
+    rows = _rows(model, {"sensitivity": np.zeros(9), "stability": np.ones(9)})
+    assert {row["sensitivity"] for row in rows} == set(model.sensitivity_)
+    assert {row["stability"] for row in rows} == {1.0}
+
+
+def test_links_name_the_rows_of_the_strongest_neighbors(crowd):
+    model = UnElisa(random_state=0).fit(crowd[0])
+    ranking, rows = rank_voters(model), _rows(model)
+    for s, row in zip(ranking, rows, strict=True):
+        assert row["links"] == model.graph_.degrees[s]
+        assert len(row["depends_on"]) == min(row["links"], NAMED_LINKS)
+        for link in row["depends_on"]:
+            assert model.graph_.weights[s, ranking[link["voter"]]] == link["weight"] != 0
+
+
+def test_equal_voters_keep_their_order():
+    model = MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])
+    assert rank_voters(model) == [0, 1, 2]

@@ -1,0 +1,80 @@
+import pytest
+
+from unelisa.aggregators import MajorityVote, UnElisa
+from unelisa.report import wording
+from unelisa.report.findings import collect_findings
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("", "(no name)"),
+        (" \t\u200b", "(no name)"),
+        ("a\x00b\x1b", "a\ufffdb\ufffd"),
+        ("\ud800", "\ufffd"),
+        ("\u202eevil", "\u202eevil"),
+        (7, "7"),
+        ("x" * 80, "x" * 80),
+        ("x" * 81, "x" * 79 + "…"),
+    ],
+)
+def test_names_are_made_safe_to_show(name, shown):
+    assert wording.show_name(name) == shown
+
+
+def test_numbers_are_rounded_and_their_absence_is_a_dash():
+    assert wording.show_number(-0.5) == "\N{MINUS SIGN}0.500"
+    for show in (wording.show_number, wording.show_percent, wording.show_seconds):
+        assert show(None) == wording.DASH
+
+
+def test_four_figures_stand_on_top(crowd):
+    votes, _ = crowd
+    figures = wording.list_figures(collect_findings(UnElisa(random_state=0).fit(votes), votes))
+    assert [figure["what"] for figure in figures] == [
+        "items labelled",
+        "estimated prevalence",
+        "experts",
+        "decided, with a posterior over 95%",
+    ]
+    assert figures[1]["more"].startswith("95% interval ")
+
+
+def test_a_margin_shows_its_ties_instead(crowd):
+    votes, _ = crowd
+    figures = wording.list_figures(collect_findings(MajorityVote().fit(votes), votes))
+    assert [figure["what"] for figure in figures][1::2] == [
+        "labelled positive",
+        "ties, counted as positive",
+    ]
+
+
+def test_a_methods_own_figures_become_columns(crowd):
+    findings = collect_findings(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
+    voters = [{**voter, "stability": 0.9} for voter in findings["voters"]]
+    titles = [column.title for column in wording.choose_columns(voters)]
+    assert titles[-3:] == ["Stability", "Depends on", "Reason"]
+    bare = collect_findings(MajorityVote().fit(crowd[0]))["voters"]
+    assert "Sensitivity" not in [column.title for column in wording.choose_columns(bare)]
+
+
+def test_the_best_of_a_comparison_is_found():
+    rows = [
+        {"accuracy": 0.9, "balanced_accuracy": None, "auc": 0.5, "log_loss": 0.4},
+        {"accuracy": 0.8, "balanced_accuracy": None, "auc": 0.6, "log_loss": 0.3},
+    ]
+    assert wording.find_best(rows) == {"accuracy": 0.9, "auc": 0.6, "log_loss": 0.3}
+    assert wording.find_best(rows[:1]) == {}
+
+
+def test_how_it_was_fitted_is_told(crowd):
+    findings = collect_findings(UnElisa(random_state=3).fit(crowd[0]), crowd[0], seconds=1.0)
+    told = dict(wording.describe_fit(findings))
+    assert told["Seed"] == "3"
+    assert told["Time"] == "1.00 s"
+    assert "raised its bound" in told["Convergence"]
+    assert "penalty = theory" in told["Settings"]
+    assert (
+        "another run"
+        in dict(wording.describe_fit(collect_findings(UnElisa().fit(crowd[0]))))["Seed"]
+    )
