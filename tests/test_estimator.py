@@ -23,6 +23,24 @@ def test_an_absent_voter_has_abstained_and_an_unknown_one_is_left_out():
         model.predict(FRAME.assign(new=1))
 
 
+def test_names_like_the_made_up_ones_are_names_all_the_same():
+    frame = FRAME.rename(columns={"ann": "v0", "bob": "v1", "eve": "v2"})
+    model = MajorityVote().fit(frame)
+    model.weights_ = np.array([3.0, 1.0, 0.5])
+    straight = model.decision_function(frame)
+    assert model.decision_function(frame[["v2", "v0", "v1"]]) == pytest.approx(straight)
+    assert model.decision_function(frame[["v0"]]) == pytest.approx([1, -1, 1])
+
+
+def test_votes_with_other_labels_are_refused_and_swapped_ones_turned():
+    words = [["yes", "no", "yes"], ["no", "no", "yes"], ["no", "yes", "no"]]
+    model = MajorityVote().fit(Votes.of(words, coding=("no", "yes")))
+    turned = Votes.of(words, coding=("yes", "no"))
+    assert model.predict(turned).tolist() == model.predict(Votes.of(words)).tolist()
+    with pytest.raises(VotesError, match="other labels"):
+        model.predict(Votes.of([["good", "bad", "bad"]]))
+
+
 def test_voters_without_names_are_matched_by_position():
     model = MajorityVote().fit(FRAME.to_numpy())
     assert model.predict(FRAME.to_numpy()).tolist() == model.predict(Votes.of(FRAME)).tolist()

@@ -51,6 +51,11 @@ def take_signs(X: Any) -> Votes:
     return Votes.of(X, coding="pm1")
 
 
+def score_two_labels(self, X, y):
+    """The score against the checks' target, whose classes become two labels of ours."""
+    return super(type(self), self).score(X, np.where(np.asarray(y) == np.unique(y)[0], -1, 1))
+
+
 def on_signs(cls: type[VotesEstimator]) -> type[VotesEstimator]:
     """The estimator with a gate that takes the sign of X and drops y, and nothing else changed."""
 
@@ -68,6 +73,8 @@ def on_signs(cls: type[VotesEstimator]) -> type[VotesEstimator]:
 
     OnSigns.__name__ = OnSigns.__qualname__ = f"{cls.__name__}OnSigns"
     globals()[OnSigns.__name__] = OnSigns  # where pickle looks for it
+    if hasattr(cls, "score"):
+        OnSigns.score = score_two_labels
     return OnSigns
 
 

@@ -101,6 +101,32 @@ def test_a_vote_given_twice_is_counted_once():
         assert Votes.of(frame).values.tolist() == [[1], [-1]]
 
 
+def test_a_blank_beside_a_vote_is_no_second_vote():
+    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": ["yes", None, "no"]})
+    assert Votes.of(frame).values.tolist() == [[1], [-1]]
+
+
+def test_a_row_number_is_not_taken_for_the_item():
+    frame = pd.DataFrame(
+        {"id": [0, 1, 2], "task_id": ["x", "x", "y"], "worker_id": [7, 8, 7], "label": [1, 0, 0]}
+    )
+    votes = Votes.of(frame)
+    assert votes.values.tolist() == [[1, -1], [-1, 0]]
+    assert votes.voters.tolist() == ["7", "8"]
+
+
+def test_one_vote_an_item_is_pointed_out():
+    votes = Votes.of(np.array([[1, 0], [0, -1], [-1, 0], [0, 1]]), coding="pm1")
+    with pytest.warns(VotesWarning, match="every item has one vote only"):
+        votes.warn_of_idle_voters()
+
+
+@pytest.mark.parametrize("kind", ["string", "object", "category"])
+def test_pandas_missing_values_of_any_kind_have_abstained(kind):
+    frame = pd.DataFrame({"a": ["y", pd.NA, "n"], "b": ["n", "y", pd.NA]}, dtype=kind)
+    assert Votes.of(frame).values.tolist() == [[1, -1], [0, 1], [-1, 0]]
+
+
 def test_two_different_votes_of_one_voter_on_one_item_are_refused():
     frame = pd.DataFrame({"item": [2, 1, 1], "voter": "a", "vote": [1, 1, 0]})
     with pytest.raises(VotesError, match="data row 2 and a later row give different votes"):
@@ -149,7 +175,7 @@ def test_idle_voters_are_named():
         votes.warn_of_idle_voters()
     told = [str(warning.message) for warning in given_warnings]
     assert told == [
-        "1 voter never voted and carry no weight: 'v1'",
+        "1 voter never voted and so carried no weight: 'v1'",
         "1 voter always gave the same vote, which tells little: 'v2'",
     ]
     with pytest.raises(VotesError, match="nobody voted"):

@@ -8,9 +8,14 @@ if TYPE_CHECKING:
         AGGREGATORS,
         DawidSkene,
         LatentSpectralMetaLearner,
+        LogLinear,
         MajorityVote,
+        OneCoinDawidSkene,
         SpectralMetaLearner,
+        StackedRBM,
         UnElisa,
+        Wawa,
+        ZeroBasedSkill,
     )
     from unelisa.experts import select_experts
     from unelisa.graph import VoterGraph
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
     from unelisa.selection import ExpertSelector
     from unelisa.simulation import simulate_votes
+    from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
     from unelisa.sources.tables import read_votes
     from unelisa.storage import load, save
     from unelisa.votes import Votes
@@ -31,18 +37,25 @@ _HOMES = {
     "ExpertSelector": "selection",
     "Ising": "ising",
     "LatentSpectralMetaLearner": "aggregators",
+    "LogLinear": "aggregators",
     "MajorityVote": "aggregators",
     "Neighborhoods": "neighborhood",
+    "OneCoinDawidSkene": "aggregators",
     "SpectralMetaLearner": "aggregators",
+    "StackedRBM": "aggregators",
     "UnElisa": "aggregators",
     "VoterGraph": "graph",
     "Votes": "votes",
+    "Wawa": "aggregators",
+    "ZeroBasedSkill": "aggregators",
     "load": "storage",
     "read_votes": "sources.tables",
     "save": "storage",
     "select_experts": "experts",
     "select_neighborhoods": "neighborhood",
     "simulate_votes": "simulation",
+    "votes_from_estimators": "sources.ensembles",
+    "votes_from_forest": "sources.ensembles",
 }
 
 __all__ = [
@@ -51,18 +64,25 @@ __all__ = [
     "ExpertSelector",
     "Ising",
     "LatentSpectralMetaLearner",
+    "LogLinear",
     "MajorityVote",
     "Neighborhoods",
+    "OneCoinDawidSkene",
     "SpectralMetaLearner",
+    "StackedRBM",
     "UnElisa",
     "VoterGraph",
     "Votes",
+    "Wawa",
+    "ZeroBasedSkill",
     "load",
     "read_votes",
     "save",
     "select_experts",
     "select_neighborhoods",
     "simulate_votes",
+    "votes_from_estimators",
+    "votes_from_forest",
 ]
 
 

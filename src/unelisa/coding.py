@@ -243,7 +243,7 @@ def _plain(value: Any) -> Any:
 
 
 def _index(value: Label, known: dict[Label, int]) -> int:
-    if value is None or value == "" or not _is_itself(value):
+    if value is None or not _is_itself(value) or (isinstance(value, str) and not value.strip()):
         return -1
     try:
         return known.setdefault(_plain(value), len(known))

@@ -1,5 +1,6 @@
 """VotesEstimator: how votes enter a scikit-learn estimator, in fit and again in predict."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.coding import CodingChoice
 from unelisa.errors import VotesError
-from unelisa.votes import Votes, name_voters
+from unelisa.votes import Votes
 
 
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
@@ -24,8 +25,8 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         The user's two labels: (negative, positive).
     n_features_in_
         Number of voters.
-    voter_names_
-        Their names.
+    voter_names_, named_voters_
+        Their names, and whether these came from the table.
     """
 
     def _enter(self, X: Any) -> Votes:
@@ -33,7 +34,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         votes = Votes.accept(X)
         self.classes_ = np.asarray(votes.classes)
         self.n_features_in_ = votes.n_voters
-        self.voter_names_ = votes.voters
+        self.voter_names_, self.named_voters_ = votes.voters, votes.named
         self._remember_columns(X, votes)
         return votes
 
@@ -49,7 +50,8 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         """Return votes on new items with the same voters as columns as in `fit`."""
         check_is_fitted(self, "voter_names_")
         votes = X if isinstance(X, Votes) else Votes.of(X, coding=self._coding())
-        if self._has_named_voters(votes.voters) and self._has_named_voters(self.voter_names_):
+        votes = self._in_own_labels(votes)
+        if votes.named and self.named_voters_:
             return votes.align(self.voter_names_)
         if votes.n_voters != self.n_features_in_:
             raise VotesError(
@@ -65,9 +67,14 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
             return "pm1"
         return negative, positive
 
-    @staticmethod
-    def _has_named_voters(voters: Any) -> bool:
-        return not np.array_equal(voters, name_voters(len(voters)))
+    def _in_own_labels(self, votes: Votes) -> Votes:
+        """Return the votes with the model's positive label as theirs; refuse other labels."""
+        mine = tuple(self.classes_.tolist())
+        if tuple(votes.classes) == mine:
+            return votes
+        if tuple(votes.classes) == mine[::-1]:
+            return replace(votes, values=-votes.values, classes=mine)
+        raise VotesError("these votes have other labels than those the model was fitted on")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

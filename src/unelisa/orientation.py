@@ -42,7 +42,8 @@ def is_upside_down(
         -1 / +1 per item where the truth is known, 0 elsewhere.
     """
     sides = np.sign(scores)
-    if gold is not None and (agreement := float(gold @ sides)) != 0:
+    # for log odds this sum is the log likelihood ratio of the two orientations
+    if gold is not None and (agreement := float(gold @ scores)) != 0:
         return agreement < 0
     if orient == "majority":
         return _majority(weights) < 0

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from unelisa.coding import CodingChoice, Column, Label, NumberColumn, TextColumn, settle_coding
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning
 
-ITEM_NAMES = ("item", "task", "item_id", "task_id", "id", "", "Unnamed: 0")
+# the first of these that is there; "id" last, because exports number their rows so
+ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
 VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
 VOTE_NAMES = ("vote", "label", "answer", "response")
 
@@ -46,6 +47,8 @@ class Votes:
         Names of the rows and the columns.
     classes
         The user's own two labels: (negative, positive).
+    named
+        Whether the voters' names come from the table, or were made up for a bare array.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Votes:
     items: NDArray[Any]
     voters: NDArray[Any]
     classes: tuple[Label, Label] = (-1, 1)
+    named: bool = True
 
     @classmethod
     def of(
@@ -129,7 +133,7 @@ class Votes:
         as_column = NumberColumn if array.dtype.kind in "biuf" else TextColumn.of
         columns: list[Column] = [as_column(array[:, s]) for s in range(array.shape[1])]
         voters = name_voters(array.shape[1])
-        return assemble(columns, np.arange(len(array)), voters, coding)
+        return replace(assemble(columns, np.arange(len(array)), voters, coding), named=False)
 
     @classmethod
     def _of_sparse(cls, table: Any, coding: CodingChoice) -> "Votes":
@@ -143,7 +147,7 @@ class Votes:
         values[matrix.indices, owner] = column.encode(settled.votes)
         _refuse_empty(values.shape)
         items, voters = np.arange(matrix.shape[0]), name_voters(matrix.shape[1])
-        return cls(values, items, voters, settled.classes)
+        return cls(values, items, voters, settled.classes, named=False)
 
     def __len__(self) -> int:
         return self.n_items
@@ -172,13 +176,13 @@ class Votes:
         """Return the votes of some voters, in the order given."""
         chosen = np.asarray(voters)
         values = np.asfortranarray(self.values[:, chosen])
-        return Votes(values, self.items, self.voters[chosen], self.classes)
+        return replace(self, values=values, voters=self.voters[chosen])
 
     def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes on some items, in the order given."""
         chosen = np.asarray(items)
         values = np.asfortranarray(self.values[chosen])
-        return Votes(values, self.items[chosen], self.voters, self.classes)
+        return replace(self, values=values, items=self.items[chosen])
 
     def align(self, voters: NDArray[Any]) -> "Votes":
         """Return the votes with exactly these voters as columns, matched by name.
@@ -197,7 +201,7 @@ class Votes:
             values[:, s] = self.values[:, here]
         if place:
             _warn(list(place), "unknown to the model and left out")
-        return Votes(values, self.items, voters, self.classes)
+        return replace(self, values=values, voters=voters)
 
     def label(self, signs: NDArray[Any]) -> NDArray[Any]:
         """Return the user's labels for signs: positive where sign >= 0, as sgn 0 = +1."""
@@ -218,12 +222,18 @@ class Votes:
         if silent.all():
             raise VotesError("nobody voted on anything: every vote is missing or an abstention")
         if silent.any():
-            _warn(self.voters[silent].tolist(), "never voted and carry no weight")
+            _warn(self.voters[silent].tolist(), "never voted and so carried no weight")
         stuck = self.constant() & ~silent
         if stuck.any():
             _warn(self.voters[stuck].tolist(), "always gave the same vote, which tells little")
         if self.n_voters == 1:
             warnings.warn("there is one voter only: nothing can confirm it", VotesWarning, 3)
+        elif self.n_items > 1 and np.count_nonzero(self.values, axis=1).max() == 1:
+            warnings.warn(
+                "every item has one vote only: nobody confirms anybody; is the item column right?",
+                VotesWarning,
+                stacklevel=3,
+            )
 
 
 def assemble(
@@ -236,8 +246,9 @@ def assemble(
     _refuse_empty((len(items), len(columns)))
     found: dict[Label, str] = {}
     for name, column in zip(voters, columns, strict=True):
-        for label in column.distinct() - found.keys():
-            found[label] = f"in data row {column.first_row(label) + 1}, column {str(name)!r}"
+        rows = {label: column.first_row(label) for label in column.distinct() - found.keys()}
+        for label in sorted(rows, key=lambda label: rows[label]):
+            found[label] = f"in data row {rows[label] + 1}, column {str(name)!r}"
     if not found and coding == "auto":
         raise VotesError("nobody voted on anything: every cell is missing")
     settled = settle_coding(found, coding)
@@ -252,13 +263,14 @@ def assemble_long(
 ) -> Votes:
     """Return the votes of a long table: one row per vote, items and voters as sorted names."""
     _refuse_empty((len(items.codes), 3))
-    found = {x: f"in data row {column.first_row(x) + 1}" for x in column.distinct()}
-    settled = settle_coding(found, coding)
+    labels = sorted(column.distinct(), key=column.first_row)
+    settled = settle_coding({x: f"in data row {column.first_row(x) + 1}" for x in labels}, coding)
     votes = column.encode(settled.votes)
-    shape = len(items.names), len(voters.names)
-    values = np.zeros(shape, dtype=np.int8, order="F")
-    values[items.codes, voters.codes] = votes
-    _check_duplicates(values, items.codes, voters.codes, votes)
+    cast = np.flatnonzero(votes)  # a blank row says nothing, not even beside another vote
+    i, s = items.codes[cast], voters.codes[cast]
+    values = np.zeros((len(items.names), len(voters.names)), dtype=np.int8, order="F")
+    values[i, s] = votes[cast]
+    _check_duplicates(values, i, s, votes[cast], cast)
     return Votes(values, items.names, voters.names, settled.classes)
 
 
@@ -284,8 +296,9 @@ def long_columns(
     for name in named:
         if name is not None and name not in present:
             raise VotesError(f"there is no column {name!r}; the columns are {_listed(present)}")
+    by_name = {str(column).strip().lower(): column for column in reversed(present)}
     picked = [
-        name if name is not None else next((c for c in present if str(c).lower() in names), None)
+        name if name is not None else next((by_name[x] for x in names if x in by_name), None)
         for name, names in zip(named, usual, strict=True)
     ]
     return picked[0], picked[1], picked[2]
@@ -298,9 +311,10 @@ def _of_frame(
 ) -> Votes:
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
-        rows, columns = (Names.of(_names(frame.get_column(name))) for name in (item, voter))
+        rows = Names.of(_names(frame.get_column(item)))
+        columns = Names.of(_names(frame.get_column(voter)).astype(str).astype(object))
         return assemble_long(rows, columns, _column(frame.get_column(vote)), coding)
-    if voter is not None and named[1] is not None:
+    if named[1] is not None or named[2] is not None:
         raise VotesError(
             "a long table needs the columns of items, voters and votes; name all three"
         )
@@ -340,10 +354,11 @@ def _check_duplicates(
     i: NDArray[np.intp],
     s: NDArray[np.intp],
     votes: NDArray[np.int8],
+    rows: NDArray[np.intp],
 ) -> None:
     conflict = values[i, s] != votes
     if conflict.any():
-        row = int(np.argmax(conflict)) + 1
+        row = int(rows[np.argmax(conflict)]) + 1
         raise VotesError(
             f"data row {row} and a later row give different votes of one voter on one item; "
             "keep one of them"

@@ -128,3 +128,22 @@ def test_only_log_odds_give_probabilities():
 
 def test_scikit_learn_takes_them_for_classifiers():
     assert is_classifier(MajorityVote())
+
+
+def test_gold_labels_are_matched_by_item_name():
+    frame = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
+    votes = Votes.of(frame)
+    expected = [1, 0, -1]
+    assert read_gold({"b": "y", "c": "n"}, votes).tolist() == expected
+    assert read_gold(pd.Series({"c": "n", "b": "y"}), votes).tolist() == expected
+    assert read_gold(["y", None, "n"], votes).tolist() == expected
+    assert read_gold(["y", float("nan"), "n"], votes).tolist() == expected
+    assert read_gold(pd.Series(["y", None, "n"]), votes).tolist() == expected
+
+
+def test_the_score_counts_items_with_a_known_label_only():
+    votes = Votes.of([["y", "y"], ["n", "n"], ["n", "n"]])
+    model = MajorityVote().fit(votes)
+    assert model.score(votes, ["y", None, "y"]) == 0.5
+    with pytest.raises(VotesError, match="other than the two declared ones"):
+        model.score(votes, [1, -1, 1])

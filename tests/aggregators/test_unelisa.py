@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import UnElisa
+from unelisa.em import best_reliability
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
 from unelisa.simulation import simulate_votes
 from unelisa.votes import Votes
@@ -61,15 +62,26 @@ def test_the_bound_never_falls(model):
     assert model.n_iter_ == len(model.lower_bound_)
 
 
-def test_no_expert_falls_back_to_the_majority_with_a_warning():
-    rng = np.random.default_rng(0)
-    noise = rng.choice([-1, 1], (200, 6))
+def test_no_expert_falls_back_to_all_voters_with_a_warning():
+    noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
-        model = UnElisa(random_state=0, penalty=5.0).fit(noise)
+        model = UnElisa("majority", 5.0, random_state=0).fit(noise)
     assert model.experts_.size == 0
     assert model.weights_.tolist() == [1] * 6
     assert np.array_equal(np.sign(model.decision_function(noise)), np.sign(noise.sum(axis=1)))
-    assert set(model.voters_.reason) == {"no expert was found, so it counts like every other"}
+    assert set(model.voters_.reason) == {"no expert was found, so every voter counts"}
+    assert set(model.voters_.verdict) == {"counted"}
+    assert np.isnan(model.prevalence_)
+    assert np.isnan(model.reliabilities_).all()
+
+
+def test_without_experts_probabilities_still_come_from_the_model():
+    noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
+    with pytest.warns(ExpertsWarning, match="no expert was found"):
+        model = UnElisa(penalty=5.0, random_state=0).fit(noise)
+    start = np.ones(6, dtype=np.int8)
+    expected = best_reliability(np.asfortranarray(noise), start, 5, np.random.default_rng(0))
+    assert np.abs(model.weights_) == pytest.approx(np.abs(expected.weights), abs=0.02)
 
 
 def test_few_experts_are_a_warning():

@@ -3,9 +3,14 @@
 from unelisa.aggregators.base import Aggregator, OrientedAggregator, PosteriorAggregator
 from unelisa.aggregators.dawid_skene import DawidSkene
 from unelisa.aggregators.latent_spectral import LatentSpectralMetaLearner
+from unelisa.aggregators.log_linear import LogLinear
 from unelisa.aggregators.majority import MajorityVote
+from unelisa.aggregators.one_coin import OneCoinDawidSkene
 from unelisa.aggregators.spectral import SpectralMetaLearner
+from unelisa.aggregators.stacked_rbm import StackedRBM
 from unelisa.aggregators.unelisa import UnElisa
+from unelisa.aggregators.wawa import Wawa
+from unelisa.aggregators.zero_based_skill import ZeroBasedSkill
 
 AGGREGATORS: dict[str, type[Aggregator]] = {
     "unelisa": UnElisa,
@@ -13,6 +18,11 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "dawid-skene": DawidSkene,
     "spectral-meta-learner": SpectralMetaLearner,
     "latent-spectral-meta-learner": LatentSpectralMetaLearner,
+    "one-coin-dawid-skene": OneCoinDawidSkene,
+    "log-linear": LogLinear,
+    "stacked-rbm": StackedRBM,
+    "wawa": Wawa,
+    "zero-based-skill": ZeroBasedSkill,
 }
 
 __all__ = [
@@ -20,9 +30,14 @@ __all__ = [
     "Aggregator",
     "DawidSkene",
     "LatentSpectralMetaLearner",
+    "LogLinear",
     "MajorityVote",
+    "OneCoinDawidSkene",
     "OrientedAggregator",
     "PosteriorAggregator",
     "SpectralMetaLearner",
+    "StackedRBM",
     "UnElisa",
+    "Wawa",
+    "ZeroBasedSkill",
 ]

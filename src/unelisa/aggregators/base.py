@@ -1,5 +1,8 @@
 """What every aggregator shares: votes in, one score per item out, labels in the user's words."""
 
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +45,8 @@ class Aggregator(VotesEstimator):
         X
             `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
         y
-            Optional gold labels, one per item in the voters' own two labels, missing (None, NaN)
+            Optional gold labels in the voters' own two labels: a dict or a pandas Series from item
+            name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
             where the truth is unknown. They settle which side is "yes".
         """
         votes = self._enter(X)
@@ -67,8 +71,57 @@ class Aggregator(VotesEstimator):
         return self.fit(X, y).predict(X)
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of items whose label is right."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        """Return the share of the items with a known label whose label is right."""
+        votes = self._reenter(X)
+        truth = read_gold(y, votes)
+        right = truth == np.where(self._score(votes) >= 0, 1, -1)
+        return float(right[truth != 0].mean())
+
+    def report(
+        self,
+        path: str | Path,
+        X: Any = None,
+        y: Any = None,
+        *,
+        comparison: Sequence[Any] = (),
+        show_items: bool = False,
+    ) -> None:
+        """Write what was found as one HTML page that opens anywhere (needs the report extra).
+
+        Parameters
+        ----------
+        path
+            The file.
+        X
+            The votes on the items to tell of, usually those of `fit`, which a model does not
+            keep. Without them the page tells of the voters alone.
+        y
+            The items' true labels as far as they are known, to compare with; as in `fit`.
+        comparison
+            All methods' scores against that truth: rows of `study.comparison.compare_methods`.
+        show_items
+            Whether the page may name items. They may be patients.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, unelisa as ue
+        >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> votes = ue.simulate_votes(random_state=0).votes
+        >>> ue.UnElisa(random_state=0).fit(votes).report(page, votes)
+        >>> page.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        # reports stand above the methods and read them; this is a door from below, not a need
+        report: Any = import_module("unelisa.report.page")
+        votes = None if X is None else self._reenter(X)
+        truth = None if y is None or votes is None else read_gold(y, votes)
+        report.write_report(
+            self,
+            votes,
+            path,
+            reference=None if truth is None else report.Reference(votes, truth, comparison),
+            show_items=show_items,
+        )
 
     @property
     def polarity_(self) -> NDArray[np.int8]:
@@ -85,9 +138,9 @@ class Aggregator(VotesEstimator):
         """One row per voter, as a pandas table."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-        counted = np.isin(np.arange(self.n_features_in_), self.experts_)
-        signs = np.where(counted, self.polarity_, 0)
-        verdicts = [self.verdicts[sign + 1] for sign in signs]
+        experts = np.isin(np.arange(self.n_features_in_), self.experts_)
+        told = {False: ("counted", self.verdicts[1], "counted"), True: self.verdicts}
+        verdicts = [told[bool(e)][s + 1] for e, s in zip(experts, self.polarity_, strict=True)]
         columns = {"voter": self.voter_names_, "verdict": verdicts, "weight": self.weights_}
         return pd.DataFrame({**columns, **self._voter_estimates(), **self._voter_columns})
 
@@ -166,16 +219,36 @@ def pool_ballots(merits: Floats) -> Floats:
 
 
 def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
-    """Return gold labels as -1 / +1, 0 where missing."""
-    labels = np.asarray(y)
+    """Return gold labels as -1 / +1, 0 where missing.
+
+    Labels with items' names (a dict, or a pandas Series whose index names the items) are matched by
+    name; others stand in the order of the items.
+    """
+    named = _by_item(y)
+    if named is not None:
+        y = [named.get(str(item)) for item in votes.items]
+    labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
     if labels.shape != (votes.n_items,):
         raise VotesError(
             f"y must hold one gold label or a missing value for each of the {votes.n_items} items, "
             f"found shape {labels.shape}"
         )
     column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
-    found = {x: f"in row {column.first_row(x) + 1} of y" for x in column.distinct()}
+    rows = {label: column.first_row(label) for label in column.distinct()}
+    found = {
+        label: f"in row {rows[label] + 1} of y" for label in sorted(rows, key=rows.__getitem__)
+    }
     return column.encode(settle_coding(found, votes.classes).votes)
+
+
+def _by_item(y: Any) -> dict[str, Any] | None:
+    """Return item name -> label where y names the items, else None."""
+    if isinstance(y, Mapping):
+        return {str(item): label for item, label in y.items()}
+    index = getattr(y, "index", None)
+    if index is None or callable(index) or np.array_equal(index, np.arange(len(y))):
+        return None
+    return {str(item): label for item, label in zip(index, y, strict=True)}
 
 
 def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:

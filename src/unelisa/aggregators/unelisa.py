@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
@@ -57,9 +58,10 @@ class UnElisa(PosteriorAggregator):
     experts_, weights_, polarity_, voters_
         Who counts, by how much (theta_0s), on which side, and why.
     prevalence_, field_
-        P(truth = positive) and theta_0.
+        P(truth = positive) and theta_0; NaN and 0 with rule "majority".
     reliabilities_
-        psi_s = P(f_s = truth) per voter, .5 for pruned voters.
+        psi_s = P(f_s = truth) per voter, .5 for pruned voters; NaN with rule "majority", which
+        estimates none.
     graph_
         The learned `VoterGraph`.
     lower_bound_
@@ -67,7 +69,8 @@ class UnElisa(PosteriorAggregator):
 
     Notes
     -----
-    Where no expert is found, all voters count equally (plain majority), with an `ExpertsWarning`.
+    Where no expert is found, all voters count as if they were experts (rule "majority": plain
+    majority vote), with an `ExpertsWarning`; `experts_` is then empty.
 
     Examples
     --------
@@ -109,19 +112,18 @@ class UnElisa(PosteriorAggregator):
         rng = np.random.default_rng(self.random_state)
         self._prune(votes, rng)
         self.weights_ = np.zeros(votes.n_voters)
-        self.field_, self.prevalence_ = 0.0, 0.5
+        self.field_, self.prevalence_ = 0.0, float("nan")
         self.lower_bound_ = np.empty(0)
-        if len(self.selector_.experts_) == 0:
-            warnings.warn(
-                "no expert was found: all voters count equally, as in majority vote",
-                ExpertsWarning,
-                stacklevel=3,
+        counted, polarity = self.selector_.experts_, self.selector_.polarity_
+        if len(counted) == 0:
+            counted, polarity = (
+                np.flatnonzero(votes.vote_counts()),
+                np.ones(votes.n_voters, np.int8),
             )
-            self.weights_[votes.vote_counts() > 0] = 1.0
-        elif self.rule == "majority":
-            self.weights_ = self.selector_.polarity_.astype(np.float64)
+        if self.rule == "majority":
+            self.weights_[counted] = polarity[counted]
         else:
-            self._estimate(votes, rng)
+            self._estimate(votes, counted, polarity[counted], rng)
 
     def _prune(self, votes: Votes, rng: np.random.Generator) -> None:
         self.selector_ = ExpertSelector(
@@ -129,20 +131,26 @@ class UnElisa(PosteriorAggregator):
         ).fit(votes)
         self.graph_ = self.selector_.graph_
         found = len(self.selector_.experts_)
-        if 0 < found < 3:
-            warnings.warn(
-                f"only {found} expert(s) found: fewer than three leave their reliability open",
-                ExpertsWarning,
-                stacklevel=4,
+        if found < 3:
+            told = (
+                f"only {_count(found, 'expert')} found: fewer than three leave reliability open"
+                if found
+                else "no expert was found: all voters count as if they were experts"
             )
+            warnings.warn(told, ExpertsWarning, stacklevel=4)
 
-    def _estimate(self, votes: Votes, rng: np.random.Generator) -> None:
-        experts = self.selector_.experts_
-        values = np.asfortranarray(votes.values[:, experts])
-        fit = best_reliability(values, self.selector_.polarity_[experts], self.n_starts, rng)
+    def _estimate(
+        self,
+        votes: Votes,
+        counted: NDArray[np.intp],
+        polarity: NDArray[np.int8],
+        rng: np.random.Generator,
+    ) -> None:
+        values = np.asfortranarray(votes.values[:, counted])
+        fit = best_reliability(values, polarity, self.n_starts, rng)
         if not fit.converged:
             warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
-        self.weights_[experts] = fit.weights
+        self.weights_[counted] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
         self.lower_bound_ = fit.lower_bound
         self.n_iter_ = len(fit.lower_bound)
@@ -164,7 +172,9 @@ class UnElisa(PosteriorAggregator):
     @property
     def reliabilities_(self) -> Floats:
         """psi_s = P(f_s = truth) = sigmoid(2 theta_0s) per voter."""
-        return np.asarray(1 / (1 + np.exp(-2 * self.weights_)))
+        if self.rule == "majority":
+            return np.full(len(self.weights_), np.nan)
+        return np.asarray(expit(2 * self.weights_))
 
     @available_if(_has_posterior)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
@@ -177,12 +187,13 @@ class UnElisa(PosteriorAggregator):
     def _reason(self, voter: int) -> str:
         chosen, degree = self.selector_.selection_, int(self.graph_.degrees[voter])
         if len(self.selector_.experts_) == 0:
-            return "no expert was found, so it counts like every other"
+            return "no expert was found, so every voter counts"
         if degree == 0:
             return "no other voter helps to predict it"
         if not chosen.knots[voter]:
-            others = _count(int(chosen.shared[voter]), "other voter")
-            return f"no knot: linked to all of its {_count(degree, 'neighbor')}: {others}"
+            others = int(chosen.shared[voter])
+            who = "1 other voter shares" if others == 1 else f"{others} other voters share"
+            return f"no knot: {who} all of its {_count(degree, 'neighbor')}"
         knot = f"knot of rank {chosen.ranks[voter]} with"
         if self.weights_[voter] == 0:
             return f"{knot} only {_count(degree, 'neighbor')}"

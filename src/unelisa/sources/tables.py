@@ -54,8 +54,8 @@ class VoteTable:
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError` with one sentence."""
-        read: Callable[[], Votes] = self._reader()
         self._check_readable()
+        read: Callable[[], Votes] = self._reader()
         import pyarrow as pa  # noqa: PLC0415 - only files need it
 
         try:

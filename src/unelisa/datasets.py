@@ -1,0 +1,252 @@
+"""Public sets of votes with known truth, fetched by address and checked by checksum.
+
+Nothing is shipped with the package. `fetch_set` looks, in this order, into
+
+1. the folder named by `mirror` or by the environment variable UNELISA_MIRROR: one folder per set
+   with its files under their own names, for machines without a network;
+2. the cache: `cache`, or the environment variable UNELISA_DATA, or the user's cache folder;
+3. the address, by pooch (`pip install "unelisa[datasets]"`).
+
+A file with another checksum than the one written here is refused, wherever it comes from.
+"""
+
+import hashlib
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import MissingExtraError, ModelError, VotesError
+from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Names, Votes
+
+Triples = tuple[NDArray[Any], NDArray[Any], NDArray[np.int8]]
+Pairs = tuple[NDArray[Any], NDArray[np.int8]]
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file at a lasting address.
+
+    Attributes
+    ----------
+    address
+        Where it is; addresses in repositories name a commit, so that they cannot change.
+    sha256
+        Checksum of its bytes.
+    """
+
+    address: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.address.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """A public set of votes.
+
+    Attributes
+    ----------
+    title
+        What was asked, of whom.
+    licence
+        As stated at the source.
+    files
+        Its files.
+    read
+        Files -> (items, voters, votes), (items, labels); votes and labels are -1 / +1.
+    """
+
+    title: str
+    licence: str
+    files: tuple[RemoteFile, ...]
+    read: Callable[..., tuple[Triples, Pairs]]
+
+
+def _read_yaml(votes: Path, truth: Path) -> tuple[Triples, Pairs]:
+    """Read `voter: {item: true, ...}` and `{item: true, ...}`, the small part of YAML they use."""
+    cells = re.compile(r"(\d+): (true|false)")
+    rows = []
+    for voter, given in re.findall(r"(\d+): \{([^}]*)\}", votes.read_text(encoding="utf-8")):
+        rows += [(item, voter, word) for item, word in cells.findall(given)]
+    items, voters, words = (np.array(column) for column in zip(*rows, strict=True))
+    labels = np.array(cells.findall(truth.read_text(encoding="utf-8")))
+    return (items, voters, _signs(words == "true")), (labels[:, 0], _signs(labels[:, 1] == "true"))
+
+
+def _read_tables(votes: Path, truth: Path) -> tuple[Triples, Pairs]:
+    """Read `item,worker,label` and `item,truth` with labels 0 and 1."""
+    return _as_triples(votes.read_text().splitlines()), _as_pairs(truth.read_text().splitlines())
+
+
+def _read_archive(archive: Path) -> tuple[Triples, Pairs]:
+    """Read crowd-kit's archive: crowd_labels.csv (performer or worker, task, label) and gt.csv."""
+    with zipfile.ZipFile(archive) as files:
+        texts = {
+            Path(name).name: files.read(name).decode("utf-8").splitlines()
+            for name in files.namelist()
+            if name.endswith(".csv")
+        }
+    return _as_triples(texts["crowd_labels.csv"]), _as_pairs(texts["gt.csv"])
+
+
+def _as_triples(lines: list[str]) -> Triples:
+    header, table = _split(lines)
+    voter = next(name for name in ("worker", "performer") if name in header)
+    item = next(name for name in ("item", "task") if name in header)
+    columns = [table[:, header.index(name)] for name in (item, voter, "label")]
+    return columns[0], columns[1], _signs(columns[2] == "1")
+
+
+def _as_pairs(lines: list[str]) -> Pairs:
+    header, table = _split(lines)
+    item = next(name for name in ("item", "task") if name in header)
+    label = next(name for name in ("truth", "label") if name in header)
+    return table[:, header.index(item)], _signs(table[:, header.index(label)] == "1")
+
+
+def _split(lines: list[str]) -> tuple[list[str], NDArray[Any]]:
+    header, *rows = [line.split(",") for line in lines if line]
+    return header, np.array(rows)
+
+
+def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
+    return np.where(positive, 1, -1).astype(np.int8)
+
+
+def _at(repository: str, commit: str, folder: str, *files: tuple[str, str]) -> tuple[Any, ...]:
+    root = f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}"
+    return tuple(RemoteFile(f"{root}/{name}", checksum) for name, checksum in files)
+
+
+_INFERENCE = ("yuan-li/truth-inference-at-scale", "ff6d32971fb3ca17e2f0c784a126d8b26495dbce")
+DATASETS: dict[str, PublicSet] = {
+    "bluebirds": PublicSet(
+        "Indigo Bunting or Blue Grosbeak? 39 workers on 108 pictures (Welinder et al. 2010)",
+        "BSD (the repository's)",
+        _at(
+            "welinder/cubam",
+            "1db8c09a0c670f9ed5504897425285c5058da98e",
+            "demo/bluebirds",
+            ("labels.yaml", "8b1b28e4b869b19bb03beac476c7073149cef784f9524ebe17380a1292a6126c"),
+            ("gt.yaml", "c9eb769c845ca99495a07b5c28c4290c78436fd8eac65c0747736c4ef8126340"),
+        ),
+        _read_yaml,
+    ),
+    "product": PublicSet(
+        "The same product? 176 workers on 8,315 pairs of records (Wang et al. 2012)",
+        "MIT (the repository's; none stated for the data)",
+        _at(
+            *_INFERENCE,
+            "data/crowd_truth_inference/d_jn-product",
+            ("label.csv", "525098daa3d9aa4919160ecef7daaf65a42d2b92c01ffbb5b5ff17b63110b366"),
+            ("truth.csv", "cd86cc6574fa1693520085eb4b4919e6676afbdffbf53b708edadeeb0150d2f6"),
+        ),
+        _read_tables,
+    ),
+    "sentence_polarity": PublicSet(
+        "A positive film review? 203 workers on 4,999 sentences (Rodrigues et al. 2013)",
+        "MIT (the repository's; none stated for the data)",
+        _at(
+            *_INFERENCE,
+            "data/active-crowd-toolkit/SP",
+            ("label.csv", "f7925ededbb2586bb8c787d29d0dc0fc28103daee5d436e683b42d555780e467"),
+            ("truth.csv", "26546f7031104001c4aa134268fe0a5df74e35b5ca7e7b7e56967849024e3ab3"),
+        ),
+        _read_tables,
+    ),
+    "relevance2": PublicSet(
+        "Is a page relevant to a query? 7,138 workers on 99,319 pairs (Toloka, crowd-kit)",
+        "none stated",
+        (
+            RemoteFile(
+                "https://tlk.s3.yandex.net/dataset/crowd-kit/relevance-2.zip",
+                "0d8b5c4ffdb042cc1435ac20933bcf3218310e0bcc6dd27baef5bcfe64973bef",
+            ),
+        ),
+        _read_archive,
+    ),
+}
+
+
+def fetch_set(
+    name: str, *, mirror: str | Path | None = None, cache: str | Path | None = None
+) -> KnownLabels:
+    """Return a public set: its votes and the labels known of its items.
+
+    Parameters
+    ----------
+    name
+        One of `DATASETS`.
+    mirror
+        A folder that holds copies, instead of the network; default: UNELISA_MIRROR, if set.
+    cache
+        Where fetched files are kept; default: UNELISA_DATA, or the user's cache folder.
+
+    Examples
+    --------
+    >>> sorted(DATASETS)
+    ['bluebirds', 'product', 'relevance2', 'sentence_polarity']
+    """
+    if name not in DATASETS:
+        raise ModelError(f"there is no set {name[:60]!r}; choose {', '.join(DATASETS)}")
+    chosen = DATASETS[name]
+    copies = mirror or os.environ.get("UNELISA_MIRROR")
+    if copies:
+        places = [_find_copy(Path(copies) / name, file) for file in chosen.files]
+    else:
+        places = [_fetch_file(name, file, cache) for file in chosen.files]
+    return _assemble(*chosen.read(*places))
+
+
+def _find_copy(folder: Path, file: RemoteFile) -> Path:
+    place = folder / file.name
+    if not place.is_file():
+        raise VotesError(f"the mirror has no {folder.name}/{file.name}; copy it there")
+    if hashlib.sha256(place.read_bytes()).hexdigest() != file.sha256:
+        raise VotesError(f"{folder.name}/{file.name} in the mirror is not the published file")
+    return place
+
+
+def _fetch_file(name: str, file: RemoteFile, cache: str | Path | None) -> Path:
+    try:
+        import pooch  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtraError(
+            'fetching sets needs pooch: pip install "unelisa[datasets]"'
+        ) from None
+    root = Path(cache or os.environ.get("UNELISA_DATA") or pooch.os_cache("unelisa"))
+    try:
+        fetched = pooch.retrieve(
+            file.address, f"sha256:{file.sha256}", fname=file.name, path=root / name
+        )
+    except ValueError:
+        raise VotesError(f"{file.name} of {name} has changed at its address: not used") from None
+    except OSError as error:
+        reason = type(error).__name__
+        raise VotesError(f"{file.name} of {name} cannot be fetched ({reason})") from None
+    return Path(fetched)
+
+
+def _assemble(votes: Triples, truth: Pairs) -> KnownLabels:
+    """Return votes with their labels; of a voter's repeated votes on an item the first counts."""
+    items, voters, given = Names.of(votes[0]), Names.of(votes[1]), votes[2]
+    values = np.zeros((len(items.names), len(voters.names)), dtype=np.int8, order="F")
+    values[items.codes[::-1], voters.codes[::-1]] = given[::-1]
+    table = Votes(values, items.names.astype(object), voters.names.astype(object))
+    place = {name: i for i, name in enumerate(items.names.tolist())}
+    rows = np.array([place.get(name, -1) for name in truth[0].tolist()], dtype=np.intp)
+    signs = np.zeros(table.n_items, dtype=np.int8)
+    signs[rows[rows >= 0]] = truth[1][rows >= 0]
+    strangers = rows < 0
+    return KnownLabels(table, signs, truth[0][strangers].astype(object), truth[1][strangers])

@@ -1,0 +1,151 @@
+"""Votes of fitted classifiers: an unlabelled set judged by an ensemble trained elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import VotesError
+from unelisa.votes import Votes, name_voters
+
+
+def votes_from_estimators(
+    estimators: Mapping[str, Any] | Sequence[Any],
+    X: Any,
+    *,
+    items: Sequence[Any] | NDArray[Any] | None = None,
+) -> Votes:
+    """Return one vote per fitted classifier and item: what its `predict` says.
+
+    Parameters
+    ----------
+    estimators
+        Fitted scikit-learn classifiers of the same two classes: a list, (name, classifier) pairs
+        as in a `VotingClassifier`, or a dict by name.
+    X
+        The items, as the classifiers take them.
+    items
+        Names of the items; their numbers by default, or the index of a data frame.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import BernoulliNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = [[0, 1], [1, 1], [1, 0], [0, 0]], ["ill", "ill", "well", "well"]
+    >>> models = {"tree": DecisionTreeClassifier(random_state=0), "bayes": BernoulliNB()}
+    >>> votes = votes_from_estimators({k: m.fit(X, y) for k, m in models.items()}, X)
+    >>> votes.classes, votes.values[:, 0]
+    (('ill', 'well'), array([-1, -1,  1,  1], dtype=int8))
+    """
+    named = _name_estimators(estimators)
+    classes = _shared_classes(named)
+    columns = [_signs(model.predict(X), classes) for model in named.values()]
+    voters = np.array(list(named), dtype=object)
+    return _assemble(columns, voters, classes, _name_items(items, X, len(columns[0])))
+
+
+def votes_from_forest(
+    forest: Any, X: Any, *, items: Sequence[Any] | NDArray[Any] | None = None
+) -> Votes:
+    """Return one vote per tree of a fitted forest or bagging ensemble.
+
+    Parameters
+    ----------
+    forest
+        A fitted `RandomForestClassifier`, `ExtraTreesClassifier` or `BaggingClassifier` of two
+        classes. Trees say yes where they give the second class a probability of a half or more.
+    X
+        The items, as the forest takes them.
+    items
+        Names of the items; their numbers by default, or the index of a data frame.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = [[0, 1], [1, 1], [1, 0], [0, 0]] * 5, [1, 1, 0, 0] * 5
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> votes_from_forest(forest, X)
+    Votes(20 items x 10 voters, 0.0% abstained)
+    """
+    trees = getattr(forest, "estimators_", None)
+    if not trees:
+        raise VotesError("the forest is not fitted: call its fit on labelled items first")
+    classes = _two_classes(forest, "the forest")
+    cells = _as_cells(X)
+    chosen = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
+    columns = []
+    for tree, features in zip(trees, chosen, strict=True):
+        # trees of a forest know the classes by number only, so what they mean is the forest's word
+        yes = tree.predict_proba(cells[:, features])[:, -1] >= 0.5
+        sides = yes if len(tree.classes_) == 2 else np.full(cells.shape[0], tree.classes_[0] > 0)
+        columns.append(np.where(sides, 1, -1).astype(np.int8))
+    voters = name_voters(len(trees))
+    return _assemble(columns, voters, classes, _name_items(items, X, cells.shape[0]))
+
+
+def _name_estimators(estimators: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    if isinstance(estimators, Mapping) or (estimators and isinstance(estimators[0], tuple)):
+        named = dict(estimators)
+    else:
+        named = dict(zip(name_voters(len(estimators)).tolist(), estimators, strict=True))
+    if not named:
+        raise VotesError("there is no classifier in the ensemble; give at least one")
+    if len(named) < len(estimators):
+        raise VotesError("two classifiers have the same name; rename one")
+    return named
+
+
+def _shared_classes(named: Mapping[str, Any]) -> tuple[Any, Any]:
+    pairs = {name: _two_classes(model, f"classifier {name!r}") for name, model in named.items()}
+    first = next(iter(pairs.values()))
+    for name, pair in pairs.items():
+        if pair != first:
+            raise VotesError(f"classifier {name!r} was trained on other classes than the first one")
+    return first
+
+
+def _two_classes(model: Any, what: str) -> tuple[Any, Any]:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        raise VotesError(f"{what} is not fitted: call its fit on labelled items first")
+    if np.ndim(classes) != 1 or len(classes) != 2:
+        raise VotesError(f"{what} was trained on {len(classes)} classes; votes need two")
+    negative, positive = np.asarray(classes).tolist()
+    return negative, positive
+
+
+def _signs(predicted: Any, classes: tuple[Any, Any]) -> NDArray[np.int8]:
+    return np.where(np.asarray(predicted) == classes[1], 1, -1).astype(np.int8)
+
+
+def _as_cells(X: Any) -> NDArray[Any]:
+    """Return the items as an array or sparse matrix: a forest's trees do not know column names."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()  # type: ignore[no-any-return]
+    return np.asarray(X)
+
+
+def _name_items(items: Any, X: Any, n_items: int) -> NDArray[Any]:
+    if items is None:
+        index = getattr(X, "index", None)
+        # a list has a method of that name
+        items = np.arange(n_items) if index is None or callable(index) else index
+    names = np.asarray(items)
+    if names.shape != (n_items,):
+        raise VotesError(f"items must name each of the {n_items} items, found shape {names.shape}")
+    return names
+
+
+def _assemble(
+    columns: Sequence[NDArray[np.int8]],
+    voters: NDArray[Any],
+    classes: tuple[Any, Any],
+    items: NDArray[Any],
+) -> Votes:
+    if not len(items):
+        raise VotesError("there are 0 items to judge; give at least one")
+    values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
+    for s, column in enumerate(columns):
+        values[:, s] = column
+    return Votes(values, items, voters, classes)

@@ -1,0 +1,164 @@
+"""Supervised references: what some labels would buy, to hold against methods that see none.
+
+Each reference learns from the votes on a few labelled items and is scored on other items.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import train_test_split
+
+from unelisa.errors import ModelError
+from unelisa.scoring import score_labels
+from unelisa.sources.labels import KnownLabels
+from unelisa.study.intervals import FIGURES, Figure
+
+Floats = NDArray[np.float64]
+Signs = NDArray[np.int8]
+BUDGETS = (50, 200, 1000)
+SPLITS = 5
+# fewer test items than this say nothing; more than that cost time and no longer sharpen the mean
+MIN_TEST, MAX_TEST = 40, 5000
+
+# votes and truth of the labelled items, votes of the others, seed -> scores, P(+1) or None
+Reference = Callable[[Signs, Signs, Signs, int], tuple[Floats, Floats | None]]
+
+
+def fit_penalised_logistic(
+    votes: Signs, truth: Signs, asked: Signs, seed: int
+) -> tuple[Floats, Floats]:
+    """Return penLog: l1-penalised logistic regression, its penalty by cross-validation.
+
+    Ten penalties, five folds, the log loss decides; an abstention is 0.
+    """
+    folds = int(min(5, np.bincount(truth > 0).min()))
+    model = LogisticRegressionCV(
+        Cs=10,
+        cv=folds,
+        l1_ratios=(1.0,),
+        solver="liblinear",
+        scoring="neg_log_loss",
+        random_state=seed,
+        use_legacy_attributes=False,
+    )
+    return _by_probability(model, votes, truth, asked)
+
+
+def fit_random_forest(votes: Signs, truth: Signs, asked: Signs, seed: int) -> tuple[Floats, Floats]:
+    """Return a random forest of 200 trees on the votes."""
+    model = RandomForestClassifier(200, min_samples_leaf=2, random_state=seed)
+    return _by_probability(model, votes, truth, asked)
+
+
+def fit_gradient_boosting(
+    votes: Signs, truth: Signs, asked: Signs, seed: int
+) -> tuple[Floats, Floats]:
+    """Return gradient boosting: 100 trees of depth 3, each on half of the items."""
+    model = GradientBoostingClassifier(subsample=0.5, max_features="sqrt", random_state=seed)
+    return _by_probability(model, votes, truth, asked)
+
+
+def _by_probability(model: Any, votes: Signs, truth: Signs, asked: Signs) -> tuple[Floats, Floats]:
+    model.fit(votes.astype(np.float32), truth)
+    # blocks: the votes on all other items never become floats at once
+    blocks = [asked[low : low + 4096] for low in range(0, len(asked), 4096)]
+    parts = [model.predict_proba(block.astype(np.float32))[:, 1] for block in blocks]
+    chances = np.concatenate(parts).astype(np.float64)
+    return chances - 0.5, chances
+
+
+def fit_ordered_aggregation(
+    votes: Signs,
+    truth: Signs,
+    asked: Signs,
+    seed: int,  # noqa: ARG001 - a reference's form
+) -> tuple[Floats, None]:
+    """Return the majority of the first voters in an order found by margin distance.
+
+    The labelled items choose how many: the smallest number with the fewest errors on them.
+    """
+    order = order_voters(votes, truth)
+    margins = np.cumsum(votes[:, order].astype(np.int64), axis=1)
+    errors = np.mean((1 - truth[:, None] * np.sign(margins)) / 2, axis=0)
+    kept = order[: int(np.argmin(errors)) + 1]
+    return asked[:, kept].sum(axis=1, dtype=np.int64).astype(np.float64), None
+
+
+def order_voters(votes: Signs, truth: Signs) -> NDArray[np.intp]:
+    """Return the voters in the order of margin-distance minimisation (Martinez-Munoz et al. 2009).
+
+    Voter s has the signature c_s: +1 on the items it gets right, -1 on those it gets wrong, 0 where
+    it abstained. One after another the voter joins that brings the sum of the signatures chosen so
+    far, divided by p, closest to the point whose coordinates all are 2 sqrt(2 u) / p at step u:
+    right on every item, but not by more than needed.
+
+    Examples
+    --------
+    >>> truth = np.array([1, 1, -1, -1], dtype=np.int8)
+    >>> votes = np.array([[1, 1, -1], [1, -1, 1], [-1, -1, 1], [-1, -1, -1]], dtype=np.int8)
+    >>> order_voters(votes, truth)
+    array([0, 1, 2])
+    """
+    signatures = (votes * truth[:, None]).astype(np.float64)
+    n_voters = votes.shape[1]
+    left, chosen, total = list(range(n_voters)), list[int](), np.zeros(len(truth))
+    for step in range(1, n_voters + 1):
+        goal = 2 * np.sqrt(2 * step) / n_voters
+        missed = goal - (total[:, None] + signatures[:, left]) / n_voters
+        best = left.pop(int(np.argmin(np.square(missed).sum(axis=0))))
+        chosen.append(best)
+        total += signatures[:, best]
+    return np.array(chosen, dtype=np.intp)
+
+
+REFERENCES: dict[str, Reference] = {
+    "penlog": fit_penalised_logistic,
+    "random-forest": fit_random_forest,
+    "gradient-boosting": fit_gradient_boosting,
+    "ordered-aggregation": fit_ordered_aggregation,
+}
+
+
+def score_reference(name: str, known: KnownLabels, budget: int) -> dict[str, Figure | None] | None:
+    """Return a reference's mean figures over random splits, with their extremes.
+
+    Each split draws `budget` labelled items, both classes in their proportion, and tests on the
+    others (5,000 at most). None where too few items are left for a test, or the labelled items
+    would hold fewer than two of a class.
+
+    Examples
+    --------
+    >>> from unelisa.simulation import simulate_votes
+    >>> drawn = simulate_votes(25, 9, "high", n_items=400, random_state=0)
+    >>> known = KnownLabels(drawn.votes, drawn.truth, np.empty(0, object), np.empty(0, np.int8))
+    >>> score_reference("ordered-aggregation", known, 50)["accuracy"].value > 0.8
+    True
+    """
+    if name not in REFERENCES:
+        raise ModelError(f"there is no reference {name[:60]!r}; choose {', '.join(REFERENCES)}")
+    votes, signs = known.scored_votes(), known.scored_signs()
+    labelled = np.flatnonzero(signs)
+    rare = min(np.mean(signs[labelled] > 0), np.mean(signs[labelled] < 0))
+    if len(labelled) < budget + MIN_TEST or round(budget * rare) < 2:
+        return None
+    results = [_score_split(name, votes.values, signs, budget, seed) for seed in range(SPLITS)]
+    figures: dict[str, Figure | None] = {}
+    for figure, column in zip(FIGURES, np.array(results).T, strict=True):
+        extremes = Figure(float(column.mean()), float(column.min()), float(column.max()))
+        figures[figure] = extremes if np.isfinite(column).all() else None
+    return figures
+
+
+def _score_split(name: str, values: Signs, signs: Signs, budget: int, seed: int) -> list[float]:
+    labelled = np.flatnonzero(signs)
+    seen, unseen = train_test_split(
+        labelled, train_size=budget, stratify=signs[labelled], random_state=seed
+    )
+    unseen = unseen[:MAX_TEST]
+    scores, chances = REFERENCES[name](values[seen], signs[seen], values[unseen], seed)
+    result = score_labels(signs[unseen], scores, chances)
+    return [getattr(result, figure) for figure in FIGURES]

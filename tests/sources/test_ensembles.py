@@ -1,0 +1,134 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import unelisa as ue
+from unelisa.errors import VotesError
+from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    X, y = load_breast_cancer(return_X_y=True)
+    words = np.array(["benign", "malignant"])[1 - y]
+    return X[:300], words[:300], X[300:], words[300:]
+
+
+@pytest.fixture(scope="module")
+def models(tumours):
+    X, y, _, _ = tumours
+    chosen = {
+        "tree": DecisionTreeClassifier(random_state=0),
+        "bayes": GaussianNB(),
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+    }
+    return {name: model.fit(X, y) for name, model in chosen.items()}
+
+
+def test_votes_are_what_the_classifiers_predict(models, tumours):
+    X = tumours[2]
+    votes = votes_from_estimators(models, X)
+    assert votes.classes == ("benign", "malignant")
+    assert votes.voters.tolist() == ["tree", "bayes", "logistic"]
+    for s, model in enumerate(models.values()):
+        assert np.array_equal(votes.values[:, s] > 0, model.predict(X) == "malignant")
+
+
+def test_a_list_and_pairs_of_names_will_do(models, tumours):
+    X = tumours[2]
+    named = votes_from_estimators(models, X)
+    for given in (list(models.values()), list(models.items())):
+        assert np.array_equal(votes_from_estimators(given, X).values, named.values)
+    assert votes_from_estimators(list(models.values()), X).voters[0] == "v0"
+
+
+def test_items_keep_their_names(models, tumours):
+    X = pd.DataFrame(tumours[2], index=[f"p{i}" for i in range(len(tumours[2]))])
+    unnamed = {name: model.fit(*tumours[:2]) for name, model in models.items()}
+    votes = votes_from_estimators({"tree": unnamed["tree"]}, X.to_numpy(), items=X.index)
+    assert votes.items[0] == "p0"
+    forest = RandomForestClassifier(3, random_state=0).fit(pd.DataFrame(tumours[0]), tumours[1])
+    assert votes_from_forest(forest, X).items[-1] == X.index[-1]
+
+
+def test_a_deployment_set_is_labelled_without_labels(models, tumours):
+    votes = votes_from_estimators(models, tumours[2])
+    labels = ue.DawidSkene(random_state=0).fit_predict(votes)
+    assert set(labels) <= {"benign", "malignant"}
+    assert np.mean(labels == tumours[3]) > 0.9
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        RandomForestClassifier(15, random_state=0),
+        ExtraTreesClassifier(15, random_state=0),
+        BaggingClassifier(n_estimators=15, max_features=0.5, random_state=0),
+    ],
+    ids=lambda forest: type(forest).__name__,
+)
+def test_the_trees_of_a_forest_vote(forest, tumours):
+    X, y, asked, _ = tumours
+    forest.fit(X, y)
+    votes = votes_from_forest(forest, asked)
+    assert votes.shape == (len(asked), 15)
+    # grown to the end, trees are sure, so that their majority is the forest
+    majority = votes.label(votes.values.sum(axis=1))
+    assert np.array_equal(majority, forest.predict(asked))
+
+
+def test_a_sparse_matrix_will_do(tumours):
+    X, y, asked, _ = tumours
+    forest = RandomForestClassifier(5, random_state=0).fit(sp.csr_matrix(X), y)
+    dense = votes_from_forest(forest, asked)
+    assert np.array_equal(votes_from_forest(forest, sp.csc_matrix(asked)).values, dense.values)
+
+
+def test_a_tree_that_saw_one_class_only(tumours):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), np.array([0] + [1] * 11)
+    bagging = BaggingClassifier(n_estimators=20, random_state=0).fit(X, y)
+    votes = votes_from_forest(bagging, X)
+    assert np.array_equal(votes.values.sum(axis=1) >= 0, bagging.predict(X) == 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: votes_from_estimators([], [[1]]), "no classifier"),
+        (lambda: votes_from_estimators([GaussianNB()], [[1]]), "not fitted"),
+        (lambda: votes_from_forest(RandomForestClassifier(), [[1]]), "not fitted"),
+        (
+            lambda: votes_from_estimators([GaussianNB().fit([[1], [2], [3]], [0, 1, 2])], [[1]]),
+            "3 classes",
+        ),
+        (
+            lambda: votes_from_estimators(
+                [GaussianNB().fit([[1], [2]], y) for y in ([0, 1], [1, 2])], [[1]]
+            ),
+            "'v1' was trained on other classes",
+        ),
+        (
+            lambda: votes_from_estimators([("a", GaussianNB().fit([[1], [2]], [0, 1]))] * 2, [[1]]),
+            "same name",
+        ),
+        (
+            lambda: votes_from_estimators(
+                [GaussianNB().fit([[1], [2]], [0, 1])], [[1]], items=["a", "b"]
+            ),
+            "each of the 1 items",
+        ),
+    ],
+)
+def test_what_cannot_vote_is_refused_in_a_sentence(make, message):
+    with pytest.raises(VotesError, match=message) as caught:
+        make()
+    assert ". " not in str(caught.value)
