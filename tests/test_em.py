@@ -91,3 +91,12 @@ def test_more_starts_never_give_a_lower_likelihood():
     one = best_reliability(values, polarity, 1, np.random.default_rng(0))
     many = best_reliability(values, polarity, 10, np.random.default_rng(0))
     assert many.lower_bound[-1] >= one.lower_bound[-1]
+
+
+def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
+    values = star(3000, [0.7] * 5, 0.5)
+    fit = estimate_reliability(values, expit(values.sum(axis=1) * 1.0), pooled=True)
+    assert fit.reliabilities == pytest.approx(0.7, abs=0.02)
+    assert fit.prevalence == 0.5
+    assert np.all(np.diff(fit.lower_bound) >= -1e-12)
+    assert np.array_equal(fit.posterior > 0.5, values.sum(axis=1) > 0)

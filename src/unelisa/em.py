@@ -1,6 +1,7 @@
 """Expert votes -> reliabilities, prevalence and posteriors: Algorithm 2, (4.1)-(4.6)."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,8 @@ def estimate_reliability(
     start: Floats,
     max_iter: int = 500,
     tol: float = 1e-9,
+    *,
+    pooled: bool = False,
 ) -> Reliability:
     """Return Algorithm 2's fixed point from a starting posterior tau.
 
@@ -74,6 +77,9 @@ def estimate_reliability(
 
     The bound is (4.4) with tau for Z plus the entropy of tau, which print leaves out; without it
     (4.4) is not a bound and can fall.
+
+    Pooled, all voters share one psi and pi is 1/2: majority vote with a probability. On pure noise
+    it stays near 1/2, where a psi for each voter would make one of them the truth.
     """
     counts = tally_votes(values, np.ones(len(values)))[1]
     silent = np.zeros(len(counts))
@@ -81,8 +87,11 @@ def estimate_reliability(
     reliabilities, prevalence = np.empty(0), 0.5
     for _ in range(max_iter):
         agreement = tally_votes(values, posterior - 0.5)[0]
-        reliabilities = np.clip(0.5 + agreement / np.maximum(counts, 1.0), CLIP, 1 - CLIP)
-        prevalence = float(np.clip(posterior.mean(), CLIP, 1 - CLIP))
+        shares = agreement / np.maximum(counts, 1.0)
+        if pooled:
+            shares[:] = agreement.sum() / max(counts.sum(), 1.0)
+        reliabilities = np.clip(0.5 + shares, CLIP, 1 - CLIP)
+        prevalence = 0.5 if pooled else float(np.clip(posterior.mean(), CLIP, 1 - CLIP))
         score = weigh_votes(values, logit(reliabilities) / 2, silent)
         posterior = expit(2 * (logit(prevalence) / 2 + score))
         history.append(_lower_bound(score, counts, reliabilities, prevalence))
@@ -105,7 +114,7 @@ def _lower_bound(score: Floats, counts: Floats, reliabilities: Floats, prevalenc
 
 def best_reliability(
     values: NDArray[np.int8],
-    polarity: NDArray[np.int8],
+    polarity: NDArray[Any],
     n_starts: int,
     rng: np.random.Generator,
     max_iter: int = 500,

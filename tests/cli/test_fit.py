@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from unelisa.aggregators import AGGREGATORS
+from unelisa.storage import load
 
 
 def test_fit_prints_the_answer_the_voters_and_where_the_files_are(run, files):
@@ -202,3 +203,21 @@ def test_an_interruption_ends_with_130_and_a_line(run, files, monkeypatch):
     assert result.exit_code == 130
     assert result.stderr == "Error: interrupted: no further file was written\n"
     assert not (files.folder / "labels.csv").exists()
+
+
+def test_settings_of_the_method_can_be_given(run, refused, files):
+    model = files.folder / "model.npz"
+    settings = ("--set", "fit_intercept=true", "--set", "penalty=0.1", "--set", "rule=majority")
+    assert run("fit", files.votes, "--save", model, *settings).exit_code == 0
+    fitted = load(model)
+    assert (fitted.fit_intercept, fitted.penalty, fitted.rule) == (True, 0.1, "majority")
+    assert "a setting of unelisa: " in refused("fit", files.votes, "--set", "intercept=true")
+    assert "a setting of majority-vote: none" in refused(
+        "fit", files.votes, "--method", "majority-vote", "--set", "rule"
+    )
+
+
+def test_an_output_may_not_be_an_input(refused, files):
+    before = files.votes.read_bytes()
+    assert "is an input of this command" in refused("fit", files.votes, "--out", files.votes)
+    assert files.votes.read_bytes() == before

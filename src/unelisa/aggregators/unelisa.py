@@ -9,16 +9,17 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
-from unelisa.em import best_reliability
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.em import best_reliability, estimate_reliability
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.graph import EdgeRule
-from unelisa.kernels.tally import weigh_votes
+from unelisa.kernels.tally import tally_votes, weigh_votes
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
 from unelisa.selection import ExpertSelector
 from unelisa.votes import Votes
 
 Rule = Literal["bayes", "majority"]
+LEANING = 0.1  # mean square of the voters' mean votes: as if each said yes twice in three times
 
 
 def _has_posterior(estimator: "UnElisa") -> bool:
@@ -69,8 +70,8 @@ class UnElisa(PosteriorAggregator):
 
     Notes
     -----
-    Where no expert is found, all voters count as if they were experts (rule "majority": plain
-    majority vote), with an `ExpertsWarning`; `experts_` is then empty.
+    Where no expert is found, all voters count equally, as in majority vote, with an
+    `ExpertsWarning`; `experts_` is then empty, and rule "bayes" estimates one reliability for all.
 
     Examples
     --------
@@ -114,40 +115,43 @@ class UnElisa(PosteriorAggregator):
         self.weights_ = np.zeros(votes.n_voters)
         self.field_, self.prevalence_ = 0.0, float("nan")
         self.lower_bound_ = np.empty(0)
-        counted, polarity = self.selector_.experts_, self.selector_.polarity_
-        if len(counted) == 0:
-            counted, polarity = (
-                np.flatnonzero(votes.vote_counts()),
-                np.ones(votes.n_voters, np.int8),
-            )
+        experts, polarity = self.selector_.experts_, self.selector_.polarity_.astype(np.float64)
+        if len(experts) == 0:
+            polarity = (votes.vote_counts() > 0).astype(np.float64)  # majority vote
         if self.rule == "majority":
-            self.weights_[counted] = polarity[counted]
+            self.weights_ = polarity
         else:
-            self._estimate(votes, counted, polarity[counted], rng)
+            self._estimate(votes, polarity, rng)
 
     def _prune(self, votes: Votes, rng: np.random.Generator) -> None:
         self.selector_ = ExpertSelector(
             self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs, rng
         ).fit(votes)
         self.graph_ = self.selector_.graph_
+        if not self.fit_intercept and _lean(votes) > LEANING:
+            warnings.warn(
+                "voters lean to one side, which looks like dependence without intercepts: "
+                "set fit_intercept=True",
+                VotesWarning,
+                stacklevel=4,
+            )
         found = len(self.selector_.experts_)
         if found < 3:
             told = (
                 f"only {_count(found, 'expert')} found: fewer than three leave reliability open"
                 if found
-                else "no expert was found: all voters count as if they were experts"
+                else "no expert was found: all voters count equally, as in majority vote"
             )
             warnings.warn(told, ExpertsWarning, stacklevel=4)
 
-    def _estimate(
-        self,
-        votes: Votes,
-        counted: NDArray[np.intp],
-        polarity: NDArray[np.int8],
-        rng: np.random.Generator,
-    ) -> None:
+    def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
+        counted = np.flatnonzero(polarity)
         values = np.asfortranarray(votes.values[:, counted])
-        fit = best_reliability(values, polarity, self.n_starts, rng)
+        if len(self.selector_.experts_):
+            fit = best_reliability(values, polarity[counted], self.n_starts, rng)
+        else:
+            margin = weigh_votes(values, polarity[counted], np.zeros(len(counted)))
+            fit = estimate_reliability(values, expit(margin), pooled=True)
         if not fit.converged:
             warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
         self.weights_[counted] = fit.weights
@@ -199,6 +203,13 @@ class UnElisa(PosteriorAggregator):
             return f"{knot} only {_count(degree, 'neighbor')}"
         side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
         return f"{knot} {_count(degree, 'neighbor')}, {side} the truth"
+
+
+def _lean(votes: Votes) -> float:
+    """Return the mean square of the voters' mean votes, less what chance gives; 0: nobody leans."""
+    varied = votes.take_voters(np.flatnonzero(~votes.constant())).values
+    signed, observed = tally_votes(varied, np.ones(votes.n_items))
+    return float(np.mean((signed**2 / observed - 1) / observed)) if len(signed) else 0.0
 
 
 def _count(number: int, noun: str) -> str:

@@ -67,6 +67,14 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the method, such as fit_intercept=true; may be repeated.",
+        ),
+    ] = None,
     orient: Annotated[
         str | None,
         typer.Option(
@@ -91,7 +99,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     check_outputs(*wanted, inputs=(votes, truth, gold))
     if report is not None:
         require_jinja()
-    model = build_method(method, seed, jobs, orient)
+    model = build_method(method, seed, jobs, orient, settings or ())
     table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = None if truth is None else options.read_known(truth, table)
     fitted = fit_model(model, table, None if gold is None else options.read_known(gold, table))

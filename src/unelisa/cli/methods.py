@@ -1,5 +1,9 @@
 """Methods by the names a person types."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
 from unelisa.study.comparison import build_aggregator
@@ -28,7 +32,9 @@ def find_methods(names: str | None) -> list[str]:
     return list(dict.fromkeys(find_method(name) for name in names.split(",")))
 
 
-def build_method(name: str, seed: int, jobs: int, orient: str | None = None) -> Aggregator:
+def build_method(
+    name: str, seed: int, jobs: int, orient: str | None = None, settings: Sequence[str] = ()
+) -> Aggregator:
     """Return an unfitted method with the options it knows."""
     method = find_method(name)
     model = build_aggregator(method, random_state=seed, n_jobs=jobs)
@@ -36,7 +42,23 @@ def build_method(name: str, seed: int, jobs: int, orient: str | None = None) -> 
         if "orient" not in model.get_params():
             raise ModelError(f"{method} has no sides to settle; leave --orient away")
         model.set_params(orient=orient)
+    for setting in settings:
+        model.set_params(**_read_setting(setting, method, list(model.get_params())))
     return model
+
+
+def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]:
+    """Return {name: value} of a text name=value."""
+    name, equals, text = (part.strip() for part in setting.partition("="))
+    if not equals or name not in known:
+        listed = ", ".join(known) or "none"
+        raise ModelError(f"--set takes name=value with a setting of {method}: {listed}")
+    if text.lower() in ("true", "false"):
+        return {name: text.lower() == "true"}
+    for number in (int, float):
+        with suppress(ValueError):
+            return {name: number(text)}
+    return {name: text}
 
 
 def _fold(name: str) -> str:
