@@ -8,7 +8,7 @@ null, empty cells) are abstentions in every coding.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,19 @@ class TextColumn(Column):
         lookup = np.array([*(votes.get(label, 0) for label in self._labels), 0], dtype=np.int8)
         encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
         return encoded
+
+
+class Names(NamedTuple):
+    """A column of names: the distinct ones, sorted, and for every row the place of its own."""
+
+    names: NDArray[Any]
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, column: NDArray[Any]) -> "Names":
+        """Return the names of a column."""
+        names, codes = np.unique(column, return_inverse=True)
+        return cls(names, codes)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -11,26 +11,21 @@ import scipy.sparse as sp
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 
-from unelisa.coding import CodingChoice, Column, Label, NumberColumn, TextColumn, settle_coding
+from unelisa.coding import (
+    CodingChoice,
+    Column,
+    Label,
+    Names,
+    NumberColumn,
+    TextColumn,
+    settle_coding,
+)
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning
 
 # the first of these that is there; "id" last, because exports number their rows so
 ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
 VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
 VOTE_NAMES = ("vote", "label", "answer", "response")
-
-
-class Names(NamedTuple):
-    """A column of names: the distinct ones, sorted, and for every row the place of its own."""
-
-    names: NDArray[Any]
-    codes: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, column: NDArray[Any]) -> "Names":
-        """Return the names of a column."""
-        names, codes = np.unique(column, return_inverse=True)
-        return cls(names, codes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import CodingChoice, TextColumn
+from unelisa.coding import CodingChoice, Names, TextColumn
 from unelisa.errors import VotesError
-from unelisa.votes import Names, Votes, assemble, assemble_long, long_columns, refuse_repeated_items
+from unelisa.votes import Votes, assemble, assemble_long, long_columns, refuse_repeated_items
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 MAX_LABELS = 64  # more distinct labels than this in votes are names, dates or free text
