@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.coding import Names
 from unelisa.errors import MissingExtraError, ModelError, VotesError
 from unelisa.sources.labels import KnownLabels
-from unelisa.votes import Names, Votes
+from unelisa.votes import Votes
 
 Triples = tuple[NDArray[Any], NDArray[Any], NDArray[np.int8]]
 Pairs = tuple[NDArray[Any], NDArray[np.int8]]
