@@ -1,16 +1,20 @@
-# make demo | test | check | bench | docs : each builds .venv itself, with nothing but Python >= 3.11.
+# make demo | test | test-gpu | test-min | fuzz | check | bench | docs : each builds .venv itself, with nothing but Python >= 3.11.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench docs vendor clean
+.PHONY: demo test test-gpu test-min fuzz check bench docs vendor clean
 
 demo: .venv/.demo
 	$(BIN)/unelisa demo --out demo
 
 test: .venv/.test
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+# the GPU solver, on the processor where there is no GPU; apart, because torch can bring gigabytes
+test-gpu: .venv/.gpu
+	$(BIN)/python -m pytest tests/solvers -k torch
 
 check: .venv/.check
 	$(BIN)/ruff format --check .
@@ -41,6 +45,28 @@ vendor:
 	$(PIP) --editable ".[report,test]"
 	@touch $@
 
+# the oldest libraries that pyproject.toml admits, in an environment of their own
+test-min:
+	$(PYTHON) -m venv .venv-min
+	.venv-min/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints-min.txt --editable ".[report,datasets]" \
+		pytest pytest-timeout pytest-xdist hypothesis polars
+	.venv-min/bin/python -m pytest --numprocesses 2 tests/hostile tests/kernels tests/report \
+		tests/cli/test_fit.py tests/cli/test_compare.py tests/cli/test_predict.py \
+		tests/test_votes.py tests/test_coding.py tests/test_storage.py tests/test_evidence.py \
+		tests/test_degenerate.py tests/test_determinism.py tests/test_estimator.py \
+		tests/test_neighborhood.py tests/test_selection.py tests/test_ising.py tests/test_em.py
+
+# ten minutes of coverage-guided fuzzing of the readers
+fuzz: .venv/.test
+	$(PIP) atheris
+	$(BIN)/python fuzz/seeds.py results/fuzz
+	$(BIN)/python fuzz/read_votes.py results/fuzz -max_total_time=600 -max_len=4096
+
+.venv/.gpu: .venv/.test
+	$(PIP) --editable ".[gpu,test]"
+	@touch $@
+
 .venv/.check: .venv/.demo
 	$(PIP) --editable ".[report,check]"
 	@touch $@
@@ -50,4 +76,4 @@ vendor:
 	@touch $@
 
 clean:
-	rm -rf .venv demo dist build docs/_build
+	rm -rf .venv .venv-min demo dist build docs/_build

@@ -3,10 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.special import expit
 
 import naive
-from unelisa.em import CLIP, best_reliability, estimate_reliability
+from unelisa.em import CLIP, best_reliability, distinct_ballots, estimate_reliability
 
 VOTES = hnp.arrays(
     np.int8,
@@ -24,7 +23,7 @@ def star(n_items, reliabilities, prevalence, seed=0):
 
 def expected_complete_log_likelihood(values, fit):
     """(4.4) as printed, with tau for Z."""
-    tau, psi = fit.posterior, fit.reliabilities
+    tau, psi = fit.posterior(values), fit.reliabilities
     right = np.where(values > 0, tau[:, None], 1 - tau[:, None]) * (values != 0)
     wrong = (values != 0) - right
     votes = (right * np.log(psi) + wrong * np.log(1 - psi)).sum()
@@ -35,7 +34,7 @@ def expected_complete_log_likelihood(values, fit):
 @settings(max_examples=200)
 @given(VOTES, st.integers(0, 10_000))
 def test_the_bound_never_falls_and_is_the_log_likelihood(values, seed):
-    start = np.random.default_rng(seed).uniform(0.05, 0.95, len(values))
+    start = np.random.default_rng(seed).uniform(-1, 1, values.shape[1])
     fit = estimate_reliability(np.asfortranarray(values), start, max_iter=40)
     assert np.all(np.diff(fit.lower_bound) >= -1e-12)
     exact = naive.expert_log_likelihood(values, fit.reliabilities, fit.prevalence)
@@ -44,7 +43,7 @@ def test_the_bound_never_falls_and_is_the_log_likelihood(values, seed):
 
 def test_4_4_without_the_entropy_can_fall_and_is_no_bound():
     values = star(200, [0.6, 0.6, 0.6], 0.5)
-    start = expit(values.sum(axis=1) * 2.0)
+    start = np.ones(3)
     printed = [
         expected_complete_log_likelihood(values, estimate_reliability(values, start, max_iter=k))
         for k in range(1, 30)
@@ -74,15 +73,16 @@ def test_a_perfect_expert_stays_finite():
     fit = best_reliability(values, np.ones(3, dtype=np.int8), 1, np.random.default_rng(0))
     assert fit.reliabilities == pytest.approx(1 - CLIP)
     assert np.isfinite(fit.weights).all()
-    assert np.array_equal(fit.posterior > 0.5, truth > 0)
+    assert np.array_equal(fit.posterior(values) > 0.5, truth > 0)
 
 
 def test_the_mirror_solution_turns_everything():
-    fit = estimate_reliability(star(300, [0.9, 0.8, 0.7], 0.4), np.full(300, 0.4))
+    values = star(300, [0.9, 0.8, 0.7], 0.4)
+    fit = estimate_reliability(values, np.array([0.3, 0.1, 0.2]))
     mirror = fit.turned_around()
     assert mirror.weights == pytest.approx(-fit.weights)
     assert mirror.field == pytest.approx(-fit.field)
-    assert mirror.posterior == pytest.approx(1 - fit.posterior)
+    assert mirror.posterior(values) == pytest.approx(1 - fit.posterior(values))
 
 
 def test_more_starts_never_give_a_lower_likelihood():
@@ -95,8 +95,23 @@ def test_more_starts_never_give_a_lower_likelihood():
 
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
     values = star(3000, [0.7] * 5, 0.5)
-    fit = estimate_reliability(values, expit(values.sum(axis=1) * 1.0), pooled=True)
+    fit = estimate_reliability(values, np.full(5, 0.5), pooled=True)
     assert fit.reliabilities == pytest.approx(0.7, abs=0.02)
     assert fit.prevalence == 0.5
     assert np.all(np.diff(fit.lower_bound) >= -1e-12)
-    assert np.array_equal(fit.posterior > 0.5, values.sum(axis=1) > 0)
+    assert np.array_equal(fit.posterior(values) > 0.5, values.sum(axis=1) > 0)
+
+
+@pytest.mark.parametrize("abstain", [0.0, 0.3])
+def test_counted_ballots_give_the_fixed_point_of_all_items(abstain):
+    values = star(3000, [0.9, 0.8, 0.7, 0.3], 0.4)
+    values[np.random.default_rng(2).random(values.shape) < abstain] = 0
+    ballots, copies = distinct_ballots(values)
+    assert len(ballots) <= 3**4
+    assert copies.sum() == 3000
+    start = np.array([1.0, 1.0, 1.0, -1.0])
+    fit = estimate_reliability(values, start)
+    short = estimate_reliability(ballots, start, copies=copies)
+    assert short.reliabilities == pytest.approx(fit.reliabilities, abs=1e-9)
+    assert short.prevalence == pytest.approx(fit.prevalence, abs=1e-9)
+    assert short.lower_bound == pytest.approx(fit.lower_bound, abs=1e-12)

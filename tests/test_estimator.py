@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unelisa.aggregators import MajorityVote
-from unelisa.errors import VotesError, VotesWarning
+from unelisa.aggregators import MajorityVote, UnElisa
+from unelisa.errors import ModelError, VotesError, VotesWarning
 from unelisa.votes import Votes
 
 FRAME = pd.DataFrame({"ann": [1, 0, 1], "bob": [1, 0, 0], "eve": [0, 0, 1]})
@@ -61,3 +61,28 @@ def test_a_new_fit_forgets_the_old_columns():
     model = MajorityVote().fit(FRAME)
     model.fit(FRAME.to_numpy())
     assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [
+        ("n_starts", [0, -1, 2.5, "5", None, True]),
+        ("random_state", [-1, 0.5, "seed", True, [1, 2]]),
+        ("n_jobs", [0, "2", 1.5, True]),
+    ],
+)
+def test_settings_that_are_no_numbers_of_their_kind_are_refused(setting, values):
+    for value in values:
+        with pytest.raises(ModelError, match=f"{setting} must be") as caught:
+            UnElisa(**{setting: value}).fit(FRAME)
+        assert ". " not in str(caught.value)
+
+
+def test_a_model_of_snorkels_codes_says_how_to_read_raw_ones():
+    codes = np.array([[1, 0, -1], [0, 0, 1], [1, 1, 0], [-1, 0, 0]])
+    votes = Votes.of(codes, coding="snorkel")
+    model = MajorityVote().fit(votes)
+    with pytest.raises(VotesError, match="if -1 is abstained, give Votes.of"):
+        model.predict(codes)
+    assert model.predict(votes).tolist() == [1, 0, 1, 0]
+    assert model.predict(np.array([[1, 1, 0]])).tolist() == [1]

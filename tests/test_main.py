@@ -13,6 +13,7 @@ import pytest
 import unelisa
 
 SOURCE = Path(unelisa.__file__).parents[1]
+KERNEL_SECONDS = 6  # of processor time, by which imports and compilation are over
 
 
 def _start(*arguments, **more):
@@ -65,6 +66,55 @@ def test_a_full_disk_leaves_nothing_behind(votes, tmp_path):
     assert code == 2
     assert err == "Error: labels.csv cannot be written: File too large\n"
     assert [path.name for path in tmp_path.iterdir()] == ["votes.csv"]
+
+
+def _interrupt_while(running, *arguments):
+    """Start a command, press Ctrl-C once `running(process)`, and return code and stderr."""
+    process = _start(*arguments)
+    while not running(process) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+def test_ctrl_c_stops_a_kernel_that_would_run_for_hours(tmp_path):
+    """The main thread is inside compiled code and cannot hear."""
+    folder = tmp_path / "simulated"
+    arguments = ("--voters", 81, "--experts", "quarter", "--snr", "low", "--items", 100_000_000)
+
+    def sampling(process):
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        ticks = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").split()[13]
+        return "zombie" in status or int(ticks) > 100 * KERNEL_SECONDS
+
+    code, err = _interrupt_while(sampling, "simulate", "--out", folder, *arguments)
+    assert code == 130
+    assert err == "Error: interrupted: no further file was written\n"
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("library", ["typer", "sklearn", "numba"])
+def test_ctrl_c_during_the_imports_gives_a_line(library, tmp_path):
+    """A library that takes its time stands in for a slow disk."""
+    (tmp_path / f"{library}.py").write_text(
+        "import pathlib, time\n"
+        f"pathlib.Path({str(tmp_path / 'importing')!r}).touch()\n"
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise ImportError from None\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unelisa", "fit", "votes.csv"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    while not (tmp_path / "importing").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "Error: interrupted: nothing was written\n"
 
 
 def test_an_interrupted_run_exits_with_130_and_leaves_no_file(tmp_path):

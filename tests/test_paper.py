@@ -70,7 +70,7 @@ def test_algorithm_2_loses_to_the_bayes_rule_even_with_the_true_experts():
         polarity = np.sign(simulated.model.edges[0, 1 + simulated.experts]).astype(np.int8)
         fit = best_reliability(values, polarity, 1, np.random.default_rng(0))
         side = 1 if fit.weights @ polarity > 0 else -1
-        em.append(score_labels(simulated.truth, side * (fit.posterior - 0.5)).accuracy)
+        em.append(score_labels(simulated.truth, side * (fit.posterior(values) - 0.5)).accuracy)
         majority.append(score_labels(simulated.truth, values @ polarity * 1.0).accuracy)
         rule = simulated.model.posterior(simulated.votes.values) - 0.5
         bayes.append(score_labels(simulated.truth, rule).accuracy)

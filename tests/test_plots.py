@@ -10,7 +10,10 @@ from unelisa import plots
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
 from unelisa.errors import MissingExtraError, ModelError
 from unelisa.ising import Ising
+from unelisa.neighborhood import select_neighborhoods
+from unelisa.selection import ExpertSelector
 from unelisa.simulation import figure_2_1
+from unelisa.stability import bootstrap
 from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
@@ -142,6 +145,40 @@ def test_links_appear_as_the_penalty_falls(model, crowd):
     strong = [line for line in paths if line.get_linewidth() > 1]
     d0 = len(model.experts_)
     assert len(strong) == d0 * (d0 - 1) / 2
+
+
+def test_stable_voters_are_those_of_the_table(crowd):
+    found = bootstrap(crowd[0], ExpertSelector(), 10, random_state=0)
+    axes = plots.stable_voters(found, most=8)
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths == sorted(found.voters["frequency"], reverse=True)[:8]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    shares = found.voters.set_index("voter")["frequency"]
+    assert shares[names].tolist() == widths
+    blue = {
+        name
+        for name, bar in zip(names, axes.patches, strict=True)
+        if colors.to_hex(bar.get_facecolor()).upper() == plots.BLUE
+    }
+    assert blue == set(found.voters["voter"][found.voters["expert"]]) & set(names)
+
+
+def test_stable_edges_have_their_intervals(crowd):
+    found = bootstrap(crowd[0], select_neighborhoods, 10, random_state=0, level=0.9)
+    axes = plots.stable_edges(found, most=5)
+    intervals, dots = axes.collections
+    shown = found.edges.head(5).sort_values("weight", ascending=False)
+    ends = [path[:, 0].tolist() for path in intervals.get_segments()]
+    assert ends == shown[["low", "high"]].to_numpy().tolist()
+    assert dots.get_offsets()[:, 0].tolist() == shown["weight"].tolist()
+    assert "90%" in axes.get_xlabel()
+
+
+def test_stability_is_drawn_of_what_was_learned(crowd):
+    with pytest.raises(ModelError, match="without experts"):
+        plots.stable_voters(bootstrap(crowd[0], select_neighborhoods, 2, random_state=0))
+    with pytest.raises(ModelError, match="without graph"):
+        plots.stable_edges(bootstrap(crowd[0], MajorityVote(), 2, random_state=0))
 
 
 @pytest.mark.parametrize("name", ["graph", "voters", "posterior", "calibration"])

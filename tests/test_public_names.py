@@ -42,5 +42,7 @@ def modules():
 
 @pytest.mark.parametrize("name", [name for name in modules() if "__main__" not in name])
 def test_examples_in_docstrings_run(name):
+    if ".torch_" in name:
+        pytest.importorskip("torch", reason="torch is not installed: make test-gpu")
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0

@@ -46,3 +46,20 @@ def test_same_seed_same_choice_and_clone(simulated, selector):
     again = clone(selector).fit(simulated.votes)
     assert np.array_equal(again.neighborhoods_.weights, selector.neighborhoods_.weights)
     assert np.array_equal(again.experts_, selector.experts_)
+
+
+def test_a_long_table_comes_back_as_votes(simulated, selector):
+    named = Votes(
+        simulated.votes.values[:50],
+        np.array([f"i{i:02d}" for i in range(50)], dtype=object),
+        np.array([f"w{s:02d}" for s in range(25)], dtype=object),
+    )
+    fitted = ExpertSelector(random_state=0).fit(
+        Votes(simulated.votes.values, simulated.votes.items, named.voters)
+    )
+    wide = pd.DataFrame(named.values, index=named.items, columns=named.voters)
+    long = wide.reset_index(names="item").melt("item", var_name="voter", value_name="vote")
+    kept = fitted.transform(long)
+    assert isinstance(kept, Votes)
+    assert kept.voters.tolist() == named.voters[fitted.experts_].tolist()
+    assert np.array_equal(kept.values, named.values[:, fitted.experts_])

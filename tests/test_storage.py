@@ -1,9 +1,16 @@
+import io
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
 from unelisa.errors import ModelError
-from unelisa.storage import load, save
+from unelisa.selection import ExpertSelector
+from unelisa.storage import FORMAT, _seal, load, save
+
+MODELS = Path(__file__).parent / "models"
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -54,3 +61,62 @@ def test_a_file_that_is_not_there_and_an_estimator_that_is_not_ours(tmp_path):
     with pytest.raises(ModelError, match="object cannot be stored"):
         save(model, tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_fitted_aggregator_is_not_saved(tmp_path):
+    for model, told in [
+        (MajorityVote(), "not fitted"),
+        (ExpertSelector().fit(np.resize([1, -1, 1], (20, 4))), "an aggregator, found a"),
+        ("model", "an aggregator, found a str"),
+    ]:
+        with pytest.raises(ModelError, match=told):
+            save(model, tmp_path / "model.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", sorted(MODELS.glob("*.npz")), ids=lambda file: file.stem)
+def test_a_model_of_an_earlier_version_still_speaks(file):
+    """Written once by the version in the file's name, together with what it said then."""
+    told = json.loads(file.with_suffix(".json").read_text())
+    model = load(file)
+    assert model.predict(np.array(told["votes"])).tolist() == told["labels"]
+    assert model.decision_function(np.array(told["votes"])) == pytest.approx(told["scores"])
+
+
+def test_a_file_of_a_later_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("unelisa.storage.FORMAT", FORMAT + 1)
+    save(MajorityVote().fit([[1, -1], [-1, 1]]), tmp_path / "model.npz")
+    monkeypatch.undo()
+    with pytest.raises(ModelError, match="written by a newer unelisa"):
+        load(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "[]",
+        "not json",
+        '{"format": "x", "model": 1}',
+        '{"format": 1}',
+        '{"format": 1, "model": {"class": "MajorityVote"}}',
+        '{"format": 1, "model": {"class": "os.system", "state": {}}}',
+        '{"format": 1, "model": {"class": "VoterGraph", "state": {"x": 1}}}',
+        '{"format": 1, "model": {"array": "a9", "columns_first": false}}',
+        '{"format": 1, "model": {"stranger": 1}}',
+    ],
+)
+def test_a_whole_file_with_strange_content_is_refused(text, tmp_path):
+    archive = io.BytesIO()
+    np.savez_compressed(archive, model=np.array(text))
+    (tmp_path / "model.npz").write_bytes(_seal(archive.getvalue()))
+    with pytest.raises(ModelError, match=r"model\.npz"):
+        load(tmp_path / "model.npz")
+
+
+def test_a_model_whose_parts_do_not_fit_each_other_is_refused(tmp_path):
+    model = MajorityVote().fit([[1, -1], [-1, 1]])
+    model.weights_ = np.ones(3)
+    save(model, tmp_path / "model.npz")
+    with pytest.raises(ModelError, match="3 weights for 2 voters"):
+        load(tmp_path / "model.npz")

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from unelisa.aggregators import (
         AGGREGATORS,
         DawidSkene,
+        LatentIsing,
         LatentSpectralMetaLearner,
         LogLinear,
         MajorityVote,
@@ -17,14 +18,18 @@ if TYPE_CHECKING:
         Wawa,
         ZeroBasedSkill,
     )
+    from unelisa.datamart import simulate_ehr
     from unelisa.experts import select_experts
     from unelisa.graph import VoterGraph
     from unelisa.ising import Ising
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
+    from unelisa.phenotyping.phenotyper import Phenotyper
     from unelisa.selection import ExpertSelector
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
+    from unelisa.sources.omop import read_omop
     from unelisa.sources.tables import read_votes
+    from unelisa.stability import Stability, bootstrap
     from unelisa.storage import load, save
     from unelisa.votes import Votes
 
@@ -36,23 +41,29 @@ _HOMES = {
     "DawidSkene": "aggregators",
     "ExpertSelector": "selection",
     "Ising": "ising",
+    "LatentIsing": "aggregators",
     "LatentSpectralMetaLearner": "aggregators",
     "LogLinear": "aggregators",
     "MajorityVote": "aggregators",
     "Neighborhoods": "neighborhood",
     "OneCoinDawidSkene": "aggregators",
+    "Phenotyper": "phenotyping.phenotyper",
     "SpectralMetaLearner": "aggregators",
+    "Stability": "stability",
     "StackedRBM": "aggregators",
     "UnElisa": "aggregators",
     "VoterGraph": "graph",
     "Votes": "votes",
     "Wawa": "aggregators",
     "ZeroBasedSkill": "aggregators",
+    "bootstrap": "stability",
     "load": "storage",
+    "read_omop": "sources.omop",
     "read_votes": "sources.tables",
     "save": "storage",
     "select_experts": "experts",
     "select_neighborhoods": "neighborhood",
+    "simulate_ehr": "datamart",
     "simulate_votes": "simulation",
     "votes_from_estimators": "sources.ensembles",
     "votes_from_forest": "sources.ensembles",
@@ -63,23 +74,29 @@ __all__ = [
     "DawidSkene",
     "ExpertSelector",
     "Ising",
+    "LatentIsing",
     "LatentSpectralMetaLearner",
     "LogLinear",
     "MajorityVote",
     "Neighborhoods",
     "OneCoinDawidSkene",
+    "Phenotyper",
     "SpectralMetaLearner",
+    "Stability",
     "StackedRBM",
     "UnElisa",
     "VoterGraph",
     "Votes",
     "Wawa",
     "ZeroBasedSkill",
+    "bootstrap",
     "load",
+    "read_omop",
     "read_votes",
     "save",
     "select_experts",
     "select_neighborhoods",
+    "simulate_ehr",
     "simulate_votes",
     "votes_from_estimators",
     "votes_from_forest",

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.kernels.tally import tally_votes, weigh_votes
+from unelisa.blocks import Block, Held, as_dense, blocks_of, tally_votes, weigh_votes
 
 Floats = NDArray[np.float64]
 # psi and pi stay off 0 and 1: an expert is never infallible on the strength of finitely many votes
 CLIP = 1e-4
+FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,6 @@ class Reliability:
         psi_s = P(f_s = f_0) per expert.
     prevalence
         pi = P(f_0 = +1).
-    posterior
-        tau_i = P(f_0 = +1 | votes) per item.
     lower_bound
         The bound that EM raises, one value per round, per item.
     converged
@@ -34,7 +33,6 @@ class Reliability:
 
     reliabilities: Floats
     prevalence: float
-    posterior: Floats
     lower_bound: Floats
     converged: bool
 
@@ -48,25 +46,26 @@ class Reliability:
         """theta_0 = 1/2 log(pi / (1 - pi)), (4.2)."""
         return float(logit(self.prevalence) / 2)
 
+    def posterior(self, values: Held) -> Floats:
+        """Return tau_i = P(f_0 = +1 | votes) per item, (4.5)."""
+        score = weigh_votes(values, self.weights, np.zeros(len(self.weights)))
+        return np.asarray(expit(2 * (self.field + score)))
+
     def turned_around(self) -> "Reliability":
         """Return the mirror solution, which explains the votes equally well."""
-        return replace(
-            self,
-            reliabilities=1 - self.reliabilities,
-            prevalence=1 - self.prevalence,
-            posterior=1 - self.posterior,
-        )
+        return replace(self, reliabilities=1 - self.reliabilities, prevalence=1 - self.prevalence)
 
 
 def estimate_reliability(
-    values: NDArray[np.int8],
+    values: Held,
     start: Floats,
     max_iter: int = 500,
     tol: float = 1e-9,
     *,
     pooled: bool = False,
+    copies: Floats | None = None,
 ) -> Reliability:
-    """Return Algorithm 2's fixed point from a starting posterior tau.
+    """Return Algorithm 2's fixed point from starting weights theta_0s, with theta_0 = 0.
 
     M-step (4.6), divided by the items an expert voted on::
 
@@ -76,44 +75,60 @@ def estimate_reliability(
     each M-step the maximiser over the clipped range, so the bound never falls.
 
     The bound is (4.4) with tau for Z plus the entropy of tau, which print leaves out; without it
-    (4.4) is not a bound and can fall.
+    (4.4) is not a bound and can fall. Right after an E-step it equals the log-likelihood::
+
+        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2 log(psi_s (1 - psi_s)),
+        z_i = sum_s theta_0s f_is
 
     Pooled, all voters share one psi and pi is 1/2: majority vote with a probability. On pure noise
     it stays near 1/2, where a psi for each voter would make one of them the truth.
+
+    `copies` says how many items each row stands for, one without it.
     """
-    counts = tally_votes(values, np.ones(len(values)))[1]
-    silent = np.zeros(len(counts))
-    posterior, history = start, [-np.inf]
+    blocks, copies = blocks_of(values), np.empty(0) if copies is None else copies
+    counts, n_items = blocks.sum(_count, per_item=(copies,))
+    agreement, (mass, _) = blocks.sum(_expect, start, 0.5, per_item=(copies,))
+    history = [-np.inf]
     reliabilities, prevalence = np.empty(0), 0.5
     for _ in range(max_iter):
-        agreement = tally_votes(values, posterior - 0.5)[0]
         shares = agreement / np.maximum(counts, 1.0)
         if pooled:
             shares[:] = agreement.sum() / max(counts.sum(), 1.0)
         reliabilities = np.clip(0.5 + shares, CLIP, 1 - CLIP)
-        prevalence = 0.5 if pooled else float(np.clip(posterior.mean(), CLIP, 1 - CLIP))
-        score = weigh_votes(values, logit(reliabilities) / 2, silent)
-        posterior = expit(2 * (logit(prevalence) / 2 + score))
-        history.append(_lower_bound(score, counts, reliabilities, prevalence))
+        prevalence = 0.5 if pooled else float(np.clip(mass / n_items, CLIP, 1 - CLIP))
+        point = logit(reliabilities) / 2, prevalence
+        agreement, (mass, mixture) = blocks.sum(_expect, *point, per_item=(copies,))
+        scale = counts @ (np.log(reliabilities) + np.log1p(-reliabilities)) / 2
+        history.append(float((mixture + scale) / n_items))
         if history[-1] - history[-2] < tol:
             break
     converged = history[-1] - history[-2] < tol
-    return Reliability(reliabilities, prevalence, posterior, np.array(history[1:]), converged)
+    return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)
 
 
-def _lower_bound(score: Floats, counts: Floats, reliabilities: Floats, prevalence: float) -> float:
-    """Return the bound per item; right after an E-step it equals the log-likelihood.
+def _count(block: Block, copies: Floats) -> tuple[Floats, Floats]:
+    """Return n_s per voter, and the number of items."""
+    times = copies if copies.size else np.ones(len(block.votes))
+    return tally_votes(block.votes, times)[1], np.asarray(times.sum())
 
-    sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2 log(psi_s (1 - psi_s)),
-    z_i = sum_s theta_0s f_is.
+
+def _expect(
+    block: Block, copies: Floats, weights: Floats, prevalence: float
+) -> tuple[Floats, Floats]:
+    """Return the E-step's sums over a block of items.
+
+    Per voter sum_i (tau_i - 1/2) f_is; then the sums of tau_i and of the bound's logarithms.
     """
-    mixture = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score).sum()
-    scale = counts @ (np.log(reliabilities) + np.log1p(-reliabilities)) / 2
-    return float((mixture + scale) / len(score))
+    score = weigh_votes(block.votes, weights, np.zeros(len(weights)))
+    times = copies if copies.size else np.ones(len(score))
+    posterior = expit(2 * score + logit(prevalence))
+    agreement = tally_votes(block.votes, times * (posterior - 0.5))[0]
+    mixture = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score)
+    return agreement, np.array([times @ posterior, times @ mixture])
 
 
 def best_reliability(
-    values: NDArray[np.int8],
+    values: Held,
     polarity: NDArray[Any],
     n_starts: int,
     rng: np.random.Generator,
@@ -126,6 +141,37 @@ def best_reliability(
     """
     d0 = len(polarity)
     drawn = np.vstack([np.ones(d0), rng.uniform(0, 1, (n_starts - 1, d0))]) * polarity
-    margins = (weigh_votes(values, weights, np.zeros(d0)) for weights in drawn)
-    fits = [estimate_reliability(values, expit(2 * margin), max_iter) for margin in margins]
+    ballots, copies = distinct_ballots(values)
+    fits = [estimate_reliability(ballots, start, max_iter, copies=copies) for start in drawn]
     return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
+
+
+def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
+    """Return the different ways in which items were voted on, and how many items each has.
+
+    Experts are few and items many: EM then goes over at most 3^experts rows instead of all items.
+    Where that would save little, the votes come back as they are, with None.
+
+    Examples
+    --------
+    >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [60, 90], axis=0)
+    >>> ballots, copies = distinct_ballots(votes)
+    >>> ballots.tolist(), copies.tolist()
+    ([[-1, -1], [1, -1]], [90.0, 60.0])
+    """
+    blocks = blocks_of(values)
+    d0 = blocks.n_voters
+    if d0 > FEW_EXPERTS or blocks.n_items < 4 * 3**d0:
+        return values, None
+    counts = blocks.sum(_count_ballots, d0)[0]
+    found = np.flatnonzero(counts)
+    digits = found[:, None] // 3 ** np.arange(d0) % 3
+    return np.asfortranarray(digits - 1, dtype=np.int8), counts[found].astype(np.float64)
+
+
+def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
+    """Return how often each ballot was cast; its number has the digits f_s + 1 to the base 3."""
+    votes, numbers = as_dense(block.votes), np.zeros(len(block.votes), dtype=np.int32)
+    for s in range(n_voters):
+        numbers += 3**s * (votes[:, s].astype(np.int32) + 1)
+    return (np.bincount(numbers, minlength=3**n_voters),)

@@ -6,6 +6,7 @@
     ├── VotesError (ValueError)        the votes cannot be read as votes
     │   └── AmbiguousVotesError        the codes can be read two ways: declare the coding
     ├── ModelError (ValueError)        a model, graph or setting contradicts itself
+    ├── RecordsError (ValueError)      health records cannot be read or counted
     └── MissingExtraError (ImportError)  an optional package is needed; the message names the extra
     UnelisaWarning (UserWarning)
     ├── VotesWarning                   the votes are usable, but some of them say nothing
@@ -33,6 +34,10 @@ class AmbiguousVotesError(VotesError):
 
 class ModelError(UnelisaError, ValueError):
     """A model, graph or setting contradicts itself."""
+
+
+class RecordsError(UnelisaError, ValueError):
+    """Health records cannot be read, or cannot be counted as asked."""
 
 
 class MissingExtraError(UnelisaError, ImportError):

@@ -1,6 +1,6 @@
 """VotesEstimator: how votes enter a scikit-learn estimator, in fit and again in predict."""
 
-from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from unelisa.coding import CodingChoice
-from unelisa.errors import VotesError
+from unelisa.errors import ModelError, VotesError
 from unelisa.votes import Votes
 
 
@@ -31,6 +31,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _enter(self, X: Any) -> Votes:
         """Return the votes of `fit`, and remember who the voters are."""
+        check_settings(self.get_params(deep=False))
         votes = Votes.accept(X)
         self.classes_ = np.asarray(votes.classes)
         self.n_features_in_ = votes.n_voters
@@ -49,8 +50,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     def _reenter(self, X: Any) -> Votes:
         """Return votes on new items with the same voters as columns as in `fit`."""
         check_is_fitted(self, "voter_names_")
-        votes = X if isinstance(X, Votes) else Votes.of(X, coding=self._coding())
-        votes = self._in_own_labels(votes)
+        votes = self._in_own_labels(X if isinstance(X, Votes) else self._read(X))
         if votes.named and self.named_voters_:
             return votes.align(self.voter_names_)
         if votes.n_voters != self.n_features_in_:
@@ -59,6 +59,16 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input: the voters it was fitted on"
             )
         return votes
+
+    def _read(self, table: Any) -> Votes:
+        """Return the votes of a raw table in the labels of `fit`."""
+        try:
+            return Votes.of(table, coding=self._coding())
+        except VotesError as error:
+            if self._coding() != (0, 1):
+                raise
+            hint = "if -1 is abstained, give Votes.of(table, coding='snorkel')"
+            raise VotesError(f"{error}; {hint}") from None
 
     def _coding(self) -> CodingChoice:
         """Return how raw tables are read after `fit`: as then, even if one label is absent now."""
@@ -73,7 +83,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         if tuple(votes.classes) == mine:
             return votes
         if tuple(votes.classes) == mine[::-1]:
-            return replace(votes, values=-votes.values, classes=mine)
+            return votes.turn_labels()
         raise VotesError("these votes have other labels than those the model was fitted on")
 
     def __sklearn_tags__(self) -> Any:
@@ -82,3 +92,31 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = False
         return tags
+
+
+def check_settings(settings: dict[str, Any]) -> None:
+    """Refuse the settings that several estimators share where they are no numbers of their kind.
+
+    Examples
+    --------
+    >>> check_settings({"n_starts": 5, "n_jobs": -1, "random_state": None})
+    """
+    for name in ("n_starts", "max_iter"):
+        if name in settings and not (_is_whole(settings[name]) and settings[name] >= 1):
+            raise ModelError(f"{name} must be a whole number of at least 1")
+    jobs = settings.get("n_jobs")
+    if jobs is not None and not (_is_whole(jobs) and jobs != 0):
+        raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
+    if "random_state" in settings:
+        _check_seed(settings["random_state"])
+
+
+def _check_seed(seed: Any) -> None:
+    if seed is None or isinstance(seed, np.random.Generator):
+        return
+    if not (_is_whole(seed) and seed >= 0):
+        raise ModelError("random_state must be None, a whole number from 0 on, or a generator")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)

@@ -46,7 +46,7 @@ def select_neighborhoods(
     fit_intercept: bool = True,
     tol: float = 1e-3,
     *,
-    solver: str = "working_set",
+    solver: str = "auto",
     n_jobs: int | None = None,
 ) -> Neighborhoods:
     """Return every voter's neighborhood: minimise (3.6), with its first sign mended.
@@ -64,7 +64,8 @@ def select_neighborhoods(
     tol
         Accepted violation of the optimality conditions, in units of lambda.
     solver
-        A name in `unelisa.solvers.SOLVERS`.
+        A name in `unelisa.solvers.SOLVERS`. "auto": "working_set", or "torch" where torch finds a
+        GPU and items x voters^2 is at least 1e11.
     n_jobs
         Threads, counted as scikit-learn does.
 
@@ -87,13 +88,15 @@ def select_neighborhoods(
     """
     votes = Votes.accept(votes)
     problem = L1Problem(
-        votes.values, theory_penalty(votes), fit_intercept=fit_intercept, tol=tol, n_jobs=n_jobs
+        votes.held, theory_penalty(votes), fit_intercept=fit_intercept, tol=tol, n_jobs=n_jobs
     )
     if isinstance(penalty, str) and penalty == "ebic":
+        if solver not in ("auto", "working_set"):
+            raise ModelError("penalty 'ebic' has a solver of its own: leave solver at auto")
         solution, penalties = ebic_path(problem, EBIC_GAMMA)
     else:
         penalties = _read_penalty(penalty, problem.penalties)
-        solution = _solver(solver).solve(replace(problem, penalties=penalties))
+        solution = _solver(solver)().solve(replace(problem, penalties=penalties))
     return Neighborhoods(
         solution.weights, solution.intercepts, solution.kkt, solution.n_iter, penalties
     )
@@ -114,14 +117,16 @@ def _read_penalty(penalty: Penalty, theory: Floats) -> Floats:
         if penalty == "theory":
             return theory
         raise ModelError(f"penalty must be 'theory', 'ebic' or a number, found {penalty!r}")
-    numbers = np.asarray(penalty, dtype=np.float64)
+    numbers = np.asarray(penalty)
+    if numbers.dtype.kind not in "iuf":
+        raise ModelError("penalty must be 'theory', 'ebic', a number, or one number for each voter")
     if numbers.shape not in ((), theory.shape) or not np.all(np.isfinite(numbers) & (numbers > 0)):
         raise ModelError("a numeric penalty must be positive: one number, or one for each voter")
-    return np.broadcast_to(numbers, theory.shape).copy()
+    return np.broadcast_to(numbers, theory.shape).astype(np.float64)
 
 
 def _solver(name: str) -> Any:
     try:
-        return SOLVERS[name]()
-    except KeyError:
+        return SOLVERS[name]
+    except (KeyError, TypeError):
         raise ModelError(f"unknown solver {name!r}; choose one of {', '.join(SOLVERS)}") from None

@@ -10,15 +10,19 @@ unchanged. The side is settled, in this order, by
    than wrong.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr
 
-from unelisa.errors import ModelError
+from unelisa.blocks import weigh_votes
+from unelisa.errors import ModelError, VotesWarning
 from unelisa.votes import Votes
 
 Orient = str | int
+CHANCE = 0.05  # a side that a coin would take as often is not settled
 
 
 def is_upside_down(
@@ -44,10 +48,13 @@ def is_upside_down(
     sides = np.sign(scores)
     # for log odds this sum is the log likelihood ratio of the two orientations
     if gold is not None and (agreement := float(gold @ scores)) != 0:
+        _warn_of_thin_evidence(gold * sides, "gold labels")
         return agreement < 0
     if orient == "majority":
         return _majority(weights) < 0
-    anchor = votes.values[:, find_voter(votes.voters, orient)]
+    chosen = np.arange(votes.n_voters) == find_voter(votes.voters, orient)
+    anchor = weigh_votes(votes.held, chosen.astype(np.float64), np.zeros(votes.n_voters))
+    _warn_of_thin_evidence(anchor * sides, "votes of the anchor")
     return float(anchor @ sides) < 0
 
 
@@ -65,3 +72,24 @@ def find_voter(voters: NDArray[Any], voter: Orient) -> int:
 
 def _majority(weights: NDArray[np.float64]) -> float:
     return float(np.sign(weights).sum()) or float(weights.sum())
+
+
+def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
+    """Warn where a fair coin would split as unevenly in more than one of twenty cases.
+
+    With k of m agreements, that is 2 P(B <= min(k, m - k)) > .05 for B binomial (m, 1/2).
+    """
+    agree, differ = int((agreements > 0).sum()), int((agreements < 0).sum())
+    decided = agree + differ
+    if 2 * float(bdtr(min(agree, differ), decided, 0.5)) <= CHANCE:
+        return
+    found = (
+        f"{max(agree, differ)} of {decided} {whose} point one way"
+        if decided
+        else f"no {whose} count"
+    )
+    warnings.warn(
+        f"{found}, which a coin would do too: which side is yes is hardly settled",
+        VotesWarning,
+        stacklevel=5,
+    )

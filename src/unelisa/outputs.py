@@ -2,10 +2,13 @@
 
 import errno
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+_open_drafts: set[Path] = set()
 
 
 @contextmanager
@@ -23,22 +26,104 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     >>> [file.name for file in folder.iterdir()]
     ['labels.csv']
     """
-    target = Path(path)
+    with whole_files() as make_draft:
+        yield make_draft(path)
+
+
+@contextmanager
+def whole_files() -> Iterator[Callable[[str | Path], Path]]:
+    """Give a function from a file's name to its draft; all move into place when the block ends.
+
+    Every draft is on the disk before the first one is moved. Where a move fails, the files moved
+    before it are put back as they were, so that a set of files is never half new.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with whole_files() as make_draft:
+    ...     for name in ("labels.csv", "model.npz"):
+    ...         _ = make_draft(folder / name).write_text("whole")
+    >>> sorted(file.name for file in folder.iterdir())
+    ['labels.csv', 'model.npz']
+    """
+    drafts: list[tuple[Path, Path]] = []
+
+    def make_draft(path: str | Path) -> Path:
+        draft, target = _make_draft(Path(path)), Path(path)
+        drafts.append((draft, target))
+        return draft
+
+    try:
+        yield make_draft
+        for draft, _ in drafts:
+            _finish(draft)
+        _move_together(drafts)
+    finally:
+        for draft, _ in drafts:
+            _remove(draft)
+
+
+def remove_drafts() -> None:
+    """Remove every open draft: what is left to do before a process ends without unwinding."""
+    for draft in tuple(_open_drafts):
+        _remove(draft)
+
+
+def _make_draft(target: Path) -> Path:
     if target.exists() and not target.is_file():
         # a folder or a device: moving a file over /dev/null would replace it for everybody
         raise FileExistsError(errno.EEXIST, "is there and is no ordinary file", str(target))
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     os.close(handle)
-    draft = Path(name)
+    _open_drafts.add(Path(name))
+    return Path(name)
+
+
+def _finish(draft: Path) -> None:
+    """Put a draft on the disk, with the permissions that a new file would have."""
+    with draft.open("rb+") as file:
+        os.fsync(file.fileno())
+    draft.chmod(0o666 & ~_umask())
+
+
+def _move_together(drafts: list[tuple[Path, Path]]) -> None:
+    """Move drafts into place; after a failure every target is what it was."""
+    if len(drafts) == 1:
+        drafts[0][0].replace(drafts[0][1])
+        return
+    with ExitStack() as kept, ExitStack() as undo:
+        for draft, target in drafts:
+            old = draft.with_name(f"{draft.name}.old") if target.exists() else None
+            if old is not None:
+                kept.callback(_remove, old)
+                _keep(target, old)
+            draft.replace(target)
+            undo.callback(_put_back, target, old)
+        undo.pop_all()
+
+
+def _keep(target: Path, old: Path) -> None:
+    """Give a file a second name; a copy where the file system knows no second names."""
+    _open_drafts.add(old)
     try:
-        yield draft
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        draft.chmod(0o666 & ~_umask())
-        draft.replace(target)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
+        old.hardlink_to(target)
+    except OSError:
+        shutil.copy2(target, old)
+
+
+def _put_back(target: Path, old: Path | None) -> None:
+    """Make the target what it was before the move: absent, or the file kept as `old`."""
+    if old is None:
+        target.unlink()
+    else:
+        old.replace(target)
+
+
+def _remove(draft: Path) -> None:
+    _open_drafts.discard(draft)
+    with suppress(FileNotFoundError):
+        draft.unlink()
 
 
 def _umask() -> int:

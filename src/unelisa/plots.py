@@ -23,6 +23,7 @@ from unelisa.report.network import MOST_LINKS, Network
 from unelisa.report.reference import Reference, bin_calibration
 from unelisa.report.voters import rank_voters
 from unelisa.report.wording import SHORT_NAME, show_name
+from unelisa.stability import Stability
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
@@ -259,6 +260,73 @@ def lambda_path(
     axes.set_xticks([], minor=True)
     axes.invert_xaxis()
     axes.set(xlabel="penalty (dashed: the theory's)", ylabel="weight of the link")
+    return axes
+
+
+def stable_voters(stability: Stability, *, most: int = 30, ax: "Axes | None" = None) -> "Axes":
+    """Draw how often each voter is an expert among the resamples; experts of the fit are blue.
+
+    Parameters
+    ----------
+    stability
+        What `unelisa.bootstrap` returned.
+    most
+        How many voters to show, the most frequent first.
+    ax
+        Where to draw; new axes by default.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(10, 4, random_state=0).votes
+    >>> axes = stable_voters(ue.bootstrap(votes, ue.ExpertSelector(), 20, random_state=0))
+    >>> len(axes.patches)
+    10
+    """
+    if stability.voters is None or "frequency" not in stability.voters:
+        raise ModelError("this bootstrap was of a fit without experts")
+    table = stability.voters.sort_values("frequency", ascending=False, kind="stable")[:most]
+    axes, rows = _axes(ax), np.arange(len(table))
+    axes.barh(rows, table["frequency"], color=np.where(table["expert"], BLUE, GREY), height=0.7)
+    axes.set_yticks(rows, [_label(name, LONGEST_NAME) for name in table["voter"]])
+    axes.invert_yaxis()
+    axes.set(xlim=(0, 1), xlabel="share of the resamples in which it is an expert")
+    return axes
+
+
+def stable_edges(stability: Stability, *, most: int = 30, ax: "Axes | None" = None) -> "Axes":
+    """Draw the edges' weights with their intervals; edges that the fit itself has not are grey.
+
+    Parameters
+    ----------
+    stability
+        What `unelisa.bootstrap` returned.
+    most
+        How many edges to show, the most frequent among the resamples.
+    ax
+        Where to draw; new axes by default.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(10, 4, random_state=0).votes
+    >>> axes = stable_edges(ue.bootstrap(votes, ue.select_neighborhoods, 20, random_state=0))
+    >>> axes.get_xlabel()
+    'weight of the edge, with its 95% interval'
+    """
+    if stability.edges is None:
+        raise ModelError("this bootstrap was of a fit without graph")
+    table = stability.edges[:most].sort_values("weight", ascending=False, kind="stable")
+    axes, rows, weights = _axes(ax), np.arange(len(table)), table["weight"].to_numpy()
+    colors = np.where(table["edge"], np.where(weights < 0, RED, BLUE), GREY).tolist()
+    axes.hlines(rows, table["low"], table["high"], colors=colors, linewidth=2)
+    axes.scatter(weights, rows, c=colors, s=18, zorder=3)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    ends = zip(table["voter"], table["other"], strict=True)
+    named = [", ".join(_label(name, SHORT_NAME) for name in pair) for pair in ends]
+    axes.set_yticks(rows, named)
+    axes.invert_yaxis()
+    axes.set_xlabel(f"weight of the edge, with its {stability.level:.0%} interval")
     return axes
 
 

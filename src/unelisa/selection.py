@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.estimator import VotesEstimator
 from unelisa.experts import select_experts, split_polarity
+from unelisa.frames import long_columns
 from unelisa.graph import EdgeRule, VoterGraph
 from unelisa.neighborhood import Penalty, select_neighborhoods
 from unelisa.votes import Votes
@@ -26,7 +27,8 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
     fit_intercept
         Whether each voter's regression has an intercept; the paper has none.
     solver
-        A name in `unelisa.solvers.SOLVERS`.
+        A name in `unelisa.solvers.SOLVERS`. "auto": "working_set", or "torch" where torch finds a
+        GPU and items x voters^2 is at least 1e11.
     n_jobs
         Threads, counted as scikit-learn does.
     random_state
@@ -59,7 +61,7 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
         penalty: Penalty = "theory",
         edge_rule: EdgeRule = "either",
         fit_intercept: bool = False,
-        solver: str = "working_set",
+        solver: str = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -88,12 +90,22 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the experts' votes: `Votes` for `Votes`, otherwise what scikit-learn would."""
+        """Return the experts' votes.
+
+        `Votes` for `Votes` and for a long table; otherwise what scikit-learn would: an array, or a
+        frame where `set_output` asks for one.
+        """
         check_is_fitted(self)
-        if isinstance(X, Votes):
+        if isinstance(X, Votes) or _is_long(X):
             return self._reenter(X).take_voters(self.experts_)
         return super().transform(X)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return np.asarray(self.polarity_ != 0)
+
+
+def _is_long(table: Any) -> bool:
+    """Return whether a table has one row per vote, which has no columns to keep."""
+    names = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    return None not in long_columns(map(str, names), (None, None, None))

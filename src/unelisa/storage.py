@@ -21,6 +21,9 @@ from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
 from unelisa.experts import ExpertSelection
 from unelisa.graph import VoterGraph
+from unelisa.latent.consensus import Consensus
+from unelisa.latent.discount import Affinity
+from unelisa.latent.reading import Links, Reading
 from unelisa.neighborhood import Neighborhoods
 from unelisa.outputs import whole_file
 from unelisa.selection import ExpertSelector
@@ -29,7 +32,11 @@ FORMAT = 1
 MARK = b"unelisa:sha256:"
 STORABLE: dict[str, type[Any]] = {
     cls.__name__: cls
-    for cls in (ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph, *AGGREGATORS.values())
+    for cls in (
+        *(ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph),
+        *(Reading, Consensus, Affinity, Links),
+        *AGGREGATORS.values(),
+    )
 }
 
 
@@ -45,6 +52,10 @@ def save(model: Aggregator, path: str | Path) -> None:
     >>> ue.load(file).predict(votes).shape == (len(votes),)
     True
     """
+    if not isinstance(model, Aggregator):
+        raise ModelError(f"a model file holds an aggregator, found a {type(model).__name__}")
+    if not hasattr(model, "voter_names_"):
+        raise ModelError("the model is not fitted: call its fit before it is saved")
     arrays: dict[str, Any] = {}
     text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
     archive = io.BytesIO()
@@ -71,14 +82,33 @@ def load(path: str | Path) -> Aggregator:
         raise ModelError(f"{file.name} cannot be read: {error.strerror}") from None
     if content is None:
         raise ModelError(f"{file.name} is damaged or no unelisa model; save the model again")
+    try:
+        return _check(_read(content))
+    except ModelError as error:
+        raise ModelError(f"{file.name} {error}") from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, zipfile.BadZipFile):
+        raise ModelError(f"{file.name} is whole, but holds no model that we know") from None
+
+
+def _read(content: bytes) -> Any:
+    """Return what an archive describes."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     described = json.loads(str(arrays["model"]))
     if described["format"] > FORMAT:
-        raise ModelError(f"{file.name} was written by a newer unelisa; upgrade to read it")
-    model = _unpack(described["model"], arrays)
+        raise ModelError("was written by a newer unelisa; upgrade to read it")
+    return _unpack(described["model"], arrays)
+
+
+def _check(model: Any) -> Aggregator:
+    """Return the model if it is one and its parts fit each other."""
     if not isinstance(model, Aggregator):
-        raise ModelError(f"{file.name} holds no aggregator")
+        raise ModelError("holds no aggregator")
+    n_voters, n_weights = len(model.voter_names_), len(model.weights_)
+    if not n_voters == n_weights == model.n_features_in_:
+        raise ModelError(f"holds {n_weights} weights for {n_voters} voters; save the model again")
+    if model.classes_.shape != (2,):
+        raise ModelError("holds no two labels; save the model again")
     return model
 
 
@@ -154,7 +184,7 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     if packed["class"] not in STORABLE:
-        raise ModelError(f"the model file holds an unknown part {packed['class']!r}")
+        raise ModelError("holds a part that is unknown here; upgrade unelisa to read it")
     cls = STORABLE[packed["class"]]
     state = {name: _unpack(part, arrays) for name, part in packed["state"].items()}
     if not issubclass(cls, BaseEstimator):

@@ -1,31 +1,47 @@
 """Votes: what every voter said on every item, and the only gate through which votes enter."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
-from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
 
+from unelisa.blocks import (
+    Held,
+    ItemBlocks,
+    RowNumbers,
+    blocks_of,
+    compare_voters,
+    hold_sparse,
+    in_memory,
+    pick_items,
+    rearrange,
+)
 from unelisa.coding import (
     CodingChoice,
     Column,
     Label,
     Names,
     NumberColumn,
-    TextColumn,
     settle_coding,
 )
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning
-
-# the first of these that is there; "id" last, because exports number their rows so
-ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
-VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
-VOTE_NAMES = ("vote", "label", "answer", "response")
+from unelisa.frames import (
+    array_columns,
+    as_array,
+    as_frame,
+    list_names,
+    long_columns,
+    name_voters,
+    read_column,
+    read_names,
+    read_row_names,
+)
+from unelisa.partitioned import is_partitioned, read_partitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +52,9 @@ class Votes:
 
     Attributes
     ----------
-    values
-        int8, one voter contiguous (Fortran order).
+    held
+        Where they live: an int8 table in memory, one voter contiguous (Fortran order), or
+        `ItemBlocks`: sparse, in a file, in Dask partitions.
     items, voters
         Names of the rows and the columns.
     classes
@@ -56,7 +73,7 @@ class Votes:
     ('no', 'yes')
     """
 
-    values: NDArray[np.int8]
+    held: Held
     items: NDArray[Any]
     voters: NDArray[Any]
     classes: tuple[Label, Label] = (-1, 1)
@@ -78,7 +95,8 @@ class Votes:
         ----------
         table
             NumPy array or nested list, scipy.sparse matrix (entries not stored have abstained),
-            or a frame of pandas, polars, pyarrow or any other library that narwhals knows.
+            a Dask array or wide frame (which stays where it is), or a frame of pandas, polars,
+            pyarrow or any other library that narwhals knows.
             A frame is long (one row per vote) if it has columns named item, voter and vote, or
             if those columns are named here; otherwise it is wide (one column per voter).
         coding
@@ -97,9 +115,11 @@ class Votes:
         """
         if isinstance(table, Votes):
             return table
+        if is_partitioned(table):
+            return cls._of_partitions(table, (coding,))
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
-        if (frame := _as_frame(table)) is not None:
+        if (frame := as_frame(table)) is not None:
             return _of_frame(frame, coding, (item, voter, vote))
         return cls._of_array(table, coding)
 
@@ -110,6 +130,8 @@ class Votes:
         As `Votes.of`, except that -1 / 0 / +1 is read as no / abstained / yes, the form in which
         every estimator takes arrays.
         """
+        if is_partitioned(table):
+            return cls._of_partitions(table, ("auto", "pm1"))
         try:
             return cls.of(table)
         except AmbiguousVotesError:
@@ -117,18 +139,18 @@ class Votes:
 
     @classmethod
     def _of_array(cls, table: ArrayLike, coding: CodingChoice) -> "Votes":
-        array = np.asarray(table) if _is_numeric(table) else np.asarray(table, dtype=object)
-        if array.ndim != 2:
-            raise VotesError(
-                f"votes must be a table of items x voters, found {array.ndim} dimension(s); "
-                "Reshape your data to two"
-            )
-        if array.dtype.kind == "c":
-            raise VotesError("Complex data not supported: votes are two labels")
-        as_column = NumberColumn if array.dtype.kind in "biuf" else TextColumn.of
-        columns: list[Column] = [as_column(array[:, s]) for s in range(array.shape[1])]
+        array = as_array(table)
         voters = name_voters(array.shape[1])
-        return replace(assemble(columns, np.arange(len(array)), voters, coding), named=False)
+        return replace(
+            assemble(array_columns(array), np.arange(len(array)), voters, coding), named=False
+        )
+
+    @classmethod
+    def _of_partitions(cls, table: Any, codings: tuple[CodingChoice, ...]) -> "Votes":
+        """Return the votes of a Dask collection, which stay where they are."""
+        found = read_partitions(table, codings)
+        items: Any = RowNumbers(found.blocks.n_items)
+        return cls(found.blocks, items, found.voters, found.classes, found.named)
 
     @classmethod
     def _of_sparse(cls, table: Any, coding: CodingChoice) -> "Votes":
@@ -137,30 +159,34 @@ class Votes:
         column = NumberColumn(matrix.data)
         places = {label: f"among the stored entries ({label})" for label in column.distinct()}
         settled = settle_coding(places, coding)
-        values = np.zeros(matrix.shape, dtype=np.int8, order="F")
-        owner = np.repeat(np.arange(matrix.shape[1]), np.diff(matrix.indptr))
-        values[matrix.indices, owner] = column.encode(settled.votes)
-        _refuse_empty(values.shape)
+        _refuse_empty(matrix.shape)
+        votes = column.encode(settled.votes)
+        held = hold_sparse(sp.csc_array((votes, matrix.indices, matrix.indptr), matrix.shape))
         items, voters = np.arange(matrix.shape[0]), name_voters(matrix.shape[1])
-        return cls(values, items, voters, settled.classes, named=False)
+        return cls(held, items, voters, settled.classes, named=False)
+
+    @property
+    def values(self) -> NDArray[np.int8]:
+        """The votes as a table in memory; refused where they are none."""
+        return in_memory(self.held, "this method")
 
     def __len__(self) -> int:
         return self.n_items
 
     def __repr__(self) -> str:
         # sizes only: items and votes may be patients, and reprs end in logs
-        silent = 1 - np.count_nonzero(self.values) / max(self.values.size, 1)
+        silent = 1 - self.vote_counts().sum() / max(self.n_items * self.n_voters, 1)
         return f"Votes({self.n_items} items x {self.n_voters} voters, {silent:.1%} abstained)"
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return int(self.values.shape[0])
+        return int(self.held.shape[0])
 
     @property
     def n_voters(self) -> int:
         """Number of voters."""
-        return int(self.values.shape[1])
+        return int(self.held.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -170,14 +196,24 @@ class Votes:
     def take_voters(self, voters: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes of some voters, in the order given."""
         chosen = np.asarray(voters)
-        values = np.asfortranarray(self.values[:, chosen])
-        return replace(self, values=values, voters=self.voters[chosen])
+        places = np.arange(self.n_voters)[chosen]
+        return replace(self, held=rearrange(self.held, places), voters=self.voters[chosen])
 
     def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes on some items, in the order given."""
         chosen = np.asarray(items)
-        values = np.asfortranarray(self.values[chosen])
-        return replace(self, values=values, items=self.items[chosen])
+        if not isinstance(self.held, ItemBlocks):
+            return replace(self, held=pick_items(self.held, chosen), items=self.items[chosen])
+        rows = np.arange(self.n_items)[chosen]
+        order = np.argsort(rows, kind="stable")
+        taken = self.held.take(rows[order])[np.argsort(order)]
+        return replace(self, held=np.asfortranarray(taken), items=self.items[rows])
+
+    def parts(self) -> "Iterator[Votes]":
+        """Yield the votes in runs of items, each of which is in memory while it is looked at."""
+        for block in blocks_of(self.held):
+            items = self.items[block.start : block.start + len(block.votes)]
+            yield replace(self, held=block.votes, items=items)
 
     def align(self, voters: NDArray[Any]) -> "Votes":
         """Return the votes with exactly these voters as columns, matched by name.
@@ -188,28 +224,43 @@ class Votes:
         if np.array_equal(self.voters, voters):
             return self
         place = {name: s for s, name in enumerate(self.voters.tolist())}
-        values = np.zeros((self.n_items, len(voters)), dtype=np.int8, order="F")
-        shared = [(s, place.pop(name)) for s, name in enumerate(voters.tolist()) if name in place]
-        if not shared:
+        columns = np.array([place.pop(name, -1) for name in voters.tolist()], dtype=np.intp)
+        if np.all(columns < 0):
             raise VotesError("none of these voters is known to the model; check the voters' names")
-        for s, here in shared:
-            values[:, s] = self.values[:, here]
         if place:
             _warn(list(place), "unknown to the model and left out")
-        return replace(self, values=values, voters=voters)
+        return replace(self, held=rearrange(self.held, columns), voters=voters)
+
+    def turn_labels(self) -> "Votes":
+        """Return the same votes with the other label as the positive one."""
+        held = rearrange(self.held, np.arange(self.n_voters), side=-1)
+        return replace(self, held=held, classes=self.classes[::-1])
 
     def label(self, signs: NDArray[Any]) -> NDArray[Any]:
         """Return the user's labels for signs: positive where sign >= 0, as sgn 0 = +1."""
         return np.asarray(self.classes)[(np.asarray(signs) >= 0).astype(np.intp)]
 
+    @cached_property
+    def comparison(self) -> tuple[NDArray[np.int64], int]:
+        """Counts of items per voter, one pass for all; and on how many items voters met.
+
+        Rows: said no; said yes; others voted too; others voted otherwise.
+        """
+        counts, met = blocks_of(self.held).sum(compare_voters)
+        return counts.T, int(met)
+
+    @property
+    def sides(self) -> NDArray[np.int64]:
+        """How often each voter said no (row 0) and yes (row 1)."""
+        return self.comparison[0][:2]
+
     def vote_counts(self) -> NDArray[np.int64]:
         """Return how many items each voter voted on."""
-        return np.asarray(np.count_nonzero(self.values, axis=0), dtype=np.int64)
+        return np.asarray(self.sides.sum(axis=0))
 
     def constant(self) -> NDArray[np.bool_]:
         """Return which voters always said the same (those who never voted included)."""
-        sides = np.minimum((self.values > 0).any(axis=0), (self.values < 0).any(axis=0))
-        return np.logical_not(sides)
+        return np.asarray(self.sides.min(axis=0) == 0)
 
     def warn_of_idle_voters(self) -> None:
         """Give one `VotesWarning` each for voters who never voted and who never varied."""
@@ -223,7 +274,7 @@ class Votes:
             _warn(self.voters[stuck].tolist(), "always gave the same vote, which tells little")
         if self.n_voters == 1:
             warnings.warn("there is one voter only: nothing can confirm it", VotesWarning, 3)
-        elif self.n_items > 1 and np.count_nonzero(self.values, axis=1).max() == 1:
+        elif self.n_items > 1 and self.comparison[1] == 0:
             warnings.warn(
                 "every item has one vote only: nobody confirms anybody; is the item column right?",
                 VotesWarning,
@@ -263,10 +314,10 @@ def assemble_long(
     votes = column.encode(settled.votes)
     cast = np.flatnonzero(votes)  # a blank row says nothing, not even beside another vote
     i, s = items.codes[cast], voters.codes[cast]
-    values = np.zeros((len(items.names), len(voters.names)), dtype=np.int8, order="F")
-    values[i, s] = votes[cast]
-    _check_duplicates(values, i, s, votes[cast], cast)
-    return Votes(values, items.names, voters.names, settled.classes)
+    kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
+    entries = votes[cast[kept]], (i[kept], s[kept])
+    held = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
+    return Votes(held, items.names, voters.names, settled.classes)
 
 
 def refuse_repeated_items(items: NDArray[Any]) -> None:
@@ -277,92 +328,47 @@ def refuse_repeated_items(items: NDArray[Any]) -> None:
         raise VotesError(f"the item of data row {row} stands in the table twice; keep one row each")
 
 
-def name_voters(n_voters: int) -> NDArray[Any]:
-    """Return names for voters who have none: v0, v1, ..."""
-    return np.array([f"v{s}" for s in range(n_voters)], dtype=object)
-
-
-def long_columns(
-    columns: Iterable[str], named: tuple[str | None, str | None, str | None]
-) -> tuple[str | None, str | None, str | None]:
-    """Return the item, voter and vote columns, by the user's word or by their usual names."""
-    present = list(columns)
-    usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
-    for name in named:
-        if name is not None and name not in present:
-            raise VotesError(f"there is no column {name!r}; the columns are {_listed(present)}")
-    by_name = {str(column).strip().lower(): column for column in reversed(present)}
-    picked = [
-        name if name is not None else next((by_name[x] for x in names if x in by_name), None)
-        for name, names in zip(named, usual, strict=True)
-    ]
-    return picked[0], picked[1], picked[2]
-
-
 def _of_frame(
-    frame: "nw.DataFrame[Any]",
+    frame: Any,
     coding: CodingChoice,
     named: tuple[str | None, str | None, str | None],
 ) -> Votes:
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
-        rows = Names.of(_names(frame.get_column(item)))
-        columns = Names.of(_names(frame.get_column(voter)).astype(str).astype(object))
-        return assemble_long(rows, columns, _column(frame.get_column(vote)), coding)
+        rows = Names.of(read_names(frame.get_column(item)))
+        columns = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
+        return assemble_long(rows, columns, read_column(frame.get_column(vote)), coding)
     if named[1] is not None or named[2] is not None:
         raise VotesError(
             "a long table needs the columns of items, voters and votes; name all three"
         )
     chosen = [name for name in frame.columns if name != item]
-    items = _row_names(frame) if item is None else _names(frame.get_column(item))
+    items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
     voters = np.array([str(name) for name in chosen], dtype=object)
-    return assemble([_column(frame.get_column(c)) for c in chosen], items, voters, coding)
-
-
-def _column(series: "nw.Series[Any]") -> Column:
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        if not series.is_null().any():
-            return NumberColumn(series.to_numpy())
-        if series.dtype.is_numeric():
-            return NumberColumn(series.cast(nw.Float64).to_numpy())
-    return TextColumn.of(series.to_list())
-
-
-def _names(series: "nw.Series[Any]") -> NDArray[Any]:
-    if series.is_null().any():
-        row = int(np.argmax(series.is_null().to_numpy())) + 1
-        raise VotesError(
-            f"column {series.name!r} has no name in data row {row}; fill it or drop it"
-        )
-    names = series.to_numpy()
-    return names if names.dtype.kind in "iu" else np.array([str(x) for x in names], dtype=object)
-
-
-def _row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
-    index = nw.maybe_get_index(frame)
-    return np.arange(len(frame)) if index is None else np.asarray(index)
+    return assemble([read_column(frame.get_column(c)) for c in chosen], items, voters, coding)
 
 
 def _check_duplicates(
-    values: NDArray[np.int8],
-    i: NDArray[np.intp],
-    s: NDArray[np.intp],
-    votes: NDArray[np.int8],
-    rows: NDArray[np.intp],
-) -> None:
-    conflict = values[i, s] != votes
+    cells: NDArray[np.int64], votes: NDArray[np.int8], rows: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return which votes to keep: one for each cell; refuse two that differ."""
+    _, kept, place = np.unique(cells, return_index=True, return_inverse=True)
+    repeated = len(cells) - len(kept)
+    if not repeated:
+        return np.arange(len(cells))
+    last = np.zeros(len(kept), dtype=np.int8)
+    last[place] = votes
+    conflict = last[place] != votes
     if conflict.any():
         row = int(rows[np.argmax(conflict)]) + 1
         raise VotesError(
             f"data row {row} and a later row give different votes of one voter on one item; "
             "keep one of them"
         )
-    cells = i.astype(np.int64) * values.shape[1] + s
-    repeated = len(cells) - len(np.unique(cells))
-    if repeated:
-        many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
-        warnings.warn(f"{many} a vote, which is counted once", VotesWarning, 4)
+    many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
+    warnings.warn(f"{many} a vote, which is counted once", VotesWarning, 4)
+    return kept
 
 
 def _refuse_empty(shape: tuple[int, ...]) -> None:
@@ -372,26 +378,6 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
         raise VotesError(f"the table holds 0 voters (shape={shape}); at least 1 is required")
 
 
-def _as_frame(table: Any) -> "nw.DataFrame[Any] | None":
-    """Return a frame of any library that narwhals knows, or None for everything else."""
-    try:
-        frame = nw.from_native(table, pass_through=True)
-    except DuplicateError:
-        raise VotesError("two columns have the same name; rename one") from None
-    if isinstance(frame, nw.LazyFrame):
-        return frame.collect()
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _is_numeric(table: Any) -> bool:
-    return isinstance(table, np.ndarray) and table.dtype.kind != "O"
-
-
 def _warn(names: list[Any], what: str) -> None:
     many = "1 voter" if len(names) == 1 else f"{len(names)} voters"
-    warnings.warn(f"{many} {what}: {_listed(names)}", VotesWarning, stacklevel=4)
-
-
-def _listed(names: list[Any]) -> str:
-    shown = ", ".join(repr(str(name)[:60]) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+    warnings.warn(f"{many} {what}: {list_names(names)}", VotesWarning, stacklevel=4)

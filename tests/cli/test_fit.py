@@ -1,6 +1,7 @@
 import csv
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -67,7 +68,7 @@ def test_items_are_named_in_the_report_only_with_show_items(run, files):
 
 def test_json_on_stdout_is_alone_there(run, files):
     result = run("fit", files.votes, "--json", "-")
-    assert json.loads(result.stdout)["method"] == "unelisa"
+    assert json.loads(result.stdout)["method"] == "latent-ising"
 
 
 def test_the_same_seed_gives_the_same_files(run, files):
@@ -111,6 +112,25 @@ def test_an_anchor_or_gold_turns_the_sides(run, files):
     opposite.to_csv(gold, index=False)
     run("fit", files.votes, "--out", turned, "--gold", gold)
     assert (pd.read_csv(plain).label != pd.read_csv(turned).label).all()
+
+
+def test_stability_is_a_column_everywhere(run, files):
+    page, findings, model = (files.folder / name for name in ("p.html", "f.json", "m.npz"))
+    outputs = ("--report", page, "--json", findings, "--save", model)
+    result = run("fit", files.votes, "--stability", 10, "--jobs", 2, *outputs)
+    assert result.exit_code == 0, result.output
+    assert "stability" in result.stdout
+    assert "Stability" in page.read_text()
+    told = {
+        voter["voter"]: voter["stability"] for voter in json.loads(findings.read_text())["voters"]
+    }
+    kept = load(model).voters_.set_index("voter")["stability"]
+    assert told == kept.to_dict()
+    assert kept.max() > 0.5
+    again = run("fit", files.votes, "--stability", 10, "--jobs", 1, "--json", "-")
+    assert {v["voter"]: v["stability"] for v in json.loads(again.stdout)["voters"]} == told
+    without = run("fit", files.votes, "--json", "-")
+    assert "stability" not in json.loads(without.stdout)["voters"][0]
 
 
 def test_warnings_are_one_line_each(run, files):
@@ -168,6 +188,7 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["votes.csv", "--truth", "codes.csv"], "codes.csv cannot serve as labels"),
         (["votes.csv", "--truth", "others.csv"], "none of the items"),
         (["votes.csv", "--gold", "nope.csv"], "there is no file nope.csv"),
+        (["votes.csv", "--gold", "truth.csv", "--method", "majority-vote"], "leave --gold away"),
         (["codes.csv"], "--coding"),
         (["votes.csv", "--seed", "-1"], "--seed"),
         (["votes.csv", "--jobs", "0"], "n_jobs"),
@@ -221,3 +242,22 @@ def test_an_output_may_not_be_an_input(refused, files):
     before = files.votes.read_bytes()
     assert "is an input of this command" in refused("fit", files.votes, "--out", files.votes)
     assert files.votes.read_bytes() == before
+
+
+def test_votes_of_no_truth_are_called_so(run, files):
+    """Noise and copies: the label file is written, but nobody can miss that it says nothing."""
+    rng = np.random.default_rng(4)
+    noise = pd.DataFrame(rng.choice(["yes", "no"], (300, 6)), columns=list("abcdef"))
+    copies = pd.DataFrame(np.repeat(rng.choice(["yes", "no"], (300, 1)), 6, axis=1))
+    for frame, reason in ((noise, "no more than unrelated"), (copies, "repeat one source")):
+        frame.to_csv(files.votes, index_label="item")
+        model, page = files.folder / "model.npz", files.folder / "page.html"
+        arguments = ("--method", "dawid-skene", "--save", model, "--report", page, "--json", "-")
+        result = run("fit", files.votes, *arguments)
+        assert "Warning: the labels cannot be relied on: " in result.stderr
+        assert reason in result.stderr
+        found = json.loads(result.stdout)
+        assert found["reliable"] is False
+        assert "cannot be relied on" in found["warnings"][0]
+        assert "cannot be relied on" in page.read_text(encoding="utf-8")
+        assert "cannot be relied on" in run("predict", model, files.votes).stderr

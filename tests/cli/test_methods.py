@@ -19,7 +19,7 @@ def test_the_default_is_registered():
 def test_all_methods_unless_some_are_named():
     assert find_methods(None) == list(AGGREGATORS)
     assert find_methods("majority-vote, unelisa") == ["majority-vote", "unelisa"]
-    with pytest.raises(ModelError, match="choose unelisa"):
+    with pytest.raises(ModelError, match="choose latent-ising"):
         find_methods("")
 
 

@@ -57,3 +57,20 @@ def test_other_labels_than_the_models_are_refused(refused, files, model):
     codes.write_text("item,w0,w1\na,1,0\nb,0,1\n")
     refused("predict", model, codes)
     assert "other labels" in refused("predict", model, codes, "--coding", "01")
+
+
+def test_many_files_become_many_files(run, refused, files, model, tmp_path):
+    wide = pd.read_csv(files.votes)
+    for k in range(2):
+        wide.to_parquet(tmp_path / f"v{k}.parquet")
+    out = tmp_path / "labels"
+    result = run("predict", model, tmp_path / "v0.parquet", tmp_path / "v1.parquet", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert f"{2 * len(wide):,} items labelled" in result.stdout
+    one, two = (pd.read_parquet(out / f"v{k}.parquet") for k in range(2))
+    assert one.equals(two)
+    run("predict", model, files.votes, "--out", tmp_path / "labels.csv")
+    known = pd.read_csv(tmp_path / "labels.csv", dtype=str).set_index("item")
+    assert one.label.astype(str).tolist() == known.label[one.item.astype(str)].tolist()
+    message = refused("predict", model, tmp_path / "v0.parquet", tmp_path / "v1.parquet")
+    assert "--out FOLDER" in message

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import naive
-from unelisa.kernels.tally import tally_votes, weigh_votes
+from unelisa.kernels.tally import compare_voters, tally_votes, weigh_votes
 
 VOTES = hnp.arrays(
     np.int8,
@@ -35,3 +35,18 @@ def test_the_input_may_be_a_strided_view():
     values = np.zeros((6, 8), dtype=np.int8)
     values[:, ::2] = 1
     assert weigh_votes(values[::2, ::2], np.ones(4), np.zeros(4)) == pytest.approx([4.0] * 3)
+
+
+@given(VOTES)
+def test_voters_are_compared_as_counted_one_by_one(values):
+    counts, met = compare_voters(np.asfortranarray(values))
+    yes, no = (values > 0).sum(axis=1), (values < 0).sum(axis=1)
+    assert met == np.count_nonzero(yes + no > 1)
+    for s, vote in enumerate(values.T):
+        expected = [
+            np.count_nonzero(vote < 0),
+            np.count_nonzero(vote > 0),
+            np.count_nonzero((vote != 0) & (yes + no > 1)),
+            np.count_nonzero(((vote > 0) & (no > 0)) | ((vote < 0) & (yes > 0))),
+        ]
+        assert counts[s].tolist() == expected

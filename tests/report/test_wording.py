@@ -51,9 +51,9 @@ def test_a_margin_shows_its_ties_instead(crowd):
 
 def test_a_methods_own_figures_become_columns(crowd):
     findings = collect_findings(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
-    voters = [{**voter, "stability": 0.9} for voter in findings["voters"]]
+    voters = [{**voter, "skill": 0.9} for voter in findings["voters"]]
     titles = [column.title for column in wording.choose_columns(voters)]
-    assert titles[-3:] == ["Stability", "Depends on", "Reason"]
+    assert titles[-3:] == ["Skill", "Depends on", "Reason"]
     bare = collect_findings(MajorityVote().fit(crowd[0]))["voters"]
     assert "Sensitivity" not in [column.title for column in wording.choose_columns(bare)]
 

@@ -1,5 +1,6 @@
 """What every solver promises: the optimality conditions, in float64, on the problem as stated."""
 
+import importlib.util
 import warnings
 from dataclasses import replace
 
@@ -12,7 +13,13 @@ import naive_solver
 from unelisa.errors import ConvergenceWarning, ModelError
 from unelisa.solvers import SOLVERS, L1Problem, design_voters, optimality
 
-EVERY_SOLVER = pytest.mark.parametrize("name", sorted(SOLVERS))
+# without the gpu extra its solver has nothing to run on; `make test-gpu` brings it
+NO_TORCH = importlib.util.find_spec("torch") is None
+NEEDS_TORCH = pytest.mark.skipif(NO_TORCH, reason="torch is not installed: make test-gpu")
+EVERY_SOLVER = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[NEEDS_TORCH] * (name == "torch")) for name in sorted(SOLVERS)],
+)
 
 
 def certificate(problem, solution):

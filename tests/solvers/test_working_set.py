@@ -166,7 +166,7 @@ def test_the_rows_add_up_what_the_naive_sums_do():
     block = Regressions(
         np.array([2]), np.array([0, 2]), np.array([3, 5]), np.array([0.4, -0.2]), np.ones((1, 2))
     )
-    logits = naive_solver.design(problem.votes, [3, 5], rows.items.column) @ [0.4, -0.2, 1, 1]
+    logits = naive_solver.design(problem.votes, [3, 5], rows.column) @ [0.4, -0.2, 1, 1]
     residuals = naive_solver.residuals(problem.votes, 2, logits, problem.item_weights)
     assert np.allclose(rows.all_slopes(block)[0], residuals @ problem.votes, atol=1e-4)
     sums = Sums(np.zeros(2), np.zeros((1, 2)), np.zeros(1))

@@ -4,13 +4,14 @@ import pytest
 
 from unelisa.study.archive import collect_archive
 from unelisa.study.cells import CELLS, list_series, list_trials
+from unelisa.study.ehr_sets import simulated_set
 from unelisa.study.results import open_results, results_path, series_path
 from unelisa.study.trial import COLUMNS
 
 
 def _make_record(trial, accuracy=0.9, hit=0.5, precision=0.75, methods=COLUMNS):
     scores = {name: {"accuracy": accuracy} for name in methods}
-    for name in {"unelisa-bayes", "unelisa-amv"} & set(methods):
+    for name in {"unelisa-bayes", "unelisa-amv", "latent-ising"} & set(methods):
         scores[name] |= {"hit_rate": hit, "precision": precision}
     return {
         "cell": trial.cell.name,
@@ -22,7 +23,7 @@ def _make_record(trial, accuracy=0.9, hit=0.5, precision=0.75, methods=COLUMNS):
         "flips": 7,
         "mean_truth": 0.2,
         "scores": scores,
-        "seconds": {"sampler": 1.0, "unelisa": 2.0},
+        "seconds": {"sampler": 1.0, "unelisa": 2.0, "latent-ising": 3.0},
     }
 
 
@@ -53,3 +54,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def archive(folder):
     return collect_archive(folder)
+
+
+@pytest.fixture(scope="session")
+def datamart():
+    """A small simulated datamart with its truth."""
+    return simulated_set(0, 4000)

@@ -31,7 +31,7 @@ def test_every_published_number_stands_on_the_page(archive):
 
 def test_tables_are_rectangular_and_cover_the_cells(archive):
     found = tables(render_page(archive))
-    assert len(found) == 2 + 3 + 1 + 1 + 3
+    assert len(found) == 2 + 3 + 1 + 1 + 3 + 1
     for table in found:
         assert len({len(row) for row in table}) == 1
     assert all(len(table) == 27 + 2 for table in found[2:])

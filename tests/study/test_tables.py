@@ -14,6 +14,7 @@ from unelisa.study.tables import (
     tabulate_sizes,
     tabulate_study,
 )
+from unelisa.study.trial import FIRST_TRIALS, methods_of
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
     assert last["accuracy"]["spectral-meta-learner"]["published"] == 0.0
     assert last["accuracy"]["oracle"]["published"] is None
     assert last["experts"]["unelisa"]["hit_rate"]["published"] == 0.112
-    assert table["seconds"] == {"sampler": 1.0, "unelisa": 2.0}
+    assert table["seconds"] == {"sampler": 1.0, "unelisa": 2.0, "latent-ising": 3.0}
 
 
 def test_other_samplers_graphs_and_sizes_stay_out(results, make_record):
@@ -128,3 +129,20 @@ def test_series_over_n(make_record):
     ]
     assert points[0]["hit_rate"]["mean"] == 0.25
     assert points[0]["trials"] == 2
+
+
+def test_a_method_for_the_first_trials_only_needs_no_others(make_record):
+    first, late = Trial(CELLS[0], 0), Trial(CELLS[0], FIRST_TRIALS["latent-ising"])
+    records = [make_record(first, accuracy=0.8), make_record(late, accuracy=0.9)]
+    records[0]["scores"]["latent-ising"] = {"accuracy": 0.7, "hit_rate": 1.0, "precision": 1.0}
+    records[1]["scores"].pop("latent-ising", None)
+    cell = tabulate_cell(CELLS[0], records)
+    assert cell["accuracy"]["latent-ising"]["trials"] == 1
+    assert cell["accuracy"]["oracle"]["trials"] == 2
+    assert cell["gaps"]["oracle"]["mean"] == pytest.approx(-0.1)
+
+
+def test_a_trial_lacks_only_what_it_is_meant_for():
+    late = Trial(CELLS[0], FIRST_TRIALS["latent-ising"])
+    assert methods_of(late, ("latent-ising", "oracle")) == ("oracle",)
+    assert methods_of(Trial(CELLS[0], 0), ("latent-ising",)) == ("latent-ising",)

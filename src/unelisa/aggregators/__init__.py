@@ -2,6 +2,7 @@
 
 from unelisa.aggregators.base import Aggregator, OrientedAggregator, PosteriorAggregator
 from unelisa.aggregators.dawid_skene import DawidSkene
+from unelisa.aggregators.latent_ising import LatentIsing
 from unelisa.aggregators.latent_spectral import LatentSpectralMetaLearner
 from unelisa.aggregators.log_linear import LogLinear
 from unelisa.aggregators.majority import MajorityVote
@@ -13,6 +14,7 @@ from unelisa.aggregators.wawa import Wawa
 from unelisa.aggregators.zero_based_skill import ZeroBasedSkill
 
 AGGREGATORS: dict[str, type[Aggregator]] = {
+    "latent-ising": LatentIsing,
     "unelisa": UnElisa,
     "majority-vote": MajorityVote,
     "dawid-skene": DawidSkene,
@@ -29,6 +31,7 @@ __all__ = [
     "AGGREGATORS",
     "Aggregator",
     "DawidSkene",
+    "LatentIsing",
     "LatentSpectralMetaLearner",
     "LogLinear",
     "MajorityVote",

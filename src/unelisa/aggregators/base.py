@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import ClassifierTags
 
+from unelisa.blocks import Block, ItemBlocks
 from unelisa.coding import NumberColumn, TextColumn, settle_coding
 from unelisa.errors import VotesError
 from unelisa.estimator import VotesEstimator
+from unelisa.evidence import weigh_evidence
 from unelisa.orientation import Orient, is_upside_down
+from unelisa.partitioned import is_partitioned, map_items
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -30,11 +33,15 @@ class Aggregator(VotesEstimator):
         Sign of the weights.
     experts_
         Indices of the voters that count, sorted.
+    reliable_, reliability_reason_
+        Whether the votes can tell of a truth at all, and why: see `unelisa.evidence`.
     voters_
         A pandas table, one row per voter: verdict, weight, coverage, overlaps, conflicts, reason.
     """
 
     weights_: Floats
+    reliable_: bool
+    reliability_reason_: str
     verdicts: ClassVar[tuple[str, str, str]] = ("contrarian", "left out", "counted")
 
     def fit(self, X: Any, y: Any = None) -> "Aggregator":
@@ -43,7 +50,8 @@ class Aggregator(VotesEstimator):
         Parameters
         ----------
         X
-            `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
+            `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads. A
+            Dask array or frame is fitted where its partitions live.
         y
             Optional gold labels in the voters' own two labels: a dict or a pandas Series from item
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
@@ -54,15 +62,26 @@ class Aggregator(VotesEstimator):
         gold = None if y is None else read_gold(y, votes)
         self._fit(votes)
         self._settle_orientation(votes, gold)
+        self._weigh_evidence(votes)
         self._voter_columns = {**describe_votes(votes), "reason": self._reasons(votes)}
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per item: positive for the positive class."""
-        return self._score(self._reenter(X))
+        """Return one score per item: positive for the positive class; lazy for Dask collections."""
+        if is_partitioned(X):
+            return map_items(self, "decision_function", X, np.float64)
+        return self._score_all(self._reenter(X))
+
+    def _score_all(self, votes: Votes) -> Floats:
+        """Return every item's score, block by block where the votes are in blocks."""
+        if not isinstance(votes.held, ItemBlocks):
+            return self._score(votes)
+        return votes.held.concatenate(_score_block, self)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return one of the user's two labels per item; a score of 0 counts as positive."""
+        if is_partitioned(X):
+            return map_items(self, "predict", X, self.classes_.dtype)
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
 
@@ -74,7 +93,7 @@ class Aggregator(VotesEstimator):
         """Return the share of the items with a known label whose label is right."""
         votes = self._reenter(X)
         truth = read_gold(y, votes)
-        right = truth == np.where(self._score(votes) >= 0, 1, -1)
+        right = truth == np.where(self._score_all(votes) >= 0, 1, -1)
         return float(right[truth != 0].mean())
 
     def report(
@@ -144,6 +163,15 @@ class Aggregator(VotesEstimator):
         columns = {"voter": self.voter_names_, "verdict": verdicts, "weight": self.weights_}
         return pd.DataFrame({**columns, **self._voter_estimates(), **self._voter_columns})
 
+    def add_voter_column(self, name: str, values: NDArray[Any]) -> None:
+        """Keep what was found out of each voter after the fit as a column of `voters_`."""
+        self._voter_columns = {name: values, **self._voter_columns}
+
+    def _weigh_evidence(self, votes: Votes) -> None:
+        """Settle whether the votes can tell of a truth at all."""
+        evidence = weigh_evidence(votes)
+        self.reliable_, self.reliability_reason_ = evidence.reliable, evidence.reason
+
     def _fit(self, votes: Votes) -> None:
         raise NotImplementedError
 
@@ -175,7 +203,8 @@ class OrientedAggregator(Aggregator):
     orient: Orient
 
     def _settle_orientation(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        scores = self._score(votes)
+        by_majority = gold is None and self.orient == "majority"
+        scores = np.empty(0) if by_majority else self._score_all(votes)
         if is_upside_down(self.orient, votes, scores, self._ballots(), gold):
             self._turn_around()
 
@@ -201,6 +230,8 @@ class PosteriorAggregator(OrientedAggregator):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
+        if is_partitioned(X):
+            return map_items(self, "predict_proba", X, np.float64, 2)
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
@@ -256,32 +287,28 @@ def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
 
     Shares of all items: voted on; voted on by another voter too; voted on otherwise by another.
     """
-    values = votes.values
-    yes = np.zeros(votes.n_items, dtype=np.int32)
-    no = np.zeros(votes.n_items, dtype=np.int32)
-    for s in range(votes.n_voters):
-        yes += values[:, s] > 0
-        no += values[:, s] < 0
-    counts, overlaps, conflicts = (np.empty(votes.n_voters) for _ in range(3))
-    for s in range(votes.n_voters):
-        vote = values[:, s]
-        counts[s] = np.count_nonzero(vote)
-        overlaps[s] = np.count_nonzero((vote != 0) & (yes + no > 1))
-        conflicts[s] = np.count_nonzero(((vote > 0) & (no > 0)) | ((vote < 0) & (yes > 0)))
-    n = votes.n_items
+    overlaps, conflicts = votes.comparison[0][2:]
+    counts, n = votes.vote_counts(), votes.n_items
     return {
-        "votes": counts.astype(np.int64),
+        "votes": counts,
         "coverage": counts / n,
         "overlaps": overlaps / n,
         "conflicts": conflicts / n,
     }
 
 
+def _score_block(block: Block, model: Aggregator) -> Floats:
+    """Return the scores of a block's items, whose votes have the model's voters and labels."""
+    negative, positive = model.classes_
+    items = np.arange(len(block.votes))
+    return model._score(Votes(block.votes, items, model.voter_names_, (negative, positive)))
+
+
 def idle_reason(votes: Votes, voter: int) -> str | None:
     """Return why a voter cannot say anything, or None."""
-    vote = votes.values[:, voter]
-    if not vote.any():
+    no, yes = votes.sides[:, voter]
+    if no + yes == 0:
         return "it never voted"
-    if vote.min() >= 0 or vote.max() <= 0:
+    if no == 0 or yes == 0:
         return "it always gave the same vote"
     return None

@@ -4,12 +4,11 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
+from unelisa.blocks import Held, tally_votes, weigh_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
-from unelisa.kernels.tally import tally_votes, weigh_votes
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -56,7 +55,7 @@ class CoinPrior:
     no: Floats
 
     @classmethod
-    def of(cls, values: NDArray[np.int8], strength: float) -> "CoinPrior":
+    def of(cls, values: Held, strength: float) -> "CoinPrior":
         """Return the prior for these voters; one who never voted gets q = 1/2."""
         signed, observed = tally_votes(values, np.ones(len(values)))
         share = 0.5 + signed / np.maximum(observed, 1.0) / 2
@@ -68,7 +67,7 @@ class CoinPrior:
 
 
 def estimate_coins(
-    values: NDArray[np.int8],
+    values: Held,
     start: Floats,
     prior: CoinPrior,
     max_iter: int = 500,
@@ -120,14 +119,14 @@ def _share(positives: float, n_items: int) -> float:
     return float(np.clip(positives, 0.5, n_items - 0.5) / n_items)
 
 
-def _evidence(values: NDArray[np.int8], coins: Floats, prevalence: float) -> Floats:
+def _evidence(values: Held, coins: Floats, prevalence: float) -> Floats:
     """Return log P(truth, votes) per item in two rows: truth is no, truth is yes."""
     signed, observed = logit(coins) / 2, (np.log(coins) + np.log1p(-coins)) / 2
     rows = [weigh_votes(values, signed[y], observed[y]) for y in (0, 1)]
     return np.stack(rows) + np.log([[1 - prevalence], [prevalence]])
 
 
-def draw_starts(values: NDArray[np.int8], n_starts: int, rng: np.random.Generator) -> list[Floats]:
+def draw_starts(values: Held, n_starts: int, rng: np.random.Generator) -> list[Floats]:
     """Return starting posteriors: the share of yes votes, then shares in crowds weighed at random.
 
     The random crowds weigh each voter between 0 and 1. Only voters who voted draw a weight, so
@@ -140,7 +139,7 @@ def draw_starts(values: NDArray[np.int8], n_starts: int, rng: np.random.Generato
     return [_weighed_share(values, weights[:, start]) for start in range(n_starts)]
 
 
-def _weighed_share(values: NDArray[np.int8], weights: Floats) -> Floats:
+def _weighed_share(values: Held, weights: Floats) -> Floats:
     nothing = np.zeros_like(weights)
     margin, mass = weigh_votes(values, weights, nothing), weigh_votes(values, nothing, weights)
     return np.asarray(0.5 + margin / np.where(mass > 0, mass, 1.0) / 2)
@@ -242,7 +241,7 @@ class DawidSkene(PosteriorAggregator):
             )
 
     def _best_fit(self, votes: Votes) -> TwoCoins:
-        values, prior = votes.values, CoinPrior.of(votes.values, self.smoothing)
+        values, prior = votes.held, CoinPrior.of(votes.held, self.smoothing)
         starts = draw_starts(values, self.n_starts, np.random.default_rng(self.random_state))
         varying = np.count_nonzero(~votes.constant())
         if varying < 3:
@@ -260,7 +259,7 @@ class DawidSkene(PosteriorAggregator):
         return best
 
     def _score(self, votes: Votes) -> Floats:
-        evidence = _evidence(votes.values, self.coins_, self.prevalence_)
+        evidence = _evidence(votes.held, self.coins_, self.prevalence_)
         return np.asarray(evidence[1] - evidence[0])
 
     def _turn_around(self) -> None:

@@ -8,9 +8,9 @@ from scipy.linalg import eigh, polar, qr
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
+from unelisa.blocks import Held, weigh_votes
 from unelisa.errors import ModelError
 from unelisa.kernels.minors import sum_minors
-from unelisa.kernels.tally import weigh_votes
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -124,7 +124,7 @@ def find_blocks(moments: PairMoments, max_groups: int, rng: np.random.Generator)
     return models[int(np.argmin(prices))]
 
 
-def read_latents(values: NDArray[np.int8], weights: Floats, groups: Groups) -> NDArray[np.int8]:
+def read_latents(values: Held, weights: Floats, groups: Groups) -> NDArray[np.int8]:
     """Return items x groups: the side of each group's weighted majority, 0 for a tie.
 
     Sums below 1e-9 are ties: the order of the voters must not decide them by rounding.
@@ -232,8 +232,8 @@ class LatentSpectralMetaLearner(OrientedAggregator):
 
     def _score(self, votes: Votes) -> Floats:
         if len(self.group_weights_) == 1:
-            return np.asarray(weigh_votes(votes.values, self.weights_, np.zeros(votes.n_voters)))
-        latents = read_latents(votes.values, self.weights_, self.groups_)
+            return np.asarray(weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters)))
+        latents = read_latents(votes.held, self.weights_, self.groups_)
         nothing = np.zeros(latents.shape[1])
         return np.asarray(weigh_votes(latents, self.group_weights_, nothing))
 

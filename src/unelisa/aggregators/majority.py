@@ -3,7 +3,7 @@
 import numpy as np
 
 from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.kernels.tally import weigh_votes
+from unelisa.blocks import weigh_votes
 from unelisa.votes import Votes
 
 
@@ -24,6 +24,6 @@ class MajorityVote(Aggregator):
 
     def _score(self, votes: Votes) -> Floats:
         nothing = np.zeros(votes.n_voters)
-        margin = weigh_votes(votes.values, self.weights_, nothing)
-        counted = weigh_votes(votes.values, nothing, self.weights_)
+        margin = weigh_votes(votes.held, self.weights_, nothing)
+        counted = weigh_votes(votes.held, nothing, self.weights_)
         return np.asarray(margin / np.maximum(counted, 1.0), dtype=np.float64)

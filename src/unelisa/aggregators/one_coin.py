@@ -4,13 +4,12 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
 from unelisa.aggregators.dawid_skene import CLIP, draw_starts
+from unelisa.blocks import Held, tally_votes, weigh_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
-from unelisa.kernels.tally import tally_votes, weigh_votes
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -38,7 +37,7 @@ class OneCoin:
 
 
 def estimate_coin(
-    values: NDArray[np.int8],
+    values: Held,
     start: Floats,
     smoothing: float = 1.0,
     max_iter: int = 500,
@@ -172,7 +171,7 @@ class OneCoinDawidSkene(PosteriorAggregator):
         self.weights_ = np.asarray(logit(best.accuracies) / 2)
 
     def _best_fit(self, votes: Votes) -> OneCoin:
-        values, rng = votes.values, np.random.default_rng(self.random_state)
+        values, rng = votes.held, np.random.default_rng(self.random_state)
         starts = draw_starts(values, self.n_starts, rng)
         varying = np.count_nonzero(~votes.constant())
         if varying < 3:
@@ -190,7 +189,7 @@ class OneCoinDawidSkene(PosteriorAggregator):
         return best
 
     def _score(self, votes: Votes) -> Floats:
-        margin = weigh_votes(votes.values, self.weights_, np.zeros(votes.n_voters))
+        margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
         return np.asarray(logit(self.prevalence_) + 2 * margin)
 
     def _turn_around(self) -> None:

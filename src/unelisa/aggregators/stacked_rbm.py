@@ -11,8 +11,8 @@ from sklearn.neural_network import BernoulliRBM
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, draw_starts, estimate_coins
+from unelisa.blocks import tally_votes, weigh_votes
 from unelisa.errors import ExpertsWarning, ModelError
-from unelisa.kernels.tally import tally_votes, weigh_votes
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 

@@ -9,10 +9,10 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
+from unelisa.blocks import weigh_votes
 from unelisa.em import best_reliability, estimate_reliability
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.graph import EdgeRule
-from unelisa.kernels.tally import tally_votes, weigh_votes
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
 from unelisa.selection import ExpertSelector
@@ -93,7 +93,7 @@ class UnElisa(PosteriorAggregator):
         *,
         orient: Orient = "majority",
         n_starts: int = 5,
-        solver: str = "working_set",
+        solver: str = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -146,12 +146,11 @@ class UnElisa(PosteriorAggregator):
 
     def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
         counted = np.flatnonzero(polarity)
-        values = np.asfortranarray(votes.values[:, counted])
+        values = votes.take_voters(counted).held
         if len(self.selector_.experts_):
             fit = best_reliability(values, polarity[counted], self.n_starts, rng)
         else:
-            margin = weigh_votes(values, polarity[counted], np.zeros(len(counted)))
-            fit = estimate_reliability(values, expit(margin), pooled=True)
+            fit = estimate_reliability(values, polarity[counted] / 2, pooled=True)
         if not fit.converged:
             warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
         self.weights_[counted] = fit.weights
@@ -161,7 +160,7 @@ class UnElisa(PosteriorAggregator):
 
     def _score(self, votes: Votes) -> Floats:
         """Return the log odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
-        margin = weigh_votes(votes.values, self.weights_, np.zeros(votes.n_voters))
+        margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
         return np.asarray(2 * (self.field_ + margin) if self.rule == "bayes" else margin)
 
     def _turn_around(self) -> None:
@@ -207,8 +206,8 @@ class UnElisa(PosteriorAggregator):
 
 def _lean(votes: Votes) -> float:
     """Return the mean square of the voters' mean votes, less what chance gives; 0: nobody leans."""
-    varied = votes.take_voters(np.flatnonzero(~votes.constant())).values
-    signed, observed = tally_votes(varied, np.ones(votes.n_items))
+    no, yes = votes.sides[:, ~votes.constant()].astype(np.float64)
+    signed, observed = yes - no, yes + no
     return float(np.mean((signed**2 / observed - 1) / observed)) if len(signed) else 0.0
 
 

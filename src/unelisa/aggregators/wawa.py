@@ -1,14 +1,13 @@
 """Wawa: worker agreement with aggregate, a majority vote weighed by agreement with itself."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.kernels.tally import tally_votes, weigh_votes
+from unelisa.blocks import Held, tally_votes, weigh_votes
 from unelisa.votes import Votes
 
 
-def weighed_margin(values: NDArray[np.int8], weights: Floats) -> Floats:
+def weighed_margin(values: Held, weights: Floats) -> Floats:
     """Return per item the weight of yes minus that of no, as a share of the weight that voted.
 
     Examples
@@ -22,7 +21,7 @@ def weighed_margin(values: NDArray[np.int8], weights: Floats) -> Floats:
     return np.asarray(margin / np.where(mass > 0, mass, 1.0))
 
 
-def measure_agreement(values: NDArray[np.int8], margin: Floats) -> Floats:
+def measure_agreement(values: Held, margin: Floats) -> Floats:
     """Return per voter the share of its votes on the side of the margin; a tie counts half.
 
     Sums below 1e-12 are ties: the order of the voters must not decide them by rounding. Who never
@@ -78,7 +77,7 @@ class Wawa(Aggregator):
 
     def _fit(self, votes: Votes) -> None:
         everybody = np.ones(votes.n_voters)
-        self.weights_ = measure_agreement(votes.values, weighed_margin(votes.values, everybody))
+        self.weights_ = measure_agreement(votes.held, weighed_margin(votes.held, everybody))
 
     def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.values, self.weights_)
+        return weighed_margin(votes.held, self.weights_)

@@ -1,10 +1,10 @@
 """Zero-based skill: a weighed majority whose weights follow the agreement with it."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.aggregators.wawa import measure_agreement, weighed_margin
+from unelisa.blocks import Held
 from unelisa.errors import ModelError
 from unelisa.votes import Votes
 
@@ -12,7 +12,7 @@ from unelisa.votes import Votes
 PATIENCE, REDUCTION = 20, 0.5
 
 
-def follow_agreement(values: NDArray[np.int8], max_iter: int) -> Floats:
+def follow_agreement(values: Held, max_iter: int) -> Floats:
     """Return the skills after `max_iter` rounds of weighed majority and steps towards agreement.
 
     skill_s <- skill_s + rate (agreement of s with the weighed majority - skill_s), from equal
@@ -75,8 +75,8 @@ class ZeroBasedSkill(Aggregator):
     def _fit(self, votes: Votes) -> None:
         if self.max_iter < 1:
             raise ModelError(f"max_iter must be at least 1, found {self.max_iter}")
-        skills = follow_agreement(votes.values, self.max_iter)
+        skills = follow_agreement(votes.held, self.max_iter)
         self.weights_, self.n_iter_ = np.where(votes.vote_counts() > 0, skills, 0.0), self.max_iter
 
     def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.values, self.weights_)
+        return weighed_margin(votes.held, self.weights_)

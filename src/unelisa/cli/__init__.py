@@ -3,7 +3,19 @@
 import typer
 
 import unelisa
-from unelisa.cli import compare, demo, fit, predict, report, reproduce, reproduce_real, simulate
+from unelisa.cli import (
+    compare,
+    demo,
+    fit,
+    phenotype,
+    predict,
+    report,
+    reproduce,
+    reproduce_ehr,
+    reproduce_real,
+    simulate,
+    simulate_ehr,
+)
 from unelisa.cli.boundary import CommandGroup
 
 app = typer.Typer(
@@ -17,9 +29,12 @@ app.command()(demo.demo)
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(compare.compare)
-app.command()(simulate.simulate)
+app.command()(phenotype.phenotype)
+simulate.app.command()(simulate_ehr.ehr)
+app.add_typer(simulate.app, name="simulate")
 app.command()(report.report)
 reproduce.app.command()(reproduce_real.real)
+reproduce.app.command()(reproduce_ehr.ehr)
 app.add_typer(reproduce.app, name="reproduce")
 
 

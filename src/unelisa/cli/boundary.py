@@ -1,19 +1,22 @@
 """Where a command's failures become one sentence and an exit code.
 
-0: done. 2: bad input, or an output that could not be written. 130: interrupted.
+0: done. 1: a fault of ours. 2: bad input, or an output that could not be written. 130: interrupted.
 """
 
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from unelisa.cli.interruption import INTERRUPTED, SENTENCE, heed_interruptions
 from unelisa.cli.screen import complain, show_warnings
+from unelisa.cli.spelling import spell_options
 from unelisa.errors import AmbiguousVotesError, UnelisaError
 
-BAD_INPUT, INTERRUPTED = 2, 130
+OUR_FAULT, BAD_INPUT = 1, 2
 
 # recent releases of typer carry a click of their own, older ones import click; this is the base
 # of all complaints about arguments in both
@@ -35,19 +38,23 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; turn what it raises into a sentence."""
-        with show_warnings():
+        with show_warnings(), heed_interruptions():
             try:
                 return super().invoke(ctx)
+            except (typer.Exit, typer.Abort, _USAGE_ERROR, BrokenPipeError):
+                raise  # typer's own ways to end; `| head` is no failure
             except UnelisaError as error:
                 _leave(_hint(error), BAD_INPUT)
-            except BrokenPipeError:
-                raise  # `| head` is no failure; typer ends quietly
             except OSError as error:
                 _leave(_write_failure(error), BAD_INPUT)
-            except (KeyboardInterrupt, SystemError) as error:
+            except MemoryError:
+                _leave("there is not enough memory for these votes", BAD_INPUT)
+            except Exception as error:
                 if not _is_interruption(error):
-                    raise
-                _leave("interrupted: no further file was written", INTERRUPTED)
+                    _leave(_confess(error), OUR_FAULT)
+                _leave(SENTENCE, INTERRUPTED)
+            except KeyboardInterrupt:
+                _leave(SENTENCE, INTERRUPTED)
 
 
 def _leave(sentence: str, code: int) -> NoReturn:
@@ -56,8 +63,11 @@ def _leave(sentence: str, code: int) -> NoReturn:
 
 
 def _is_interruption(error: BaseException) -> bool:
-    """Return whether somebody pressed Ctrl-C: compiled kernels make it the cause of another."""
-    return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
+    """Return whether somebody pressed Ctrl-C: kernels and imports make it the cause of another."""
+    earlier: BaseException | None = error
+    while earlier is not None and not isinstance(earlier, KeyboardInterrupt):
+        earlier = earlier.__cause__ or earlier.__context__
+    return earlier is not None
 
 
 def _usage(error: Exception) -> str:
@@ -67,9 +77,17 @@ def _usage(error: Exception) -> str:
 
 def _hint(error: UnelisaError) -> str:
     """Return the error's sentence, with the option that answers it."""
-    if isinstance(error, AmbiguousVotesError):
-        return f"{error} (on the command line: --coding)"
-    return str(error)
+    told = spell_options(str(error))
+    if isinstance(error, AmbiguousVotesError) and "--" not in told:
+        return f"{told} (on the command line: --coding)"
+    return told
+
+
+def _confess(error: Exception) -> str:
+    """Return where a fault of ours is; its own words may quote items, which may be patients."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    return f"this is a fault of unelisa, not of the votes ({where}); please report it"
 
 
 def _write_failure(error: OSError) -> str:

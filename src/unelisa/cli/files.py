@@ -2,15 +2,15 @@
 
 import json
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from unelisa.errors import ModelError
-from unelisa.outputs import whole_file
+from unelisa.outputs import whole_files
 from unelisa.report.spreadsheet import write_table
 
 STDOUT = Path("-")
@@ -19,14 +19,14 @@ STDOUT = Path("-")
 class OutputFiles:
     """Drafts that are moved into place together; made by `output_files`."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
+    def __init__(self, make_draft: Callable[[Path], Path]) -> None:
+        self._make_draft = make_draft
         self.latest: Path | None = None
 
     def draft(self, path: Path) -> Path:
         """Return where to write what shall become `path`."""
         self.latest = path
-        return self._stack.enter_context(whole_file(path))
+        return self._make_draft(path)
 
     def write_text(self, path: Path, text: str) -> None:
         """Write a text."""
@@ -49,13 +49,15 @@ class OutputFiles:
 @contextmanager
 def output_files() -> Iterator[OutputFiles]:
     """Give the drafts of a command; after an error none of its files is left or changed."""
-    with ExitStack() as stack:
-        files = OutputFiles(stack)
-        try:
+    files: OutputFiles | None = None
+    try:
+        with whole_files() as make_draft:
+            files = OutputFiles(make_draft)
             yield files
-        except OSError as error:
-            # the system names the draft, which nobody knows, or nothing
-            raise OSError(error.errno, error.strerror, str(files.latest)) from None
+    except OSError as error:
+        # the system names the draft, which nobody knows, or nothing
+        latest = None if files is None else files.latest
+        raise OSError(error.errno, error.strerror, str(latest)) from None
 
 
 def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:

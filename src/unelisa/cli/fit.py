@@ -17,12 +17,15 @@ from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.methods import DEFAULT_METHOD, build_method, find_methods
 from unelisa.cli.screen import busy, printable, results
 from unelisa.cli.tables import comparison_table, voter_table
-from unelisa.errors import ConvergenceWarning
+from unelisa.cli.verdict import warn_if_unreliable
+from unelisa.errors import ConvergenceWarning, ModelError
 from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.reference import Reference
 from unelisa.report.spreadsheet import write_labels
 from unelisa.sources.labels import KnownLabels
+from unelisa.sources.tables import MEMORY
+from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
 from unelisa.study.comparison import MethodScore, score_model
 from unelisa.votes import Votes
@@ -86,6 +89,15 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         Path | None,
         typer.Option(metavar="FILE", help="Table of a few known labels that settle the sides."),
     ] = None,
+    stability: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Fit again to N draws of the items, and tell in how many of them each voter's "
+            "verdict is the same; 500 is usual.",
+        ),
+    ] = 0,
     coding: options.Coding = None,
     labels: options.Labels = None,
     item: options.Item = None,
@@ -93,6 +105,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
+    memory: options.Memory = MEMORY,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
     wanted = Wanted(out, report, save, json)
@@ -100,9 +113,14 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if report is not None:
         require_jinja()
     model = build_method(method, seed, jobs, orient, settings or ())
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
+    if gold is not None and "orient" not in model.get_params():
+        raise ModelError(f"{name_method(model)} has no sides to settle; leave --gold away")
+    table = options.VotesForm(coding, labels, item, voter, vote).read(votes, memory=memory)
     known = None if truth is None else options.read_known(truth, table)
-    fitted = fit_model(model, table, None if gold is None else options.read_known(gold, table))
+    trusted = None if gold is None else options.read_known(gold, table)
+    fitted = fit_model(model, table, trusted)
+    if stability:
+        fitted = resample(fitted, table, trusted, stability, seed, jobs)
     rows = [] if known is None else [score_known(fitted, known)]
     if known is not None and report is not None:
         rows += run_methods(_list_others(fitted.model), known, seed, jobs)
@@ -117,10 +135,26 @@ def fit_model(model: Aggregator, votes: Votes, gold: KnownLabels | None = None) 
     with warnings.catch_warnings(record=True) as caught, busy(f"fitting {name_method(model)}"):
         model.fit(votes, None if gold is None else gold.as_gold())
     seconds = time.perf_counter() - start
+    warn_if_unreliable(model)
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return Fitted(model, seconds, notes)
+
+
+def resample(
+    fitted: Fitted, votes: Votes, gold: KnownLabels | None, draws: int, seed: int, jobs: int
+) -> Fitted:
+    """Return the fit with the voters' stability, showing how many draws are done."""
+    found = bootstrap(
+        votes,
+        fitted.model,
+        draws,
+        y=None if gold is None else gold.as_gold(),
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    return fitted._replace(model=found.fitted)
 
 
 def score_known(fitted: Fitted, known: KnownLabels) -> MethodScore:

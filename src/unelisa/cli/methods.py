@@ -8,7 +8,7 @@ from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
 from unelisa.study.comparison import build_aggregator
 
-DEFAULT_METHOD = "unelisa"
+DEFAULT_METHOD = "latent-ising"
 
 
 def find_method(name: str) -> str:

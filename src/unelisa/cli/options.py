@@ -10,7 +10,7 @@ from unelisa.cli.screen import busy
 from unelisa.coding import CodingChoice
 from unelisa.errors import VotesError
 from unelisa.sources.labels import KnownLabels, read_labels
-from unelisa.sources.tables import read_votes
+from unelisa.sources.tables import MEMORY, read_votes
 from unelisa.votes import Votes
 
 _FORM, _RUN = "How the votes are written", "How it runs"
@@ -19,8 +19,8 @@ VotesFile = Annotated[
     Path,
     typer.Argument(
         metavar="VOTES",
-        help="CSV, CSV.gz, Parquet or Feather: one row per vote (item, voter, vote), or one row "
-        "per item and one column per voter.",
+        help="CSV, CSV.gz, Parquet (or a folder of it) or Feather: one row per vote (item, voter, "
+        "vote), or one row per item and one column per voter.",
     ),
 ]
 Coding = Annotated[
@@ -71,6 +71,17 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.", ri
 Jobs = Annotated[int, typer.Option(help="Threads; -1 is every core.", rich_help_panel=_RUN)]
 
 
+Memory = Annotated[
+    str,
+    typer.Option(
+        metavar="500MB",
+        help="A table with more votes than half of this, or a CSV file larger than this, is kept "
+        "in a temporary file instead of in memory.",
+        rich_help_panel=_RUN,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class VotesForm:
     """How a table of votes is written: coding or labels, and the columns' names."""
@@ -81,13 +92,18 @@ class VotesForm:
     voter: str | None = None
     vote: str | None = None
 
-    def read(self, path: Path, usual: CodingChoice = "auto") -> Votes:
+    def read(self, path: Path, usual: CodingChoice = "auto", memory: str = MEMORY) -> Votes:
         """Return the votes in a file; `usual` is the coding where none was given."""
-        columns = {"item": self.item, "voter": self.voter, "vote": self.vote}
         with busy("reading the votes"):
-            return read_votes(path, self._choose_coding(usual), **columns)
+            return read_votes(path, self.choose_coding(usual), **self.columns, memory=memory)
 
-    def _choose_coding(self, usual: CodingChoice) -> CodingChoice:
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The columns' names, as `read_votes` takes them."""
+        return {"item": self.item, "voter": self.voter, "vote": self.vote}
+
+    def choose_coding(self, usual: CodingChoice) -> CodingChoice:
+        """Return the coding that was asked for, or the usual one."""
         if self.labels is None:
             return usual if self.coding is None else self.coding  # type: ignore[return-value]
         if self.coding is not None:

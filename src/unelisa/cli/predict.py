@@ -1,6 +1,7 @@
 """`unelisa predict`: a stored model labels new items."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,11 @@ import typer
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, results
+from unelisa.cli.screen import busy, progress, results
+from unelisa.cli.verdict import warn_if_unreliable
 from unelisa.coding import CodingChoice
-from unelisa.errors import VotesError
+from unelisa.errors import ModelError, VotesError
+from unelisa.report.label_files import label_file, plan_files
 from unelisa.report.spreadsheet import write_labels
 from unelisa.storage import load
 from unelisa.votes import Votes
@@ -23,9 +26,20 @@ ModelFile = Annotated[
 
 def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: ModelFile,
-    votes: options.VotesFile,
+    votes: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="VOTES...",
+            help="A table as for `fit`; or any number of Parquet files and folders of such.",
+        ),
+    ],
     out: Annotated[
-        Path, typer.Option(metavar="labels.csv", help="Where the labels go; - is stdout.")
+        Path,
+        typer.Option(
+            metavar="labels.csv|FOLDER",
+            help="Where the labels go; - is stdout. With several files of votes, a folder: it gets "
+            "a Parquet file of labels for each, written batch by batch.",
+        ),
     ] = STDOUT,
     coding: options.Coding = None,
     labels: options.Labels = None,
@@ -34,10 +48,14 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
 ) -> None:
     """Label new items with a stored model; voters are matched by name."""
-    check_outputs(out, inputs=(model, votes))
-    fitted = load(model)
     form = options.VotesForm(coding, labels, item, voter, vote)
-    table = read_as_fitted(fitted, votes, form)
+    if len(votes) > 1 or votes[0].is_dir() or out.is_dir():
+        predict_files(load(model), votes, form, out)
+        return
+    check_outputs(out, inputs=(model, *votes))
+    fitted = load(model)
+    warn_if_unreliable(fitted)
+    table = read_as_fitted(fitted, votes[0], form)
     if out == STDOUT:
         write_labels(sys.stdout, fitted, table)
         return
@@ -50,11 +68,33 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     results().print(f"{table.n_items:,} items labelled\nwrote {out}", markup=False, soft_wrap=True)
 
 
+def predict_files(
+    model: Aggregator, votes: Sequence[Path], form: options.VotesForm, out: Path
+) -> None:
+    """Write a file of labels for each file of votes, showing how far it is."""
+    if out == STDOUT or (out.exists() and not out.is_dir()):
+        raise ModelError("the labels of several files go to a folder; name it: --out FOLDER")
+    warn_if_unreliable(model)
+    pairs = plan_files(votes, out)
+    coding, total = form.choose_coding(fitted_coding(model)), 0
+    with progress() as bar:
+        task = bar.add_task("labelling", total=len(pairs))
+        for pair in pairs:
+            total += label_file(model, pair, coding, form.item)
+            bar.advance(task)
+    told = f"{total:,} items labelled\nwrote {len(pairs)} files to {out}"
+    results().print(told, markup=False, soft_wrap=True)
+
+
+def fitted_coding(model: Aggregator) -> CodingChoice:
+    """Return the coding with which a model was fitted."""
+    negative, positive = model.classes_.tolist()
+    return "pm1" if (negative, positive) == (-1, 1) else (negative, positive)
+
+
 def read_as_fitted(model: Aggregator, path: Path, form: options.VotesForm) -> Votes:
     """Return votes read with the labels that the model was fitted with."""
-    negative, positive = model.classes_.tolist()
-    same: CodingChoice = "pm1" if (negative, positive) == (-1, 1) else (negative, positive)
-    votes = form.read(path, usual=same)
-    if tuple(votes.classes) != (negative, positive):
+    votes = form.read(path, usual=fitted_coding(model))
+    if tuple(votes.classes) != tuple(model.classes_.tolist()):
         raise VotesError("the votes use other labels than those that the model was fitted with")
     return votes

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from unelisa.cli.spelling import spell_options
 from unelisa.errors import UnelisaWarning
 
 LONGEST_NAME = 32
@@ -36,7 +37,7 @@ def _console_on(stream: TextIO) -> Console:
 
 def complain(sentence: str) -> None:
     """Print an error: one line, not wrapped, so that a log can be searched for it."""
-    asides().print(Text.assemble(("Error: ", "bold red"), sentence), soft_wrap=True)
+    asides().print(Text.assemble(("Error: ", "bold red"), _one_line(sentence)), soft_wrap=True)
 
 
 def busy(doing: str) -> AbstractContextManager[Any]:
@@ -70,7 +71,8 @@ def show_warnings() -> Iterator[None]:
                 otherwise(message, category, *where, **more)
             elif str(message) not in seen:
                 seen.add(str(message))
-                line = Text.assemble(("Warning: ", "bold yellow"), str(message))
+                told = _one_line(spell_options(str(message)))
+                line = Text.assemble(("Warning: ", "bold yellow"), told)
                 asides().print(line, soft_wrap=True)
 
         warnings.showwarning = show
@@ -85,5 +87,10 @@ def printable(name: object, longest: int = LONGEST_NAME) -> Text:
     >>> printable("[red]ann\x1b[2J").plain
     '[red]ann�[2J'
     """
-    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
+    shown = _one_line(str(name))
     return Text(shown if len(shown) <= longest else f"{shown[: longest - 1]}…")
+
+
+def _one_line(text: str) -> str:
+    """Return the text without letters that move the cursor: files and voters name themselves."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

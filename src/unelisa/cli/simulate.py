@@ -1,4 +1,4 @@
-"""`unelisa simulate`: votes whose truth and experts are known."""
+"""`unelisa simulate`: votes whose truth and experts are known; `simulate ehr`: health records."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,12 @@ FILES = ("votes.csv", "truth.csv", "experts.csv")
 _FLAWS = "What breaks the paper's assumptions"
 
 
+app = typer.Typer(invoke_without_command=True)
+
+
+@app.callback()
 def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    context: typer.Context,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for votes.csv, truth.csv, experts.csv.")
     ] = Path("simulated"),
@@ -67,7 +72,12 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = 0.0,
     seed: options.Seed = 0,
 ) -> None:
-    """Draw votes from the paper's model, with the truth and the experts beside them."""
+    """Draw votes from the paper's model, with the truth and the experts beside them.
+
+    Or draw health records: unelisa simulate ehr --help.
+    """
+    if context.invoked_subcommand is not None:
+        return
     with busy("drawing votes"):
         drawn = simulate_votes(
             voters,

@@ -23,13 +23,15 @@ def voter_table(findings: Findings, longest: int = LONGEST_TABLE) -> Table:
     table.add_column("voter", max_width=24, overflow="fold")
     table.add_column("verdict", no_wrap=True)
     table.add_column("weight", justify="right", no_wrap=True)
-    table.add_column("coverage", justify="right", no_wrap=True)
+    shares = [name for name in ("stability", "coverage") if name in voters[0]]
+    for name in shares:
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold")
     for voter in shown:
         verdict = Text(voter["verdict"], _COLOURS.get(voter["verdict"], "dim"))
         weight = figure(voter["weight"], "+.2f") if voter["weight"] else "0"
-        coverage = f"{voter['coverage']:.0%}"
-        table.add_row(printable(voter["voter"]), verdict, weight, coverage, Text(voter["reason"]))
+        cells = [f"{voter[name]:.0%}" for name in shares]
+        table.add_row(printable(voter["voter"]), verdict, weight, *cells, Text(voter["reason"]))
     return table
 
 

@@ -47,15 +47,15 @@ def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) ->
 
 @kernel
 def _add_curvature(
-    items: Items, block: Regressions, q: int, stride: int, floor: float, h: Buffer, out: Floats
+    items: Items, block: Regressions, q: int, steps: Integers, floor: float, h: Buffer, out: Floats
 ) -> float:
-    """Add to `out` the curvature of regression q over every `stride`-th chunk; see below."""
+    """Add to `out` the curvature of regression q over chunks first, first + stride, ...; below."""
     n_items, votes = items.votes.shape[1], items.votes
     s, members = block.voters[q], block.members[block.starts[q] : block.starts[q + 1]]
     n_members = members.size
     weighted = np.empty_like(h)
     mass = 0.0
-    for low in range(0, n_items, CHUNK * stride):
+    for low in range(CHUNK * steps[0], n_items, CHUNK * steps[1]):
         n = min(CHUNK, n_items - low)
         chunk, u = h[:n], weighted[:n]
         real = h.dtype.type
@@ -82,15 +82,16 @@ def add_curvatures(
     items: Items,
     block: Regressions,
     chosen: Integers,
-    strides: Integers,
+    steps: Integers,
     floors: Floats,
     buffer: Buffer,
     places: Integers,
     out: Floats,
     mass: Floats,
 ) -> None:
-    """Write sum_i h_i d_i d_i' of the chosen regressions over every stride-th chunk of the items.
+    """Write sum_i h_i d_i d_i' of the chosen regressions over some chunks of the items.
 
+    `steps` tells which, regressions x 2: the first chunk, and the distance to the next.
     d_i are the members' votes, then 1 and x_i; h_i is the item's curvature w_i (1 - t_i^2), where t
     has the wrong sign at least w_i times the floor. A negative floor asks for t_i^2 instead, what
     the curvature lacks of 1 (nobody abstains then, and weights are 1). Regression q's square lies
@@ -101,7 +102,7 @@ def add_curvatures(
         side = block.starts[q + 1] - block.starts[q] + 2
         square = out[places[q] : places[q + 1]].reshape(side, side)
         square[:] = 0.0
-        mass[q] = _add_curvature(items, block, q, strides[q], floors[q], buffer, square)
+        mass[q] = _add_curvature(items, block, q, steps[q], floors[q], buffer, square)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The two sums over votes that every aggregator is made of.
+"""The two sums over votes that every aggregator is made of, and how voters compare.
 
 Both read int8 votes voter by voter, so that nothing of the size of the votes is ever copied, and
 both add in a fixed order, so that the same votes give the same bits.
@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels import kernel
+
+CHUNK = 4096  # items whose two counts take 32 KB
 
 
 @kernel
@@ -44,3 +46,38 @@ def tally_votes(
             b += x[i] * f * f
         signed[s], observed[s] = a, b
     return signed, observed
+
+
+@kernel
+def compare_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.int64], int]:
+    """Return per voter four counts of items, and on how many items voters met.
+
+    Columns: said no; said yes; others voted too; others voted otherwise. Items go in chunks, so
+    that their counts of yes and no stay at hand.
+    """
+    n_items, n_voters = values.shape
+    counts, met = np.zeros((n_voters, 4), np.int64), 0
+    yes, no = np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.int32)
+    for low in range(0, n_items, CHUNK):
+        n = min(CHUNK, n_items - low)
+        yes[:] = 0
+        no[:] = 0
+        for s in range(n_voters):
+            for i in range(n):
+                yes[i] += values[low + i, s] > 0
+                no[i] += values[low + i, s] < 0
+        for i in range(n):
+            met += yes[i] + no[i] > 1
+        for s in range(n_voters):
+            down = up = shared = against = np.int32(0)
+            for i in range(n):
+                below, above = values[low + i, s] < 0, values[low + i, s] > 0
+                down += below
+                up += above
+                shared += (below | above) & (yes[i] + no[i] > 1)
+                against += (above & (no[i] > 0)) | (below & (yes[i] > 0))
+            counts[s, 0] += down
+            counts[s, 1] += up
+            counts[s, 2] += shared
+            counts[s, 3] += against
+    return counts, met

@@ -14,7 +14,12 @@ def list_cautions(
     model: Aggregator, votes: Votes | None, crowd: dict[str, Any], items: dict[str, Any] | None
 ) -> list[str]:
     """Return all warnings that apply, those about the experts first."""
-    told = [*_warn_of_experts(crowd), *_warn_of_sides(model, crowd)]
+    told = [
+        *_warn_of_evidence(model),
+        *_warn_of_readings(model),
+        *_warn_of_experts(model, crowd),
+        *_warn_of_sides(model, crowd),
+    ]
     if votes is not None:
         told += [*_warn_of_chance(model, votes), *_warn_of_voters(model, votes)]
     if items is not None:
@@ -22,9 +27,29 @@ def list_cautions(
     return told
 
 
-def _warn_of_experts(crowd: dict[str, Any]) -> list[str]:
+def _warn_of_evidence(model: Aggregator) -> list[str]:
+    """Return a warning where the votes cannot tell of a truth; older models do not say."""
+    if getattr(model, "reliable_", True):
+        return []
+    reason = model.reliability_reason_
+    return [f"The labels may be no better than chance and cannot be relied on: {reason}."]
+
+
+def _warn_of_readings(model: Aggregator) -> list[str]:
+    """Return a warning where the votes cannot tell two truths apart."""
+    if not getattr(model, "two_readings_", False):
+        return []
+    return [
+        "The votes allow two readings of what is true: name a voter you trust or give a few gold "
+        "labels to decide."
+    ]
+
+
+def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
     if not crowd["selects"] or crowd["counted"] >= 3:
         return []
+    if crowd["counted"] == 0 and hasattr(model, "reading_"):
+        return ["No expert is claimed: no voter is clearly tied to the truth."]
     if crowd["counted"] == 0:
         return ["No expert was found: all voters count the same, as in majority vote."]
     many = count_noun(crowd["counted"], "expert")
@@ -45,10 +70,10 @@ def _warn_of_sides(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
 
 def _warn_of_chance(model: Aggregator, votes: Votes) -> list[str]:
     weights = np.nan_to_num(model.weights_)
-    if np.count_nonzero(weights) < 2:
+    if np.count_nonzero(weights) < 2 or not getattr(model, "reliable_", True):
         return []
     who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
-    if not measure_agreement(votes.values, weights).by_chance:
+    if not measure_agreement(votes.held, weights).by_chance:
         return []
     return [
         f"The {who} agree with each other no more than unrelated voters would: "

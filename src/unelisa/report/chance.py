@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.tally import tally_votes, weigh_votes
+from unelisa.blocks import Block, Held, blocks_of, tally_votes, weigh_votes
+
+Floats = NDArray[np.float64]
 
 MARGIN = 2.0  # standard deviations beyond what the search for weights finds in noise
 
@@ -22,7 +24,7 @@ class Agreement(NamedTuple):
         return self.found < self.noise + MARGIN
 
 
-def measure_agreement(values: NDArray[np.int8], weights: NDArray[np.float64]) -> Agreement:
+def measure_agreement(values: Held, weights: NDArray[np.float64]) -> Agreement:
     r"""Return how far the voters' weighed agreement is above that of independent votes.
 
     With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
@@ -42,13 +44,23 @@ def measure_agreement(values: NDArray[np.int8], weights: NDArray[np.float64]) ->
     False
     """
     n_items, n_voters = values.shape
-    signed, observed = tally_votes(values, np.ones(n_items))
-    means = signed / np.maximum(observed, 1.0)
-    squares, spread, nothing = weights**2, 1 - means**2, np.zeros(n_voters)
-    total = weigh_votes(values, weights, -weights * means)
-    own = weigh_votes(values, -2 * squares * means, squares * (1 + means**2))
-    expected = weigh_votes(values, nothing, squares * spread)
-    repeated = weigh_votes(values, nothing, (squares * spread) ** 2)
-    variance = 2 * float((expected**2 - repeated).sum())
-    found = float((total**2 - own).sum()) / np.sqrt(variance) if variance > 1e-12 else 0.0
+    blocks = blocks_of(values)
+    signed, observed = blocks.sum(_tally_all)
+    excess, variance = blocks.sum(_sum_excess, weights, signed / np.maximum(observed, 1.0))[0]
+    found = excess / np.sqrt(variance) if variance > 1e-12 else 0.0
     return Agreement(float(found), float(np.sqrt(2 * n_voters) + n_voters / np.sqrt(2 * n_items)))
+
+
+def _tally_all(block: Block) -> tuple[Floats, Floats]:
+    return tally_votes(block.votes, np.ones(len(block.votes)))
+
+
+def _sum_excess(block: Block, weights: Floats, means: Floats) -> tuple[Floats]:
+    """Return T and its variance under independence, summed over a block of items."""
+    votes, nothing = block.votes, np.zeros(len(weights))
+    squares, spread = weights**2, 1 - means**2
+    total = weigh_votes(votes, weights, -weights * means)
+    own = weigh_votes(votes, -2 * squares * means, squares * (1 + means**2))
+    expected = weigh_votes(votes, nothing, squares * spread)
+    repeated = weigh_votes(votes, nothing, (squares * spread) ** 2)
+    return (np.array([(total**2 - own).sum(), 2 * (expected**2 - repeated).sum()]),)

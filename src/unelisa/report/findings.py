@@ -17,8 +17,9 @@ from unelisa.report.items import Judged, count_scores, describe_items, list_unce
 from unelisa.report.layout import place_voters
 from unelisa.report.network import MOST_LINKS, Network
 from unelisa.report.plain import count_noun, make_plain
-from unelisa.report.prevalence import bound_prevalence
+from unelisa.report.prevalence import Prevalence, bound_prevalence
 from unelisa.report.reference import Reference, score_reference
+from unelisa.report.structure import describe_structure
 from unelisa.report.voters import estimate_rates, list_voters, rank_voters
 from unelisa.votes import Votes
 
@@ -65,9 +66,11 @@ def collect_findings(
         "version": VERSION,
         "method": name_method(model),
         "classes": [make_plain(label) for label in model.classes_.tolist()],
+        "reliable": getattr(model, "reliable_", None),
         "crowd": _describe_crowd(model),
         **_describe_labels(model, votes, show_items),
         **_describe_voters(model, votes),
+        "structure": describe_structure(model),
         "truth": None if reference is None else score_reference(model, reference),
         "comparison": [] if reference is None else _list_methods(reference),
         "fit": _describe_fit(model, seconds),
@@ -95,15 +98,30 @@ def _describe_labels(model: Aggregator, votes: Votes | None, show_items: bool) -
     share = getattr(model, "prevalence_", None) if hasattr(model, "predict_proba") else None
     if votes is None:
         bare = None if share is None else bound_prevalence(float(share), None)
-        return {"items": None, "prevalence": bare, "histogram": None, "uncertain": None}
+        return {
+            "items": None,
+            "prevalence": _own_interval(model) or bare,
+            "histogram": None,
+            "uncertain": None,
+        }
     judged = Judged.of(model, votes)
     known = None if judged.chances is None else judged.chances[judged.voted_on]
     return {
         "items": describe_items(judged),
-        "prevalence": None if share is None else bound_prevalence(float(share), known),
+        "prevalence": _own_interval(model)
+        or (None if share is None else bound_prevalence(float(share), known)),
         "histogram": count_scores(judged),
         "uncertain": list_uncertain(judged, votes) if show_items else None,
     }
+
+
+def _own_interval(model: Aggregator) -> Prevalence | None:
+    """Return the prevalence with the interval that the model itself gives, if it does."""
+    bounds: Any = getattr(model, "prevalence_interval_", None)
+    if bounds is None:
+        return None
+    share: Any = getattr(model, "prevalence_", None)
+    return {"share": float(share), "low": float(bounds[0]), "high": float(bounds[1])}
 
 
 def _describe_voters(model: Aggregator, votes: Votes | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.blocks import weigh_votes
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -25,9 +26,18 @@ class Judged(NamedTuple):
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
         """Return what a fitted model says of the items."""
-        chances = model.predict_proba(votes)[:, 1] if hasattr(model, "predict_proba") else None
-        voted_on = np.asarray(votes.values.any(axis=1))
-        return cls(model.decision_function(votes), chances, voted_on)
+        scores, chances = np.empty(votes.n_items), None
+        if hasattr(model, "predict_proba"):
+            chances = np.empty(votes.n_items)
+        voted_on = np.empty(votes.n_items, dtype=bool)
+        everybody, low = np.ones(votes.n_voters), 0
+        for part in votes.parts():
+            rows = slice(low, low := low + part.n_items)
+            scores[rows] = model.decision_function(part)
+            if chances is not None:
+                chances[rows] = model.predict_proba(part)[:, 1]
+            voted_on[rows] = weigh_votes(part.held, np.zeros_like(everybody), everybody) > 0
+        return cls(scores, chances, voted_on)
 
     def as_shares(self) -> Floats:
         """Return P(positive), or the hard label as 0, 1/2 (a tie) or 1 where there is none."""

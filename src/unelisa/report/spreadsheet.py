@@ -7,7 +7,7 @@ start so get a leading apostrophe, which shows them as text. Numbers such as -1 
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 import numpy as np
@@ -45,9 +45,16 @@ def write_labels(file: TextIO, model: Aggregator, votes: Votes, *, named: bool =
     The probability is that of the positive class; it is empty for methods that give none. Where
     the items shall not be named, the first column is the row's number, from 1.
     """
-    items = votes.items.tolist() if named else range(1, votes.n_items + 1)
     header = ("item" if named else "row", "label", "probability")
-    write_table(file, header, zip(items, *_label_columns(model, votes), strict=True))
+    write_table(file, header, _label_rows(model, votes, named))
+
+
+def _label_rows(model: Aggregator, votes: Votes, named: bool) -> Iterator[tuple[Any, Any, str]]:
+    first = 1
+    for part in votes.parts():
+        items = part.items.tolist() if named else range(first, first + part.n_items)
+        yield from zip(items, *_label_columns(model, part), strict=True)
+        first += part.n_items
 
 
 def _label_columns(model: Aggregator, votes: Votes) -> tuple[list[Any], list[str]]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.kernels.tally import tally_votes
+from unelisa.blocks import tally_votes
 from unelisa.report.network import Network
 from unelisa.report.plain import make_plain
 from unelisa.votes import Votes
@@ -64,8 +64,8 @@ def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
     >>> estimate_rates(votes, np.array([1.0, 1.0, 0.0]))
     {'sensitivity': array([1., 0.]), 'specificity': array([1., 1.])}
     """
-    signed, observed = tally_votes(votes.values, np.ascontiguousarray(shares))
-    other, met = tally_votes(votes.values, np.ascontiguousarray(1 - shares))
+    signed, observed = tally_votes(votes.held, np.ascontiguousarray(shares))
+    other, met = tally_votes(votes.held, np.ascontiguousarray(1 - shares))
     return {
         "sensitivity": _share((observed + signed) / 2, observed),
         "specificity": _share((met - other) / 2, met),

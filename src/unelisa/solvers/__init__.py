@@ -1,18 +1,24 @@
 """Solvers of every voter's l1 logistic regression, by name."""
 
+from collections.abc import Callable
+
+from unelisa.solvers.auto import Auto, torch_solver
 from unelisa.solvers.base import L1Problem, L1Solution, Solver, warn_missed
 from unelisa.solvers.optimality import design_voters, optimality
 from unelisa.solvers.path import PathStep, ebic_path, solve_path
 from unelisa.solvers.proximal_gradient import ProximalGradient
 from unelisa.solvers.working_set import WorkingSet
 
-SOLVERS: dict[str, type[Solver]] = {
+SOLVERS: dict[str, Callable[[], Solver]] = {
     "working_set": WorkingSet,
     "proximal_gradient": ProximalGradient,
+    "torch": torch_solver,
+    "auto": Auto,
 }
 
 __all__ = [
     "SOLVERS",
+    "Auto",
     "L1Problem",
     "L1Solution",
     "PathStep",

@@ -21,6 +21,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from unelisa.blocks import Held
 from unelisa.errors import ConvergenceWarning, ModelError
 
 Floats = NDArray[np.float64]
@@ -33,7 +34,7 @@ class L1Problem:
     Attributes
     ----------
     votes
-        Items x voters, int8 in {-1, 0, +1}, one voter contiguous (Fortran order).
+        Items x voters, int8 in {-1, 0, +1}, one voter contiguous (Fortran order), or `ItemBlocks`.
     penalties
         lambda_s per voter, in theta units (logit = 2 z).
     fit_intercept
@@ -55,7 +56,7 @@ class L1Problem:
         What a warning calls the voters, or None for their numbers.
     """
 
-    votes: NDArray[np.int8]
+    votes: Held
     penalties: Floats
     fit_intercept: bool = True
     tol: float = 1e-3

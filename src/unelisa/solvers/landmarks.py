@@ -83,8 +83,7 @@ class Landmarks:
         """Return the block's slopes as predicted from the landmarks, and a bound on their error."""
         voters = block.voters
         old = _regressions(voters, self.weights[voters], self.free[voters])
-        everyone = np.arange(voters.size, dtype=np.int64)
-        sums = frame.rows.drift(old, block, everyone) / frame.moments.totals[voters, None]
+        sums = frame.rows.drift(old, block) / frame.moments.totals[voters, None]
         moved, mixed, spread = sums.T
         complete = bool(np.all(frame.moments.counts == frame.rows.n_items))
         kappa = np.where((spread > 0) & complete, mixed / np.where(spread > 0, spread, 1.0), 0.0)

@@ -18,6 +18,7 @@ from unelisa.kernels.prox_newton import (
     step_all,
 )
 from unelisa.solvers.base import Floats
+from unelisa.solvers.passes import place_squares
 from unelisa.solvers.rows import SAMPLE, Moments, Rows
 
 Integers = NDArray[np.int64]
@@ -50,8 +51,7 @@ class Frame:
 def begin_walk(frame: Frame, block: Regressions, limits: Floats) -> Walk:
     """Return the state of a block before its first pass; `limits` per member."""
     n_members, n_regressions = block.members.size, block.voters.size
-    sides = np.diff(block.starts) + 2
-    places = np.concatenate([[0], np.cumsum(sides**2)]).astype(np.int64)
+    places = place_squares(block)
 
     def blank(value: float = 0.0) -> Floats:
         return np.full(n_regressions, value)

@@ -130,10 +130,11 @@ def split_voters(frame: Frame, estimate: Estimate, voters: Integers) -> list[Int
 
     At most 256 voters: the product of residuals and votes then runs at nine tenths of full speed
     (75 voters: seven tenths), and 1,400 voters make six tasks. Fewer where large working sets
-    would need large Hessians. Small problems stay in one block, those of seconds make four.
+    would need large Hessians. Small problems stay in one block, those of seconds make four. Where
+    the items are in several blocks, these are shared out instead, and voters make few passes.
     """
     n_voters = frame.rows.n_voters
-    work = frame.rows.n_items * n_voters**2
+    work = frame.rows.n_items * n_voters**2 if frame.rows.blocks.whole else 0
     n_blocks = 1 if work < 1e8 else 2 if work < 1e10 else 4
     width = int(np.clip(-(-n_voters // n_blocks), 32, 256))
     squares = np.cumsum((estimate.members[voters].sum(axis=1) + 2.0) ** 2)
@@ -200,7 +201,7 @@ def float32_noise(frame: Frame, block: Regressions) -> Floats:
 
     BLAS libraries add chains of at most 512 products before they start a new one.
     """
-    column = frame.rows.items.column
+    column = frame.rows.column
     largest = float(np.max(np.abs(column))) if column.size else 0.0
     return np.asarray(bound_block(block, largest, min(512, frame.rows.n_items)))
 

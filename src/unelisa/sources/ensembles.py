@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.votes import Votes, name_voters
+from unelisa.frames import name_voters
+from unelisa.votes import Votes
 
 
 def votes_from_estimators(

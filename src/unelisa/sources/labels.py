@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
+from unelisa.frames import ITEM_NAMES, VOTE_NAMES
 from unelisa.sources.tables import VoteTable
-from unelisa.votes import ITEM_NAMES, VOTE_NAMES, Votes
+from unelisa.votes import Votes
 
 Signs = NDArray[np.int8]
 
@@ -68,6 +69,12 @@ class LabelTable(VoteTable):
         item, label = self._pick_columns(self._header())
         return self._read_wide([item, label], item)
 
+    def _read_label(self, text: str) -> str:
+        """Return a label without the apostrophe that shields it from spreadsheets."""
+        bare = text.removeprefix("'")
+        own = {str(label) for label in self.coding}
+        return bare if text not in own and bare in own else text
+
     def _of_frame(self, frame: Any) -> Votes:
         item, label = self._pick_columns(list(frame.column_names))
         return Votes.of(frame.select([item, label]), self.coding, item=item)
@@ -108,13 +115,28 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
         table = LabelTable(file, coding=votes.classes).read()
     except VotesError as error:
         raise VotesError(f"{file.name} cannot serve as labels of these votes: {error}") from None
-    place = {str(name): i for i, name in enumerate(votes.items.tolist())}
-    rows = np.array([place.get(str(name), -1) for name in table.items.tolist()], dtype=np.intp)
+    rows = _find_items(table.items, votes.items)
     known = rows >= 0
     if not known.any():
         raise VotesError(f"{file.name} names none of the items of the votes; compare the two files")
+    if len(np.unique(rows[known])) < known.sum():
+        raise VotesError(f"{file.name} names an item twice; keep one row each")
     signs = np.zeros(votes.n_items, dtype=np.int8)
     given = table.values[:, 0]
     signs[rows[known]] = given[known]
     unvoted = ~known & (given != 0)
     return KnownLabels(votes, signs, table.items[unvoted].astype(object), given[unvoted])
+
+
+def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the place of each named item, -1 for those that are not there.
+
+    Our own files of labels shield items such as =1+1 from spreadsheets by an apostrophe.
+    """
+    place = {str(name): i for i, name in enumerate(items.tolist())}
+    texts = [str(name) for name in named.tolist()]
+    bare = [text.removeprefix("'") for text in texts]
+    places = (
+        place.get(text, place.get(plain, -1)) for text, plain in zip(texts, bare, strict=True)
+    )
+    return np.fromiter(places, dtype=np.intp, count=len(texts))

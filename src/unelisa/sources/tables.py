@@ -9,11 +9,27 @@ from numpy.typing import NDArray
 
 from unelisa.coding import CodingChoice, Names, TextColumn
 from unelisa.errors import VotesError
-from unelisa.votes import Votes, assemble, assemble_long, long_columns, refuse_repeated_items
+from unelisa.frames import long_columns
+from unelisa.sources.parquet import count_cells, list_parquet, stream_wide
+from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
+from unelisa.votes import Votes, assemble, assemble_long, refuse_repeated_items
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
+NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be somebody's name
+MEMORY = "1GB"
 MAX_LABELS = 64  # more distinct labels than this in votes are names, dates or free text
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
+# Votes shrink a hundredfold at most; a small file that grows beyond these is made to fill memory.
+MAX_UNPACKED, MAX_GROWTH = 1 << 28, 500
+# how files begin that are often misnamed
+_BEGINNINGS = {
+    b"\x1f\x8b": "is gzip data; let its name end in .csv.gz",
+    b"PAR1": "is Parquet data; let its name end in .parquet",
+    b"ARROW1": "is Feather data; let its name end in .feather",
+    b"PK\x03\x04": "is an Excel workbook or a zip file; save the table as CSV",
+    b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
+}
 
 # what Arrow says -> what a person is told
 _TROUBLES = {
@@ -37,6 +53,8 @@ class VoteTable:
         The file; its ending tells the format.
     coding, item, voter, vote
         As in `Votes.of`.
+    memory
+        As in `read_votes`.
     """
 
     def __init__(
@@ -47,10 +65,13 @@ class VoteTable:
         item: str | None = None,
         voter: str | None = None,
         vote: str | None = None,
+        memory: str | int = MEMORY,
     ) -> None:
         self.path = Path(path)
+        self.memory = read_size(memory)
         self.coding = coding
         self.named: ColumnNames = (item, voter, vote)
+        self._delimiter = "\t" if ".tsv" in "".join(self.path.suffixes).lower() else ","
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError` with one sentence."""
@@ -60,14 +81,14 @@ class VoteTable:
 
         try:
             return read()
-        except (pa.ArrowException, OSError, EOFError) as error:
+        except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
             raise VotesError(f"{self.path.name} {_explain(error)}") from None
 
     def _reader(self) -> Any:
         ending = "".join(self.path.suffixes[-2:]).lower()
         if ending.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")):
             return self._read_text
-        if ending.endswith(".parquet"):
+        if ending.endswith(".parquet") or self.path.is_dir():
             return self._read_parquet
         if ending.endswith((".feather", ".arrow", ".ipc")):
             return self._read_feather
@@ -77,12 +98,28 @@ class VoteTable:
         if not self.path.exists():
             raise VotesError(f"there is no file {self.path.name} in {self.path.parent}")
         if self.path.is_dir():
-            raise VotesError(f"{self.path.name} is a folder; name a file of votes")
+            list_parquet(self.path)
+        elif not self.path.is_file():
+            raise VotesError(f"{self.path.name} is no ordinary file; save the votes in one")
+
+    def _refuse_bomb(self, unpacked: int) -> None:
+        if unpacked > MAX_UNPACKED and unpacked > MAX_GROWTH * self.path.stat().st_size:
+            raise VotesError(
+                f"{self.path.name} unpacks to more than {MAX_GROWTH} times its size, as no votes "
+                "do; unpack it yourself and look at it"
+            )
 
     def _read_parquet(self) -> Votes:
+        import pyarrow as pa  # noqa: PLC0415
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        return self._of_frame(pq.read_table(self.path))
+        files = list_parquet(self.path)
+        cells = count_cells(files)
+        if self.path.is_file():
+            self._refuse_bomb(2 * cells)
+        if 2 * cells > self.memory and (stream := stream_wide(files, self.named)) is not None:
+            return store_votes(stream, self.coding)
+        return self._of_frame(pa.concat_tables([pq.read_table(file) for file in files]))
 
     def _read_feather(self) -> Votes:
         from pyarrow import feather  # noqa: PLC0415
@@ -105,16 +142,39 @@ class VoteTable:
         return self._read_wide(header, item)
 
     def _header(self) -> list[str]:
-        with self._open(None) as reader:
-            header = [str(name) for name in reader.schema.names]
+        """Return the columns' names, stripped; semicolons or tabs part them where no comma does."""
+        self._refuse_misnamed()
+        names = self._raw_header()
+        for mark in ";\t":
+            if len(names) == 1 and mark in names[0]:
+                self._delimiter = mark
+                names = self._raw_header()
+        header = [name.strip() for name in names]
+        self._written = dict(zip(header, names, strict=True))
+        _refuse_nul(header)
         for place, name in enumerate(header):
             if name in header[:place]:
-                raise VotesError(
-                    f"{self.path.name} has two columns named {name[:60]!r}; rename one"
-                )
+                told = f"named {name[:60]!r}" if name else "without a name"
+                raise VotesError(f"{self.path.name} has two columns {told}; rename one")
         if len(header) < 2:
-            raise VotesError(f"{self.path.name} has one column only; votes need at least two")
+            raise VotesError(
+                f"{self.path.name} has one column only; votes need at least two, parted by commas"
+            )
         return header
+
+    def _raw_header(self) -> list[str]:
+        with self._open(None) as reader:
+            return [str(name) for name in reader.schema.names]
+
+    def _refuse_misnamed(self) -> None:
+        if self.path.suffix.lower() == ".gz":
+            return
+        with self.path.open("rb") as file:
+            start = file.read(4096)
+        for beginning, words in _BEGINNINGS.items():
+            if start.startswith(beginning):
+                raise VotesError(f"{self.path.name} {words}")
+        _refuse_nul([start.decode("latin-1")])
 
     def _open(self, types: dict[str, Any] | None) -> Any:
         """Return a streaming reader that leaves every cell as text, so that nothing is guessed."""
@@ -122,13 +182,10 @@ class VoteTable:
         from pyarrow import csv  # noqa: PLC0415
 
         packed = "gzip" if self.path.suffix.lower() == ".gz" else None
-        tabs = ".tsv" in "".join(self.path.suffixes).lower()
         return csv.open_csv(
             pa.input_stream(str(self.path), compression=packed),
             read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),
-            parse_options=csv.ParseOptions(
-                delimiter="\t" if tabs else ",", newlines_in_values=True
-            ),
+            parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=types, include_columns=None if types is None else list(types)
             ),
@@ -137,12 +194,20 @@ class VoteTable:
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415
 
-        with self._open(dict.fromkeys(columns, pa.string())) as reader:
-            yield from reader
+        written, unpacked = [self._written[name] for name in columns], 0
+        with self._open(dict.fromkeys(written, pa.string())) as reader:
+            for batch in reader:
+                unpacked += batch.nbytes
+                self._refuse_bomb(unpacked)
+                yield batch
+
+    def _read_label(self, text: str) -> str:
+        """Return the label that a stripped cell holds."""
+        return text
 
     def _read_long(self, columns: tuple[str, str, str]) -> Votes:
         items, voters = _NameColumn(columns[0]), _NameColumn(columns[1])
-        votes = _LabelColumns([columns[2]])
+        votes = _LabelColumns([columns[2]], self._read_label)
         for batch in self._batches(list(columns)):
             items.add(batch.column(0))
             voters.add(batch.column(1))
@@ -151,7 +216,9 @@ class VoteTable:
 
     def _read_wide(self, header: list[str], item: str | None) -> Votes:
         voters = [name for name in header if name != item]
-        names, votes = _NameColumn(item or ""), _LabelColumns(voters)
+        if self.path.stat().st_size > self.memory:
+            return store_votes(self._stream(voters, item), self.coding)
+        names, votes = _NameColumn(item or ""), _LabelColumns(voters, self._read_label)
         for batch in self._batches([*([item] if item is not None else []), *voters]):
             if item is not None:
                 names.add(batch.column(0))
@@ -159,6 +226,20 @@ class VoteTable:
         items = np.arange(votes.n_rows) if item is None else names.in_row_order()
         refuse_repeated_items(items)
         return assemble(votes.columns(), items, np.array(voters, dtype=object), self.coding)
+
+    def _stream(self, voters: list[str], item: str | None) -> WideStream:
+        """Return the table to be read batch by batch."""
+
+        def start() -> Iterator[Batch]:
+            for batch in self._batches([*([item] if item is not None else []), *voters]):
+                names, votes = _NameColumn(item or ""), _LabelColumns(voters, self._read_label)
+                if item is not None:
+                    names.add(batch.column(0))
+                votes.add(batch.columns[len(batch.columns) - len(voters) :])
+                known = None if item is None else names.in_row_order()
+                yield Batch(votes.n_rows, known, votes.columns())
+
+        return WideStream(voters, start, self.path.stat().st_size // (2 * len(voters)))
 
 
 class _NameColumn:
@@ -171,9 +252,10 @@ class _NameColumn:
 
     def add(self, cells: Any) -> None:
         labels, indices = _dictionary(cells)
-        places = [self._known.setdefault(label, len(self._known)) for label in labels]
-        if not all(label.strip() for label in labels):
+        names = [label.strip() for label in labels]
+        if not NO_NAMES.isdisjoint(names):
             raise VotesError(f"column {self._column!r} has an empty name; fill it or drop the row")
+        places = [self._known.setdefault(name, len(self._known)) for name in names]
         self._codes.append(np.asarray(places, dtype=np.int32)[indices])
 
     def names(self) -> Names:
@@ -193,8 +275,8 @@ class _NameColumn:
 class _LabelColumns:
     """Collects columns of labels as int8 places in one short list of labels."""
 
-    def __init__(self, columns: list[str]) -> None:
-        self._names = columns
+    def __init__(self, columns: list[str], read: Callable[[str], str]) -> None:
+        self._names, self._read = columns, read
         self._known: dict[str, int] = {}
         self._codes: list[list[NDArray[np.int8]]] = [[] for _ in columns]
         self.n_rows = 0
@@ -202,7 +284,7 @@ class _LabelColumns:
     def add(self, batch: list[Any]) -> None:
         for name, cells, codes in zip(self._names, batch, self._codes, strict=True):
             labels, indices = _dictionary(cells)
-            places = [self._place(label.strip(), name) for label in labels]
+            places = [self._place(self._read(label.strip()), name) for label in labels]
             codes.append(np.asarray([*places, -1], dtype=np.int8)[indices])
         self.n_rows += len(batch[0]) if batch else 0
 
@@ -223,7 +305,14 @@ class _LabelColumns:
 
 def _dictionary(cells: Any) -> tuple[list[str], NDArray[np.int32]]:
     encoded = cells.fill_null("").dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+    labels = encoded.dictionary.to_pylist()
+    _refuse_nul(labels)
+    return labels, encoded.indices.to_numpy(zero_copy_only=False)
+
+
+def _refuse_nul(texts: list[str]) -> None:
+    if any("\0" in text for text in texts):
+        raise VotesError("the table holds zero bytes, which no text has; save it as UTF-8 text")
 
 
 def _explain(error: Exception) -> str:
@@ -231,6 +320,8 @@ def _explain(error: Exception) -> str:
     text = str(error).lower()
     if isinstance(error, PermissionError):
         return "cannot be read: permission denied"
+    if isinstance(error, UnicodeError):
+        return _TROUBLES["utf8"]
     told = (words for sign, words in _TROUBLES.items() if sign in text)
     return next(told, "cannot be read: it is damaged or not in the format that its ending says")
 
@@ -242,13 +333,16 @@ def read_votes(
     item: str | None = None,
     voter: str | None = None,
     vote: str | None = None,
+    memory: str | int = MEMORY,
 ) -> Votes:
     r"""Return the votes in a file.
 
     Parameters
     ----------
     path
-        CSV (.csv, .csv.gz, .tsv, .tsv.gz), Parquet (.parquet) or Feather (.feather, .arrow).
+        CSV (.csv, .csv.gz, .tsv, .tsv.gz), Parquet (.parquet, or a folder of such files) or
+        Feather (.feather, .arrow).
+        Cells are parted by commas, or by semicolons or tabs where the header has no comma.
         Long: one row per vote, with columns named item, voter and vote (or task, worker and
         label, or as given below). Wide: one row per item and one column per voter, the items'
         names in a column called item or task, or as given.
@@ -256,6 +350,9 @@ def read_votes(
         What the labels mean: see `Votes.of`.
     item, voter, vote
         Column names, where they are not the usual ones.
+    memory
+        Bytes, or text such as "500MB". A larger wide table is not held in memory: it is read batch
+        by batch into a file, from which every method takes what it needs. See docs/scaling.md.
 
     Examples
     --------
@@ -266,4 +363,4 @@ def read_votes(
     array([[ 1, -1],
            [ 1,  0]], dtype=int8)
     """
-    return VoteTable(path, coding, item=item, voter=voter, vote=vote).read()
+    return VoteTable(path, coding, item=item, voter=voter, vote=vote, memory=memory).read()

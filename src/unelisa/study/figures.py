@@ -203,12 +203,13 @@ def draw_accuracies(results: Mapping[Trial, Record], level: Level) -> "Figure":
 
 
 def _draw_boxes(axes: "Axes", cell: Cell, records: Sequence[Record]) -> None:
-    columns = [name for name in COLUMNS if all(name in record["scores"] for record in records)]
+    columns = [name for name in COLUMNS if any(name in record["scores"] for record in records)]
     axes.set_title(f"$p = {cell.n_voters}$, $d_0 = {cell.n_experts}$")
     axes.axvline(0.5, color=GREY, linewidth=0.6)
     heights = np.arange(len(columns))[::-1]
     for name, height in zip(columns, heights, strict=True):
-        values = [record["scores"][name]["accuracy"] for record in records]
+        mine = [record["scores"][name] for record in records if name in record["scores"]]
+        values = [scores["accuracy"] for scores in mine]
         colour = BLUE if name.startswith("unelisa") else GREEN if name == "oracle" else ORANGE
         axes.boxplot(
             values, positions=[height], orientation="horizontal", whis=(5, 95), widths=0.6,

@@ -6,8 +6,9 @@ No number of a result is written in this file, so that the page cannot disagree 
 from collections.abc import Iterable, Sequence
 
 from unelisa.study.archive import Archive, find_study
-from unelisa.study.cells import LEVELS, Level, find_cell
+from unelisa.study.cells import LEVELS, Level
 from unelisa.study.differences import REASONS, explain_differences, share_upside_down
+from unelisa.study.latent_page import show_latent
 from unelisa.study.published import PUBLISHED_COLUMNS
 from unelisa.study.tables import (
     LIMITS,
@@ -17,6 +18,7 @@ from unelisa.study.tables import (
     find_figure,
 )
 from unelisa.study.trial import LABELS
+from unelisa.study.wording import markdown_table, place, share
 
 _MARKS = {"within": "=", "above": "▲", "below": "▼", None: ""}
 _EXPERTS = ("hit_rate", "precision", "unelisa-bayes", "unelisa-amv", "latent-ising", "oracle")
@@ -82,6 +84,7 @@ def render_page(archive: Archive) -> str:
         _explain(paper),
         _show_mixing(paper, mixed),
         _show_study(mixed, "The tables with a sampler that mixes"),
+        show_latent(mixed),
         _show_figures(),
     ]
     return "\n".join(sections)
@@ -89,10 +92,14 @@ def render_page(archive: Archive) -> str:
 
 def _introduce(paper: StudyTable, mixed: StudyTable) -> str:
     costs = {
-        study["sampler"]: f"{1000 * sum(study['seconds'].values()):.0f} ms"
-        for study in (paper, mixed)
+        study["sampler"]: f"{1000 * _seconds_of_all(study):.0f} ms" for study in (paper, mixed)
     }
     return _INTRODUCTION.format(cells=len(paper["cells"]), **costs)
+
+
+def _seconds_of_all(study: StudyTable) -> float:
+    """Return a trial's cost without LatentIsing, which has a section of its own."""
+    return sum(cost for part, cost in study["seconds"].items() if part != "latent-ising")
 
 
 def _none_found(studies: Sequence[StudyTable]) -> str:
@@ -109,15 +116,15 @@ def _show_errors(studies: Sequence[StudyTable]) -> str:
         + [_error(study, column) for column in PUBLISHED_COLUMNS]
         for study in studies
     ]
-    bounds = ", ".join(f"{LABELS[name]} {_share(limit, 2)}" for name, limit in LIMITS.items())
+    bounds = ", ".join(f"{LABELS[name]} {share(limit, 2)}" for name, limit in LIMITS.items())
     return "\n".join(
         [
             "## How near we come\n",
             "Mean absolute error over the 27 published cells, accuracies under majority sign. What "
             f"we promise for the paper's sampler on half graphs: at most {bounds}.\n",
-            *_table(header, rows),
+            *markdown_table(header, rows),
             "\nCells within two standard errors / above / below:\n",
-            *_table(
+            *markdown_table(
                 header,
                 (
                     [*row[:3], *_count_marks(study)]
@@ -145,7 +152,7 @@ def _count_marks(study: StudyTable) -> list[str]:
 
 
 def _error(study: StudyTable, column: str) -> str:
-    error = _share(study["errors"][column])
+    error = share(study["errors"][column])
     faithful = (study["sampler"], study["graph"]) == ("paper", "half")
     if not faithful or column not in LIMITS:
         return error
@@ -177,16 +184,16 @@ def _cell_table(
     shown = [name for name in columns if find_figure(cells[0], name)]
     rows = []
     for cell in cells:
-        mixing = [_share(cell["mean_truth"], 2), f"{cell['flips']:.0f}", f"{cell['items']:.0f}"]
+        mixing = [share(cell["mean_truth"], 2), f"{cell['flips']:.0f}", f"{cell['items']:.0f}"]
         entries = [_entry(find_figure(cell, name)) for name in shown]
-        rows.append([_place(cell), *entries, *(mixing if more else [])])
-    return _table(["cell", *(LABELS[name] for name in shown), *more], rows)
+        rows.append([place(cell), *entries, *(mixing if more else [])])
+    return markdown_table(["cell", *(LABELS[name] for name in shown), *more], rows)
 
 
 def _sign_table(cells: Sequence[CellTable]) -> Iterable[str]:
     names = list(cells[0]["up_to_sign"])
-    rows = [[_place(cell), *(_entry(cell["up_to_sign"][name]) for name in names)] for cell in cells]
-    return _table(["cell", *(LABELS[name] for name in names)], rows)
+    rows = [[place(cell), *(_entry(cell["up_to_sign"][name]) for name in names)] for cell in cells]
+    return markdown_table(["cell", *(LABELS[name] for name in names)], rows)
 
 
 def _entry(figure: Figure | None) -> str:
@@ -194,15 +201,10 @@ def _entry(figure: Figure | None) -> str:
     if figure is None:
         return ""
     error = figure["standard_error"]
-    ours = _share(figure["mean"]) + ("" if error is None else f" ±{_share(error)}")
+    ours = share(figure["mean"]) + ("" if error is None else f" ±{share(error)}")
     if figure["published"] is None:
         return ours
-    return f"{ours}; {_share(figure['published'])} {_MARKS[figure['mark']]}".rstrip()
-
-
-def _place(cell: CellTable) -> str:
-    which = find_cell(cell["cell"])
-    return f"{which.snr} {which.n_voters}/{cell['n_experts']}"
+    return f"{ours}; {share(figure['published'])} {_MARKS[figure['mark']]}".rstrip()
 
 
 def _explain(paper: StudyTable) -> str:
@@ -210,12 +212,12 @@ def _explain(paper: StudyTable) -> str:
     differences = explain_differences(paper["cells"])
     letters = {(d.cell, d.column): "".join(d.reasons) for d in differences}
     rows = [
-        [_place(cell), *(_letters(cell, column, letters) for column in PUBLISHED_COLUMNS)]
+        [place(cell), *(_letters(cell, column, letters) for column in PUBLISHED_COLUMNS)]
         for cell in paper["cells"]
     ]
     open_ones = [d for d in differences if "?" in d.reasons]
     listed = [
-        f"- {d.cell}, {LABELS[d.column]}: {_share(d.ours)}, published {_share(d.published)}"
+        f"- {d.cell}, {LABELS[d.column]}: {share(d.ours)}, published {share(d.published)}"
         for d in open_ones
     ]
     legend = [f"- **{letter}** {meaning}." for letter, meaning in REASONS.items()]
@@ -228,7 +230,7 @@ def _explain(paper: StudyTable) -> str:
             "numbers give these reasons:\n",
             *legend,
             "",
-            *_table(["cell", *(LABELS[column] for column in PUBLISHED_COLUMNS)], rows),
+            *markdown_table(["cell", *(LABELS[column] for column in PUBLISHED_COLUMNS)], rows),
             "",
             _EXPLANATION.format(**_evidence(paper)),
             f"\nOpen are {len(open_ones)} numbers. One in ten would lie outside the middle 90 % of "
@@ -286,9 +288,9 @@ def _evidence(paper: StudyTable) -> dict[str, str]:
         "ds_high": max(ds),
     }
     inside = sum(x["quantiles"][0] <= (x["published"] or 0) <= x["quantiles"][-1] for x in mv)
-    share = f"{sum(known) / len(known):.0%}" if known else "some"
-    told = {name: _share(number) for name, number in numbers.items()}
-    return told | {"mv_inside": str(inside), "ds_share": share}
+    turned = f"{sum(known) / len(known):.0%}" if known else "some"
+    told = {name: share(number) for name, number in numbers.items()}
+    return told | {"mv_inside": str(inside), "ds_share": turned}
 
 
 def _letters(cell: CellTable, column: str, letters: dict[tuple[str, str], str]) -> str:
@@ -308,9 +310,11 @@ def _show_mixing(paper: StudyTable, mixed: StudyTable) -> str:
             f"{_mean(stuck, name)} → {_mean(free, name)} ({_published(stuck, name)})"
             for name in names
         ]
-        rows.append([_place(stuck), *flips, _share(stuck["mean_truth"], 2), *pairs])
+        rows.append([place(stuck), *flips, share(stuck["mean_truth"], 2), *pairs])
     header = ["cell", "flips, paper's", "flips, mixed", "|f̄₀|, paper's"]
-    return "\n".join([_MIXING, *_table([*header, *(LABELS[name] for name in names)], rows), ""])
+    return "\n".join(
+        [_MIXING, *markdown_table([*header, *(LABELS[name] for name in names)], rows), ""]
+    )
 
 
 _MIXING = """## Where the published cells measured an unmixed chain
@@ -324,12 +328,12 @@ voters that hardly vary. Entries: with the paper's sampler → with tempering (p
 
 def _mean(cell: CellTable, column: str) -> str:
     figure = find_figure(cell, column)
-    return "" if figure is None else _share(figure["mean"])
+    return "" if figure is None else share(figure["mean"])
 
 
 def _published(cell: CellTable, column: str) -> str:
     figure = find_figure(cell, column)
-    return "" if figure is None or figure["published"] is None else _share(figure["published"])
+    return "" if figure is None or figure["published"] is None else share(figure["published"])
 
 
 def _show_figures() -> str:
@@ -363,13 +367,3 @@ def _figure_of(level: Level, sampler: str) -> str:
         f"Accuracies of single trials, {level} SNR ({_SAMPLERS[sampler]}): the boxes hold the "
         "middle half, the whiskers 90 %; diamonds are the published means."
     )
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a Markdown table; bars in the text are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(x.replace("|", "\\|") for x in line) + " |" for line in lines]
-
-
-def _share(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}f}".removeprefix("0")

@@ -19,6 +19,7 @@ from unelisa.study.real import (
 )
 from unelisa.study.real_sets import SetFacts
 from unelisa.study.supervised import BUDGETS, REFERENCES, SPLITS
+from unelisa.study.wording import markdown_table
 
 _INTRODUCTION = """# Methods compared on real votes
 
@@ -127,7 +128,7 @@ def _advise(sets: Sequence[SetFacts], rows: Sequence[Row]) -> str:
             "The three methods of either kind with the best mean rank by balanced accuracy over "
             "the sets of each sort, all methods ranked together; in brackets their mean balanced "
             "accuracy (over the sets they answered).\n",
-            *_table(header, table),
+            *markdown_table(header, table),
             "\nThe winner is known only afterwards. Where several methods agree on nearly all "
             "items, it matters little which one you take; where they do not, look at the voters "
             "(`unelisa report`) before you trust any.\n",
@@ -170,7 +171,7 @@ def _show_ranks(rows: Sequence[Row]) -> str:
         [
             "## Mean ranks over all sets\n",
             "1 is best; ours in bold. Means are over the sets that a method answered.\n",
-            *_table([*header, "log loss", "sets", "median seconds"], table),
+            *markdown_table([*header, "log loss", "sets", "median seconds"], table),
             "",
         ]
     )
@@ -189,7 +190,7 @@ def _show_losses(sets: Sequence[SetFacts], rows: Sequence[Row]) -> str:
         [
             "## Who wins where\n",
             "The highest accuracy of either kind on each set, with hindsight, and majority vote.\n",
-            *_table(header, table),
+            *markdown_table(header, table),
             "",
         ]
     )
@@ -220,7 +221,7 @@ def _show_supervised(sets: Sequence[SetFacts], rows: Sequence[Row]) -> str:
         table.append([facts["set"], *cells])
     header = ["set", "none: best", "majority"]
     header += [f"{name} {budget:,}" for name, budget in names]
-    return "\n".join([_SUPERVISED.format(splits=SPLITS), *_table(header, table), ""])
+    return "\n".join([_SUPERVISED.format(splits=SPLITS), *markdown_table(header, table), ""])
 
 
 def _show_sets(sets: Sequence[SetFacts], rows: Sequence[Row]) -> str:
@@ -234,7 +235,7 @@ def _show_sets(sets: Sequence[SetFacts], rows: Sequence[Row]) -> str:
             f"{facts['items']:,} items, {facts['labelled']:,} with known truth, "
             f"{facts['voters']} voters, {facts['missing']:.0%} of the votes missing, "
             f"{facts['base_rate']:.0%} positive.\n",
-            *_table(header, (_set_row(row) for row in order)),
+            *markdown_table(header, (_set_row(row) for row in order)),
             "",
         ]
     return "\n".join(parts)
@@ -279,8 +280,3 @@ def _seconds(value: float | None) -> str:
     if value is None:
         return "–"  # noqa: RUF001
     return f"{value:.2f}" if value < 10 else f"{value:.0f}"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]

@@ -22,7 +22,7 @@ from unelisa.parallel import run_all
 from unelisa.simulation import Density
 from unelisa.solvers.blas import one_blas_thread
 from unelisa.study.cells import StudySampler, Trial, find_cell
-from unelisa.study.trial import METHODS, Record, run_trial
+from unelisa.study.trial import METHODS, Record, methods_of, run_trial
 
 # What names a trial; all else in a line is measured.
 _FACTS = ("n", "flips", "mean_truth", "scores", "seconds")
@@ -136,6 +136,10 @@ def _claim(handle: int, path: Path) -> None:
         ) from None
 
 
+def _run(task: tuple[Trial, tuple[str, ...]]) -> Record:
+    return run_trial(*task)
+
+
 def run_trials(
     trials: Iterable[Trial],
     path: Path,
@@ -152,7 +156,7 @@ def run_trials(
     path
         The file of results.
     methods
-        Which methods each trial needs.
+        Which methods each trial needs, as far as it is meant for them (`methods_of`).
     n_jobs
         Trials at a time, in threads: the kernels release the interpreter lock, and kill -9 leaves
         no orphans. On two quiet cores two threads took .54 of the time of one with tempering, .81
@@ -172,14 +176,16 @@ def run_trials(
         warnings.simplefilter("ignore", ExpertsWarning)
         warnings.simplefilter("ignore", VotesWarning)
         there = read_results(path)
-        lacking = {trial: missing_methods(there.get(trial), methods) for trial in wanted}
+        lacking = {
+            trial: missing_methods(there.get(trial), methods_of(trial, methods)) for trial in wanted
+        }
         asked = [trial for trial in wanted if lacking[trial]]
 
-        def run(trial: Trial) -> None:
-            file.append(run_trial(trial, lacking[trial]))
+        def keep(record: Record) -> None:
+            file.append(record)
             done(1)
 
         done(len(wanted) - len(asked))
-        run_all(run, asked, n_jobs)
+        run_all(_run, [(trial, lacking[trial]) for trial in asked], n_jobs, keep)
         finished = read_results(path)
-    return {trial: finished[trial] for trial in wanted}
+    return {trial: finished[trial] for trial in wanted if trial in finished}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unelisa.simulation import Density
 from unelisa.study.cells import CELLS, FACTOR, Cell, StudySampler, Trial
 from unelisa.study.published import PUBLISHED, PUBLISHED_COLUMNS
-from unelisa.study.trial import COLUMNS, Record
+from unelisa.study.trial import COLUMNS, FIRST_TRIALS, Record
 
 Mark = Literal["within", "above", "below"]
 Floats = NDArray[np.float64]
@@ -24,6 +24,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # scanned before this study reached .065, .051 and .050.
 LIMITS = {"hit_rate": 0.07, "precision": 0.06, "unelisa-bayes": 0.06}
 EXPERT_FIGURES = ("hit_rate", "precision")
+BESIDE_LATENT = ("oracle", "unelisa-bayes")
 _ROUNDING = 0.0005  # the paper prints three digits
 _DIGITS = 6
 
@@ -41,10 +42,13 @@ class Figure(TypedDict):
         The paper's number, None where it has none.
     mark
         Whether the mean lies within two of our standard errors of it, above or below.
+    trials
+        How many trials the mean is over.
     """
 
     mean: float
     standard_error: float | None
+    trials: int
     quantiles: list[float]
     published: float | None
     mark: Mark | None
@@ -62,7 +66,8 @@ class CellTable(TypedDict):
     """One row of the study.
 
     ``items`` is the mean n; ``flips`` the mean number of flips of the truth between successive
-    items; ``mean_truth`` the mean of |average of f_0|, which is 1 where a chain never flipped.
+    items; ``mean_truth`` the mean of |average of f_0|, which is 1 where a chain never flipped;
+    ``gaps`` by how much LatentIsing's accuracy exceeds others' on the same trials, up to sign.
     """
 
     cell: str
@@ -76,6 +81,7 @@ class CellTable(TypedDict):
     experts: dict[str, ExpertFigures]
     accuracy: dict[str, Figure]
     up_to_sign: dict[str, Figure]
+    gaps: dict[str, Figure]
 
 
 class StudyTable(TypedDict):
@@ -136,7 +142,7 @@ def _records_of(results: Mapping[Trial, Record], like: Trial) -> list[Record]:
 def tabulate_cell(cell: Cell, records: Sequence[Record]) -> CellTable:
     """Return a cell's row from its trials."""
     published = PUBLISHED[cell]
-    columns = [name for name in COLUMNS if all(name in record["scores"] for record in records)]
+    columns = [name for name in COLUMNS if _is_complete(records, name)]
     right = {name: _collect(records, name, "accuracy") for name in columns}
     return {
         "cell": cell.name,
@@ -150,7 +156,25 @@ def tabulate_cell(cell: Cell, records: Sequence[Record]) -> CellTable:
         "experts": tabulate_experts(records, columns, published.figures),
         "accuracy": {name: summarise(x, published.figures.get(name)) for name, x in right.items()},
         "up_to_sign": {name: summarise(np.maximum(x, 1 - x)) for name, x in right.items()},
+        "gaps": tabulate_gaps(records),
     }
+
+
+def _is_complete(records: Sequence[Record], method: str) -> bool:
+    """Return whether every trial that is meant for the method has it."""
+    meant = [r for r in records if r["trial"] < FIRST_TRIALS.get(method, math.inf)]
+    return bool(meant) and all(method in record["scores"] for record in meant)
+
+
+def tabulate_gaps(records: Sequence[Record]) -> dict[str, Figure]:
+    """Return LatentIsing's accuracy less others' on the trials that have both, up to sign."""
+    gaps = {}
+    for name in BESIDE_LATENT:
+        both = [r for r in records if {name, "latent-ising"} <= r["scores"].keys()]
+        if both:
+            ours, theirs = (_collect(both, x, "accuracy") for x in ("latent-ising", name))
+            gaps[name] = summarise(np.maximum(ours, 1 - ours) - np.maximum(theirs, 1 - theirs))
+    return gaps
 
 
 def tabulate_experts(
@@ -163,7 +187,8 @@ def tabulate_experts(
     """
     found: dict[str, ExpertFigures] = {}
     for name in columns:
-        if "hit_rate" not in records[0]["scores"][name] or name == "unelisa-amv":
+        mine = [record["scores"][name] for record in records if name in record["scores"]]
+        if "hit_rate" not in mine[0] or name == "unelisa-amv":
             continue
         ours = name == "unelisa-bayes"
         figures = {
@@ -173,7 +198,7 @@ def tabulate_experts(
         found["unelisa" if ours else name] = {
             "hit_rate": figures["hit_rate"],
             "precision": figures["precision"],
-            "none_found": sum(r["scores"][name]["precision"] is None for r in records),
+            "none_found": sum(scores["precision"] is None for scores in mine),
         }
     return found
 
@@ -215,6 +240,7 @@ def summarise(values: Floats, published: float | None = None) -> Figure:
     return {
         "mean": round(mean, _DIGITS),
         "standard_error": None if error is None else round(error, _DIGITS),
+        "trials": len(values),
         "quantiles": [round(float(x), 4) for x in np.quantile(values, QUANTILES)],
         "published": published,
         "mark": _mark(mean, error, published),
@@ -250,8 +276,9 @@ def find_figure(cell: CellTable, column: str) -> Figure | None:
 
 
 def _collect(records: Sequence[Record], method: str, key: str) -> Floats:
-    """Return one score over all trials; what is undefined counts as 0."""
-    return np.array([r["scores"][method][key] or 0.0 for r in records], dtype=np.float64)
+    """Return one score over all trials of the method; what is undefined counts as 0."""
+    mine = [record["scores"][method] for record in records if method in record["scores"]]
+    return np.array([scores[key] or 0.0 for scores in mine], dtype=np.float64)
 
 
 def _mean_of(records: Sequence[Record], key: str) -> float:
@@ -261,6 +288,8 @@ def _mean_of(records: Sequence[Record], key: str) -> float:
 def _mean_seconds(records: Sequence[Record]) -> dict[str, float]:
     parts = dict.fromkeys(part for record in records for part in record["seconds"])
     return {
-        part: round(float(np.mean([r["seconds"].get(part, 0.0) for r in records])), _DIGITS)
+        part: round(
+            float(np.mean([r["seconds"][part] for r in records if part in r["seconds"]])), _DIGITS
+        )
         for part in parts
     }

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import AGGREGATORS, UnElisa
+from unelisa.blocks import weigh_votes
 from unelisa.errors import ModelError
 from unelisa.ising import Ising
-from unelisa.kernels.tally import weigh_votes
 from unelisa.scoring import score_experts
 from unelisa.simulation import count_items, design_graph, sample_ising
 from unelisa.study.cells import FACTOR, SAMPLERS, Trial, seed_trial
@@ -70,14 +70,15 @@ def run_registered(name: str) -> Method:
     return run
 
 
-# In the order of the paper's columns, then what it has not. "latent-ising" joins the study, here
-# and in every table, once it is registered as an aggregator.
+# In the order of the paper's columns, then what it has not.
 _RIVALS = ("spectral-meta-learner", "latent-spectral-meta-learner", "dawid-skene", "majority-vote")
 METHODS: dict[str, Method] = {
     "unelisa": run_unelisa,
     **{name: run_registered(name) for name in (*_RIVALS, "latent-ising") if name in AGGREGATORS},
     "oracle": run_oracle,
 }
+# A trial of LatentIsing costs more than all others together: it runs on the first ones of a cell.
+FIRST_TRIALS = {"latent-ising": 40}
 # What the methods' scores are called: unElisa has two rules on one selection.
 COLUMNS = ("unelisa-bayes", "unelisa-amv", *(name for name in METHODS if name != "unelisa"))
 LABELS = {
@@ -109,6 +110,19 @@ def find_study_methods(names: str | None) -> tuple[str, ...]:
             f"the study has no method {strangers[0][:60]!r}; choose among {', '.join(METHODS)}"
         )
     return tuple(name for name in METHODS if name in wanted)
+
+
+def methods_of(trial: Trial, methods: Iterable[str]) -> tuple[str, ...]:
+    """Return which of the methods the trial is meant for.
+
+    Examples
+    --------
+    >>> from unelisa.study.cells import CELLS
+    >>> methods_of(Trial(CELLS[0], 40), ["latent-ising", "oracle"])
+    ('oracle',)
+    """
+    limits = {name: FIRST_TRIALS.get(name, trial.number + 1) for name in methods}
+    return tuple(name for name, limit in limits.items() if trial.number < limit)
 
 
 def draw_trial(trial: Trial) -> Drawn:

@@ -1,0 +1,254 @@
+"""What LatentIsing reaches, and what each of its parts is worth; behind docs/model.md.
+
+    python benchmarks/latent.py                    every part, into results/latent.json
+    python benchmarks/latent.py --parts real gold  some parts
+    python benchmarks/latent.py --page             the tables of docs/model.md, from the JSON
+
+broken    section 5.1's votes with one assumption broken; 49 voters, medium signal
+parts     every structure forced in turn, on simulated cells
+real      the same on real votes with known truth; ranks beside the published scores of peers
+gold      20 random gold labels, 20 draws, scored on all other items (one row per set)
+medical   breast cancer (scikit-learn): 30 medians as voters, and nine nested thresholds each
+rate      the weight of the estimated class rate, chosen on all other sets, for every set
+noise     votes without any truth
+
+Results are kept row by row in results/latent.jsonl: a run that was stopped goes on. Seeds start at
+30,000; nothing was chosen on them. Real sets lie in the folder --data (as `unelisa reproduce real`
+reads them); these were looked at while the method was made.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from latent_page import write_page
+from sklearn.datasets import load_breast_cancer
+
+import unelisa as ue
+from unelisa.aggregators import AGGREGATORS
+from unelisa.latent import consensus
+from unelisa.solvers.blas import one_blas_thread
+from unelisa.study.cells import CELLS
+from unelisa.study.real_sets import find_sets
+
+HERE = Path(__file__).parent
+ROWS = HERE / "results" / "latent.jsonl"
+RESULTS = HERE / "results" / "latent.json"
+FIRST_SEED = 30_000
+STRUCTURES = ("auto", "plain", "tilt", "discount", "edges")
+BROKEN = {
+    "expert edges": {"sqrt": {"expert_edges": 3}, "quarter": {"expert_edges": 6}},
+    "voters with fields": {"voter_fields": 0.45, "field": 0.3},
+    "unbalanced truth": {"field": 0.5},
+    "30 % missing": {"missing": 0.3},
+    "50 % missing": {"missing": 0.5},
+    "70 % missing": {"missing": 0.7},
+}
+RIVALS = ("unelisa", "dawid-skene", "majority-vote", "spectral-meta-learner")
+RATES = (1.0, 0.75, 0.5, 0.25, 0.0)
+GOLD, DRAWS = 20, 20
+
+
+def up_to_sign(scores, truth):
+    right = np.where(scores == 0, 0.5, np.sign(scores) == truth).mean()
+    return float(max(right, 1 - right))
+
+
+def accuracies(scores, truth):
+    """Accuracy and balanced accuracy on the items with known truth; a tie counts half."""
+    right = np.where(scores == 0, 0.5, np.sign(scores) == truth)
+    known = truth != 0
+    classes = [right[truth == side].mean() for side in (-1, 1) if (truth == side).any()]
+    return {"accuracy": float(right[known].mean()), "balanced": float(np.mean(classes))}
+
+
+def fitted(votes, **settings):
+    """A fitted LatentIsing and its processor seconds."""
+    start = time.process_time()
+    gold = settings.pop("y", None)
+    model = ue.LatentIsing(random_state=0, **settings).fit(votes, gold)
+    return model, time.process_time() - start
+
+
+def broken_tasks(trials, **_):
+    for size in ("sqrt", "quarter"):
+        for name, settings in BROKEN.items():
+            for seed in range(FIRST_SEED, FIRST_SEED + trials):
+                yield {"size": size, "broken": name, "seed": seed}, settings.get(size, settings)
+
+
+def run_broken(key, settings):
+    drawn = ue.simulate_votes(49, key["size"], "medium", random_state=key["seed"], **settings)
+    scores = {}
+    model, seconds = fitted(drawn.votes)
+    scores["latent-ising"] = up_to_sign(model.decision_function(drawn.votes), drawn.truth)
+    for name in RIVALS:
+        rival = AGGREGATORS[name]().fit(drawn.votes)
+        scores[name] = up_to_sign(rival.decision_function(drawn.votes), drawn.truth)
+    if "missing" not in settings:
+        scores["oracle"] = up_to_sign(drawn.model.posterior(drawn.votes.values) - 0.5, drawn.truth)
+    return {"scores": scores, "seconds": seconds, **experts_found(model, drawn)}
+
+
+def experts_found(model, drawn):
+    found = ue.score_experts(model.experts_, drawn.experts)
+    return {"hit_rate": float(found.hit_rate), "precision": float(found.precision or 0.0)}
+
+
+def parts_tasks(trials, **_):
+    for cell in CELLS:
+        for seed in range(FIRST_SEED, FIRST_SEED + min(trials, 2)):
+            yield {"cell": cell.name, "seed": seed}, cell
+
+
+def run_parts(key, cell):
+    drawn = ue.simulate_votes(cell.n_voters, cell.size, cell.snr, random_state=key["seed"])
+    scores = {}
+    for structure in STRUCTURES:
+        model, _ = fitted(drawn.votes, structure=structure)
+        scores[structure] = up_to_sign(model.decision_function(drawn.votes), drawn.truth)
+    scores["oracle"] = up_to_sign(drawn.model.posterior(drawn.votes.values) - 0.5, drawn.truth)
+    return {"scores": scores}
+
+
+def score_all(model, known):
+    return accuracies(model.decision_function(known.scored_votes()), known.scored_signs())
+
+
+def real_tasks(sets, **_):
+    for name, read in sets.items():
+        for structure in STRUCTURES:
+            yield {"set": name, "structure": structure}, read
+
+
+def run_real(key, read):
+    known = read()
+    model, seconds = fitted(known.votes, structure=key["structure"])
+    scores = score_all(model, known)
+    kept = model.structure_.loc[model.structure_["kept"], "structure"]
+    told = {"kept": str(kept.iloc[0]) if len(kept) else "", "coherence": float(model.coherence_)}
+    return {**scores, **told, "seconds": seconds, "two_readings": bool(model.two_readings_)}
+
+
+def gold_tasks(sets, **_):
+    for name, read in sets.items():
+        yield {"set": name}, read
+
+
+def run_gold(_, read):
+    known = read()
+    plain, _ = fitted(known.votes)
+    scores = plain.decision_function(known.scored_votes())
+    draws = [one_draw(known, scores, FIRST_SEED + draw) for draw in range(DRAWS)]
+    return {"with": [with_gold for with_gold, _ in draws], "without": [w for _, w in draws]}
+
+
+def one_draw(known, unlabelled, seed):
+    """Accuracy on the items without gold label, with and without the labels."""
+    rng = np.random.default_rng(seed)
+    labelled = rng.choice(np.flatnonzero(known.signs), GOLD, replace=False)
+    gold, rest = known.as_gold(), known.scored_signs()
+    gold[np.setdiff1d(np.arange(len(gold)), labelled)] = None
+    rest[labelled] = 0
+    model, _ = fitted(known.votes, y=gold)
+    scores = model.decision_function(known.scored_votes())
+    return accuracies(scores, rest)["accuracy"], accuracies(unlabelled, rest)["accuracy"]
+
+
+def medical_tasks(**_):
+    for thresholds in (1, 9):
+        yield {"thresholds": thresholds}, thresholds
+
+
+def run_medical(_, thresholds):
+    data = load_breast_cancer()
+    levels = np.arange(1, thresholds + 1) / (thresholds + 1)
+    cut = np.quantile(data.data, levels, axis=0).transpose(1, 0)
+    votes = np.where(data.data[:, :, None] > cut[None], 1, -1).reshape(len(data.data), -1)
+    truth = np.where(data.target == 0, 1, -1).astype(np.int8)  # malignant
+    model, seconds = fitted(votes.astype(np.int8))
+    return {**accuracies(model.decision_function(votes), truth), "seconds": seconds}
+
+
+def rate_tasks(sets, **_):
+    for name, read in sets.items():
+        for rate in RATES:
+            yield {"set": name, "rate": rate}, read
+
+
+def run_rate(key, read):
+    known = read()
+    kept, consensus.RATE = consensus.RATE, key["rate"]
+    try:
+        model, _ = fitted(known.votes)
+        return score_all(model, known)
+    finally:
+        consensus.RATE = kept
+
+
+def noise_tasks(trials, **_):
+    for share in (0.5, 0.2):
+        for seed in range(FIRST_SEED, FIRST_SEED + trials):
+            yield {"share": share, "seed": seed}, share
+
+
+def run_noise(key, share):
+    rng = np.random.default_rng(key["seed"])
+    votes = np.where(rng.random((1000, 25)) < share, 1, -1).astype(np.int8)
+    model, _ = fitted(votes)
+    return {"experts": len(model.experts_), "reliable": bool(model.reliable_)}
+
+
+PARTS = {
+    "broken": (broken_tasks, run_broken),
+    "parts": (parts_tasks, run_parts),
+    "real": (real_tasks, run_real),
+    "gold": (gold_tasks, run_gold),
+    "medical": (medical_tasks, run_medical),
+    "rate": (rate_tasks, run_rate),
+    "noise": (noise_tasks, run_noise),
+}
+
+
+def read_rows():
+    if not ROWS.exists():
+        return []
+    return [json.loads(line) for line in ROWS.read_text().splitlines()]
+
+
+def run_part(part, tasks, run, told):
+    done = {json.dumps(row["key"]) for row in read_rows() if row["part"] == part}
+    for key, given in tasks:
+        if json.dumps(key) in done:
+            continue
+        row = {"part": part, "key": key, "value": run(key, given)}
+        with ROWS.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(part, told(key), row["value"], flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--trials", type=int, default=10, help="trials of simulated votes")
+    parser.add_argument("--data", type=Path, help="folder of real sets with truth")
+    parser.add_argument("--page", action="store_true", help="only write the tables of the page")
+    asked = parser.parse_args()
+    if not asked.page:
+        sets = find_sets(asked.data) if asked.data else {}
+        warnings.simplefilter("ignore")
+        with one_blas_thread():
+            for part in asked.parts:
+                tasks, run = PARTS[part]
+                given = tasks(trials=asked.trials, sets=sets)
+                run_part(part, given, run, lambda key: " ".join(map(str, key.values())))
+        rows = sorted(read_rows(), key=lambda row: (row["part"], json.dumps(row["key"])))
+        RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
+    write_page(json.loads(RESULTS.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The tables of docs/model.md, between their marks, from the rows of benchmarks/latent.py."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+PAGE = Path(__file__).parents[1] / "docs" / "model.md"
+STRUCTURES = ("auto", "plain", "tilt", "discount", "edges")
+METHODS = ("oracle", "latent-ising", "unelisa", "dawid-skene", "majority-vote")
+
+
+def table(rows):
+    head, *body = ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
+
+
+def share(value, digits=3):
+    return "-" if value is None else f"{value:.{digits}f}".removeprefix("0")
+
+
+def mean(values):
+    values = [value for value in values if value is not None]
+    return float(np.mean(values)) if values else None
+
+
+def group(rows, *names):
+    """The rows by the values of some keys, in order of appearance."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(tuple(row["key"][name] for name in names), []).append(row["value"])
+    return groups
+
+
+def broken_table(rows):
+    out = [["broken", "d0", *METHODS, "less the best", "hit rate", "precision", "trials"]]
+    for (broken, size), values in sorted(group(rows, "broken", "size").items()):
+        scores = {name: mean(v["scores"].get(name) for v in values) for name in METHODS}
+        others = [v for k, v in scores.items() if k != "latent-ising" and v is not None]
+        gap = scores["latent-ising"] - (scores["oracle"] or max(others))
+        found = [share(mean(v[key] for v in values), 2) for key in ("hit_rate", "precision")]
+        experts = {"sqrt": 7, "quarter": 13}[size]
+        shown = [share(scores[name]) for name in METHODS]
+        out.append([broken, experts, *shown, f"{gap:+.3f}", *found, len(values)])
+    return table(out)
+
+
+def parts_table(rows):
+    out = [["cells", *STRUCTURES, "oracle"]]
+    for level in ("high", "medium", "low"):
+        for voters in ("25", "49", "81"):
+            cells = [r["value"] for r in rows if r["key"]["cell"].startswith(f"{level}-{voters}-")]
+            scores = [mean(v["scores"][name] for v in cells) for name in (*STRUCTURES, "oracle")]
+            out.append([f"{level} {voters}", *map(share, scores)])
+    return table(out)
+
+
+def real_table(rows):
+    sets = group(rows, "set")
+    chosen = {r["key"]["set"]: r["value"] for r in rows if r["key"]["structure"] == "auto"}
+    out = [["set", "structure kept", "coherence", *STRUCTURES, "balanced (auto)", "CPU s"]]
+    for (name,), values in sets.items():
+        auto = chosen[name]
+        shown = [share(value["accuracy"]) for value in values]
+        facts = [auto["kept"], f"{auto['coherence']:.2f}"]
+        out.append([name, *facts, *shown, share(auto["balanced"]), f"{auto['seconds']:.1f}"])
+    columns = zip(*([v["accuracy"] for v in values] for values in sets.values()), strict=True)
+    balanced = share(mean(v["balanced"] for v in chosen.values()), 4)
+    out.append(["**mean**", "", "", *(share(mean(c), 4) for c in columns), balanced, ""])
+    return table(out)
+
+
+def gold_table(rows):
+    out = [["set", "without", "with 20 labels", "difference", "worst draw"]]
+    for row in rows:
+        with_gold, without = np.array(row["value"]["with"]), np.array(row["value"]["without"])
+        gain = with_gold - without
+        means = [share(with_out, 4) for with_out in (without.mean(), with_gold.mean())]
+        out.append([row["key"]["set"], *means, f"{gain.mean():+.4f}", f"{gain.min():+.3f}"])
+    return table(out)
+
+
+def medical_table(rows):
+    out = [["thresholds per feature", "accuracy", "balanced", "CPU s"]]
+    for row in rows:
+        value = row["value"]
+        shown = [share(value["accuracy"]), share(value["balanced"]), f"{value['seconds']:.1f}"]
+        out.append([row["key"]["thresholds"], *shown])
+    return table(out)
+
+
+def rate_table(rows):
+    """Each set with the weight that is best on the mean of all others."""
+    rates = sorted({row["key"]["rate"] for row in rows}, reverse=True)
+    sets = list(dict.fromkeys(row["key"]["set"] for row in rows))
+    found = {(r["key"]["set"], r["key"]["rate"]): r["value"]["accuracy"] for r in rows}
+    scores = np.array([[found[name, rate] for rate in rates] for name in sets])
+    others = (scores.sum(0) - scores) / (len(sets) - 1)
+    left_out = scores[np.arange(len(sets)), others.argmax(1)].mean()
+    out = [["weight", *rates, "chosen on the other sets"]]
+    out.append(["mean accuracy", *(share(x, 4) for x in scores.mean(0)), share(left_out, 4)])
+    return table(out)
+
+
+def noise_table(rows):
+    out = [["share of yes", "sets", "with an expert", "called reliable"]]
+    for (yes,), values in group(rows, "share").items():
+        claimed = sum(v["experts"] > 0 for v in values)
+        out.append([yes, len(values), claimed, sum(v["reliable"] for v in values)])
+    return table(out)
+
+
+TABLES = {
+    "broken": broken_table,
+    "parts": parts_table,
+    "real": real_table,
+    "gold": gold_table,
+    "medical": medical_table,
+    "rate": rate_table,
+    "noise": noise_table,
+}
+
+
+def write_page(rows):
+    """Put every table that has rows between its marks."""
+    text = PAGE.read_text(encoding="utf-8")
+    for part, make in TABLES.items():
+        mine = [row for row in rows if row["part"] == part]
+        if mine:
+            block = f"<!-- {part} -->\n{make(mine)}\n<!-- end {part} -->"
+            pattern = rf"<!-- {part} -->.*?<!-- end {part} -->"
+            text = re.sub(pattern, lambda _, block=block: block, text, flags=re.S)
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"written: {PAGE}")

@@ -1,0 +1,60 @@
+"""Votes in a file, mapped into memory block by block.
+
+The file holds int8 votes, block after block; within a block one voter after the other. So a block
+is one run of bytes, which is mapped while a pass works on it and then left to the system.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from unelisa.blocks.base import Block
+from unelisa.blocks.local import LocalBlocks
+from unelisa.kernels.l1_logistic import CHUNK
+
+BLOCK_BYTES = 1 << 24  # 16 MB: 335,000 items of 50 voters
+
+
+class MappedBlocks(LocalBlocks):
+    """The votes of a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    n_items, n_voters
+        Its size.
+    block_items
+        Items per block, the last one excepted; see `fitting_items`.
+    """
+
+    place = "in a file"
+
+    def __init__(self, path: str | Path, n_items: int, n_voters: int, block_items: int) -> None:
+        self.path = Path(path)
+        self.n_items, self.n_voters = n_items, n_voters
+        self.starts = np.append(np.arange(0, n_items, block_items), n_items)
+
+    def open(self, number: int) -> Block:
+        """Return a block; its pages leave memory with the last reference to it."""
+        start, stop = int(self.starts[number]), int(self.starts[number + 1])
+        shape = (stop - start, self.n_voters)
+        mapped = np.memmap(
+            self.path, np.int8, mode="r", offset=start * self.n_voters, shape=shape, order="F"
+        )
+        return Block(mapped.view(np.ndarray), start)
+
+
+def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
+    """Return how many items make a block of about so many bytes.
+
+    A multiple of the kernels' own chunks, so that blocks add up the same numbers as one table.
+
+    Examples
+    --------
+    >>> fitting_items(50)
+    327680
+    """
+    fitting = n_bytes // max(n_voters, 1)
+    step = min(8192, max(fitting // CHUNK, 1) * CHUNK)  # the latent model's chunk has 8,192 items
+    return max(1, fitting // step) * step

@@ -1,0 +1,6 @@
+"""A simulated datamart of health records: patients, their counts, and an OMOP database of them."""
+
+from unelisa.datamart.database import write_datamart
+from unelisa.datamart.patients import SimulatedEhr, simulate_ehr
+
+__all__ = ["SimulatedEhr", "simulate_ehr", "write_datamart"]

@@ -1,0 +1,260 @@
+"""Counts -> dated records: the visits, codes, tests, notes and mentions behind every count.
+
+Every block of records is a mapping from column names to arrays, in the words of the OMOP tables.
+A count x becomes x days of care. What must not be counted is there too: a code recorded twice on
+one day, mentions that are negated, of a relative, or hypothetical.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.datamart.concepts import (
+    ANTI_CCP_NAME,
+    ANTI_CCP_TEST,
+    CLINIC_NOTE,
+    CODES,
+    ENGLISH,
+    FEMALE,
+    FROM_RECORDS,
+    MALE,
+    MENTIONS,
+    OUTPATIENT_VISIT,
+    UTF8,
+    Term,
+)
+from unelisa.datamart.features import MAIN_CONCEPT
+from unelisa.datamart.patients import UTILIZATION, SimulatedEhr
+
+Integers = NDArray[np.int64]
+Block = Mapping[str, Any]  # column -> array, or one value for all rows
+
+FIRST_DAY = np.datetime64("2000-01-01", "D")
+N_DAYS = 5844  # sixteen years
+REVIEWED_COHORT = 1
+# what a mention that says nothing of the patient's present state looks like; the last two leave
+# it to the reader to look at the modifiers
+_NOT_THE_PATIENT_NOW = (
+    ("N", "negation=true"),
+    ("N", "subject=family member"),
+    (None, "conditional=true"),
+    ("Y", "negation=false, subject=mother"),
+)
+
+
+class Calendar:
+    """On which day each visit and each note of each patient took place.
+
+    Attributes
+    ----------
+    visit_starts, note_starts
+        Number of the first visit and note of each patient; visits and notes count on from there.
+    visit_day, note_visit
+        Day of each visit, in days after the first of all; visit of each note.
+    """
+
+    def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
+        self.persons: Integers = drawn.counts.index.to_numpy()
+        self.visits = drawn.visits.astype(np.int64)
+        self.notes = drawn.counts[UTILIZATION].to_numpy().astype(np.int64)
+        self.visit_starts, self.note_starts = _starts(self.visits), _starts(self.notes)
+        self.visit_day = self._draw_days(rng)
+        patient, place = spread(self.notes)
+        # evenly spread over the visits, so that no visit has two notes
+        visit = place * self.visits[patient] // self.notes[patient]
+        self.note_visit: Integers = self.visit_starts[patient] + visit
+
+    def _draw_days(self, rng: np.random.Generator) -> Integers:
+        """Draw increasing days: each visit falls into its own part of the patient's years."""
+        gap = rng.uniform(5.0, 60.0, len(self.visits))
+        span = np.clip((gap * self.visits).astype(np.int64), self.visits, N_DAYS)
+        first = np.floor(rng.random(len(span)) * (N_DAYS - span + 1)).astype(np.int64)
+        patient, place = spread(self.visits)
+        width = (span // self.visits)[patient]
+        jitter = np.floor(rng.random(len(width)) * width).astype(np.int64)
+        return first[patient] + place * span[patient] // self.visits[patient] + jitter
+
+    def date(self, visit: Integers) -> NDArray[np.datetime64]:
+        """Return the dates of visits, given by their numbers."""
+        return FIRST_DAY + self.visit_day[visit]
+
+
+def spread(counts: Integers) -> tuple[Integers, Integers]:
+    """Return, for every single one of the counted things, whose it is and its place from 0.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in spread(np.array([2, 0, 3]))]
+    [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
+    """
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - _starts(counts)[owner]
+
+
+def choose_days(
+    count: Integers, available: Integers, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Return `count` different ones of the `available` days of each patient: patient, day.
+
+    The days lie evenly, from a random one onwards: (offset + k available // count) mod available.
+    """
+    offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
+    patient, place = spread(count)
+    n = available[patient]
+    return patient, (offset[patient] + place * n // count[patient]) % n
+
+
+def list_persons(drawn: SimulatedEhr, rng: np.random.Generator) -> Block:
+    """Return the person rows."""
+    n = len(drawn.counts)
+    return {
+        "person_id": drawn.counts.index.to_numpy(),
+        "gender_concept_id": np.where(rng.random(n) < 0.6, FEMALE, MALE),
+        "year_of_birth": rng.integers(1925, 1985, n),
+        "race_concept_id": 0,
+        "ethnicity_concept_id": 0,
+    }
+
+
+def list_periods(calendar: Calendar) -> Block:
+    """Return the observation_period rows: from the first visit to the last."""
+    last = calendar.visit_starts + calendar.visits - 1
+    return {
+        "observation_period_id": np.arange(len(last)),
+        "person_id": calendar.persons,
+        "observation_period_start_date": calendar.date(calendar.visit_starts),
+        "observation_period_end_date": calendar.date(last),
+        "period_type_concept_id": FROM_RECORDS,
+    }
+
+
+def list_visits(calendar: Calendar) -> Block:
+    """Return the visit_occurrence rows."""
+    patient, _ = spread(calendar.visits)
+    number = np.arange(len(patient))
+    return {
+        "visit_occurrence_id": number,
+        "person_id": calendar.persons[patient],
+        "visit_concept_id": OUTPATIENT_VISIT,
+        "visit_start_date": calendar.date(number),
+        "visit_end_date": calendar.date(number),
+        "visit_type_concept_id": FROM_RECORDS,
+    }
+
+
+def list_notes(calendar: Calendar) -> Block:
+    """Return the note rows; nobody wrote a text."""
+    patient, _ = spread(calendar.notes)
+    return {
+        "note_id": np.arange(len(patient)),
+        "person_id": calendar.persons[patient],
+        "note_date": calendar.date(calendar.note_visit),
+        "note_type_concept_id": CLINIC_NOTE,
+        "note_class_concept_id": 0,
+        "note_text": "",
+        "encoding_concept_id": UTF8,
+        "language_concept_id": ENGLISH,
+        "visit_occurrence_id": calendar.note_visit,
+    }
+
+
+def list_conditions(
+    drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Yield the condition_occurrence rows of each code; every tenth is recorded twice that day."""
+    first = 0
+    for code in CODES:
+        count = drawn.counts[code.feature].to_numpy().astype(np.int64)
+        patient, place = choose_days(count, calendar.visits, rng)
+        twice = np.repeat(np.arange(len(patient)), 1 + (rng.random(len(patient)) < 0.1))
+        patient, visit = patient[twice], (calendar.visit_starts[patient] + place)[twice]
+        yield {
+            "condition_occurrence_id": np.arange(first, first + len(visit)),
+            "person_id": calendar.persons[patient],
+            "condition_concept_id": code.concept,
+            "condition_start_date": calendar.date(visit),
+            "condition_type_concept_id": FROM_RECORDS,
+            "visit_occurrence_id": visit,
+            "condition_source_value": code.text,
+            "condition_source_concept_id": code.source_concept,
+        }
+        first += len(visit)
+
+
+def list_mentions(
+    drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Yield the note_nlp rows of each concept, first what counts, then what does not."""
+    first = 0
+    for term in MENTIONS:
+        count = drawn.counts[term.feature].to_numpy().astype(np.int64)
+        patient, place = choose_days(count, calendar.notes, rng)
+        note = calendar.note_starts[patient] + place
+        yield _mention_rows(term, note, "Y", None, first, calendar)
+        first += len(note)
+        for exists, modifiers in _NOT_THE_PATIENT_NOW:
+            note = _draw_denials(term, calendar, rng)
+            yield _mention_rows(term, note, exists, modifiers, first, calendar)
+            first += len(note)
+
+
+def _draw_denials(term: Term, calendar: Calendar, rng: np.random.Generator) -> Integers:
+    """Draw the notes that name a concept without saying that the patient has it now."""
+    # the datamart is full of patients in whom the disease was looked for
+    share = 0.03 if term.text == MAIN_CONCEPT else 0.001
+    count = rng.binomial(calendar.notes, share)
+    patient, place = choose_days(count, calendar.notes, rng)
+    return calendar.note_starts[patient] + place
+
+
+def _mention_rows(
+    term: Term,
+    note: Integers,
+    exists: str | None,
+    modifiers: str | None,
+    first: int,
+    calendar: Calendar,
+) -> Block:
+    return {
+        "note_nlp_id": np.arange(first, first + len(note)),
+        "note_id": note,
+        "lexical_variant": term.text,
+        "note_nlp_concept_id": term.concept,
+        "nlp_system": "simulated",
+        "nlp_date": calendar.date(calendar.note_visit[note]),
+        "term_exists": exists,
+        "term_modifiers": modifiers,
+    }
+
+
+def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator) -> Block:
+    """Return the measurement rows: one anti-CCP test for who was tested; results are not told."""
+    patient, place = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
+    visit = calendar.visit_starts[patient] + place
+    return {
+        "measurement_id": np.arange(len(visit)),
+        "person_id": calendar.persons[patient],
+        "measurement_concept_id": ANTI_CCP_TEST,
+        "measurement_date": calendar.date(visit),
+        "measurement_type_concept_id": FROM_RECORDS,
+        "visit_occurrence_id": visit,
+        "measurement_source_value": ANTI_CCP_NAME,
+    }
+
+
+def list_reviewed(drawn: SimulatedEhr, calendar: Calendar) -> Block:
+    """Return the cohort rows of the patients whose charts were reviewed."""
+    place = np.searchsorted(calendar.persons, drawn.reviewed)
+    last = calendar.visit_starts[place] + calendar.visits[place] - 1
+    return {
+        "cohort_definition_id": REVIEWED_COHORT,
+        "subject_id": drawn.reviewed,
+        "cohort_start_date": calendar.date(calendar.visit_starts[place]),
+        "cohort_end_date": calendar.date(last),
+    }
+
+
+def _starts(counts: Integers) -> Integers:
+    return np.cumsum(counts) - counts

@@ -1,0 +1,103 @@
+"""Tables in memory: frames of any library that narwhals knows, and arrays; columns and names."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from unelisa.coding import Column, NumberColumn, TextColumn
+from unelisa.errors import VotesError
+
+# the first of these that is there; "id" last, because exports number their rows so
+ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
+VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
+VOTE_NAMES = ("vote", "label", "answer", "response")
+
+
+def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
+    """Return a frame of any library that narwhals knows, or None for everything else."""
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        raise VotesError("two columns have the same name; rename one") from None
+    if isinstance(frame, nw.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def read_column(series: "nw.Series[Any]") -> Column:
+    """Return a column of votes."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        if not series.is_null().any():
+            return NumberColumn(series.to_numpy())
+        if series.dtype.is_numeric():
+            return NumberColumn(series.cast(nw.Float64).to_numpy())
+    return TextColumn.of(series.to_list())
+
+
+def read_names(series: "nw.Series[Any]") -> NDArray[Any]:
+    """Return a column of names: whole numbers as they are, everything else as text."""
+    if series.is_null().any():
+        row = int(np.argmax(series.is_null().to_numpy())) + 1
+        raise VotesError(
+            f"column {series.name!r} has no name in data row {row}; fill it or drop it"
+        )
+    names = series.to_numpy()
+    return names if names.dtype.kind in "iu" else np.array([str(x) for x in names], dtype=object)
+
+
+def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
+    """Return the rows' names: the index of a pandas frame, otherwise numbers."""
+    index = nw.maybe_get_index(frame)
+    return np.arange(len(frame)) if index is None else np.asarray(index)
+
+
+def long_columns(
+    columns: Iterable[str], named: tuple[str | None, str | None, str | None]
+) -> tuple[str | None, str | None, str | None]:
+    """Return the item, voter and vote columns, by the user's word or by their usual names."""
+    present = list(columns)
+    usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
+    for name in named:
+        if name is not None and name not in present:
+            raise VotesError(f"there is no column {name!r}; the columns are {list_names(present)}")
+    by_name = {str(column).strip().lower(): column for column in reversed(present)}
+    picked = [
+        name if name is not None else next((by_name[x] for x in names if x in by_name), None)
+        for name, names in zip(named, usual, strict=True)
+    ]
+    return picked[0], picked[1], picked[2]
+
+
+def as_array(table: Any) -> NDArray[Any]:
+    """Return a table that is no frame as an array of two dimensions."""
+    numeric = isinstance(table, np.ndarray) and table.dtype.kind != "O"
+    array = np.asarray(table) if numeric else np.asarray(table, dtype=object)
+    if array.ndim != 2:
+        raise VotesError(
+            f"votes must be a table of items x voters, found {array.ndim} dimension(s); "
+            "Reshape your data to two"
+        )
+    if array.dtype.kind == "c":
+        raise VotesError("Complex data not supported: votes are two labels")
+    return array
+
+
+def array_columns(array: NDArray[Any]) -> list[Column]:
+    """Return the columns of an array."""
+    as_column = NumberColumn if array.dtype.kind in "biuf" else TextColumn.of
+    return [as_column(array[:, s]) for s in range(array.shape[1])]
+
+
+def name_voters(n_voters: int) -> NDArray[Any]:
+    """Return names for voters who have none: v0, v1, ..."""
+    return np.array([f"v{s}" for s in range(n_voters)], dtype=object)
+
+
+def list_names(names: list[Any]) -> str:
+    """Return the first of the names, and how many there are beyond."""
+    shown = ", ".join(repr(str(name)[:60]) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

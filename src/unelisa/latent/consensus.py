@@ -1,0 +1,350 @@
+"""The consensus reading: the truth is what the voters agree on.
+
+Given the truth f0 and, with a tilt, a second hidden node u (a misreading that all voters share),
+voters err independently::
+
+    logit P(f_s = +1 | f0, u) = 2 (b_s + a_s f0 + c_s u)
+    P(f0 = +1) = sigmoid(rate + z_i),  P(u = +1) = 1/2
+    b_s ~ N(mu_b, sd_b^2),  a_s ~ N(mu_a, sd_a^2),  c_s ~ N(mu_c, sd_c^2)
+
+with z_i an item's own log-odds (a prior, or a gold label's certainty) and the means and spreads mu,
+sd learned from all voters, so that a voter with three votes is drawn to the others. Each voter has
+a Gaussian posterior N(m_s, C_s) of (b, a, c), so its field x in the hidden state s = (1, f0, u) is
+N(h, v), h = s'm_s and v = s'C_s s. The E-step adds up the expected log-probability of the votes::
+
+    E log P(f | x) = f h - E log 2 cosh x
+
+E-step and M-step both raise one lower bound of the log evidence (variational Bayes), so
+`objective` never falls.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit, logit
+
+from unelisa.kernels.ballots import tally_ballots, weigh_ballots
+from unelisa.kernels.coefficients import move_voters, weigh_voters
+from unelisa.latent.ballots import CERTAIN, BallotBlocks, Ballots, Sums
+
+Floats = NDArray[np.float64]
+Start = Callable[..., Floats]
+
+# the hidden states (1, f0) and (1, f0, u); the first half has f0 = +1
+STATES = {
+    2: np.array([[1.0, 1.0], [1.0, -1.0]]),
+    3: np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0], [1.0, -1.0, 1.0], [1.0, -1.0, -1.0]]),
+}
+# hyper-priors of (b, a, c): mean and spread of mu, then sd as if two voters with this one were seen
+CENTRE_MEAN, CENTRE_SPREAD = np.array([0.0, 0.6, 0.0]), np.array([0.5, 0.6, 1.0])
+SPREAD_GUESS, SPREAD_VOTERS = np.array([0.3, 0.4, 0.3]), 2.0
+LEAST_SPREAD = np.array([0.1, 0.15, 0.05])
+MOST_SPREAD = np.array([np.inf, np.inf, 0.2])  # u is one misreading shared by all, not a truth
+FIRST_MEANS = np.array([0.0, 0.7, 0.3])
+FIRST_CENTRE = {2: np.array([0.0, 0.7]), 3: np.array([0.0, 0.6, 0.3])}
+FIRST_SPREAD = {2: np.array([0.5, 0.5]), 3: np.array([0.5, 0.4, 0.2])}
+RATE_ITEMS = 2.0  # two imagined items on each side keep the class rate off 0 and 1
+MAX_ROUNDS, TOL = 300, 2e-4
+FIRST_STEPS, STEPS = 8, 1  # of the voters within a round
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(5)
+SHARES /= SHARES.sum()
+
+
+class Factors(NamedTuple):
+    """What a pass needs: per voter and state the field h and its toll E log 2 cosh x; the rate."""
+
+    lean: Floats
+    toll: Floats
+    rate: float
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """The model's parameters, and how EM reached them.
+
+    Attributes
+    ----------
+    means, covariances
+        Posterior of every voter's (b, a) or (b, a, c): voters x 2 or 3, and its covariance.
+    centre, spread
+        mu and sd of the voters.
+    rate
+        log pi / (1 - pi), pi the share of positive items.
+    objective
+        Lower bound of the log evidence before each round; it never falls.
+    converged
+        Whether the last round moved no voter.
+    """
+
+    means: Floats
+    covariances: Floats
+    centre: Floats
+    spread: Floats
+    rate: float
+    objective: Floats
+    converged: bool
+
+    @classmethod
+    def first(cls, n_voters: int, parts: int, means: Floats | None = None) -> "Consensus":
+        """Return where EM begins: the usual voter, or the coefficients given."""
+        centre, spread = FIRST_CENTRE[parts], FIRST_SPREAD[parts]
+        usual = np.tile(FIRST_MEANS[:parts], (n_voters, 1))
+        covariances = np.tile(np.diag(spread**2), (n_voters, 1, 1))
+        begun = usual if means is None else means
+        return cls(begun, covariances, centre, spread, 0.0, np.empty(0), converged=False)
+
+    @property
+    def states(self) -> Floats:
+        """The hidden states, one a row."""
+        return STATES[self.means.shape[1]]
+
+    @property
+    def fields(self) -> Floats:
+        """Field b of each voter."""
+        return np.asarray(self.means[:, 0])
+
+    @property
+    def weights(self) -> Floats:
+        """Weight a of each voter."""
+        return np.asarray(self.means[:, 1])
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard error of a per voter."""
+        return np.asarray(np.sqrt(self.covariances[:, 1, 1]))
+
+    @property
+    def evidence(self) -> Floats:
+        """What each voter's own votes say of a, in standard errors: the prior's part taken out."""
+        prior = 1 / self.spread[1] ** 2
+        own = np.maximum(1 / np.maximum(self.covariances[:, 1, 1], 1e-12) - prior, 1e-12)
+        return np.asarray(((own + prior) * self.weights - prior * self.centre[1]) / np.sqrt(own))
+
+    @property
+    def has_tilt(self) -> bool:
+        """Whether there is a second hidden node."""
+        return bool(self.means.shape[1] == 3)
+
+    @property
+    def factors(self) -> Factors:
+        """What the E-step adds up for the votes."""
+        lean, toll = weigh_voters(self.means, self.covariances, self.states, NODES, SHARES)
+        return Factors(lean, toll, self.rate)
+
+    @property
+    def coins(self) -> Floats:
+        """P(yes | truth is no), P(yes | truth is yes) per voter: two rows."""
+        yes = expit(2 * self.means @ self.states.T)
+        half = len(self.states) // 2
+        return np.stack([yes[:, half:].mean(axis=1), yes[:, :half].mean(axis=1)])
+
+    def without(self, voters: NDArray[np.bool_]) -> "Consensus":
+        """Return the same model with some voters who say nothing, surely."""
+        covariances = np.where(voters[:, None, None], 0.0, self.covariances)
+        means = np.where(voters[:, None], 0.0, self.means)
+        return replace(self, means=means, covariances=covariances)
+
+    def turned(self) -> "Consensus":
+        """Return the same model with the two sides of the truth swapped."""
+        signs = np.ones(self.means.shape[1])
+        signs[1] = -1
+        return replace(
+            self,
+            means=self.means * signs,
+            covariances=self.covariances * np.outer(signs, signs),
+            centre=self.centre * signs,
+            rate=-self.rate,
+        )
+
+
+def fit_consensus(
+    blocks: BallotBlocks,
+    start: Start,
+    *parameters: Any,
+    model: Consensus | None = None,
+    least_weight: float | None = None,
+    max_rounds: int = MAX_ROUNDS,
+) -> Consensus:
+    """Return EM's fixed point.
+
+    Parameters
+    ----------
+    blocks
+        The votes.
+    start, parameters
+        `start(ballots, *parameters)` gives the first posterior: items x states.
+    model
+        Where the voters' coefficients begin; by default at their usual mean.
+    least_weight
+        Bound on every a from below: voters who may know nothing, but never the opposite.
+    max_rounds
+        Limit of rounds.
+    """
+    sums = blocks.sum(collect_start, start, parameters, blocks.n_voters)
+    model = (
+        Consensus.first(blocks.n_voters, 2 if sums[0].shape[1] == 2 else 3)
+        if model is None
+        else model
+    )
+    model = maximise(model, sums, FIRST_STEPS, least_weight)
+    history, converged = [], False
+    for _ in range(max_rounds):
+        sums = blocks.sum(collect, model.factors, blocks.n_voters)
+        history.append(float(sums[2][0]) + log_prior(model, sums[1].sum(axis=1) > 0))
+        before = model.means
+        model = maximise(model, sums, STEPS, least_weight)
+        converged = bool(np.abs(model.means - before).max() < TOL)
+        if converged:
+            break
+    return replace(model, objective=np.array(history), converged=converged)
+
+
+def infer(ballots: Ballots, factors: Factors) -> tuple[Floats, Floats, Floats]:
+    """Return the posterior of the states, the log evidence and P(f0 = +1) before the votes."""
+    joint = weigh_states(ballots, factors)
+    most = joint.max(axis=1, keepdims=True)
+    odds = np.exp(joint - most)
+    total = odds.sum(axis=1, keepdims=True)
+    evidence = most[:, 0] + np.log(total[:, 0])
+    known = np.where(np.abs(ballots.fields) >= CERTAIN, 0.0, ballots.fields)
+    return odds / total, evidence, expit(factors.rate + known)
+
+
+def weigh_states(ballots: Ballots, factors: Factors) -> Floats:
+    """Return log P(state, votes) per item and state."""
+    starts, voters, votes, _, weights = ballots
+    votes_say = weigh_ballots(starts, voters, votes, weights, factors.lean, factors.toll)
+    return np.asarray(votes_say + log_state_priors(ballots, factors))
+
+
+def log_state_priors(ballots: Ballots, factors: Factors) -> Floats:
+    """Return log P(state) per item and state, before the votes."""
+    half = factors.lean.shape[1] // 2
+    certain = np.where(np.abs(ballots.fields) >= CERTAIN, ballots.fields, 0.0)
+    odds = factors.rate + ballots.fields - certain
+    no, yes = log_expit(-odds) - np.maximum(certain, 0), log_expit(odds) + np.minimum(certain, 0)
+    sides = np.stack([yes, no], axis=1) - np.log(half)
+    return np.repeat(sides, half, axis=1)
+
+
+def weigh_truth(ballots: Ballots, factors: Factors) -> Floats:
+    """Return the log-odds of the truth per item, u summed out. A pass."""
+    joint = weigh_states(ballots, factors)
+    half = joint.shape[1] // 2
+    yes, no = (np.logaddexp.reduce(side, axis=1) for side in (joint[:, :half], joint[:, half:]))
+    return np.asarray(yes - no)
+
+
+def infer_states(ballots: Ballots, factors: Factors) -> Floats:
+    """Return the posterior of the states: a start at another fit."""
+    return infer(ballots, factors)[0]
+
+
+def share_votes(ballots: Ballots, trust: Floats) -> Floats:
+    """Return the posterior that majority vote suggests, each voter trusted as said: a start.
+
+    P(f0 = +1) = 1/2 + .45 (weighted mean vote), in favour of what the item's own field says.
+    """
+    items, weights = ballots.items, trust[ballots.voters]
+    margin = np.bincount(items, weights * ballots.votes, ballots.n_items)
+    mass = np.bincount(items, weights, ballots.n_items)
+    share = 0.5 + 0.45 * margin / np.where(mass > 0, mass, 1.0)
+    yes = expit(logit(share) + ballots.fields)
+    return np.stack([yes, 1 - yes], axis=1)
+
+
+def collect(ballots: Ballots, factors: Factors, n_voters: int) -> Sums:
+    """Return the E-step's sums: signed and counted votes per voter and state, and totals.
+
+    The totals: log evidence, sum of P(f0 = +1) after and before the votes, number of items; all
+    over items with votes. A pass.
+    """
+    posterior, evidence, before = infer(ballots, factors)
+    return _tally(ballots, n_voters, posterior, before, evidence)
+
+
+def collect_start(
+    ballots: Ballots, start: Start, parameters: tuple[Any, ...], n_voters: int
+) -> Sums:
+    """Return the same sums under a starting posterior. A pass."""
+    posterior = start(ballots, *parameters)
+    return _tally(ballots, n_voters, posterior, expit(ballots.fields), np.zeros(ballots.n_items))
+
+
+def maximise(model: Consensus, sums: Sums, steps: int, least_weight: float | None) -> Consensus:
+    """Return the M-step: voters, their centre and spread, and the class rate."""
+    signed, observed, totals = sums
+    least = -np.inf if least_weight is None else least_weight
+    means, covariances = model.means, model.covariances
+    for _ in range(steps):
+        means, covariances = move_voters(
+            means,
+            covariances,
+            signed,
+            observed,
+            model.states,
+            model.centre,
+            model.spread,
+            least,
+            NODES,
+            SHARES,
+        )
+    moved = replace(model, means=means, covariances=covariances)
+    centre, spread = _learn_spread(moved, observed.sum(axis=1) > 0)
+    rate = _learn_rate(model.rate, totals)
+    return replace(moved, centre=centre, spread=spread, rate=rate)
+
+
+def log_prior(model: Consensus, on: NDArray[np.bool_]) -> float:
+    """Return what the bound holds beside the votes: priors, hyper-priors, the voters' entropy."""
+    parts = model.means.shape[1]
+    variances = np.einsum("sii->si", model.covariances)
+    away = ((model.means - model.centre) ** 2 + variances) / model.spread**2
+    voters = -away.sum(axis=1) / 2 - np.log(model.spread).sum()
+    voters += np.linalg.slogdet(model.covariances)[1] / 2 + parts / 2
+    hyper = -(((model.centre - CENTRE_MEAN[:parts]) / CENTRE_SPREAD[:parts]) ** 2).sum() / 2
+    guess = SPREAD_GUESS[:parts]
+    hyper -= (SPREAD_VOTERS * (np.log(model.spread) + (guess / model.spread) ** 2 / 2)).sum()
+    rates = RATE_ITEMS * (log_expit(model.rate) + log_expit(-model.rate))
+    return float(voters[on].sum() + hyper + rates)
+
+
+def _tally(
+    ballots: Ballots, n_voters: int, posterior: Floats, before: Floats, evidence: Floats
+) -> Sums:
+    voted = ballots.counts > 0
+    half = posterior.shape[1] // 2
+    signed, observed = tally_ballots(
+        ballots.starts, ballots.voters, ballots.votes, posterior, n_voters
+    )
+    yes = posterior[voted, :half].sum()
+    totals = np.array([evidence[voted].sum(), yes, before[voted].sum(), voted.sum()])
+    return signed, observed, totals
+
+
+def _learn_spread(model: Consensus, on: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return mu and sd of the voters who voted, under their hyper-priors."""
+    parts, n = model.means.shape[1], np.count_nonzero(on)
+    means, variances = model.means[on], np.einsum("sii->si", model.covariances)[on]
+    precision, hyper = 1 / model.spread**2, 1 / CENTRE_SPREAD[:parts] ** 2
+    centre = (means.sum(axis=0) * precision + CENTRE_MEAN[:parts] * hyper) / (n * precision + hyper)
+    squares = ((means - centre) ** 2 + variances).sum(axis=0)
+    squares += SPREAD_VOTERS * SPREAD_GUESS[:parts] ** 2
+    spread = np.sqrt(squares / (n + SPREAD_VOTERS))
+    return centre, np.clip(spread, LEAST_SPREAD[:parts], MOST_SPREAD[:parts])
+
+
+def _learn_rate(rate: float, totals: Floats) -> float:
+    """Return the class rate moved uphill.
+
+    With equal fields this is logit of the mean posterior at once. With unequal ones the logit of
+    the mean of P(f0 = +1) rises by less than the rate does, so the step never goes too far.
+    """
+    _, after, before, n_items = totals
+    whole = n_items + 2 * RATE_ITEMS
+    found = (after + RATE_ITEMS) / whole
+    expected = (before + 2 * RATE_ITEMS * expit(rate)) / whole
+    return float(rate + logit(found) - logit(expected))

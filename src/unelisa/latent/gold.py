@@ -1,0 +1,143 @@
+"""Gold labels: whether they follow what the voters agree on, the opposite, or neither.
+
+The labels' slope on the axis's log-odds says whether they follow it. A slope that exceeds its own
+standard error is believed. Where it does not, and there are ten labels or more, every label is also
+predicted with that label left out, once from the axis and its slope, once from voters weighed by
+the other gold labels alone; unless gold alone is worse by more than the difference's own standard
+error, the voters are weighed by it. Gold alone is also taken where it is clearly better: by that
+standard error and by the half log k that a further parameter costs.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit
+
+from unelisa.kernels.ballots import tally_ballots
+from unelisa.kernels.coefficients import move_voters
+from unelisa.latent.ballots import Ballots
+from unelisa.latent.consensus import NODES, SHARES, STATES, Consensus, Floats, weigh_truth
+
+Follows = Literal["axis", "opposite", "gold"]
+
+SLOPES = np.linspace(-3, 3, 61)
+USUAL_SLOPE = 1.0  # of the labels on the axis's standardised log-odds, give or take 1
+CENTRE, SPREAD = np.array([0.0, 0.3]), np.array([0.5, 0.5])  # of (b, a) where only gold speaks
+STEPS = 15
+MOST_FOLDS = 20
+LEAST_LABELS = 10  # fewer settle which side is yes, and no more
+CLEAR = 2.0  # standard errors by which labels in the fit must help
+TURN = 2.0  # nats by which the opposite side must be likelier
+
+
+class GoldTest(NamedTuple):
+    """What the gold labels follow, and the log scores that say so.
+
+    Attributes
+    ----------
+    follows
+        "axis", its "opposite", or "gold" alone.
+    axis, alone
+        Log score of the gold labels, each left out, under the axis and under gold alone.
+    error
+        Standard error of their difference.
+    """
+
+    follows: Follows
+    axis: float
+    alone: float
+    error: float
+
+
+def weigh_by_gold(
+    ballots: Ballots, signs: Floats, n_voters: int, counted: NDArray[np.bool_] | None = None
+) -> Consensus:
+    """Return two coins per voter from gold labels alone.
+
+    Parameters
+    ----------
+    ballots, signs
+        The votes on the gold items and these items' labels, -1 or +1.
+    n_voters
+        Number of voters.
+    counted
+        Which of the labels are used; all by default.
+    """
+    used = np.ones(len(signs)) if counted is None else counted.astype(np.float64)
+    shares = np.stack([used * (signs > 0), used * (signs < 0)], axis=1)
+    said = tally_ballots(ballots.starts, ballots.voters, ballots.votes, shares, n_voters)
+    means = np.tile(CENTRE, (n_voters, 1))
+    covariances = np.tile(np.diag(SPREAD**2), (n_voters, 1, 1))
+    for _ in range(STEPS):
+        means, covariances = move_voters(
+            means, covariances, *said, STATES[2], CENTRE, SPREAD, -np.inf, NODES, SHARES
+        )
+    return Consensus(means, covariances, CENTRE, SPREAD, 0.0, np.empty(0), converged=True)
+
+
+def compare_with_gold(
+    ballots: Ballots, signs: Floats, odds: Floats, scale: float, n_voters: int
+) -> GoldTest:
+    """Return what the gold labels follow.
+
+    Parameters
+    ----------
+    ballots, signs
+        The votes on the gold items, without fields, and these items' labels.
+    odds
+        Log-odds of the gold items under the votes' own axis, over their spread among all items.
+    scale
+        Spread, among all items, of the log-odds that gold alone gives.
+    n_voters
+        Number of voters.
+    """
+    folds = np.arange(len(signs)) % min(len(signs), MOST_FOLDS)
+    axis, alone = np.zeros(len(signs)), np.zeros(len(signs))
+    for fold in range(int(folds.max()) + 1):
+        out = folds == fold
+        axis[out] = log_expit(signs[out] * _fit_slope(odds[~out], signs[~out]) * odds[out])
+        model = weigh_by_gold(ballots, signs, n_voters, ~out)
+        alone[out] = log_expit(signs[out] * weigh_truth(ballots, model.factors)[out] / scale)
+    lead = alone - axis
+    error = float(lead.std() * np.sqrt(len(lead)))
+    follows = _settle(float(lead.sum()), error, signs, odds)
+    return GoldTest(follows, float(axis.sum()), float(alone.sum()), error)
+
+
+def labels_help(signs: Floats, before: Floats, after: Floats) -> bool:
+    """Return whether gold labels in the fit help to predict those that were left out of it.
+
+    By more than two standard errors of the gain, both scored with the slope that they have before.
+
+    Parameters
+    ----------
+    signs
+        The gold labels.
+    before, after
+        Their standardised log-odds, from a fit without labels and from one with the others.
+    """
+    slope = max(_fit_slope(before, signs), 0.0)
+    gain = log_expit(signs * slope * after) - log_expit(signs * slope * before)
+    return bool(gain.sum() > CLEAR * gain.std() * np.sqrt(len(gain)))
+
+
+def _settle(lead: float, error: float, signs: Floats, odds: Floats) -> Follows:
+    slope = _fit_slope(odds, signs)
+    chances = expit(slope * odds)
+    slope_error = 1 / np.sqrt(1 + (odds**2 * chances * (1 - chances)).sum())
+    many = len(signs) >= LEAST_LABELS
+    if many and lead > max(np.log(len(signs)) / 2, error):
+        return "gold"
+    if slope > slope_error:
+        return "axis"
+    opposite = float(slope * (signs @ odds)) > TURN and slope < 0
+    if opposite and (lead <= 0 or not many):
+        return "opposite"
+    return "gold" if many and lead > -error else "axis"
+
+
+def _fit_slope(odds: Floats, signs: Floats) -> float:
+    """Return the slope of the labels on the log-odds under its prior, on a grid."""
+    fit = log_expit(np.outer(SLOPES, signs * odds)).sum(axis=1) - (SLOPES - USUAL_SLOPE) ** 2 / 2
+    return float(SLOPES[np.argmax(fit)])

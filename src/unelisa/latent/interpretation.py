@@ -1,0 +1,252 @@
+"""From votes to a reading of them.
+
+Which reading is meant is an assumption that identifies the truth, not something the likelihood can
+tell: on coherent votes a graph of the voters explains more than any truth does. So the coherence
+kappa of the votes decides. Where at least four fifths of the voters look the same way, kappa is
+(2 x 4/5 - 1)^2 = .36 or more, and the truth is what they agree on. Below it, and with enough items
+in common, the truth is the hub of the voters' graph.
+"""
+
+from dataclasses import asdict, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots, count_votes
+from unelisa.latent.consensus import Consensus, Floats, collect
+from unelisa.latent.edges import EdgesFit, fit_edges
+from unelisa.latent.pairs import Pairs, correlate, expect_means, find_pairs, measure_coherence
+from unelisa.latent.reading import RATE, Links, Reading
+from unelisa.latent.silence import fill_silence, read_silence
+from unelisa.latent.structure import (
+    CLEAR,
+    MOST_ITEMS,
+    SAME_AXIS,
+    Candidate,
+    Choice,
+    Kind,
+    choose_structure,
+    fit_rules,
+)
+
+Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
+
+COHERENT = 0.36
+LEAST_VOTERS = 5  # for a graph
+ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
+EDGE_ITEMS = 6000  # to which a graph is fitted at most
+SURE = 2.0  # standard errors of a weight from which a voter is an expert
+NEAR_COST = 10.0  # nats within which two starts of the graph are alike
+# nats that a truth node must gain beyond one per weight, for the search among starts and edges:
+# pure noise of 6 to 30 voters gained at most 17.5 so (56 draws)
+SEARCH_GAIN = 18.0
+MOST_ODDS = 30.0  # of a gold label in the graph's fit
+NOTHING_FOUND = "the votes are told as well by voters who know nothing: no expert is claimed"
+
+
+class Crowd(NamedTuple):
+    """The votes to be read, and what is known of them before.
+
+    Attributes
+    ----------
+    blocks
+        All items, one-sided voters' silence filled in.
+    silence
+        What each voter's silence says.
+    votes, yes
+        Number of votes and of yes votes per voter.
+    common
+        Mean number of items that two voters share.
+    rng
+        Draws the items that candidates are compared on.
+    """
+
+    blocks: BallotBlocks
+    silence: NDArray[np.int8]
+    votes: Floats
+    yes: Floats
+    common: float
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, blocks: BallotBlocks, rng: np.random.Generator) -> "Crowd":
+        """Return the crowd of some votes."""
+        votes, yes, (_, pairs, _) = blocks.sum(count_votes, blocks.n_voters)
+        silence = read_silence(votes, yes)
+        if silence.any():
+            blocks = blocks.rewrite(fill_silence, silence)
+            votes, yes, (_, pairs, _) = blocks.sum(count_votes, blocks.n_voters)
+        n_active = np.count_nonzero(votes)
+        return cls(blocks, silence, votes, yes, pairs / max(n_active * (n_active - 1), 1), rng)
+
+    @property
+    def varied(self) -> NDArray[np.intp]:
+        """The voters who gave both answers."""
+        return np.flatnonzero((self.yes > 0) & (self.yes < self.votes))
+
+    def draw(self, most: int) -> MemoryBallots:
+        """Return at most so many items, in one block."""
+        n_items = self.blocks.n_items
+        items = np.arange(n_items)
+        if n_items > most:
+            items = np.sort(self.rng.choice(n_items, most, replace=False))
+        return self.blocks.take(items)
+
+
+def interpret(blocks: BallotBlocks, structure: Structure, rng: np.random.Generator) -> Reading:
+    """Return the reading of the votes, in the structure asked for or in the one they need."""
+    crowd = Crowd.of(blocks, rng)
+    sample = crowd.draw(MOST_ITEMS)
+    ballots, n_voters = sample.blocks[0], blocks.n_voters
+    pairs = find_pairs(ballots, n_voters)
+    means = expect_means(ballots, n_voters)
+    kappa = measure_coherence(pairs, correlate(ballots, pairs, means, n_voters))
+    rich = len(crowd.varied) >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * len(crowd.varied)
+    graph = rich and kappa < COHERENT and not crowd.silence.any()
+    if structure == "edges" or (structure == "auto" and graph):
+        return replace(read_edges(crowd), coherence=kappa)
+    kinds = get_args(Kind) if structure == "auto" else (structure,)
+    reading = replace(read_consensus(crowd, sample, pairs, kinds), coherence=kappa)
+    if kappa < COHERENT and not rich and structure == "auto":
+        return reading.noting(
+            f"the voters do not look the same way (coherence {kappa:.2f}) and have too few items "
+            "in common to learn their graph: what they agree on may not be the truth"
+        )
+    return reading
+
+
+def read_consensus(
+    crowd: Crowd, sample: MemoryBallots, pairs: Pairs, kinds: tuple[Kind, ...]
+) -> Reading:
+    """Return what the voters agree on."""
+    if crowd.silence.any():
+        return describe_consensus(crowd, fit_rules(crowd.blocks), ())
+    choice = choose_structure(crowd.blocks, sample, pairs, kinds)
+    table = tuple(asdict(row) for row in choice.table)
+    reading = describe_consensus(crowd, choice.candidate, table)
+    if choice.rival is None:
+        return reading
+    return replace(reading, two_readings=True).noting(_tell_rival(choice))
+
+
+def read_edges(crowd: Crowd) -> Reading:
+    """Return the hub of the voters' graph; its sign is open."""
+    voters, n_voters = crowd.varied, crowd.blocks.n_voters
+    ballots = crowd.draw(EDGE_ITEMS).blocks[0]
+    fields = np.clip(ballots.fields, -MOST_ODDS, MOST_ODDS)
+    values = _tabulate(ballots, n_voters)[:, voters]
+    found = fit_edges(np.asfortranarray(values), fields if fields.any() else None, crowd.rng)
+    weights, chances = np.zeros(n_voters), np.zeros(n_voters)
+    errors, leanings = np.full(n_voters, np.nan), np.zeros(n_voters)
+    weights[voters], chances[voters] = found.weights, found.expert_chance
+    errors[voters], leanings[voters] = found.standard_errors, found.fields
+    known = found.gain > len(voters) + SEARCH_GAIN
+    rival = _find_rival(found)
+    return Reading(
+        "edges",
+        "edges",
+        weights,
+        leanings,
+        errors,
+        found.field,
+        (chances > 0.5) & known,
+        np.zeros(n_voters, dtype=np.int8),
+        links=Links.of_edges(found.edges, voters),
+        two_readings=rival is not None,
+        notes=_tell_edges(known, rival),
+        table=_list_starts(found),
+    )
+
+
+def describe_consensus(
+    crowd: Crowd, candidate: Candidate, table: tuple[dict[str, Any], ...]
+) -> Reading:
+    """Return a consensus as a reading; experts are those whose weight exceeds two standard errors.
+
+    So it must by their own votes alone: one with three votes, drawn to the others, is none. Nobody
+    is one unless the truth pays for its weights: the votes must be more probable than under voters
+    who know nothing, beyond what the weights' own uncertainty costs.
+    """
+    on = crowd.votes > 0
+    model = candidate.model.without(~on)
+    evidence = crowd.blocks.sum(collect, model.factors, len(on))[2][0]
+    nothing = xlogy(crowd.yes, crowd.yes / np.maximum(crowd.votes, 1)) + xlogy(
+        crowd.votes - crowd.yes, 1 - crowd.yes / np.maximum(crowd.votes, 1)
+    )
+    known = bool(evidence - nothing.sum() > CLEAR)
+    rate = model.rate * (1.0 if candidate.kind == "discount" else RATE)
+    affinity = candidate.affinity if candidate.kind == "discount" else None
+    return Reading(
+        "consensus",
+        candidate.name + (", silence filled in" if crowd.silence.any() else ""),
+        model.weights,
+        model.fields,
+        model.standard_errors,
+        rate / 2,
+        on & known & are_sure(model),
+        crowd.silence,
+        model,
+        affinity,
+        Links.none() if affinity is None else Links.of_affinity(affinity),
+        notes=() if known else (NOTHING_FOUND,),
+        table=table or ({"structure": candidate.name, "kept": True},),
+    )
+
+
+def are_sure(model: Consensus) -> NDArray[np.bool_]:
+    """Return whose weight is clear, with what it owes to the other voters and without."""
+    clear = np.abs(model.weights) > SURE * model.standard_errors
+    own = model.evidence * np.sign(model.weights) > SURE
+    return np.asarray(clear & own)
+
+
+def _tell_rival(choice: Choice) -> str:
+    rival = choice.rival
+    assert rival is not None  # noqa: S101 - the caller's condition
+    kept = next(row for row in choice.table if row.kept)
+    others = "majority's" if kept is rival else "kept"
+    return (
+        f"the votes allow two readings: {rival.structure} says the same as the {others} one on "
+        f"{rival.agreement:.0%} of the items and scores {choice.lead:+.1f} standard errors beside "
+        "it; an anchor or a few gold labels decide"
+    )
+
+
+def _find_rival(found: EdgesFit) -> float | None:
+    """Return on which share of the items another start of about the same cost agrees."""
+    for start in found.starts[1:2]:
+        if start.agreement < SAME_AXIS and start.cost - found.starts[0].cost < NEAR_COST:
+            return start.agreement
+    return None
+
+
+def _tell_edges(known: bool, rival: float | None) -> tuple[str, ...]:
+    told = () if known else (NOTHING_FOUND,)
+    if rival is None:
+        return told
+    return (
+        *told,
+        f"the votes allow two readings: the two best starts of the graph agree on {rival:.0%} of "
+        "the items; an anchor or a few gold labels decide",
+    )
+
+
+def _list_starts(found: EdgesFit) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {
+            "structure": f"edges, start {start.name}",
+            "gain": found.gain - (start.cost - found.starts[0].cost),
+            "agreement": start.agreement,
+            "cost": start.cost,
+            "kept": k == 0,
+        }
+        for k, start in enumerate(found.starts)
+    )
+
+
+def _tabulate(ballots: Ballots, n_voters: int) -> NDArray[np.int8]:
+    values = np.zeros((ballots.n_items, n_voters), dtype=np.int8)
+    values[ballots.items, ballots.voters] = ballots.votes
+    return values

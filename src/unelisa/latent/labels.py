@@ -1,0 +1,163 @@
+"""A reading with gold labels: which reading they follow, and the fit once more with them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.latent.ballots import CERTAIN, BallotBlocks
+from unelisa.latent.consensus import Floats, fit_consensus, infer_states
+from unelisa.latent.gold import (
+    LEAST_LABELS,
+    GoldTest,
+    compare_with_gold,
+    labels_help,
+    weigh_by_gold,
+)
+from unelisa.latent.interpretation import Crowd, are_sure, describe_consensus, read_edges
+from unelisa.latent.reading import RATE, Links, Reading
+from unelisa.latent.silence import LEAST_WEIGHT, fill_silence
+from unelisa.latent.structure import Candidate, Kind
+
+LABEL_FOLDS = 5
+TURNED = "the gold labels turned the sides"
+
+
+def follow_gold(
+    lay: Callable[[Floats], BallotBlocks],
+    fields: Floats,
+    gold: NDArray[np.int8],
+    reading: Reading,
+    rng: np.random.Generator,
+) -> Reading:
+    """Return the reading that the gold labels follow: this one, its opposite, or gold alone.
+
+    Where they follow it, it is fitted once more with the labels as certain, if that helps to
+    predict labels that were left out.
+
+    Parameters
+    ----------
+    lay
+        Gives the votes with any fields.
+    fields
+        The items' own log-odds.
+    gold
+        -1 or +1 per item, 0 where unknown.
+    reading
+        What the votes say without the labels.
+    rng
+        As in `interpret`.
+    """
+    test, alone = _ask_gold(lay(fields), gold, reading)
+    rows = (
+        {"structure": "unlabelled axis", "gold_log_score": test.axis},
+        {"structure": "gold labels alone", "gold_log_score": test.alone},
+    )
+    if test.follows == "gold":
+        return replace(alone, table=(*reading.table, rows[0], {**rows[1], "kept": True}))
+    side = -1.0 if test.follows == "opposite" else 1.0
+    if reading.model is None:
+        labelled = _label_edges(lay, fields, gold, reading, rng)
+    else:
+        signs = side * gold.astype(np.float64)
+        labelled = _label_consensus(lay, side * fields, signs, reading, rng)
+        labelled = labelled.turned().noting(TURNED) if side < 0 else labelled
+    return replace(labelled, table=(*labelled.table, *rows))
+
+
+def _label_edges(
+    lay: Callable[[Floats], BallotBlocks],
+    fields: Floats,
+    gold: NDArray[np.int8],
+    reading: Reading,
+    rng: np.random.Generator,
+) -> Reading:
+    """Return the graph fitted once more with the labels as certain; they settle its sign."""
+    labelled = read_edges(Crowd.of(lay(np.where(gold != 0, gold * CERTAIN, fields)), rng))
+    labelled = replace(labelled, coherence=reading.coherence)
+    right = float(gold @ labelled.score(lay(fields))) >= 0
+    return labelled if right else labelled.turned()
+
+
+def _label_consensus(
+    lay: Callable[[Floats], BallotBlocks],
+    fields: Floats,
+    gold: Floats,
+    reading: Reading,
+    rng: np.random.Generator,
+) -> Reading:
+    """Return the consensus with the labels as certain, if labels left out say that this helps."""
+    items = np.flatnonzero(gold)
+    if len(items) < LEAST_LABELS:
+        return reading
+    plain, folds = lay(fields), np.arange(len(items)) % LABEL_FOLDS
+    before, after = reading.score(plain), np.zeros(len(items))
+    for fold in range(LABEL_FOLDS):
+        known = fields.copy()
+        known[items[folds != fold]] = CERTAIN * gold[items[folds != fold]]
+        odds = _refit(lay(known), reading).score(plain)
+        after[folds == fold] = odds[items[folds == fold]] / max(float(odds.std()), 1e-9)
+    axis = before[items] / max(float(before.std()), 1e-9)
+    if not labels_help(gold[items], axis, after):
+        return reading
+    blocks = lay(np.where(gold != 0, CERTAIN * gold, fields))
+    return _describe_again(blocks, _refit(blocks, reading), rng)
+
+
+def _ask_gold(
+    blocks: BallotBlocks, gold: NDArray[np.int8], reading: Reading
+) -> tuple[GoldTest, Reading]:
+    """Return what the gold labels follow, and the reading by gold labels alone."""
+    items = np.flatnonzero(gold)
+    filled = blocks.rewrite(fill_silence, reading.silence) if reading.silence.any() else blocks
+    ballots, signs = filled.take(items).blocks[0], gold[items].astype(np.float64)
+    model = weigh_by_gold(ballots, signs, blocks.n_voters)
+    met = np.bincount(ballots.voters, minlength=blocks.n_voters) > 0
+    alone = replace(
+        reading,
+        name="gold",
+        structure="gold labels alone",
+        weights=model.weights,
+        fields=model.fields,
+        standard_errors=model.standard_errors,
+        field=0.0,
+        experts=met & are_sure(model),
+        model=model,
+        affinity=None,
+        links=Links.none(),
+        two_readings=False,
+        notes=(
+            "the gold labels do not follow what the voters agree on: voters are weighed by the "
+            "gold labels alone",
+        ),
+    )
+    odds, scale = reading.score(blocks), max(float(alone.score(blocks).std()), 1e-9)
+    axis = odds[items] / max(float(odds.std()), 1e-9)
+    return compare_with_gold(ballots, signs, axis, scale, blocks.n_voters), alone
+
+
+def _refit(blocks: BallotBlocks, reading: Reading) -> Reading:
+    """Return the consensus fitted once more, to votes with other fields."""
+    assert reading.model is not None  # noqa: S101 - the caller's condition
+    least = LEAST_WEIGHT if reading.silence.any() else None
+    start = infer_states, reading.model.factors
+    model = fit_consensus(reading.prepare(blocks), *start, model=reading.model, least_weight=least)
+    share = 1.0 if reading.affinity is not None else RATE
+    return replace(reading, model=model, field=share * model.rate / 2)
+
+
+def _describe_again(blocks: BallotBlocks, reading: Reading, rng: np.random.Generator) -> Reading:
+    """Return a reading with what follows from its new model."""
+    assert reading.model is not None  # noqa: S101 - the caller's condition
+    kind: Kind = "plain" if reading.affinity is None else "discount"
+    candidate = Candidate(reading.structure, kind, reading.model, reading.affinity)
+    found = describe_consensus(Crowd.of(blocks, rng), candidate, reading.table)
+    return replace(
+        reading,
+        model=found.model,
+        weights=found.weights,
+        fields=found.fields,
+        standard_errors=found.standard_errors,
+        experts=found.experts,
+    )

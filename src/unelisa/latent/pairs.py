@@ -1,0 +1,125 @@
+"""Voters two by two: how often they met on an item, and how far their votes go together.
+
+Only pairs who met often enough are looked at, and their products are made strip by strip, so that
+no table of voters x voters is ever held.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unelisa.latent.ballots import Ballots
+from unelisa.latent.consensus import Consensus, weigh_truth
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+LEAST_COMMON = 5  # items on which a pair must have met
+STRIP = 4_000_000  # entries of voters x voters that are looked at together
+DENSE = 0.1  # share of votes given from which a plain table is faster than a sparse one
+SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
+FEW_PAIRS = 3
+
+
+class Pairs(NamedTuple):
+    """The pairs of voters who met.
+
+    Attributes
+    ----------
+    first, second
+        The two voters, first < second, in rising order.
+    common
+        Number of items on which both voted.
+    """
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    common: Singles
+
+
+def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:
+    """Return all pairs who met on at least `LEAST_COMMON` items."""
+    there = _table(ballots, np.ones(len(ballots.voters), dtype=np.float32), n_voters)
+    found: list[tuple[Any, Any, Any]] = []
+    for first, common in _strips(there):
+        s, t = np.nonzero(np.triu(common, first + 1) >= LEAST_COMMON)
+        found.append((s + first, t, common[s, t]))
+    s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Pairs(s.astype(np.int32), t.astype(np.int32), common)
+
+
+def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -> Singles:
+    """Return per pair the correlation of what their votes have beyond `expected` (one per vote)."""
+    residuals = ballots.votes - expected
+    counts = np.bincount(ballots.voters, minlength=n_voters)
+    squares = np.bincount(ballots.voters, residuals**2, n_voters)
+    spread = np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_SPREAD)
+    table = _table(ballots, (residuals / spread[ballots.voters]).astype(np.float32), n_voters)
+    together = np.empty(len(pairs.first), dtype=np.float32)
+    for first, products in _strips(table):
+        here = slice(*np.searchsorted(pairs.first, [first, first + len(products)]))
+        together[here] = products[pairs.first[here] - first, pairs.second[here]]
+    return together / pairs.common
+
+
+def expect_means(ballots: Ballots, n_voters: int) -> Floats:
+    """Return for every vote its voter's mean vote."""
+    counts = np.bincount(ballots.voters, minlength=n_voters)
+    means = np.bincount(ballots.voters, ballots.votes, n_voters) / np.maximum(counts, 1)
+    return np.asarray(means[ballots.voters])
+
+
+def expect_votes(ballots: Ballots, model: Consensus) -> Floats:
+    """Return for every vote what the truth, as far as it is known, lets expect of its voter."""
+    no, yes = 2 * truth_coins(model) - 1
+    chance = 1 / (1 + np.exp(-np.clip(weigh_truth(ballots, model.factors), -60, 60)))
+    known = chance[ballots.items]
+    return np.asarray(yes[ballots.voters] * known + no[ballots.voters] * (1 - known))
+
+
+def truth_coins(model: Consensus) -> Floats:
+    """Return P(yes | no), P(yes | yes) per voter at u = 0."""
+    b, a = model.fields, model.weights
+    return np.asarray((1 + np.tanh(np.stack([b - a, b + a]))) / 2)
+
+
+def measure_coherence(pairs: Pairs, correlations: Singles) -> float:
+    """Return kappa, how far the voters look the same way.
+
+    ::
+
+        kappa = sum N C / sqrt(sum N (sum N C^2 - number of pairs))
+
+    over pairs with correlation C on N common items. It is about (2q - 1)^2 where a share q of the
+    voters looks the same way at what is behind the votes, whatever the strength; dependences that
+    have no preferred sign give 0. Pairs subtracts what chance adds to the squares.
+    """
+    n_pairs = len(correlations)
+    if n_pairs < FEW_PAIRS:
+        return 1.0
+    common, values = pairs.common.astype(np.float64), correlations.astype(np.float64)
+    excess = max(float(common @ values**2) - n_pairs, 0.05 * n_pairs)
+    return float(common @ values / np.sqrt(common.sum() * excess))
+
+
+def _table(ballots: Ballots, entries: Singles, n_voters: int) -> Any:
+    """Return items x voters as a plain or sparse float32 table of one entry per vote."""
+    shape = ballots.n_items, n_voters
+    table = sp.csr_matrix((entries, ballots.voters, ballots.starts), shape=shape)
+    return table.toarray() if table.nnz > DENSE * ballots.n_items * n_voters else table
+
+
+def _strips(table: Any) -> Iterator[tuple[int, Singles]]:
+    """Yield (first voter, products of a strip of voters with all voters)."""
+    n_voters = table.shape[1]
+    size = max(1, STRIP // n_voters)
+    columns = table if isinstance(table, np.ndarray) else table.tocsc()
+    for first in range(0, n_voters, size):
+        products = columns[:, first : first + size].T @ table
+        yield (
+            first,
+            np.asarray(products if isinstance(products, np.ndarray) else products.toarray()),
+        )

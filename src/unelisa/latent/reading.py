@@ -1,0 +1,161 @@
+"""What the votes say: which reading is meant, what it found, and how it scores further items."""
+
+from dataclasses import dataclass, replace
+from dataclasses import field as made_by
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from unelisa.kernels.ballots import tally_ballots, weigh_ballots
+from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots, Sums
+from unelisa.latent.consensus import Consensus, Floats, weigh_truth
+from unelisa.latent.discount import Affinity, discount_votes
+from unelisa.latent.silence import fill_silence, odds_before_silence
+
+Name = Literal["consensus", "edges", "gold"]
+
+RATE = 0.5  # share of the class rate's log-odds in a score: the voters' fields stand for it too
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Ties between voters: s, t and the weight of each."""
+
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    weights: Floats
+
+    @classmethod
+    def none(cls) -> "Links":
+        """Return no ties."""
+        nobody = np.empty(0, dtype=np.int32)
+        return cls(nobody, nobody, np.empty(0))
+
+    @classmethod
+    def of_affinity(cls, affinity: Affinity) -> "Links":
+        """Return what was discounted."""
+        n_voters = len(affinity.rows) - 1
+        table = sp.csr_matrix((affinity.strengths, affinity.others, affinity.rows), (n_voters,) * 2)
+        upper = sp.triu(table, 1).tocoo()
+        return cls(upper.row, upper.col, upper.data.astype(np.float64))
+
+    @classmethod
+    def of_edges(cls, edges: Floats, voters: NDArray[np.intp]) -> "Links":
+        """Return the edges of a table whose rows are these voters."""
+        s, t = np.nonzero(np.triu(edges, 1))
+        ends = (voters[s].astype(np.int32), voters[t].astype(np.int32))
+        return cls(*ends, np.asarray(edges[s, t]))
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The hidden truth as one reading of the votes has it.
+
+    Attributes
+    ----------
+    name, structure
+        "consensus", "edges" or "gold", and the structure that was kept.
+    weights, fields, standard_errors
+        a, b and the standard error of a per voter.
+    field
+        theta_0: half the log-odds of an item without votes.
+    experts
+        Which voters are believed to see the truth or its opposite.
+    coins
+        P(yes | truth is no), P(yes | truth is yes) per voter, or None where votes must tell.
+    model, affinity, silence
+        The consensus, who repeats whom there, and what silence says; None and 0 under edges.
+    links
+        Ties between voters beyond the truth.
+    coherence
+        How far the voters look the same way.
+    two_readings
+        Whether the votes allow another truth.
+    notes
+        What must be said of it, in words.
+    table
+        The candidates and their criterion, one dict each.
+    """
+
+    name: Name
+    structure: str
+    weights: Floats
+    fields: Floats
+    standard_errors: Floats
+    field: float
+    experts: NDArray[np.bool_]
+    silence: NDArray[np.int8]
+    model: Consensus | None = None
+    affinity: Affinity | None = None
+    links: Links = made_by(default_factory=Links.none)
+    coherence: float = 1.0
+    two_readings: bool = False
+    notes: tuple[str, ...] = ()
+    table: tuple[dict[str, Any], ...] = ()
+
+    def score(self, blocks: BallotBlocks) -> Floats:
+        """Return the log-odds of every item's truth."""
+        if self.model is None:
+            return blocks.concatenate(score_edges, self.weights, self.field)
+        odds = self.prepare(blocks).concatenate(weigh_truth, self.model.factors)
+        odds -= self.model.rate - 2 * self.field
+        if self.silence.any():
+            unheard = blocks.concatenate(count_ballots) == 0
+            odds[unheard] += self._odds_of_silence() - 2 * self.field
+        return np.asarray(odds)
+
+    def prepare(self, blocks: BallotBlocks) -> BallotBlocks:
+        """Return the blocks as the consensus sees them: silence filled in, repeats discounted."""
+        if self.silence.any():
+            blocks = blocks.rewrite(fill_silence, self.silence)
+        if self.affinity is not None:
+            blocks = blocks.rewrite(discount_votes, self.affinity)
+        return blocks
+
+    def turned(self) -> "Reading":
+        """Return the same reading with the two sides of the truth swapped."""
+        model = None if self.model is None else self.model.turned()
+        return replace(self, weights=-self.weights, field=-self.field, model=model)
+
+    def noting(self, *notes: str) -> "Reading":
+        """Return the same reading with more to be said of it."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def _odds_of_silence(self) -> float:
+        """Return the log-odds of an item on which no rule speaks."""
+        assert self.model is not None  # noqa: S101 - silence is filled under a consensus only
+        before = odds_before_silence(self.model.coins, self.silence, self.model.rate)
+        return RATE * before
+
+
+def count_ballots(ballots: Ballots) -> NDArray[np.int64]:
+    """Return the number of votes per item. A pass."""
+    return ballots.counts
+
+
+def sum_chances(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
+    """Return the sums of 1, tau and tau^2 over items with votes, the class rate in full. A pass.
+
+    Then sum_i P(side) f_is and sum_i P(side) |f_is| per voter, for truth no and yes.
+    """
+    odds = reading.score(MemoryBallots([ballots], n_voters))
+    if reading.model is not None:
+        odds = odds + reading.model.rate - 2 * reading.field
+    chances = expit(odds)
+    heard = chances[ballots.counts > 0]
+    sides = np.stack([1 - chances, chances], axis=1)
+    lists = ballots.starts, ballots.voters, ballots.votes
+    signed, observed = tally_ballots(*lists, sides, n_voters)
+    return np.array([len(heard), heard.sum(), (heard**2).sum()]), signed, observed
+
+
+def score_edges(ballots: Ballots, weights: Floats, truth_field: float) -> Floats:
+    """Return 2 (theta_0 + z_i / 2 + sum_s a_s f_is) per item. A pass."""
+    starts, voters, votes, fields, _ = ballots
+    full = np.empty(0, dtype=np.float32)
+    lean = weights[:, None]
+    said = weigh_ballots(starts, voters, votes, full, lean, np.zeros_like(lean))[:, 0]
+    return np.asarray(2 * (truth_field + said) + fields)

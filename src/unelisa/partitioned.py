@@ -1,0 +1,157 @@
+"""Dask collections: votes that stay in their partitions, and answers that stay lazy.
+
+A partition is a NumPy array or a pandas frame of whole items. What travels are the labels found,
+sums over items, and what a caller computes.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.blocks.partitions import Partitions
+from unelisa.coding import Coding, CodingChoice, Column, Label, settle_coding
+from unelisa.errors import AmbiguousVotesError, VotesError
+from unelisa.frames import (
+    array_columns,
+    as_frame,
+    list_names,
+    long_columns,
+    name_voters,
+    read_column,
+)
+
+
+class PartitionedVotes(NamedTuple):
+    """What `Votes` is made of."""
+
+    blocks: Partitions
+    voters: NDArray[Any]
+    classes: tuple[Label, Label]
+    named: bool
+
+
+class _Found(NamedTuple):
+    """The size of a partition, and where each label first stands in it: (row, column)."""
+
+    shape: tuple[int, int]
+    labels: dict[Label, tuple[int, int]]
+
+
+def is_partitioned(table: Any) -> bool:
+    """Return whether a table is a Dask array or frame; nobody has one without importing Dask."""
+    if "dask" not in sys.modules or not hasattr(table, "__dask_graph__"):
+        return False
+    return hasattr(table, "to_delayed") and hasattr(table, "npartitions")
+
+
+def read_partitions(table: Any, codings: Sequence[CodingChoice]) -> PartitionedVotes:
+    """Return a Dask collection's votes as int8 blocks, persisted where they are.
+
+    Of several codings the first is taken that is not ambiguous.
+    """
+    import dask  # noqa: PLC0415 - an extra, loaded already
+
+    parts, names = _split(table)
+    examine, encode = (dask.delayed(f, pure=False) for f in (_examine, _encode))
+    found = dask.compute(*[examine(part, names) for part in parts])
+    filled = [k for k, one in enumerate(found) if one.shape[0] > 0]
+    if not filled:
+        raise VotesError("the table holds 0 items; at least 1 is required")
+    n_voters = found[filled[0]].shape[1]
+    voters = name_voters(n_voters) if names is None else np.array(names, dtype=object)
+    settled = _settle([found[k] for k in filled], voters, codings)
+    blocks = [encode(parts[k], names, settled.votes) for k in filled]
+    lengths = [found[k].shape[0] for k in filled]
+    return PartitionedVotes(
+        Partitions(blocks, lengths, n_voters), voters, settled.classes, names is not None
+    )
+
+
+def map_items(model: Any, method: str, table: Any, dtype: Any, n_columns: int = 0) -> NDArray[Any]:
+    """Return a method's answer for every item of a Dask collection as a lazy Dask array."""
+    import dask  # noqa: PLC0415
+    import dask.array as da  # noqa: PLC0415
+
+    parts, _ = _split(table)
+    lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
+    shared = dask.delayed(model, pure=False, traverse=False)
+    answer = dask.delayed(_answer, pure=False)
+    width = (n_columns,) if n_columns else ()
+    answers: NDArray[Any] = da.concatenate(
+        [
+            da.from_delayed(answer(shared, method, part), (length, *width), dtype)
+            for part, length in zip(parts, lengths, strict=True)
+        ]
+    )
+    return answers
+
+
+def _answer(model: Any, method: str, part: Any) -> Any:
+    return getattr(model, method)(part)
+
+
+def _split(table: Any) -> tuple[list[Any], list[str] | None]:
+    """Return the partitions, yet to be computed, and the names of the voters' columns if any."""
+    columns = getattr(table, "columns", None)
+    if columns is None:
+        if table.ndim != 2:
+            raise VotesError(
+                f"votes must be a table of items x voters, found {table.ndim} dimension(s)"
+            )
+        return list(table.rechunk({1: -1}).to_delayed().ravel()), None
+    item, voter, vote = long_columns([str(name) for name in columns], (None, None, None))
+    if item is not None and voter is not None and vote is not None:
+        raise VotesError(
+            "a long table in Dask partitions may have an item's votes in several of them; "
+            "pivot it to one row per item, or read its files with read_votes"
+        )
+    return list(table.to_delayed()), [str(name) for name in columns if str(name) != item]
+
+
+def _columns(part: Any, names: list[str] | None) -> list[Column]:
+    if names is None:
+        return array_columns(np.asarray(part))
+    frame = as_frame(part)
+    if frame is None:
+        raise VotesError("a partition is no frame of pandas")
+    return [read_column(frame.get_column(name)) for name in names]
+
+
+def _examine(part: Any, names: list[str] | None) -> _Found:
+    columns = _columns(part, names)
+    labels: dict[Label, tuple[int, int]] = {}
+    for s, column in enumerate(columns):
+        for label in column.distinct() - labels.keys():
+            labels[label] = (column.first_row(label), s)
+    return _Found((len(part), len(columns)), labels)
+
+
+def _settle(
+    found: Sequence[_Found], voters: NDArray[Any], codings: Sequence[CodingChoice]
+) -> Coding:
+    places: dict[Label, str] = {}
+    first = 0
+    for one in found:
+        for label, (row, s) in one.labels.items():
+            told = list_names([voters[s]])
+            places.setdefault(label, f"in data row {first + row + 1}, column {told}")
+        first += one.shape[0]
+    if not places:
+        raise VotesError("nobody voted on anything: every cell is missing")
+    for coding in codings[:-1]:
+        try:
+            return settle_coding(places, coding)
+        except AmbiguousVotesError:
+            continue
+    return settle_coding(places, codings[-1])
+
+
+def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDArray[np.int8]:
+    columns = _columns(part, names)
+    values = np.empty((len(part), len(columns)), dtype=np.int8, order="F")
+    for s, column in enumerate(columns):
+        values[:, s] = column.encode(votes)
+    return values

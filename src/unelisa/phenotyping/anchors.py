@@ -1,0 +1,276 @@
+"""The anchor model: counts of the main code and concept come from cases or from others.
+
+Anchor j of patient i with utilisation u_i and truth c in {0, 1}:
+
+    x_ij ~ negative binomial with mean exp(a_cj + b_j l_i) and size k_cj,    l = log(1 + u) - mean,
+    logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
+
+anchors being independent given the truth and u. EM gives every patient the log odds
+
+    z_i = g_0 + g_1 l_i + sum_j log NB(x_ij; a_1j, b_j, k_1j) - log NB(x_ij; a_0j, b_j, k_0j).
+
+The sizes are free: others may be more uneven than cases (a few have many rule-out codes). Tied to
+be less so, the mixture takes them for cases.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, gammaln, logit
+
+from unelisa.solvers.blas import one_blas_thread
+from unelisa.sources.counts import Counts, Floats
+
+Signs = NDArray[np.int8]
+SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
+MAX_ROUNDS = 300
+TOLERANCE = 1e-6  # of the mean log-likelihood
+START_SHARE = 0.3  # of the patients start as likely cases where no prevalence is expected
+FIRST_GUESS = 0.9  # how likely they start
+TRUST = 0.5  # in an expected prevalence, against what the patients say
+
+
+class ClassCounts(NamedTuple):
+    """One anchor: log means at mean utilisation and sizes of (others, cases), and the slope."""
+
+    levels: Floats
+    slope: float
+    sizes: Floats
+
+    def means(self, use: Floats, truth: int) -> Floats:
+        """Return the expected counts of patients whose truth is 0 or 1."""
+        return np.asarray(np.exp(np.clip(self.levels[truth] + self.slope * use, -20, 12)))
+
+    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats, truth: int) -> Floats:
+        """Return log NB(x) without the term in x alone, which both classes share."""
+        mean, size = self.means(use, truth), float(self.sizes[truth])
+        by_value = gammaln(anchor.values + size) - gammaln(size) + size * np.log(size)
+        x = anchor.counts
+        return np.asarray(
+            by_value[anchor.codes] + x * np.log(mean) - (x + size) * np.log(size + mean)
+        )
+
+
+class AnchorCounts(NamedTuple):
+    """One anchor's counts, and their distinct values with a code per patient.
+
+    Counts are few distinct numbers: log gamma is needed for those only.
+    """
+
+    counts: Floats
+    values: Floats
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, column: Counts) -> "AnchorCounts":
+        """Return the counts of one column."""
+        values, codes = np.unique(column, return_inverse=True)
+        return cls(column.astype(np.float64), values.astype(np.float64), codes)
+
+
+class CaseOdds(NamedTuple):
+    """logit P(case | u) = level + slope l, before any count is seen."""
+
+    level: float
+    slope: float
+
+    def of(self, use: Floats) -> Floats:
+        """Return the log odds at these utilisations."""
+        return np.asarray(self.level + self.slope * use)
+
+
+@dataclass(frozen=True)
+class AnchorModel:
+    """A fitted anchor model.
+
+    Attributes
+    ----------
+    prevalence
+        Share of cases among the fitted patients.
+    case_odds
+        g_0 and g_1.
+    anchors
+        The parameters of each anchor.
+    mean_use
+        Mean of log(1 + u) over the fitted patients.
+    n_iter, converged
+        Rounds of EM, and whether they sufficed.
+    """
+
+    prevalence: float
+    case_odds: CaseOdds
+    anchors: tuple[ClassCounts, ...]
+    mean_use: float
+    n_iter: int
+    converged: bool
+
+    def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
+        """Return z for patients with these anchor counts."""
+        columns = [AnchorCounts.of(column) for column in counts.T]
+        others, cases = _joint(columns, log_use - self.mean_use, self.anchors, self.case_odds)
+        return cases - others
+
+    def parts(self, counts: Counts, log_use: Floats) -> Floats:
+        """Return what each anchor adds to z, per patient."""
+        use = log_use - self.mean_use
+        columns = [AnchorCounts.of(column) for column in counts.T]
+        added = [
+            found.log_likelihoods(anchor, use, 1) - found.log_likelihoods(anchor, use, 0)
+            for anchor, found in zip(columns, self.anchors, strict=True)
+        ]
+        return np.column_stack(added)
+
+
+@one_blas_thread()
+def fit_anchors(
+    counts: Counts,
+    log_use: Floats,
+    start: Floats,
+    expected: float | None = None,
+    known: Signs | None = None,
+) -> AnchorModel:
+    """Return the anchor model by EM.
+
+    Parameters
+    ----------
+    counts
+        Patients x anchors.
+    log_use
+        log(1 + u) per patient.
+    start
+        One score per patient, larger for likely cases: EM starts with its upper part as cases.
+    expected
+        The prevalence to its order of magnitude, or None where nothing is known of it.
+    known
+        -1 / +1 for patients whose truth is known, 0 for the others.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> case = rng.random(4000) < .2
+    >>> counts = rng.poisson(np.where(case, 9, .5)[:, None], (4000, 2)).astype(np.float32)
+    >>> model = fit_anchors(counts, np.zeros(4000), counts.sum(axis=1))
+    >>> round(model.prevalence, 2)
+    0.2
+    """
+    mean_use = float(log_use.mean())
+    use = log_use - mean_use
+    columns = [AnchorCounts.of(column) for column in counts.T]
+    chances = _settle(_first_chances(start, expected), known)
+    anchors = tuple(_first_guess(anchor, chances) for anchor in columns)
+    odds = CaseOdds(float(logit(chances.mean())), 0.0)
+    last, converged, rounds = -np.inf, False, 0
+    for rounds in range(1, MAX_ROUNDS + 1):
+        steps = 3 if rounds <= 3 else 1
+        anchors = tuple(
+            _maximise(anchor, use, chances, found, steps)
+            for anchor, found in zip(columns, anchors, strict=True)
+        )
+        odds = _update_odds(odds, use, chances, expected)
+        others, cases = _joint(columns, use, anchors, odds)
+        chances = _settle(expit(np.clip(cases - others, -40, 40)), known)
+        level = float(np.logaddexp(others, cases).mean())
+        converged = abs(level - last) < TOLERANCE
+        if converged:
+            break
+        last = level
+    return AnchorModel(float(chances.mean()), odds, anchors, mean_use, rounds, converged)
+
+
+def _first_chances(start: Floats, expected: float | None) -> Floats:
+    """Return P(case) to start with: high in the upper part of the start's scores."""
+    share = START_SHARE if expected is None else expected
+    low, cut = min(1 - FIRST_GUESS, share / 2), np.quantile(start, 1 - share)
+    upper = start > cut if (start > cut).any() else start == cut  # many may share the top
+    return np.where(upper, FIRST_GUESS, low)
+
+
+def _settle(chances: Floats, known: Signs | None) -> Floats:
+    """Return P(case) with the known ones put in."""
+    if known is None:
+        return chances
+    return np.where(known == 0, chances, (known > 0).astype(np.float64))
+
+
+def _first_guess(anchor: AnchorCounts, chances: Floats) -> ClassCounts:
+    means = [np.average(anchor.counts, weights=weights) for weights in (1 - chances, chances)]
+    return ClassCounts(np.log(np.array(means) + 0.01), 0.5, np.ones(2))
+
+
+def _joint(
+    columns: list[AnchorCounts], use: Floats, anchors: tuple[ClassCounts, ...], odds: CaseOdds
+) -> tuple[Floats, Floats]:
+    """Return log P(x, truth | u) for truth 0 and 1."""
+    before = odds.of(use)
+    joint = [-np.logaddexp(0, before), -np.logaddexp(0, -before)]
+    for anchor, found in zip(columns, anchors, strict=True):
+        for truth in (0, 1):
+            joint[truth] += found.log_likelihoods(anchor, use, truth)
+    return joint[0], joint[1]
+
+
+def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
+    """Return the logistic regression of P(case) on l, its level moved towards what is expected.
+
+    The level goes a part of the way from what the patients say to what is expected: a guess wrong
+    by a factor does not forbid the truth, and a mixture that runs off to something more frequent
+    than a rare disease is held back.
+    """
+    solved = np.array([odds.level, odds.slope])
+    design = np.column_stack([np.ones_like(use), use])
+    for _ in range(3):
+        fitted = expit(design @ solved)
+        curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design
+        score = design.T @ (chances - fitted) - np.array([0.0, solved[1]])  # slope ~ N(0, 1)
+        step = np.linalg.solve(curvature + np.diag([1e-6, 1.0]), score)
+        solved += np.clip(step, -1, 1)
+    if expected is not None:
+        found = float(np.clip(chances.mean(), 0.0005, 0.9995))
+        solved[0] += TRUST * float(logit(expected) - logit(found))
+    return CaseOdds(float(solved[0]), float(solved[1]))
+
+
+def _maximise(
+    anchor: AnchorCounts, use: Floats, chances: Floats, found: ClassCounts, steps: int
+) -> ClassCounts:
+    """Return one anchor's parameters after some Fisher scoring steps and a search for the sizes."""
+    weights = (1 - chances, chances)
+    for _ in range(steps):
+        found = _score_step(anchor, use, weights, found)
+    sizes = [_best_size(anchor, weights[c], found.means(use, c)) for c in (0, 1)]
+    return found._replace(sizes=np.array(sizes))
+
+
+def _score_step(
+    anchor: AnchorCounts, use: Floats, weights: tuple[Floats, Floats], found: ClassCounts
+) -> ClassCounts:
+    score, curvature = np.zeros(3), 1e-6 * np.eye(3)
+    for c in (0, 1):
+        mean, size = found.means(use, c), found.sizes[c]
+        shrunk = weights[c] * size / (size + mean)
+        residual, information = shrunk * (anchor.counts - mean), shrunk * mean
+        score[c] += residual.sum()
+        score[2] += residual @ use
+        curvature[c, c] += information.sum()
+        curvature[c, 2] = curvature[2, c] = information @ use
+        curvature[2, 2] += information @ use**2
+    step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
+    return found._replace(levels=found.levels + step[:2], slope=found.slope + float(step[2]))
+
+
+def _best_size(anchor: AnchorCounts, weights: Floats, mean: Floats) -> float:
+    by_value = np.bincount(anchor.codes, weights, minlength=len(anchor.values))
+    total, weighted = weights.sum(), weights * anchor.counts
+
+    def loss(log_size: float) -> float:
+        size = np.exp(log_size)
+        spread = np.log(size + mean)
+        gain = by_value @ gammaln(anchor.values + size) + total * (size * log_size - gammaln(size))
+        return float(weighted @ spread + size * (weights @ spread) - gain)
+
+    bounds = (np.log(SMALLEST_SIZE), np.log(LARGEST_SIZE))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.02})
+    return float(np.exp(found.x))

@@ -1,0 +1,88 @@
+"""The report on a phenotype: what was counted, what was learned, what to check; no patient."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.report import charts
+from unelisa.report.items import BINS, SURE
+from unelisa.report.page import STYLE, require_jinja, write_policy
+from unelisa.sources.omop import Step
+
+TEMPLATE = "phenotype.html.j2"
+Facts = dict[str, Any]
+
+
+def describe_phenotype(
+    title: str,
+    model: Phenotyper,
+    chances: NDArray[np.float64],
+    steps: Sequence[Step] = (),
+) -> Facts:
+    """Return what a fitted phenotyper says, as plain values.
+
+    Parameters
+    ----------
+    title
+        The disease.
+    model, chances
+        The fitted phenotyper and P(case) of every patient.
+    steps
+        The questions that the database answered.
+    """
+    n, cases = len(chances), int((chances >= model.threshold_).sum())
+    counts, edges = np.histogram(chances, BINS, (0.0, 1.0))
+    return {
+        "title": title,
+        "answer": (
+            f"{title}: {cases:,} of {n:,} patients labelled as cases; "
+            f"estimated prevalence {model.prevalence_:.1%}"
+        ),
+        "patients": n,
+        "cases": cases,
+        "decided": int(np.count_nonzero(np.abs(chances - 0.5) > SURE - 0.5)),
+        "prevalence": float(model.prevalence_),
+        "threshold": float(model.threshold_),
+        "ppv": _estimate(model.ppv_),
+        "anchors": [str(name) for name in model.anchors],
+        "utilization": model.utilization,
+        "expected_prevalence": model.prevalence,
+        "features": _features(model.features_),
+        "histogram": {
+            "kind": "probability",
+            "counts": counts.tolist(),
+            "edges": edges.tolist(),
+        },
+        "steps": [step._asdict() for step in steps],
+        "seconds": None,
+        "warnings": [],
+    }
+
+
+def render_phenotype(facts: Facts) -> str:
+    """Return the page: one self-contained file that loads and runs nothing."""
+    style = files("unelisa.report").joinpath(STYLE).read_text(encoding="utf-8")
+    page = (
+        require_jinja()
+        .get_template(TEMPLATE)
+        .render(
+            f=facts, charts=charts, panel=charts.PANEL, style=style, policy=write_policy([], style)
+        )
+    )
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _estimate(found: Any) -> Facts | None:
+    if np.isnan(found.value):
+        return None
+    return {"share": found.value, "low": found.low, "high": found.high, "basis": found.basis}
+
+
+def _features(table: Any) -> list[Facts]:
+    columns = ("feature", "selected", "weight", "direction", "reason")
+    rows = zip(*(table[name].tolist() for name in columns), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]

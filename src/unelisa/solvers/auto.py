@@ -1,0 +1,55 @@
+"""Which solver when: the processor's, unless a GPU is there and the problem is worth it."""
+
+import importlib.util
+from dataclasses import dataclass
+
+import numpy as np
+
+from unelisa.errors import MissingExtraError
+from unelisa.solvers.base import L1Problem, L1Solution, Solver
+from unelisa.solvers.working_set import WorkingSet
+
+WORTH = 1e11  # items x voters^2 from which on a GPU is asked: a second or more on one core
+
+
+def torch_solver() -> Solver:
+    """Return the solver for GPUs; torch is imported here, not with unelisa."""
+    try:
+        from unelisa.solvers.torch_batched import TorchBatched  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingExtraError(
+            "solver 'torch' needs torch; install it with: pip install 'unelisa[gpu]'"
+        ) from None
+    return TorchBatched()
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Solve on a GPU where one is present and items x voters^2 is at least 1e11, else as ever."""
+
+    def solve(self, problem: L1Problem) -> L1Solution:
+        """Return the minimiser for every voter, with its certificate."""
+        return choose_solver(problem).solve(problem)
+
+
+def choose_solver(problem: L1Problem) -> Solver:
+    """Return the GPU's solver for large votes in memory that fit it, else the working-set solver.
+
+    torch is imported only where the votes are large: that alone takes seconds.
+    """
+    n_items, n_voters = problem.votes.shape
+    held = isinstance(problem.votes, np.ndarray)
+    if not held or float(n_items) * n_voters**2 < WORTH or not _gpu_fits(n_items * n_voters):
+        return WorkingSet()
+    return torch_solver()
+
+
+def _gpu_fits(n_votes: int) -> bool:
+    """Return whether there is a GPU with room for the votes and 8 GB to work in."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch  # noqa: PLC0415 - an extra
+
+    return bool(torch.cuda.is_available()) and torch.cuda.mem_get_info()[0] > n_votes + 8e9

@@ -1,0 +1,103 @@
+"""Patients as rows of the OMOP table `cohort`: from when to when they belong to it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import RecordsError
+from unelisa.sources.omop_features import (
+    UTILIZATIONS,
+    Request,
+    Window,
+    list_contacts,
+    list_days,
+    unite_days,
+)
+from unelisa.sources.omop_tables import OmopTables, explain_engine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("cohort_definition_id", "subject_id", "cohort_start_date", "cohort_end_date")
+
+
+def list_cohort(
+    tables: OmopTables,
+    persons: NDArray[np.int64],
+    definition: int,
+    signs: tuple[Request, ...],
+    window: Window = (None, None),
+) -> "pd.DataFrame":
+    """Return the cohort rows of some patients.
+
+    A patient enters on the first day with one of the signs (the anchors), or else on the first
+    day of care, and stays until the last day of care.
+
+    Parameters
+    ----------
+    tables
+        The database.
+    persons
+        Who belongs to the cohort.
+    definition
+        The cohort's number, cohort_definition_id.
+    signs, window
+        The features that mark the start, and the days that count.
+    """
+    import pandas as pd  # noqa: PLC0415 - only tables need it
+
+    utilization = next(
+        (u for u, (name, _) in UTILIZATIONS.items() if name in tables), "visit_count"
+    )
+    contacts = list_contacts(tables, utilization, window)
+    with explain_engine("dating the cohort"):
+        care = _span(contacts).reindex(persons)
+        seen = _span(_list_signs(tables, signs, window)).reindex(persons)
+    start = seen["first"].fillna(care["first"])
+    end = care["last"].fillna(seen["last"]).where(lambda last: ~(last < start), start)
+    rows = pd.DataFrame(
+        {
+            "cohort_definition_id": np.full(len(persons), definition, dtype=np.int64),
+            "subject_id": persons,
+            "cohort_start_date": start.dt.date.to_numpy(),
+            "cohort_end_date": end.dt.date.to_numpy(),
+        }
+    )
+    return rows.loc[start.notna().to_numpy()]
+
+
+def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = None) -> None:
+    """Add cohort rows to the database in one statement; refuse a number that is taken."""
+    import pyarrow as pa  # noqa: PLC0415 - only tables need it
+
+    if rows.empty:
+        return
+    tables = OmopTables.of(connection, schema)
+    present = tables.take("cohort", **{name: name for name in COLUMNS})
+    number = int(rows["cohort_definition_id"].iloc[0])
+    with explain_engine("reading the cohorts"):
+        here = present.filter(present.cohort_definition_id == number)
+        taken = here.count().to_pyarrow().as_py()
+    if taken:
+        raise RecordsError(
+            f"the cohort {number} has {taken} rows already; choose another number or delete them"
+        )
+    with explain_engine("writing the cohort"):
+        content = pa.Table.from_pandas(rows, preserve_index=False)
+        connection.insert(tables.names["cohort"], content, database=schema)
+
+
+def _list_signs(tables: OmopTables, signs: tuple[Request, ...], window: Window) -> Any:
+    domains = dict.fromkeys(one.domain for one in signs)
+    parts = [list_days(tables, [one for one in signs if one.domain == d], window) for d in domains]
+    return unite_days(parts)
+
+
+def _span(days: Any) -> "pd.DataFrame":
+    """Return the first and the last day per person."""
+    import pandas as pd  # noqa: PLC0415
+
+    spans = days.group_by("person").aggregate(first=days.day.min(), last=days.day.max())
+    table = spans.to_pyarrow().to_pandas().set_index("person")
+    return table.apply(pd.to_datetime)

@@ -1,0 +1,138 @@
+"""Where an OMOP database is: a DuckDB file, a folder of tables, a PostgreSQL server, or any engine.
+
+Everything is opened for reading only, unless a cohort shall be written.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from unelisa.errors import MissingExtraError, RecordsError
+
+_ENDINGS = (".parquet", ".csv", ".csv.gz")
+
+
+@contextmanager
+def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
+    """Give an Ibis connection, or raise `RecordsError` with one sentence; close what was opened.
+
+    Parameters
+    ----------
+    database
+        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
+        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection, which is used as
+        it is and stays open.
+    read_only
+        Whether nothing shall be written.
+    """
+    if isinstance(database, require_ibis().backends.BaseBackend):
+        yield database
+        return
+    connection = _connect(database, read_only)
+    try:
+        yield connection
+    finally:
+        connection.disconnect()
+
+
+def _connect(database: Any, read_only: bool) -> Any:
+    if is_server(database):
+        return _connect_postgres(str(database), read_only)
+    path = Path(database)
+    if path.is_dir():
+        if not read_only:
+            raise RecordsError(f"{path.name} is a folder: a cohort can be written to a database")
+        return _connect_folder(path)
+    if not path.is_file():
+        raise RecordsError(
+            f"there is no database {path.name} in {path.parent}; name a DuckDB file, a folder of "
+            "Parquet or CSV tables, or a server as postgresql://user@host/name"
+        )
+    return _connect_duckdb(path, read_only)
+
+
+def is_server(database: Any) -> bool:
+    """Return whether a database is the address of a server.
+
+    Examples
+    --------
+    >>> is_server("postgresql://ann@host/cdm"), is_server("ra.duckdb")
+    (True, False)
+    """
+    return isinstance(database, str) and database.startswith(("postgresql://", "postgres://"))
+
+
+def require_ibis() -> Any:
+    """Return Ibis, or say which extra brings it."""
+    try:
+        import ibis  # noqa: PLC0415 - optional, and it takes most of a second
+    except ImportError:
+        raise MissingExtraError(
+            'databases need Ibis; install it with: pip install "unelisa[omop]"'
+        ) from None
+    return ibis
+
+
+def _connect_duckdb(path: Path, read_only: bool) -> Any:
+    import duckdb  # noqa: PLC0415 - optional
+
+    try:
+        return require_ibis().duckdb.connect(path, read_only=read_only)
+    except duckdb.Error as error:
+        raise RecordsError(
+            f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}); "
+            "it may be damaged, of another kind, or in use by another program"
+        ) from None
+
+
+def _connect_folder(folder: Path) -> Any:
+    """Return a database in memory whose tables are views of the folder's files."""
+    import duckdb  # noqa: PLC0415 - optional
+
+    files = _list_files(folder)
+    if not files:
+        raise RecordsError(
+            f"the folder {folder.name} holds no {', '.join(_ENDINGS)} file; each OMOP table is one"
+        )
+    connection = require_ibis().duckdb.connect()
+    for table, file in files.items():
+        try:
+            if file.suffix == ".parquet":
+                connection.read_parquet(file, table_name=table)
+            else:
+                # as text: a guess would turn the code 714.10 into the number 714.1
+                connection.read_csv(file, table_name=table, all_varchar=True, header=True)
+        except duckdb.Error as error:
+            raise RecordsError(
+                f"{file.name} cannot be read as a table ({type(error).__name__})"
+            ) from None
+    return connection
+
+
+def _list_files(folder: Path) -> dict[str, Path]:
+    """Return the file of each table; Parquet is preferred where both are there."""
+    files: dict[str, Path] = {}
+    for ending in reversed(_ENDINGS):
+        for file in sorted(folder.glob(f"*{ending}")):
+            files[file.name[: -len(ending)].lower()] = file
+    return files
+
+
+def _connect_postgres(address: str, read_only: bool) -> Any:
+    ibis = require_ibis()
+    try:
+        import psycopg  # noqa: PLC0415 - optional
+    except ImportError:
+        raise MissingExtraError(
+            'PostgreSQL needs psycopg; install it with: pip install "unelisa[omop]"'
+        ) from None
+    try:
+        connection = psycopg.connect(address, autocommit=True)
+    except psycopg.Error as error:
+        # the driver's first line names the host and the trouble, never the password
+        told = str(error).partition("\n")[0] or type(error).__name__
+        raise RecordsError(f"the PostgreSQL server cannot be reached: {told}") from None
+    if read_only:
+        connection.execute("SET default_transaction_read_only = on")
+    return ibis.postgres.from_connection(connection)

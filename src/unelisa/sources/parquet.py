@@ -1,0 +1,89 @@
+"""Parquet files of votes, one or a folder of them, batch by batch."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unelisa.coding import Column, TextColumn
+from unelisa.errors import VotesError
+from unelisa.frames import as_frame, long_columns, read_column, read_names
+from unelisa.sources.streams import Batch, WideStream
+
+ROWS = 1 << 16  # of a batch
+ColumnNames = tuple[str | None, str | None, str | None]
+
+
+def list_parquet(path: Path) -> list[Path]:
+    """Return the Parquet files of a folder, at any depth, by name; a file is its own list."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    if not files:
+        raise VotesError(f"{path.name} is a folder without Parquet files; name a file of votes")
+    return files
+
+
+def count_cells(files: Sequence[Path]) -> int:
+    """Return rows times columns, from the files' own tables of contents."""
+    return sum(_count(file)[0] * _count(file)[1] for file in files)
+
+
+def read_columns(files: Sequence[Path]) -> list[str]:
+    """Return the columns' names, which must be the same in all files."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
+
+    schemas = [pq.read_schema(file).names for file in files]
+    for file, names in zip(files, schemas, strict=True):
+        if sorted(names) != sorted(schemas[0]):
+            raise VotesError(f"{file.name} has other columns than {files[0].name}")
+    return [str(name) for name in schemas[0]]
+
+
+def stream_wide(files: Sequence[Path], named: ColumnNames) -> WideStream | None:
+    """Return the files as one wide table, or None where they hold one row per vote."""
+    columns = read_columns(files)
+    item, voter, vote = long_columns(columns, named)
+    if item is not None and voter is not None and vote is not None:
+        return None
+    voters = [name for name in columns if name != item]
+    n_rows = sum(_count(file)[0] for file in files)
+
+    def start() -> Iterator[Batch]:
+        for frame in read_frames(files):
+            names = None if item is None else read_names(frame.get_column(item))
+            yield Batch(len(frame), names, [_column(frame.get_column(name)) for name in voters])
+
+    return WideStream(voters, start, n_rows)
+
+
+def read_frames(files: Sequence[Path]) -> Iterator[Any]:
+    """Yield the rows of all files in frames of at most `ROWS`."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    for path in files:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(ROWS, use_threads=False):
+                yield as_frame(pa.Table.from_batches([batch]))
+
+
+def _column(series: Any) -> Column:
+    """Return a column of votes; text goes by its few distinct labels."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    cells = series.to_arrow()
+    if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
+        return read_column(series)
+    encoded = cells.dictionary_encode()
+    labels = TextColumn.of(encoded.dictionary.to_pylist())
+    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return labels.spread(np.asarray(indices, dtype=np.int32))
+
+
+def _count(file: Path) -> tuple[int, int]:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    about = pq.read_metadata(file)
+    return int(about.num_rows), int(about.num_columns)

@@ -1,0 +1,61 @@
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from unelisa.cli.phenotype_config import read_config
+from unelisa.errors import UnelisaError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
+
+
+def test_the_example_is_understood():
+    config = read_config(EXAMPLE)
+    assert config.title == "Rheumatoid arthritis"
+    assert config.anchor_names == ["ICD:714.0", "NLP:rheumatoid arthritis"]
+    assert config.request.window == (date(2000, 1, 1), date(2015, 12, 31))
+    assert config.request.entry[0].text == "ICD:714.%"
+    assert config.prevalence is None
+    assert config.cohort == 714
+
+
+def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
+    file = tmp_path / "a.toml"
+    file.write_text(
+        '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["icd:1", "ICD:m05"]\n'
+    )
+    with pytest.raises(UnelisaError, match="a.toml: the feature 'icd:1'"):
+        read_config(file)
+    file.write_text('[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["ICD:m05"]\n')
+    config = read_config(file)
+    assert config.anchor_names == ["ICD:M05"]
+    assert [one.text for one in config.request.features] == ["NLP:%", "ICD:m05"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = [", "is no TOML file"),
+        ("", "it needs features under"),
+        ("[record]\na = 1", "'record' is not known; there are records, phenotype, cohort"),
+        ("[records]\nfeature = []", "has no 'feature'; there are features"),
+        ('[records]\nfeatures = "ICD:1"', "features under .records. must be a list of texts"),
+        ("[records]\nfeatures = [1]", "must be a list of texts"),
+        ('[records]\nfirst_day = "2001"', "first_day under .records. must be a date"),
+        (
+            '[records]\nfeatures = ["ICD:1"]\n[phenotype]\nanchors = ["ICD:1%"]',
+            "an anchor is one feature",
+        ),
+    ],
+)
+def test_bad_files_are_refused_in_one_sentence(tmp_path, text, sentence):
+    file = tmp_path / "bad.toml"
+    file.write_text(text)
+    with pytest.raises(UnelisaError, match=sentence) as error:
+        read_config(file)
+    assert str(error.value).startswith("bad.toml")
+
+
+def test_an_absent_file_is_told(tmp_path):
+    with pytest.raises(UnelisaError, match="no.toml cannot be read"):
+        read_config(tmp_path / "no.toml")

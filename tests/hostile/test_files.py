@@ -1,0 +1,126 @@
+"""Every file of the corpus: exit code 2 and one sentence, or the documented result."""
+
+import resource
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from hostile.corpus import ACCEPTED, ITEMS, REFUSED, SECRET
+from unelisa.cli import app
+from unelisa.errors import UnelisaWarning, VotesError
+from unelisa.sources.tables import read_votes
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_bad_file_is_refused_in_one_sentence(case, tmp_path):
+    make, sentence = REFUSED[case]
+    path = make(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    outputs = [tmp_path / name for name in ("labels.csv", "page.html", "model.npz", "found.json")]
+    options = zip(("--out", "--report", "--save", "--json"), outputs, strict=True)
+    result = run("fit", path, *(part for pair in options for part in pair))
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert len(result.stderr) < 400
+    assert SECRET not in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+    with pytest.raises(VotesError, match=sentence):
+        read_votes(path)
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_an_odd_file_is_read_as_it_is_meant(case, tmp_path):
+    path = ACCEPTED[case](tmp_path)
+    out = tmp_path / "labels.csv"
+    result = run("fit", path, "--method", "majority-vote", "--out", out)
+    assert result.exit_code == 0, result.output
+    labels = pd.read_csv(out).set_index("item").label
+    assert sorted(labels.index) == sorted(ITEMS)
+    assert labels[ITEMS].tolist() == ["yes", "no", "no", "yes"] * 6
+    assert SECRET not in result.output
+
+
+def test_reading_a_bomb_takes_little_memory(tmp_path):
+    path = REFUSED["gzip bomb"][0](tmp_path)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(VotesError, match="times its size"):
+        read_votes(path)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 100_000  # kB; the file unpacks to 300 MB
+
+
+def test_dates_as_items_stay_as_they_are_written(tmp_path):
+    """A spreadsheet turns some ids into dates; what it wrote is what the items are called."""
+    (tmp_path / "votes.csv").write_text("item,a,b\n2-Mar,1,0\n1.23457E+11,0,1\n2026-03-02,1,1\n")
+    votes = read_votes(tmp_path / "votes.csv")
+    assert votes.items.tolist() == ["2-Mar", "1.23457E+11", "2026-03-02"]
+    frame = pd.DataFrame({"item": pd.to_datetime(["2026-03-02", "2026-03-03"]), "a": [0, 1]})
+    frame.assign(b=[1, 0]).to_parquet(tmp_path / "votes.parquet")
+    items = read_votes(tmp_path / "votes.parquet").items
+    assert [str(item)[:10] for item in items] == ["2026-03-02", "2026-03-03"]
+
+
+def test_names_are_stripped_and_keep_quotes_and_commas(tmp_path):
+    content = '  item , "Smith, A" ,"O""Neil"\n x1 ,1,0\n"x, 2",0,1\n'
+    (tmp_path / "votes.csv").write_text(content.replace(' "Smith, A" ', '"Smith, A"'))
+    votes = read_votes(tmp_path / "votes.csv")
+    assert votes.voters.tolist() == ["Smith, A", 'O"Neil']
+    assert votes.items.tolist() == ["x1", "x, 2"]
+
+
+@pytest.mark.parametrize("name", ["fit", "compare", "predict", "report"])
+def test_a_bad_file_is_refused_by_every_command(name, tmp_path):
+    model, good = tmp_path / "model.npz", tmp_path / "good.csv"
+    good.write_text(ACCEPTED["plain"](tmp_path).read_text(encoding="utf-8"))
+    run("fit", good, "--method", "majority-vote", "--save", model)
+    bad = REFUSED["zero bytes"][0](tmp_path)
+    arguments = {
+        "fit": (good, "--truth", bad),
+        "compare": (good, "--truth", bad),
+        "predict": (model, bad),
+        "report": (model, bad, "--out", tmp_path / "page.html"),
+    }[name]
+    result = run(name, *arguments)
+    assert result.exit_code == 2, result.output
+    assert "zero bytes" in result.stderr
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_file_of_labels_comes_back_as_truth(tmp_path):
+    """Items and labels that look like formulas are shielded in labels.csv, and known again."""
+    items = ["=1+1", "@x", "-name", "'quoted", *(f"i{i}" for i in range(20))]
+    said = np.array(["+", "-"])[np.arange(24) % 2]
+    frame = pd.DataFrame({"item": items, "ann": said, "bob": said, "cat": said[::-1]})
+    frame.to_csv(tmp_path / "votes.csv", index=False)
+    labels, scores = tmp_path / "labels.csv", tmp_path / "scores.json"
+    assert run("fit", tmp_path / "votes.csv", "--method", "wawa", "--out", labels).exit_code == 0
+    text = labels.read_text()
+    assert "'=1+1," in text
+    assert "'+," in text
+    arguments = ("--truth", labels, "--methods", "wawa", "--json", scores)
+    result = run("compare", tmp_path / "votes.csv", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "24 items with a known label" in result.stdout
+    assert pd.read_json(scores).accuracy.item() == 1
+
+
+def test_an_item_named_twice_in_a_truth_is_refused(tmp_path):
+    votes = ACCEPTED["plain"](tmp_path)
+    truth = tmp_path / "truth.csv"
+    truth.write_text(f"item,label\n{ITEMS[0]},yes\n'{ITEMS[0]},no\n")
+    result = run("compare", votes, "--truth", truth)
+    assert result.exit_code == 2
+    assert "names an item twice" in result.stderr
+
+
+def test_a_warning_is_a_line_too(tmp_path):
+    with pytest.warns(UnelisaWarning, match="repeats a vote"):
+        read_votes(ACCEPTED["repeated votes"](tmp_path))

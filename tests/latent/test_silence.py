@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from latent.worlds import plain_crowd, rules
+from unelisa.latent.ballots import MemoryBallots
+from unelisa.latent.silence import fill_silence, odds_before_silence, read_silence
+
+
+def test_silence_speaks_only_where_most_votes_are_one_sided():
+    values, _ = rules(0)
+    votes, yes = np.count_nonzero(values, axis=0), (values > 0).sum(axis=0)
+    assert read_silence(votes, yes).tolist() == [-1, 1] * 5
+    values, _ = plain_crowd(0)
+    votes, yes = np.count_nonzero(values, axis=0), (values > 0).sum(axis=0)
+    votes[0] = yes[0] = 100  # one such voter in a crowd
+    assert not read_silence(votes, yes).any()
+
+
+def test_silence_is_filled_on_items_with_votes_only():
+    values = np.array([[1, 0, 1], [0, 0, 0], [0, -1, 0]], dtype=np.int8)
+    ballots = MemoryBallots.of(values).blocks[0]
+    filled = fill_silence(ballots, np.array([-1, 1, 0], dtype=np.int8))
+    assert filled.counts.tolist() == [3, 0, 2]
+    assert filled.votes.tolist() == [1, 1, 1, -1, -1]
+    assert filled.voters.tolist() == [0, 1, 2, 0, 1]
+
+
+def test_rules_that_speak_more_on_one_side_make_it_rarer_among_all_items():
+    """Items of known rate and rules; the rate is then recovered from the items with votes."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(200_000) < 0.3, 1, -1)
+    chances = np.array([[0.02, 0.05, 0.1], [0.5, 0.3, 0.02]])  # no, yes
+    speaks = rng.random((200_000, 3)) < chances[(truth > 0).astype(int)]
+    spoken = speaks.any(axis=1)
+    silence = np.array([-1, -1, 1], dtype=np.int8)
+    seen = np.stack([speaks[spoken & (truth == side)].mean(axis=0) for side in (-1, 1)])
+    coins = np.where(silence < 0, seen, 1 - seen)
+    share = np.mean(truth[spoken] > 0)
+    odds = odds_before_silence(coins, silence, np.log(share / (1 - share)))
+    assert share > 0.5
+    assert odds == pytest.approx(np.log(0.3 / 0.7), abs=0.05)

@@ -1,0 +1,66 @@
+"""Small crowds whose truth is known, one for each thing that real votes do."""
+
+import numpy as np
+
+
+def echo(rng, side, accuracy):
+    """Votes that repeat a side with some accuracy."""
+    return np.where(rng.random(len(side)) < accuracy, side, -side)
+
+
+def sides(rng, n_items, share=0.5):
+    return np.where(rng.random(n_items) < share, 1, -1)
+
+
+def plain_crowd(seed, n_items=300, n_voters=20, votes_per_item=6, share=0.4):
+    """Biased voters of varying skill, a few of whom vote on each item."""
+    rng = np.random.default_rng(seed)
+    truth = sides(rng, n_items, share)
+    field = rng.normal(0, 0.3, n_voters) + rng.normal(0.8, 0.3, n_voters) * truth[:, None]
+    values = np.where(rng.random(field.shape) < 1 / (1 + np.exp(-2 * field)), 1, -1)
+    order = rng.random(field.shape).argsort(axis=1).argsort(axis=1)
+    return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
+
+
+def tilted_crowd(seed, n_items=1500, n_voters=100, votes_per_item=7, pull=0.6):
+    """Voters who share a misreading of each item, seven of whom vote on it."""
+    rng = np.random.default_rng(seed)
+    truth, misreading = sides(rng, n_items, 0.4), sides(rng, n_items)
+    skill, lean = rng.normal(0.7, 0.4, n_voters), rng.normal(0, 0.3, n_voters)
+    field = lean + skill * truth[:, None] + pull * misreading[:, None]
+    values = np.where(rng.random(field.shape) < 1 / (1 + np.exp(-2 * field)), 1, -1)
+    order = rng.random(field.shape).argsort(axis=1).argsort(axis=1)
+    return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
+
+
+def repeating_crowd(seed, n_items=1500):
+    """Three groups of near-duplicates (6, 4 and 3 voters) beside six independent voters."""
+    rng = np.random.default_rng(seed)
+    truth, columns = sides(rng, n_items, 0.4), []
+    for size in (6, 4, 3):
+        said = echo(rng, truth, rng.uniform(0.68, 0.78))
+        columns += [echo(rng, said, 0.92) for _ in range(size)]
+    columns += [echo(rng, truth, rng.uniform(0.6, 0.8)) for _ in range(6)]
+    return np.array(columns, dtype=np.int8).T, truth
+
+
+def two_axes(seed, n_items=500):
+    """30 voters see the truth, 24 a cue that has nothing to do with it, 15 hardly anything."""
+    rng = np.random.default_rng(seed)
+    truth = sides(rng, n_items)
+    cue = echo(rng, truth, 0.5)
+    columns = [echo(rng, truth, rng.uniform(0.62, 0.85)) for _ in range(30)]
+    columns += [echo(rng, cue, rng.uniform(0.65, 0.85)) for _ in range(24)]
+    columns += [echo(rng, truth, rng.uniform(0.48, 0.58)) for _ in range(15)]
+    return np.array(columns, dtype=np.int8).T, truth
+
+
+def rules(seed, n_items=1500, n_rules=10):
+    """Rules that speak on one side only, and mostly on the right one."""
+    rng = np.random.default_rng(seed)
+    truth, columns = sides(rng, n_items), []
+    for k in range(n_rules):
+        side, reach, right = (-1) ** k, rng.uniform(0.1, 0.3), rng.uniform(0.75, 0.95)
+        chance = np.where(truth == side, reach * right, reach * (1 - right))
+        columns.append(np.where(rng.random(n_items) < chance, side, 0))
+    return np.array(columns, dtype=np.int8).T, truth

@@ -1,0 +1,53 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from unelisa.errors import VotesError
+from unelisa.phenotyping.gold import read_reviewed
+
+PATIENTS = np.array(["p1", "p2", "p3", "p4"])
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        ({"p2": 1, "p3": 0}, (0, 1)),
+        (pd.Series([1, -1], index=["p2", "p3"]), (-1, 1)),
+        ([None, True, False, None], (False, True)),
+        (np.array([np.nan, 1, 0, np.nan]), (0, 1)),
+        ([None, "yes", "no", None], ("no", "yes")),
+    ],
+)
+def test_every_way_to_name_reviewed_charts(y, classes):
+    charts = read_reviewed(y, PATIENTS)
+    assert charts.signs.tolist() == [0, 1, -1, 0]
+    assert charts.classes == classes
+    assert charts.n_charts == 2
+
+
+def test_nothing_reviewed():
+    charts = read_reviewed(None, PATIENTS)
+    assert charts.n_charts == 0
+    assert charts.classes == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("label", "sign", "classes"),
+    [(0, -1, (0, 1)), (1, 1, (0, 1)), (-1, -1, (-1, 1)), (False, -1, (False, True))],
+)
+def test_few_charts_may_all_say_the_same(label, sign, classes):
+    charts = read_reviewed([None, label, label, None], PATIENTS)
+    assert charts.signs.tolist() == [0, sign, sign, 0]
+    assert charts.classes == classes
+
+
+def test_minus_one_and_zero_together_are_refused():
+    with pytest.raises(VotesError, match="y holds both -1 and 0"):
+        read_reviewed([-1, 0, 1, None], PATIENTS)
+
+
+def test_strangers_and_wrong_lengths_are_refused():
+    with pytest.raises(VotesError, match="y names no patient of the table"):
+        read_reviewed({"p9": 1}, PATIENTS)
+    with pytest.raises(VotesError, match=r"each of the 4 patients, found shape \(2,\)"):
+        read_reviewed([1, 0], PATIENTS)

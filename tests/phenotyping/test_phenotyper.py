@@ -1,0 +1,172 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+
+from phenotyping.conftest import ANCHORS
+from unelisa.errors import ModelError, UnelisaWarning, VotesError
+from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.scoring import calibration_error, score_labels
+
+
+def chances_of(model, counts):
+    return model.predict_proba(counts)[:, 1]
+
+
+def test_the_simulated_disease_is_found_without_labels(model, datamart):
+    chances = chances_of(model, datamart.counts)
+    found = score_labels(datamart.truth.to_numpy(), chances - 0.5, chances)
+    assert found.auc > 0.91
+    assert found.f_score > 0.93
+    assert calibration_error(datamart.truth.to_numpy(), chances) < 0.08
+
+
+def test_core_concepts_are_selected_and_irrelevant_ones_are_not(model, datamart):
+    table = model.features_.set_index("feature")
+    chosen = datamart.roles[table.index[table["selected"]]].value_counts()
+    assert chosen["core"] >= 10
+    assert chosen["anchor"] == 2
+    assert chosen.get("irrelevant", 0) <= 2
+    assert table.loc["ICD:714.0", "reason"].startswith("anchor: ")
+    assert table.loc["NLP:synovitis", "reason"].startswith("goes along with every anchor")
+    assert table.loc["NLP:influenza", "reason"].startswith("does not go along")
+    assert (np.sign(table["weight"]) == table["direction"]).all()
+    assert (table["direction"] != 0).equals(table["selected"])
+
+
+def test_the_group_helps_beyond_the_anchors(model, datamart):
+    truth = datamart.truth.to_numpy()
+    places = [datamart.counts.columns.get_loc(name) for name in ANCHORS]
+    counts = datamart.counts.to_numpy()[:, places].astype(np.float32)
+    alone = model.anchor_model_.log_odds(counts, np.log1p(datamart.counts["note_count"].to_numpy()))
+    both = model.decision_function(datamart.counts)
+    assert score_labels(truth, both).auc > score_labels(truth, alone).auc + 0.01
+
+
+def test_polars_gives_the_same_as_pandas(model, datamart):
+    frame = pl.from_pandas(datamart.counts.reset_index())
+    other = clone(model).fit(frame)
+    assert chances_of(other, frame).tolist() == chances_of(model, datamart.counts).tolist()
+
+
+def test_new_patients_are_judged_as_the_fitted_ones(model, datamart):
+    some = datamart.counts.sample(50, random_state=0)
+    shuffled = some[some.columns[::-1]]
+    everybody = pd.Series(chances_of(model, datamart.counts), datamart.counts.index)
+    assert chances_of(model, shuffled) == pytest.approx(everybody[some.index].to_numpy())
+    assert set(model.predict(some)) <= {0, 1}
+
+
+def test_same_seed_same_answer(model, datamart):
+    again = clone(model).fit(datamart.counts)
+    assert again.features_.equals(model.features_)
+    assert (
+        chances_of(again, datamart.counts).tolist() == chances_of(model, datamart.counts).tolist()
+    )
+
+
+def test_a_rare_disease_with_a_prevalence_of_the_right_order(datamart):
+    rng = np.random.default_rng(0)
+    truth = datamart.truth.to_numpy()
+    rows = np.concatenate(
+        [rng.choice(np.flatnonzero(truth == s), n, replace=False) for s, n in ((1, 60), (-1, 1940))]
+    )
+    cohort, cases = datamart.counts.iloc[rows], truth[rows] > 0
+    model = Phenotyper(ANCHORS, "note_count", prevalence=0.05, random_state=0).fit(cohort)
+    assert 0.02 < model.prevalence_ < 0.045
+    flagged = model.predict(cohort) == 1
+    assert model.ppv_.basis == "the model"
+    assert model.ppv_.low < model.ppv_.value < model.ppv_.high
+    # reviewed charts tell the share of true cases as it is
+    charts = pd.Series(cases, cohort.index)[flagged | (rng.random(2000) < 0.05)]
+    reviewed = clone(model).fit(cohort, charts)
+    assert reviewed.ppv_.basis.endswith("reviewed charts")
+    true = cases[reviewed.predict(cohort)].mean()
+    assert reviewed.ppv_.low <= true <= reviewed.ppv_.high
+    assert 0.02 < reviewed.prevalence_ < 0.045
+
+
+def test_reviewed_charts_give_their_labels_and_move_the_prevalence(datamart):
+    words = datamart.truth.map({1: "case", -1: "control"})
+    charts = words[datamart.reviewed]
+    plain = Phenotyper(ANCHORS, "note_count", random_state=0).fit(datamart.counts)
+    taught = clone(plain).fit(datamart.counts, charts)
+    assert taught.classes_.tolist() == ["case", "control"]
+    numbers = clone(plain).fit(datamart.counts, datamart.truth[datamart.reviewed])
+    assert numbers.classes_.tolist() == [-1, 1]
+    true = (datamart.truth > 0).mean()
+    assert abs(numbers.prevalence_ - true) < abs(plain.prevalence_ - true)
+
+
+def test_breast_cancer_from_two_anchors():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    counts = (X / X.mean() * 10).round()
+    anchors = ["mean concave points", "worst area"]
+    with pytest.warns(UnelisaWarning, match="name the utilisation"):  # size is in all of them
+        model = Phenotyper(anchors, random_state=0).fit(counts)
+    found = score_labels(np.where(y == 0, 1, -1).astype(np.int8), model.decision_function(counts))
+    assert found.auc > 0.95
+    assert found.accuracy > 0.88
+
+
+def test_a_truth_that_follows_utilization_is_told():
+    rng = np.random.default_rng(0)
+    use = np.exp(rng.normal(3, 1, 3000))
+    counts = pd.DataFrame({f"f{j}": rng.poisson(0.5 * use) for j in range(30)})
+    for name in ANCHORS:
+        counts[name] = rng.poisson(0.3 * use)
+    with pytest.warns(UnelisaWarning, match="follows the sum of all other counts .* more than"):
+        Phenotyper(ANCHORS, random_state=0).fit(counts)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "told"),
+    [
+        ({"anchors": ["ICD:714.0", "NLP:gout"]}, VotesError, "no feature 'NLP:gout'.*an anchor"),
+        ({"anchors": []}, ModelError, "at least one feature"),
+        ({"anchors": ["ICD:714.0"] * 2}, ModelError, "each of them once"),
+        ({"anchors": "ICD:714.0"}, ModelError, "a list of feature names"),
+        ({"anchors": ANCHORS, "prevalence": 1.5}, ModelError, "between 0 and 1, found 1.5"),
+        ({"anchors": ANCHORS, "utilization": "visits"}, VotesError, "no column 'visits'"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_sentence(datamart, settings, error, told):
+    with pytest.raises(error, match=told) as caught:
+        Phenotyper(**{"utilization": "note_count", **settings}).fit(datamart.counts[:100])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda frame: frame.assign(**{ANCHORS[0]: 0}), "no patient has the anchor 'ICD:714.0'"),
+        (lambda frame: frame.assign(**{ANCHORS[0]: 2}), "the same count for every patient"),
+        (lambda frame: frame - 1, "has a count < 0 in data row"),
+        (lambda frame: pd.concat([frame, frame[:1]]), "data row 1 stands in the table twice"),
+        (lambda frame: frame.assign(sex="f"), "column 'sex' holds String, not counts"),
+        (lambda frame: frame[:5], "5 patients; at least 20"),
+    ],
+)
+def test_bad_counts_are_refused_in_one_sentence(datamart, change, told):
+    with pytest.raises(VotesError, match=told) as caught:
+        Phenotyper(ANCHORS, "note_count").fit(change(datamart.counts[:200]))
+    assert "\n" not in str(caught.value)
+
+
+def test_new_patients_must_have_all_features(model, datamart):
+    with pytest.raises(VotesError, match="no feature 'NLP:cough', which is named as a feature of"):
+        model.predict(datamart.counts.drop(columns="NLP:cough"))
+
+
+@pytest.mark.shared
+def test_phecap(shared_data):
+    folder = shared_data / "ehr_phecap"
+    counts = pd.read_csv(folder / "features.csv.gz")
+    labels = pd.read_csv(folder / "truth.csv", index_col="patient")["label"]
+    model = Phenotyper(["main_ICD", "main_NLP"], "healthcare_utilization", random_state=0)
+    odds = pd.Series(model.fit(counts).decision_function(counts), counts["patient"])[labels.index]
+    found = score_labels(labels.to_numpy().astype(np.int8), odds.to_numpy())
+    assert found.auc > 0.9
+    assert found.accuracy > 0.85

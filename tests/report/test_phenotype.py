@@ -1,0 +1,40 @@
+import pytest
+
+import unelisa as ue
+from unelisa.report.phenotype import describe_phenotype, render_phenotype
+from unelisa.sources.omop import Step
+
+ANCHORS = ["ICD:714.0", "NLP:rheumatoid arthritis"]
+
+
+@pytest.fixture(scope="module")
+def facts():
+    drawn = ue.simulate_ehr(1500, random_state=1)
+    model = ue.Phenotyper(ANCHORS, "note_count", random_state=0).fit(drawn.counts)
+    chances = model.predict_proba(drawn.counts)[:, 1]
+    return describe_phenotype("Arthritis", model, chances, [Step("patients", 1500, 0.25)])
+
+
+def test_the_facts_agree_with_each_other(facts):
+    assert facts["patients"] == sum(facts["histogram"]["counts"]) == 1500
+    assert f"{facts['cases']:,} of 1,500 patients" in facts["answer"]
+    assert [one["feature"] for one in facts["features"] if one["reason"].startswith("anchor")]
+    assert facts["ppv"]["low"] <= facts["ppv"]["share"] <= facts["ppv"]["high"]
+
+
+def test_the_page_tells_what_to_check_and_runs_nothing(facts):
+    page = render_phenotype(facts)
+    assert "What to check" in page
+    assert "NLP:morning stiffness" in page
+    assert "1,500" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+def test_names_cannot_become_markup(facts):
+    hostile = {**facts, "title": "<script>x</script>", "warnings": ["<b>bold</b>"]}
+    hostile["features"] = [{**facts["features"][0], "feature": "NLP:<img src=x>"}]
+    page = render_phenotype(hostile)
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;b&gt;" in page

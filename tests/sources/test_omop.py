@@ -1,0 +1,178 @@
+from datetime import date, datetime
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import unelisa as ue
+from unelisa.errors import RecordsError
+from unelisa.sources.omop import CountRequest, count_patients
+from unelisa.sources.omop_connection import open_database
+from unelisa.sources.omop_tables import OmopTables
+
+ALL = ["ICD:714.%", "NLP:%"]
+ENTRY = ["ICD:714.%", "LAB:anti-cyclic citrullinated peptide test"]
+
+
+def counts(database, *features, utilization=None, **more):
+    return ue.read_omop(database, features, utilization=utilization, **more)
+
+
+def test_the_database_gives_the_counts_that_were_drawn(datamart, drawn):
+    table = ue.read_omop(datamart, ALL, entry=ENTRY)
+    never = [name for name in drawn.counts if name not in table]
+    assert (drawn.counts[never] == 0).all(axis=None)
+    pd.testing.assert_frame_equal(
+        table, drawn.counts[table.columns], check_index_type=False, check_like=True
+    )
+    assert set(table.dtypes) == {np.dtype(np.int32)}
+    assert table.columns[-1] == "note_count"
+
+
+def test_duckdb_and_postgresql_give_identical_counts(datamart, server):
+    asked = [*ALL, "ICD:714.+", "CONCEPT:80809", "CONCEPT:2000000001+", "LAB:2000000002"]
+    more = {"entry": ENTRY, "window": ("2003-01-01", "2012-06-30"), "utilization": "visit_count"}
+    here = ue.read_omop(datamart, asked, **more)
+    there = ue.read_omop(server, asked, schema="cdm", **more)
+    pd.testing.assert_frame_equal(here, there)
+    assert 0 < len(here) < 240  # the window and the entry rule leave some out
+
+
+def test_each_feature_counts_once_a_day(tiny):
+    table = counts(tiny, "ICD:714.0", "ICD:714.%", "ICD:714.+", "ICD:M05.9")
+    assert table.index.tolist() == [1, 2, 3]
+    assert table.loc[1].to_dict() == {
+        "ICD:714.0": 2,
+        "ICD:714.+": 2,
+        "ICD:M05.9": 0,
+        "ICD:714.1": 1,
+    }
+    assert table.loc[2].to_dict() == {
+        "ICD:714.0": 0,
+        "ICD:714.+": 0,
+        "ICD:M05.9": 1,
+        "ICD:714.1": 0,
+    }
+    assert not table.loc[3].any()
+
+
+def test_concepts_roll_up_to_their_ancestors(tiny):
+    table = counts(tiny, "CONCEPT:11", "CONCEPT:10", "CONCEPT:10+", "CONCEPT:felty syndrome")
+    assert table.loc[1].to_list() == [2, 0, 2, 1]
+
+
+def test_only_affirmed_mentions_of_the_patient_count_on_the_note_s_day(tiny):
+    table = counts(tiny, "NLP:%", "NLP:11")
+    assert list(table) == ["NLP:11", "NLP:rheumatoid arthritis", "NLP:sore knee"]
+    assert table.to_numpy().tolist() == [[2, 2, 0], [0, 0, 1], [0, 0, 0]]
+
+
+def test_utilisation_counts_every_note(tiny):
+    assert counts(tiny, "ICD:714.0", utilization="note_count")["note_count"].tolist() == [3, 1, 0]
+
+
+def test_the_window_includes_both_ends(tiny):
+    window = (datetime(2001, 1, 1, 12), date(2002, 2, 1))
+    table = counts(tiny, "ICD:714.0", utilization="note_count", window=window)
+    assert table.loc[1].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("entry", "patients"),
+    [
+        (["ICD:714.%"], [1]),
+        (["LAB:21"], [2]),
+        (["ICD:714.%", "LAB:anti-ccp"], [1, 2]),
+        ([], [1, 2, 3]),
+    ],
+)
+def test_the_entry_rule_lets_in_who_has_any_of_it(tiny, entry, patients):
+    assert counts(tiny, "ICD:714.0", entry=entry).index.tolist() == patients
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x'; DROP TABLE person; --",
+        "714.0' OR '1'='1",
+        'x"; DELETE FROM person; --',
+        "\\'; DROP TABLE person; --",
+        "x'); TRUNCATE person; --",
+        "714_0",
+        "$$;DROP TABLE person;$$",
+    ],
+)
+@pytest.mark.parametrize("form", ["ICD:{}", "ICD:{}+", "NLP:{}", "LAB:{}"])
+def test_metacharacters_in_codes_are_only_letters(tiny, code, form):
+    table = counts(tiny, form.format(code), "ICD:714.0")
+    assert table.drop(columns="ICD:714.0").to_numpy().sum() == 0
+    assert table["ICD:714.0"].tolist() == [2, 0, 0]
+
+
+def test_a_pattern_that_nothing_matches_is_refused(tiny):
+    with pytest.raises(RecordsError, match="no patient has a record that matches 'ICD:715.%'"):
+        counts(tiny, "ICD:715.%")
+
+
+def test_nobody_left_is_refused(tiny):
+    with pytest.raises(RecordsError, match="no patient is left"):
+        counts(tiny, "ICD:714.0", entry=["ICD:nothing"])
+
+
+def test_a_patient_twice_is_refused(tiny_file):
+    with duckdb.connect(str(tiny_file)) as connection:
+        connection.execute("INSERT INTO person SELECT * FROM person WHERE person_id = 2")
+    with pytest.raises(RecordsError, match="names 1 patients more than once"):
+        counts(tiny_file, "ICD:714.0")
+
+
+def test_steps_tell_rows_and_seconds(tiny_file):
+    told = []
+    with open_database(tiny_file) as connection:
+        found = count_patients(
+            OmopTables.of(connection), CountRequest.of(["ICD:714.%"], "note_count"), told.append
+        )
+    assert told == ["patients", "ICD counts", "note_count"]
+    assert [step.what for step in found.steps] == told
+    assert [step.rows for step in found.steps] == [3, 3, 2]
+    assert all(step.seconds > 0 for step in found.steps)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"features": []}, "no feature was asked for"),
+        ({"features": ["ICD:1"], "window": ("2001-02-30", None)}, "is no date"),
+        ({"features": ["ICD:1"], "window": ("2002-01-01", "2001-01-01")}, "before it starts"),
+    ],
+)
+def test_requests_that_make_no_sense_are_refused(asked, sentence):
+    with pytest.raises(RecordsError, match=sentence):
+        CountRequest.of(**asked)
+
+
+@pytest.mark.shared
+def test_gibleed_loads_and_counts(shared_data):
+    asked = ["CONCEPT:192671", "CONCEPT:%", "RX:%", "RX:1118084+", "LAB:%"]
+    table = counts(shared_data / "omop_gibleed", *asked, utilization="visit_count")
+    assert len(table) == 2694
+    assert table["CONCEPT:192671"].sum() == 479  # gastrointestinal haemorrhage
+    assert table["CONCEPT:192671"].equals(
+        table["CONCEPT:gastrointestinal hemorrhage"].rename("CONCEPT:192671")
+    )
+    assert table["visit_count"].sum() == 1037
+
+
+@pytest.mark.shared
+def test_mimic_demo_loads_and_counts(shared_data):
+    folder = shared_data / "omop_mimic_demo"
+    table = counts(folder, "ICD:%", "RX:46275280", utilization="visit_count")
+    assert len(table) == 100
+    assert table["visit_count"].sum() == 852
+    assert table.index.min() < 0  # identifiers of 64 bits, some negative
+    drugs = pd.read_csv(folder / "drug_exposure.csv.gz", dtype={"drug_source_value": str})
+    days = drugs[drugs.drug_concept_id == 46275280].groupby("person_id")
+    naive = days.drug_exposure_start_date.nunique().reindex(table.index, fill_value=0)
+    assert table["RX:46275280"].tolist() == naive.tolist()
+    assert "ICD:78791" in table  # padded with blanks at the source

@@ -1,0 +1,46 @@
+from datetime import date
+
+import numpy as np
+import pytest
+
+from unelisa.errors import RecordsError
+from unelisa.sources.omop_cohort import list_cohort, write_cohort
+from unelisa.sources.omop_connection import open_database
+from unelisa.sources.omop_features import parse_request
+from unelisa.sources.omop_tables import OmopTables
+
+SIGNS = (parse_request("ICD:714.%"), parse_request("LAB:21"))
+
+
+def rows(database, *persons):
+    with open_database(database) as connection:
+        tables = OmopTables.of(connection)
+        return list_cohort(tables, np.array(persons), 7, SIGNS)
+
+
+def test_a_patient_belongs_from_the_first_sign_to_the_last_day_of_care(tiny):
+    table = rows(tiny, 1, 2)
+    assert table.to_numpy().tolist() == [
+        [7, 1, date(2001, 1, 1), date(2005, 5, 5)],
+        [7, 2, date(2004, 4, 4), date(2004, 4, 4)],  # no care after the test
+    ]
+
+
+def test_a_patient_without_any_day_has_no_row(tiny):
+    assert rows(tiny, 1, 3)["subject_id"].tolist() == [1]
+
+
+def test_rows_are_added_to_the_database_once(tiny):
+    table = rows(tiny, 1, 2)
+    with open_database(tiny, read_only=False) as connection:
+        write_cohort(connection, table)
+        stored = connection.table("cohort").to_pyarrow().to_pandas()
+        assert stored["subject_id"].tolist() == [1, 2]
+        assert stored["cohort_start_date"].tolist() == table["cohort_start_date"].tolist()
+        with pytest.raises(RecordsError, match="the cohort 7 has 2 rows already"):
+            write_cohort(connection, table)
+
+
+def test_a_folder_takes_no_cohort(tmp_path):
+    with pytest.raises(RecordsError, match="is a folder"), open_database(tmp_path, read_only=False):
+        pass

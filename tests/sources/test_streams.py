@@ -1,0 +1,114 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+import unelisa as ue
+from places import crowd
+from unelisa.blocks import MappedBlocks, RowNumbers
+from unelisa.blocks import mapped as mapped_module
+from unelisa.errors import VotesError
+from unelisa.kernels.l1_logistic import CHUNK
+from unelisa.sources import parquet
+from unelisa.sources.streams import read_size
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Several blocks of votes and several batches of rows from small tables."""
+    monkeypatch.setattr(mapped_module.fitting_items, "__defaults__", (CHUNK * 12,))
+    monkeypatch.setattr(parquet, "ROWS", 1500)
+
+
+def as_words(votes):
+    frame = pd.DataFrame(votes).replace({-1: "no", 0: None, 1: "yes"}).astype(object)
+    frame.columns = [f"rater {s}" for s in range(votes.shape[1])]
+    frame.insert(0, "item", [f"x{i}" for i in range(len(frame))])
+    return frame
+
+
+def write_folder(folder, frame, n_files=3):
+    folder.mkdir()
+    for k, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        frame.iloc[rows].to_parquet(folder / f"part-{k}.parquet")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder"])
+def test_a_large_table_is_kept_in_a_file(kind, tmp_path, small_blocks):
+    frame = as_words(crowd())
+    path = tmp_path / f"votes.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    else:
+        write_folder(path, frame)
+    here, there = ue.read_votes(path), ue.read_votes(path, memory="50KB")
+    assert isinstance(there.held, MappedBlocks)
+    assert len(list(there.held)) == 4
+    assert np.array_equal(np.concatenate([part.values for part in there.parts()]), here.values)
+    assert there.items.tolist() == here.items.tolist()
+    assert (there.classes, there.voters.tolist()) == (here.classes, here.voters.tolist())
+    model = ue.UnElisa(fit_intercept=True, random_state=0).fit(there)
+    same = ue.UnElisa(fit_intercept=True, random_state=0).fit(here)
+    assert model.weights_ == pytest.approx(same.weights_, abs=1e-6)
+    assert model.predict(there).tolist() == same.predict(here).tolist()
+
+
+def test_the_file_goes_with_the_votes(tmp_path, small_blocks):
+    pd.DataFrame(crowd(), columns=list("abcdefghijkl")).to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
+    file = votes.held.path
+    assert isinstance(votes.items, RowNumbers)
+    assert file.stat().st_size == crowd().size
+    del votes
+    assert not file.parent.exists()
+
+
+def test_numbers_that_name_items_stay_numbers(tmp_path):
+    frame = pd.DataFrame(crowd(), columns=list("abcdefghijkl"))
+    frame["item"] = np.arange(len(frame)) + 10**10
+    frame.to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
+    assert votes.items[:2].tolist() == [10**10, 10**10 + 1]
+
+
+def test_a_folder_of_long_files_is_read_as_one_table(tmp_path):
+    frame = as_words(crowd(300)).melt("item", var_name="voter", value_name="vote").dropna()
+    write_folder(tmp_path / "long", frame)
+    votes = ue.read_votes(tmp_path / "long", memory=1000)
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    assert np.array_equal(votes.values, ue.read_votes(tmp_path / "long.csv").values)
+
+
+def test_what_cannot_be_stored_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(VotesError, match="folder without Parquet"):
+        ue.read_votes(tmp_path / "empty")
+    frame = as_words(crowd(400))
+    write_folder(tmp_path / "mixed", frame)
+    frame.rename(columns={"rater 3": "rater x"}).to_parquet(tmp_path / "mixed" / "z.parquet")
+    with pytest.raises(VotesError, match="z.parquet has other columns than part-0.parquet"):
+        ue.read_votes(tmp_path / "mixed", memory=1000)
+    frame.loc[7, "item"] = "x3"
+    frame.to_parquet(tmp_path / "twice.parquet")
+    with pytest.raises(VotesError, match="data row 4 stands in the table twice"):
+        ue.read_votes(tmp_path / "twice.parquet", memory=1000)
+    frame.loc[350, "rater 2"] = "perhaps"
+    frame.to_parquet(tmp_path / "three.parquet")
+    with pytest.raises(VotesError, match="the third in data row 351, column 'rater 2'"):
+        ue.read_votes(tmp_path / "three.parquet", memory=1000)
+
+
+def test_sizes_are_read():
+    assert read_size("2.5GB") == 2_500_000_000
+    assert read_size(" 10 kb ") == 10_000
+    for nonsense in ("much", "-3MB", "0", "5 apples"):
+        with pytest.raises(VotesError, match="500MB"):
+            read_size(nonsense)
+
+
+def test_a_method_that_needs_a_table_says_so(tmp_path, small_blocks):
+    as_words(crowd()).to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", memory=1000)
+    with pytest.raises(VotesError, match="in a file, and this method needs all of them"):
+        ue.StackedRBM(random_state=0).fit(votes)

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+
+from unelisa.aggregators import AGGREGATORS, DawidSkene
+from unelisa.evidence import Evidence, weigh_evidence
+from unelisa.simulation import simulate_votes
+from unelisa.sources.tables import read_votes
+from unelisa.storage import load, save
+from unelisa.study.cells import CELLS
+from unelisa.votes import Votes
+
+
+def as_votes(values):
+    names = np.array([f"v{s}" for s in range(values.shape[1])], dtype=object)
+    return Votes(np.asfortranarray(values), np.arange(len(values)), names)
+
+
+def draw_noise(rng, kind):
+    n_items, n_voters = int(rng.integers(30, 3000)), int(rng.integers(2, 82))
+    leaning = rng.beta(1, 3, n_voters) if "unbalanced" in kind else np.full(n_voters, 0.5)
+    values = np.where(rng.random((n_items, n_voters)) < leaning, 1, -1).astype(np.int8)
+    if "missing" in kind:
+        values[rng.random(values.shape) < rng.uniform(0.1, 0.9)] = 0
+    return as_votes(values)
+
+
+@pytest.mark.parametrize("kind", ["balanced", "unbalanced", "missing", "unbalanced, missing"])
+def test_noise_is_flagged(kind):
+    """At least nine of ten sets; the limits are meant to miss fewer than one in a hundred."""
+    rng = np.random.default_rng(20261115)
+    verdicts = [weigh_evidence(draw_noise(rng, kind)) for _ in range(200)]
+    assert np.mean([not verdict.reliable for verdict in verdicts]) >= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "cell", [cell for cell in CELLS if cell.n_voters < 81], ids=lambda c: c.name
+)
+def test_the_papers_designs_raise_no_alarm(cell):
+    drawn = simulate_votes(cell.n_voters, cell.size, cell.snr, n_items=1000, random_state=91)
+    assert weigh_evidence(drawn.votes).reliable
+
+
+def test_the_moments_are_those_of_shuffled_votes():
+    """Mean 0 and variance 1 over shuffles within each voter, gaps kept."""
+    rng = np.random.default_rng(3)
+    values = np.where(rng.random((60, 5)) < [0.5, 0.3, 0.7, 0.5, 0.2], 1, -1).astype(np.int8)
+    values[rng.random(values.shape) < 0.3] = 0
+    values[:2] = 1  # at least two votes on some items, so that none is left out at random
+    found = []
+    for _ in range(800):
+        shuffled = values.copy()
+        for s in range(5):
+            voted = np.flatnonzero(values[:, s])
+            shuffled[voted, s] = rng.permutation(values[voted, s])
+        found.append(weigh_evidence(as_votes(shuffled)))
+    agreement = np.array([evidence.agreement for evidence in found])
+    dependence = np.array([evidence.dependence for evidence in found])
+    assert agreement.mean() == pytest.approx(0, abs=0.12)
+    assert agreement.std() == pytest.approx(1, abs=0.08)
+    assert dependence.mean() == pytest.approx(0, abs=0.15)
+    assert dependence.std() == pytest.approx(1, abs=0.25)
+
+
+def test_copies_of_one_source_are_flagged():
+    rng = np.random.default_rng(0)
+    source = rng.choice(np.array([-1, 1], dtype=np.int8), (400, 1))
+    copies = np.repeat(source, 12, axis=1)
+    copies[rng.random(copies.shape) < 0.6] = 0
+    verdict = weigh_evidence(as_votes(copies))
+    assert not verdict.reliable
+    assert verdict.dissent == 0
+    assert "repeat one source" in verdict.reason
+    errs = rng.random(copies.shape) < 0.02
+    assert weigh_evidence(as_votes(np.where(errs, -copies, copies))).reliable
+
+
+def test_rules_that_say_one_thing_only_are_heard_by_their_silence():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 600)
+    speaks = rng.random((600, 6)) < np.where(truth[:, None] == np.resize([1, -1], 6), 0.5, 0.1)
+    rules = np.where(speaks, np.resize([1, -1], 6), 0).astype(np.int8)
+    assert weigh_evidence(as_votes(rules)).reliable
+    unrelated = np.where(rng.random((600, 6)) < 0.3, np.resize([1, -1], 6), 0).astype(np.int8)
+    assert not weigh_evidence(as_votes(unrelated)).reliable
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.ones((5, 1), np.int8),
+        np.ones((1, 5), np.int8),
+        np.ones((9, 4), np.int8),
+        np.eye(6, dtype=np.int8),
+    ],
+    ids=["one voter", "one item", "nobody varies", "nobody meets"],
+)
+def test_where_nobody_can_confirm_anybody(values):
+    verdict = weigh_evidence(as_votes(values))
+    assert verdict == Evidence(0.0, 0.0, 1.0, 0)
+    assert not verdict.reliable
+    assert "nothing confirms" in verdict.reason
+
+
+def test_only_a_part_of_many_votes_is_looked_at(monkeypatch, crowd):
+    monkeypatch.setattr("unelisa.evidence.MAX_VOTERS", 5)
+    monkeypatch.setattr("unelisa.evidence.MAX_ITEMS", 100)
+    assert weigh_evidence(crowd[0]).pairs == 10
+    assert weigh_evidence(crowd[0]).reliable
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_every_fitted_model_says_whether_it_can_be_trusted(name, crowd):
+    model = AGGREGATORS[name]().fit(crowd[0])
+    assert model.reliable_ is True
+    assert "standard deviations beyond chance" in model.reliability_reason_
+    noise = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (300, 6))
+    assert model.fit(noise).reliable_ is False
+    assert "no more than unrelated voters" in model.reliability_reason_
+
+
+def test_the_verdict_is_stored_with_the_model(crowd, tmp_path):
+    noise = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (300, 6))
+    model = DawidSkene(random_state=0).fit(noise)
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert (again.reliable_, again.reliability_reason_) == (False, model.reliability_reason_)
+
+
+@pytest.mark.shared
+def test_hitspam_is_flagged_and_real_crowds_are_not(shared_data):
+    for folder in sorted(shared_data.glob("*/votes.csv*")):
+        name = folder.parent.name
+        assert weigh_evidence(read_votes(folder)).reliable == (name != "hitspam"), name

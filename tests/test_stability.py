@@ -1,0 +1,236 @@
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from unelisa.aggregators.base import Aggregator
+from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.graph import VoterGraph
+from unelisa.neighborhood import select_neighborhoods, theory_penalty
+from unelisa.resampling import draw_items
+from unelisa.selection import ExpertSelector
+from unelisa.simulation import simulate_votes
+from unelisa.solvers import L1Problem, ProximalGradient
+from unelisa.stability import Learned, Stability, bootstrap
+from unelisa.storage import load, save
+from unelisa.votes import Votes
+
+B = 40
+
+
+def with_silence(votes, share=0.3):
+    """The same votes, a share of them withheld."""
+    values = votes.values.copy(order="F")
+    values[np.random.default_rng(1).random(values.shape) < share] = 0
+    return Votes(values, votes.items, votes.voters, votes.classes)
+
+
+def seeded_draws(n_items, n_resamples, seed):
+    """The rows and the estimator's seed of every resample, one after the other."""
+    for generator in np.random.default_rng(seed).spawn(n_resamples):
+        rows = draw_items(n_items, generator)
+        yield rows, int(generator.integers(2**31))  # as `bootstrap` seeds its estimators
+
+
+def dense_edges(stability, voters):
+    """One matrix per column of the edges' table, symmetric."""
+    place = {name: s for s, name in enumerate(voters)}
+    columns = {}
+    for column in ("weight", "low", "high", "frequency"):
+        matrix = np.zeros((len(voters), len(voters)))
+        for row in stability.edges.to_dict("records"):
+            s, t = place[row["voter"]], place[row["other"]]
+            matrix[s, t] = matrix[t, s] = row[column]
+        columns[column] = matrix
+    return columns
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_edges_agree_with_a_slow_loop_on_weighted_items(crowd, silent):
+    votes = with_silence(crowd[0]) if silent else crowd[0]
+    exact = partial(select_neighborhoods, tol=1e-6)
+    found = bootstrap(votes, exact, B, random_state=3, level=0.8)
+    graphs = []
+    for rows, _ in seeded_draws(len(votes), B, 3):
+        counts = np.bincount(rows, minlength=len(votes)).astype(np.float64)
+        penalties = theory_penalty(votes.take_items(rows))
+        problem = L1Problem(votes.values, penalties, tol=1e-6, item_weights=counts)
+        graphs.append(VoterGraph.of(ProximalGradient().solve(problem).weights))
+    dense = dense_edges(found, votes.voters)
+    drawn = np.array([graph.weights for graph in graphs])
+    assert np.array_equal(dense["frequency"], np.mean([g.adjacency for g in graphs], axis=0))
+    assert np.allclose(dense["low"], np.percentile(drawn, 10, axis=0), atol=1e-4)
+    assert np.allclose(dense["high"], np.percentile(drawn, 90, axis=0), atol=1e-4)
+    assert np.allclose(dense["weight"], VoterGraph.of(exact(votes).weights).weights)
+    assert found.edges["frequency"].between(0, 1, inclusive="right").any()
+    assert found.voters is None
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_voters_agree_with_a_slow_loop_of_fits(crowd):
+    votes = with_silence(crowd[0], 0.5).take_items(np.arange(150))
+    whole = UnElisa(random_state=0).fit(votes)
+    found = bootstrap(votes, UnElisa(random_state=0), B, random_state=3)
+    weights, experts, same = [], [], []
+    for rows, seed in seeded_draws(len(votes), B, 3):
+        model = UnElisa(random_state=seed).fit(votes.take_items(rows))
+        side = 1 if model.weights_ @ whole.weights_ >= 0 else -1
+        weights.append(side * model.weights_)
+        experts.append([s in model.experts_ for s in range(9)])
+        agreed = []
+        for s in range(9):
+            stays = (s in model.experts_) == (s in whole.experts_)
+            turns = s in whole.experts_ and side * model.polarity_[s] != whole.polarity_[s]
+            agreed.append(stays and not turns)
+        same.append(agreed)
+    table = found.voters
+    assert np.array_equal(table["frequency"], np.mean(experts, axis=0))
+    assert np.array_equal(table["stability"], np.mean(same, axis=0))
+    assert np.array_equal(table["weight"], whole.weights_)
+    assert np.array_equal(table["low"], np.percentile(weights, 2.5, axis=0))
+    assert np.array_equal(table["high"], np.percentile(weights, 97.5, axis=0))
+    assert 0 < table["stability"].min() < 1  # something was there to disagree on
+
+
+def test_an_informative_voter_is_stable_and_a_noisy_one_is_not(crowd):
+    found = bootstrap(crowd[0], ExpertSelector(), B, random_state=0).voters.set_index("voter")
+    informative, noise = ["v0", "v1", "v8"], ["v5", "v6"]
+    assert (found.loc[informative, "frequency"] > 0.9).all()
+    assert (found.loc[noise, "frequency"] < 0.5).all()
+    weighted = bootstrap(crowd[0], DawidSkene(), B, random_state=0).voters.set_index("voter")
+    assert (weighted["frequency"] == 1).all()  # it prunes nobody, but cannot tell noise's side
+    assert (weighted.loc[informative, "stability"] == 1).all()
+    assert (weighted.loc[noise, "stability"] < 0.95).all()
+    assert (weighted.loc[noise, "low"] < 0).all()
+    assert (weighted.loc[noise, "high"] > 0).all()
+
+
+@pytest.mark.parametrize("name", sorted(AGGREGATORS))
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_every_aggregator_gains_a_column(name, crowd, tmp_path):
+    votes = crowd[0].take_items(np.arange(120))
+    found = bootstrap(votes, AGGREGATORS[name](), 4, random_state=0)
+    model = found.fitted
+    assert np.array_equal(model.voters_["stability"], found.voters["stability"])
+    assert list(found.voters["voter"]) == list(votes.voters)
+    assert (found.voters["low"] <= found.voters["high"]).all()
+    assert (found.edges is None) == (getattr(model, "graph_", None) is None)
+    save(model, tmp_path / "model.npz")
+    kept = load(tmp_path / "model.npz")
+    assert np.array_equal(kept.voters_["stability"], found.voters["stability"])
+    assert "stability" not in kept.fit(votes).voters_  # a new fit has none yet
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+@pytest.mark.parametrize("estimator", [UnElisa(), select_neighborhoods], ids=["model", "function"])
+def test_the_same_bits_whatever_the_number_of_jobs(crowd, estimator):
+    votes = with_silence(crowd[0])
+    one, two = (bootstrap(votes, estimator, 12, random_state=5, n_jobs=n) for n in (1, 2))
+    assert one.edges.equals(two.edges)
+    assert one.voters is None or one.voters.equals(two.voters)
+    other = bootstrap(votes, estimator, 12, random_state=6)
+    assert not other.edges.equals(one.edges)
+
+
+def test_the_given_estimator_is_left_alone(crowd):
+    model = UnElisa(n_jobs=2)
+    found = bootstrap(crowd[0], model, 2, random_state=0)
+    assert not hasattr(model, "selector_")
+    assert model.get_params() == UnElisa(n_jobs=2).get_params()
+    assert found.fitted is not model
+
+
+class Coin(Aggregator):
+    """Calls either side yes, by chance."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def _fit(self, votes):
+        side = np.random.default_rng(self.random_state).choice([-1.0, 1.0])
+        self.weights_ = side * np.linspace(1, -0.5, votes.n_voters)
+
+    def _score(self, votes):
+        return votes.values @ self.weights_
+
+
+def test_draws_are_turned_to_the_side_of_the_fit_to_all_items(crowd):
+    found = bootstrap(crowd[0], Coin(0), B, random_state=0)
+    assert (found.voters["stability"] == 1).all()
+    assert np.array_equal(found.voters["low"], found.voters["weight"])
+    assert 0.2 < found.turned < 0.8
+    assert bootstrap(crowd[0], MajorityVote(), 3, random_state=0).turned == 0
+
+
+def test_gold_labels_are_drawn_with_their_items(crowd):
+    votes, truth = crowd
+    seen = []
+
+    class Witness(Coin):
+        def fit(self, X, y=None):
+            seen.append((X.items, y))
+            return super().fit(X, y)
+
+    labels = {int(item): int(sign) for item, sign in enumerate(truth) if item % 3 == 0}
+    bootstrap(votes, Witness(0), 3, y=labels, random_state=0)
+    assert len(seen) == 4
+    for items, y in seen:
+        assert len(items) == len(y) == 600
+        assert all(label == labels.get(item) for item, label in zip(items, y, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
+def test_few_items_say_little():
+    votes = simulate_votes(n_voters=6, n_experts=3, n_items=5, random_state=0).votes
+    found = bootstrap(votes, select_neighborhoods, B, random_state=0)
+    assert found.n_resamples == B
+    assert not found.edges["edge"].any()
+    one = bootstrap(votes.take_items([0]), MajorityVote(), 3, random_state=0)
+    assert (one.voters["stability"] == 1).all()
+
+
+def test_draws_without_a_vote_are_left_out_and_counted():
+    values = np.zeros((3, 2), dtype=np.int8, order="F")
+    values[0] = 1, -1
+    votes = Votes.of(values, coding="pm1")
+    with pytest.warns(UnelisaWarning) as told:
+        found = bootstrap(votes, MajorityVote(), B, random_state=0)
+    left = [str(w.message) for w in told if "left out, the first because nobody" in str(w.message)]
+    n_empty = sum(0 not in rows for rows, _ in seeded_draws(3, B, 0))
+    assert found.n_resamples == B - n_empty < B
+    assert len(left) == 1
+    assert left[0].startswith(f"{n_empty} of {B} resamples could not be fitted")
+
+
+def test_it_says_what_it_holds(crowd):
+    found = bootstrap(crowd[0], ExpertSelector(), 2, random_state=0)
+    n_edges = len(found.fitted.graph_.edges)
+    assert repr(found) == f"Stability(2 resamples of 9 voters and {n_edges} edges)"
+    assert "weight" not in found.voters  # a selector weighs nobody
+    assert isinstance(found, Stability)
+    assert Learned.of(found.fitted).weights is None
+
+
+class Silent(BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+
+@pytest.mark.parametrize(
+    ("estimator", "settings", "words"),
+    [
+        ("unelisa", {}, "an estimator such as .* found str"),
+        (UnElisa, {}, "found the class UnElisa"),
+        (Silent(), {}, "Silent learns no experts_, weights_ or graph_"),
+        (len, {}, "len learns no experts_"),
+        (MajorityVote(), {"n_resamples": 0}, "n_resamples must be .* found 0"),
+        (MajorityVote(), {"n_resamples": 2.5}, "n_resamples must be a whole number"),
+        (MajorityVote(), {"level": 95}, "level must lie between 0 and 1, found 95"),
+        (MajorityVote(), {"n_jobs": 0}, "n_jobs must be"),
+    ],
+)
+def test_settings_without_meaning_are_refused(crowd, estimator, settings, words):
+    with pytest.raises(ModelError, match=words):
+        bootstrap(crowd[0], estimator, **settings)
