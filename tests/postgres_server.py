@@ -65,9 +65,8 @@ def start_server() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-def load_tables(file: Path, address: str, schema: str = "public") -> dict[str, int]:
-    """Copy the OMOP tables of a DuckDB file to a server; return the bytes of each."""
-    sizes = {}
+def load_tables(file: Path, address: str, schema: str = "public") -> None:
+    """Copy the OMOP tables of a DuckDB file to a server, leaving out columns without any value."""
     with (
         duckdb.connect(str(file), read_only=True) as source,
         psycopg.connect(address) as target,
@@ -77,14 +76,21 @@ def load_tables(file: Path, address: str, schema: str = "public") -> dict[str, i
         target.execute(f"SET search_path TO {schema}")
         for table in TABLES:
             target.execute(create_table(table))
-            text = Path(folder) / table
-            source.execute(f"COPY {table} TO '{text}' (FORMAT csv, HEADER false, NULLSTR '\\N')")
-            take = f"COPY {table} FROM STDIN (FORMAT csv, NULL '\\N')"
+            columns, text = list_filled(source, table), Path(folder) / table
+            rows = f"(SELECT {columns} FROM {table})"  # noqa: S608
+            source.execute(f"COPY {rows} TO '{text}' (FORMAT csv, HEADER false, NULLSTR '\\N')")
+            take = f"COPY {table} ({columns}) FROM STDIN (FORMAT csv, NULL '\\N')"
             with text.open("rb") as lines, target.cursor() as cursor, cursor.copy(take) as copy:
                 while block := lines.read(1 << 20):
                     copy.write(block)
-            sizes[table] = text.stat().st_size
             text.unlink()
     with psycopg.connect(address, autocommit=True) as target:
         target.execute("ANALYZE")
-    return sizes
+
+
+def list_filled(source: duckdb.DuckDBPyConnection, table: str) -> str:
+    """The columns that hold anything, for a statement."""
+    columns = [row[0] for row in source.execute(f"DESCRIBE {table}").fetchall()]
+    counts = ", ".join(f'count("{column}")' for column in columns)
+    filled = source.execute(f"SELECT {counts} FROM {table}").fetchone()  # noqa: S608
+    return ", ".join(f'"{c}"' for c, n in zip(columns, filled, strict=True) if n)

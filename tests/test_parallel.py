@@ -50,8 +50,9 @@ def test_jobs_are_counted_as_scikit_learn_does():
     assert count_jobs(-10_000) == 1
     with joblib.parallel_config(n_jobs=2, backend="threading"):
         assert count_jobs(None) == 2
-    with pytest.raises(ModelError, match="n_jobs"):
-        count_jobs(0)
+    for wrong in (0, "2", 1.5):
+        with pytest.raises(ModelError, match="n_jobs"):
+            count_jobs(wrong)
 
 
 def test_nested_calls_do_not_wait_for_each_other():

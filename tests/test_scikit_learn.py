@@ -95,6 +95,7 @@ def simulated():
 
 
 @ANY
+@pytest.mark.filterwarnings("ignore:.*hardly settled")  # the anchor of this test is nobody's expert
 def test_clone_keeps_the_settings_and_forgets_the_fit(cls, simulated):
     model = cls()
     changed = {name: value for name, value in model.get_params().items() if name == "orient"}

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
@@ -25,7 +26,7 @@ def count_jobs(n_jobs: int | None) -> int:
     >>> count_jobs(None), count_jobs(3)
     (1, 3)
     """
-    if n_jobs == 0:
+    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
         raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
     return int(effective_n_jobs(n_jobs))
 

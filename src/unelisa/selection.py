@@ -107,5 +107,5 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
 
 def _is_long(table: Any) -> bool:
     """Return whether a table has one row per vote, which has no columns to keep."""
-    names = getattr(table, "column_names", None) or getattr(table, "columns", ())
+    names: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
     return None not in long_columns(map(str, names), (None, None, None))

@@ -53,6 +53,7 @@ def archive(rows, rare):
         "prevalence": 0.16,
         "ppv": [0.96, 0.8, 0.98],
         "seconds": 1.5,
+        "everybody": {"auc": 0.92, "ppv": None},
         "selected": {PAPER: ["NLP:synovitis"], OURS: ["ICD:714.0"]},
         "roles": {PAPER: roles, OURS: roles},
     }
@@ -87,6 +88,7 @@ def test_the_page_shows_every_number_with_its_protocol(archive):
     assert "| *published penLog* | all charts (leak) | .907 (.015) | .635 (.077) |" in page
     assert "too good by leakage" in page
     assert "ra-7: `Phenotyper` selects ICD:714.0." in page
+    assert "On all 46,568 patients `Phenotyper` has AUC .920. It took 1.5 s" in page
     assert "## ehr_phecap" in page
     assert "| .03 | - | .040 (.030 to .050) | 1 of 2 |" in page
     assert "--seeds 7 " in page

@@ -18,7 +18,7 @@ from unelisa.aggregators.base import (
 from unelisa.errors import ExpertsWarning, ModelError, VotesError
 from unelisa.graph import VoterGraph
 from unelisa.latent.ballots import BallotBlocks, lay_ballots
-from unelisa.latent.interpretation import Structure, interpret
+from unelisa.latent.interpretation import NOTHING_FOUND, Structure, interpret
 from unelisa.latent.labels import follow_gold
 from unelisa.latent.reading import Reading, sum_chances
 from unelisa.orientation import Orient, is_upside_down
@@ -133,6 +133,7 @@ class LatentIsing(PosteriorAggregator):
         fields = read_prior(prior, votes)
         self._interpret(votes, gold, fields)
         self._learn_prevalence(votes, fields)
+        self._weigh_evidence(votes)
         self._voter_columns = {
             **describe_votes(votes),
             "depends_on": self._partners(),
@@ -141,6 +142,12 @@ class LatentIsing(PosteriorAggregator):
         for note in self._reading.notes:
             warnings.warn(note, ExpertsWarning, stacklevel=2)
         return self
+
+    def _weigh_evidence(self, votes: Votes) -> None:
+        """Settle whether the votes tell of a truth, also where only voters' own ties tell of it."""
+        super()._weigh_evidence(votes)
+        if self.reliable_ and NOTHING_FOUND in self._reading.notes:
+            self.reliable_, self.reliability_reason_ = False, NOTHING_FOUND
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
         """Return the log-odds per item, with the items' own log-odds where given."""
@@ -213,10 +220,6 @@ class LatentIsing(PosteriorAggregator):
         self.coins_ = (signed + observed + 1).T / (2 * observed + 2).T
         if reading.model is not None:
             self.coins_ = reading.model.coins
-
-    def _turn_around(self) -> None:
-        self._reading = self._reading.turned()
-        self.weights_ = self._reading.weights
 
     @property
     def experts_(self) -> NDArray[np.intp]:
@@ -307,13 +310,13 @@ class LatentIsing(PosteriorAggregator):
         return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
 
     def _reason(self, voter: int) -> str:
-        weight, error = self.weights_[voter], self.standard_errors_[voter]
-        told = f"weight {weight:.2f}, standard error {error:.2f}"
+        told = f"{self.weights_[voter]:.2f} ± {self.standard_errors_[voter]:.2f}"
         if self._reading.experts[voter]:
-            return f"{'agrees with' if weight > 0 else 'contradicts'} the truth: {told}"
+            side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
+            return f"{side} the truth, {told}"
         if self.reading_ == "edges":
-            return f"other voters explain its votes: {told}"
-        return f"counts by its weight, which is not clearly different from 0: {told}"
+            return f"explained by other voters, {told}"
+        return f"not clearly tied to the truth, {told}"
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:

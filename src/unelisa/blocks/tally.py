@@ -79,7 +79,7 @@ def _weigh(votes: OneBlock, signed: Floats, observed: Floats) -> Floats:
 def _tally(votes: OneBlock, x: Floats) -> tuple[Floats, Floats]:
     if isinstance(votes, SparseVotes):
         return sparse_tally.tally_sparse(*_freeze(votes.starts, votes.items, votes.votes, x))
-    return tally.tally_votes(*_freeze(votes, x))
+    return tally.tally_votes(*_freeze(votes, np.asarray(x, dtype=np.float64)))
 
 
 def _freeze(*arrays: NDArray[Any]) -> list[NDArray[Any]]:

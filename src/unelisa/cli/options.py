@@ -75,8 +75,8 @@ Memory = Annotated[
     str,
     typer.Option(
         metavar="500MB",
-        help="A table with more votes than half of this, or a CSV file larger than this, is kept "
-        "in a temporary file instead of in memory.",
+        help="A table that would take more memory than this while it is read is kept in a "
+        "temporary file instead.",
         rich_help_panel=_RUN,
     ),
 ]

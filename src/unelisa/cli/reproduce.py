@@ -17,8 +17,8 @@ from rich.progress import (
 )
 
 from unelisa.cli import options
-from unelisa.cli.boundary import INTERRUPTED
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.interruption import INTERRUPTED
 from unelisa.cli.screen import asides, busy, complain, results
 from unelisa.cli.simulate import make_folder
 from unelisa.cli.study_tables import show_errors, show_seconds, study_tables

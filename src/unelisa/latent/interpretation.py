@@ -39,9 +39,6 @@ ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 EDGE_ITEMS = 6000  # to which a graph is fitted at most
 SURE = 2.0  # standard errors of a weight from which a voter is an expert
 NEAR_COST = 10.0  # nats within which two starts of the graph are alike
-# nats that a truth node must gain beyond one per weight, for the search among starts and edges:
-# pure noise of 6 to 30 voters gained at most 17.5 so (56 draws)
-SEARCH_GAIN = 18.0
 MOST_ODDS = 30.0  # of a gold label in the graph's fit
 NOTHING_FOUND = "the votes are told as well by voters who know nothing: no expert is claimed"
 
@@ -142,7 +139,7 @@ def read_edges(crowd: Crowd) -> Reading:
     errors, leanings = np.full(n_voters, np.nan), np.zeros(n_voters)
     weights[voters], chances[voters] = found.weights, found.expert_chance
     errors[voters], leanings[voters] = found.standard_errors, found.fields
-    known = found.gain > len(voters) + SEARCH_GAIN
+    known = found.gain > len(voters)  # one nat per weight, as in Akaike's criterion
     rival = _find_rival(found)
     return Reading(
         "edges",

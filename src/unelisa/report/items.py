@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import weigh_votes
+from unelisa.blocks import ItemBlocks, weigh_votes
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -26,9 +26,12 @@ class Judged(NamedTuple):
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
         """Return what a fitted model says of the items."""
-        scores, chances = np.empty(votes.n_items), None
+        # votes that are not in memory are many: half the bytes for each number
+        real = np.float32 if isinstance(votes.held, ItemBlocks) else np.float64
+        scores: NDArray[Any] = np.empty(votes.n_items, dtype=real)
+        chances: NDArray[Any] | None = None
         if hasattr(model, "predict_proba"):
-            chances = np.empty(votes.n_items)
+            chances = np.empty_like(scores)
         voted_on = np.empty(votes.n_items, dtype=bool)
         everybody, low = np.ones(votes.n_voters), 0
         for part in votes.parts():
@@ -56,7 +59,8 @@ def describe_items(judged: Judged) -> dict[str, Any]:
         "sure": None,
     }
     if judged.chances is not None:
-        described["sure"] = int(np.count_nonzero(np.abs(judged.chances - 0.5) > SURE - 0.5))
+        sure = (judged.chances > SURE) | (judged.chances < 1 - SURE)
+        described["sure"] = int(np.count_nonzero(sure))
     return described
 
 

@@ -65,7 +65,8 @@ def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
     {'sensitivity': array([1., 0.]), 'specificity': array([1., 1.])}
     """
     signed, observed = tally_votes(votes.held, np.ascontiguousarray(shares))
-    other, met = tally_votes(votes.held, np.ascontiguousarray(1 - shares))
+    no, yes = votes.sides
+    other, met = yes - no - signed, yes + no - observed
     return {
         "sensitivity": _share((observed + signed) / 2, observed),
         "specificity": _share((met - other) / 2, met),
@@ -74,5 +75,5 @@ def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
 
 def _share(part: Floats, whole: Floats) -> Floats:
     shares = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=shares, where=whole > 1e-12)
+    np.divide(part, whole, out=shares, where=whole > 1e-6)  # less is rounding
     return shares

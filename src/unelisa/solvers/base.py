@@ -15,6 +15,7 @@ optimum is at infinity. It leaves the design: its row and its column of theta ar
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Protocol
 
 import numpy as np
@@ -142,7 +143,7 @@ def warn_missed(problem: L1Problem, solution: L1Solution) -> None:
 
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` asks for: None is 1, -1 every core."""
-    if n_jobs == 0:
+    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
         raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
     return int(effective_n_jobs(n_jobs))
 

@@ -183,7 +183,7 @@ def list_patients(tables: OmopTables, request: CountRequest) -> Any:
         list_days(tables, [one for one in request.entry if one.domain == domain], request.window)
         for domain in dict.fromkeys(one.domain for one in request.entry)
     ]
-    return people.semi_join(unite_days(let_in).select("person").distinct(), "person")
+    return people.semi_join(unite_days(let_in).select("person"), "person")
 
 
 class _Counts(NamedTuple):

@@ -81,8 +81,9 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
         return require_ibis().duckdb.connect(path, read_only=read_only)
     except duckdb.Error as error:
         raise RecordsError(
-            f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}); "
-            "it may be damaged, of another kind, or in use by another program"
+            f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}): it may "
+            "be damaged, of another kind, in use by another program, or written by a DuckDB newer "
+            f"than {duckdb.__version__}"
         ) from None
 
 

@@ -137,13 +137,13 @@ def parse_request(text: str) -> Request:
 
 
 def list_days(tables: OmopTables, requests: Sequence[Request], window: Window) -> Any:
-    """Return the different days (person, feature, day) of some features of one domain."""
+    """Return the days (person, feature, day) of some features of one domain; they may repeat."""
     records = _list_records(tables, requests[0].domain, window)
     by_text = [one for one in requests if one.concept is None]
     parts = [_days_by_number(records, one, tables) for one in requests if one.concept is not None]
     if by_text:
         parts += _days_by_text(_name_records(records, tables, by_text), by_text)
-    return unite_days(parts).distinct()
+    return unite_days(parts)
 
 
 def unite_days(parts: Sequence[Any]) -> Any:
@@ -156,8 +156,8 @@ def unite_days(parts: Sequence[Any]) -> Any:
 
 
 def count_days(days: Any) -> Any:
-    """Return the number of days per person and feature."""
-    return days.group_by("person", "feature").aggregate(days=lambda table: table.count())
+    """Return the number of different days per person and feature."""
+    return days.group_by("person", "feature").aggregate(days=lambda table: table.day.nunique())
 
 
 def list_contacts(tables: OmopTables, utilization: str, window: Window) -> Any:
@@ -212,11 +212,12 @@ def _list_mentions(tables: OmopTables) -> Any:
         modifiers="term_modifiers",
     )
     exists = as_text(mentions.exists).fill_null("y").lower()
-    told = as_text(mentions.modifiers).fill_null("").lower().replace(" ", "")
-    kept = ~exists.isin(_DENIED)
+    told = as_text(mentions.modifiers).lower().replace(" ", "")
+    harmless = told.contains("subject=patient") | ~told.contains("subject=")
     for sign in _NOT_NOW:
-        kept &= ~told.contains(sign)
-    kept &= told.contains("subject=patient") | ~told.contains("subject=")
+        harmless &= ~told.contains(sign)
+    # most mentions have no modifiers, and engines look no further then
+    kept = ~exists.isin(_DENIED) & (mentions.modifiers.isnull() | harmless)
     mentions = mentions.filter(kept).select("note", "concept", "code")
     notes = tables.take("note", note="note_id", person="person_id", day="note_date")
     joined = mentions.inner_join(notes, "note")

@@ -30,6 +30,25 @@ def count_cells(files: Sequence[Path]) -> int:
     return sum(_count(file)[0] * _count(file)[1] for file in files)
 
 
+def count_bytes(files: Sequence[Path]) -> int:
+    """Return about how much memory reading all files at once takes: cells as stored, and votes."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
+
+    needed = 0
+    for file in files:
+        widths = [_width(kind) + 3 for kind in pq.read_schema(file).types]
+        needed += _count(file)[0] * sum(widths)
+    return needed
+
+
+def _width(kind: Any) -> int:
+    """Return the bytes of a cell; of text, whose length the schema does not tell, about 16."""
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return 16
+
+
 def read_columns(files: Sequence[Path]) -> list[str]:
     """Return the columns' names, which must be the same in all files."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unelisa.coding import CodingChoice, Names, TextColumn
 from unelisa.errors import VotesError
 from unelisa.frames import long_columns
-from unelisa.sources.parquet import count_cells, list_parquet, stream_wide
+from unelisa.sources.parquet import count_bytes, count_cells, list_parquet, stream_wide
 from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
 from unelisa.votes import Votes, assemble, assemble_long, refuse_repeated_items
 
@@ -117,7 +117,10 @@ class VoteTable:
         cells = count_cells(files)
         if self.path.is_file():
             self._refuse_bomb(2 * cells)
-        if 2 * cells > self.memory and (stream := stream_wide(files, self.named)) is not None:
+        if (
+            count_bytes(files) > self.memory
+            and (stream := stream_wide(files, self.named)) is not None
+        ):
             return store_votes(stream, self.coding)
         return self._of_frame(pa.concat_tables([pq.read_table(file) for file in files]))
 

@@ -57,7 +57,8 @@ class SetFacts(TypedDict):
     """What is true of a set whatever the split.
 
     features and roles tell what each way selects: the paper's experts on all reviewed charts with
-    its screen by labels, and ours. prevalence is ours, cases the share among the reviewed.
+    its screen by labels, and ours. everybody holds our figures on all patients, where their truth
+    is known; prevalence is our estimate, cases the number among the reviewed.
     """
 
     set: str
@@ -68,6 +69,7 @@ class SetFacts(TypedDict):
     prevalence: float
     ppv: list[float]
     seconds: float
+    everybody: dict[str, float | None]
     selected: dict[str, list[str]]
     roles: dict[str, dict[str, int]]
 
@@ -194,7 +196,7 @@ def score_test(truth: Signs, scores: Floats) -> dict[str, float | None]:
 
 def describe_set(data: ReviewedSet, made: Prepared) -> SetFacts:
     """Return what was selected by name, and the rest that does not depend on splits."""
-    table = made.phenotyper.features_
+    table, scores = made.phenotyper.features_, made.phenotyper.decision_function(data.counts)
     selected = {
         PAPER: paper_selection(data, made),
         OURS: [str(name) for name in table["feature"][table["selected"]]],
@@ -208,6 +210,7 @@ def describe_set(data: ReviewedSet, made: Prepared) -> SetFacts:
         "prevalence": round(made.phenotyper.prevalence_, 5),
         "ppv": [round(x, 5) for x in made.phenotyper.ppv_[:3]],
         "seconds": round(made.seconds, 3),
+        "everybody": {} if data.truth is None else score_test(data.truth, scores),
         "selected": selected,
         "roles": {way: count_roles(data, names) for way, names in selected.items()},
     }

@@ -16,7 +16,7 @@ from unelisa.study.ehr import (
     UNELISA,
     SplitRow,
 )
-from unelisa.study.ehr_tables import PUBLISHED
+from unelisa.study.ehr_tables import PUBLISHED, SIMULATED
 from unelisa.study.figures import BLUE, GREEN, GREY, ORANGE
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def draw_splits(rows: Sequence[SplitRow], name: str) -> "Figure":
     mine = [row for row in rows if row["set"] == name]
     for axes, key in zip(panels, FIGURES, strict=True):
         _draw_panel(axes, key, mine)
+        if name.startswith(SIMULATED):  # the paper's disease; of others it says nothing
+            _mark_published(axes, key)
     panels[0].set_yticks(np.arange(len(BOXES))[::-1], [label for label, _ in BOXES.values()])
     return figure
 
@@ -66,6 +68,10 @@ def _draw_panel(axes: "Axes", key: str, rows: Sequence[SplitRow]) -> None:
             showfliers=False, patch_artist=True, manage_ticks=False,
             boxprops={"facecolor": colour, "alpha": 0.45}, medianprops={"color": "k"},
         )  # fmt: skip
-        published = PUBLISHED.get(way[1], {}).get(key) if way[0] == PAPER else None
+
+
+def _mark_published(axes: "Axes", key: str) -> None:
+    for height, (protocol, method) in zip(range(len(BOXES))[::-1], BOXES, strict=True):
+        published = PUBLISHED.get(method, {}).get(key) if protocol == PAPER else None
         if published is not None:
             axes.plot(published[0], height, "kD", markersize=4)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unelisa.datamart.patients import PREVALENCE
 from unelisa.study.ehr import (
     FIGURES,
     HIGH_AUC,
@@ -21,7 +22,7 @@ from unelisa.study.ehr import (
 )
 from unelisa.study.ehr_figures import TITLES
 from unelisa.study.ehr_rare import CHARTS, COHORTS, PATIENTS, SHARE, RareSummary
-from unelisa.study.ehr_tables import PUBLISHED, EhrArchive, MethodSummary
+from unelisa.study.ehr_tables import PUBLISHED, SIMULATED, EhrArchive, MethodSummary
 from unelisa.study.wording import markdown_table, share
 
 _INTRODUCTION = """# Phenotyping, measured
@@ -64,9 +65,10 @@ _PHECAP = """## ehr_phecap
 phenotype is not named. Not blind: before this project, what works was found on these labels
 (anchors, utilisation in the anchor model, a group with weight 1/2, its screen at a correlation of
 .1), so that the numbers of `Phenotyper` are optimistic. Here the sizes of the anchor model
-were freed, the odds of being a case tied to utilisation and the group made of ordinal experts; the
-likelihood without labels and the simulated datamarts (seeds 0 to 4) speak for each of the three,
-and these labels were looked at alongside.
+were freed, the odds of being a case tied to utilisation, the group made of ordinal experts with
+weights that are not negative, and its features taken from the anchored graph. The likelihood
+without labels and the simulated datamarts (seeds 0 to 4) speak for these, but about a hundred
+variants were printed with their figures on these labels beside.
 """
 
 _RARE = """## A rare phenotype
@@ -74,15 +76,16 @@ _RARE = """## A rare phenotype
 {cohorts} cohorts of {patients:,} patients with {percent:.0f} % cases, drawn from each simulated
 datamart. *Told* is the prevalence given to `Phenotyper`. *Within* counts the cohorts whose estimate
 is at most a factor 1.5 off. PPV is what the model reports; *covered* counts the cohorts whose
-reported interval holds the true share of cases among the flagged patients.
+reported interval holds the true share of cases among the flagged patients. The value is what the
+model believes of itself, and too high here; the interval leaves out one anchor at a time.
 """
 
 
 def render_ehr(archive: EhrArchive) -> str:
     """Return the page in Markdown."""
-    simulated = [facts for facts in archive["sets"] if facts["set"].startswith("ra-")]
+    simulated = [facts for facts in archive["sets"] if facts["set"].startswith(SIMULATED)]
     others = [facts for facts in archive["sets"] if facts not in simulated]
-    seeds = ",".join(facts["set"].removeprefix("ra-") for facts in simulated)
+    seeds = ",".join(facts["set"].removeprefix(SIMULATED) for facts in simulated)
     sections = [_INTRODUCTION.format(seeds=seeds, low=share(LOW_AUC, 1), high=share(HIGH_AUC, 1))]
     if simulated:
         sections += [_show_simulated(simulated, archive["methods"]), _show_selected(simulated)]
@@ -106,12 +109,8 @@ def _show_simulated(sets: Sequence[SetFacts], rows: Sequence[MethodSummary]) -> 
     ]
     for facts in sets:
         mine = [row for row in rows if row["set"] == facts["set"]]
-        parts += [f"### Seed {facts['set'].removeprefix('ra-')}\n", *_show_methods(mine, True)]
-        parts.append(
-            f"\n`Phenotyper` took {facts['seconds']:.1f} s of processor time for all patients and "
-            f"estimates a prevalence of {share(facts['prevalence'])}.\n"
-        )
-        parts.append(_draw(facts))
+        parts += [f"### Seed {facts['set'].removeprefix(SIMULATED)}\n", *_show_methods(mine, True)]
+        parts += ["", _show_everybody(facts), _draw(facts)]
     return "\n".join(parts)
 
 
@@ -140,14 +139,30 @@ def _cells(figures: dict[str, tuple[float, float]]) -> list[str]:
     ]
 
 
+def _show_everybody(facts: SetFacts) -> str:
+    told = [
+        f"{TITLES[name]} {share(value)}"
+        for name, value in facts["everybody"].items()
+        if value is not None
+    ]
+    return (
+        f"On all {facts['patients']:,} patients `Phenotyper` has {', '.join(told)}. It took "
+        f"{facts['seconds']:.1f} s of processor time and estimates a prevalence of "
+        f"{share(facts['prevalence'])}; {share(PREVALENCE)} of the patients are drawn as cases.\n"
+    )
+
+
 def _draw(facts: SetFacts) -> str:
-    return f"![Boxes of the splits](images/ehr-{facts['set']}.svg)\n"
+    told = "Boxes: the middle half of the splits; whiskers: 90 %"
+    if facts["set"].startswith(SIMULATED):
+        told += "; diamonds: published means"
+    return f"![{told}](images/ehr-{facts['set']}.svg)\n\n{told}.\n"
 
 
 def _show_selected(sets: Sequence[SetFacts]) -> str:
     roles = list(sets[0]["roles"][OURS])
     rows = [
-        [facts["set"].removeprefix("ra-"), way, *(str(found[role]) for role in roles)]
+        [facts["set"].removeprefix(SIMULATED), way, *(str(found[role]) for role in roles)]
         for facts in sets
         for way, found in (
             ("unElisa, screened on all labels", facts["roles"][PAPER]),

@@ -14,6 +14,7 @@ from unelisa.study.real import read_lines
 
 FORMAT = 1
 DIGITS = 4
+SIMULATED = "ra-"  # how the names of simulated datamarts start
 
 # Table 5.4: mean and standard deviation over 100 splits, by method
 PUBLISHED = {
