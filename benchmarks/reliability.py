@@ -137,7 +137,7 @@ def rate_calibration(seed: int, repeats: int) -> list[dict[str, object]]:
     """Expected calibration error at the paper's sizes, the side taken from the truth."""
     rows = []
     for cell in CELLS:
-        chances, truths = [], []
+        chances, truths, flagged = [], [], 0
         for repeat in range(repeats):
             drawn = ue.simulate_votes(
                 cell.n_voters, cell.size, cell.snr, random_state=seed + repeat
@@ -145,12 +145,14 @@ def rate_calibration(seed: int, repeats: int) -> list[dict[str, object]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnelisaWarning)
                 model = ue.LatentIsing(random_state=0).fit(drawn.votes)
+            flagged += not model.reliable_
             positive = model.predict_proba(drawn.votes)[:, 1]
             right = np.mean((positive >= 0.5) == (drawn.truth > 0))
             chances.append(positive if right >= 0.5 else 1 - positive)
             truths.append(drawn.truth)
         error = calibration_error(np.concatenate(truths), np.concatenate(chances))
-        rows.append({"cell": cell.name, "items": sum(map(len, truths)), "error": float(error)})
+        counts = {"items": sum(map(len, truths)), "crowds": repeats, "flagged": flagged}
+        rows.append({"cell": cell.name, **counts, "error": float(error)})
         print(rows[-1], flush=True)
     return rows
 

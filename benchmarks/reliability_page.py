@@ -91,6 +91,7 @@ by mistake; the weakest lay {found["weakest_crowd"]:.0f} standard deviations bey
 
 def _calibration(found: list[Mapping[str, Any]]) -> str:
     rows = "\n".join(f"| {row['cell']} | {row['items']:,} | {row['error']:.4f} |" for row in found)
+    crowds, flagged = (sum(row[key] for row in found) for key in ("crowds", "flagged"))
     return f"""## Calibration
 
 Expected calibration error (ten bins) of `LatentIsing` on votes drawn from its own model at the
@@ -99,4 +100,6 @@ paper's sizes, with the side taken from the truth:
 | design | items | error |
 |---|---|---|
 {rows}
+
+Of these {crowds} crowds, {flagged} were flagged as unreliable by the fitted model.
 """

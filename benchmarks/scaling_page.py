@@ -51,6 +51,12 @@ def places_table(report: dict) -> str:
                 f"{mapped['fit']['peak_mb']:.0f} MB",
             ],
             [
+                'fit `LatentIsing("plain")` to them',
+                f"{mapped['latent']['cpu']:.0f} s ({mapped['latent']['cpu'] / million:.2f} s a "
+                "million)",
+                f"{mapped['latent']['peak_mb']:.0f} MB",
+            ],
+            [
                 "`unelisa fit FOLDER --memory 500MB --save`: both, and the voters' table",
                 f"{mapped['command']['cpu']:.0f} s",
                 f"{mapped['command']['peak_mb']:.0f} MB",
@@ -93,12 +99,13 @@ def plan_table(report: dict) -> str:
     fit = mapped["fit"]["cpu"] / mapped["items"]
     store = mapped["store"]["cpu"] / mapped["items"]
     label = labels["cpu"] / labels["items"]
-    hours = [CLUSTER * each / 3600 for each in (store, fit, label)]
     names = ("read and encode the partitions", "fit `UnElisa`", "label every item")
-    rows = [["step", "CPU a million items", "CPU", f"on {CORES} cores"]]
-    for name, each, total in zip(names, (store, fit, label), hours, strict=True):
+    each = (store, fit, label)
+    rows = [["step", "CPU a million items", "core hours", f"wall time on {CORES} cores"]]
+    for name, seconds in [*zip(names, each, strict=True), ("all", sum(each))]:
+        total = CLUSTER * seconds
         rows.append(
-            [name, f"{1e6 * each:.2f} s", f"{total:.1f} h", f"{60 * total / CORES:.1f} min"]
+            [name, f"{1e6 * seconds:.2f} s", f"{total / 3600:.2f}", f"{total / CORES:.0f} s"]
         )
     return table(rows)
 

@@ -104,11 +104,11 @@ def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
 
 @pytest.mark.parametrize("abstain", [0.0, 0.3])
 def test_counted_ballots_give_the_fixed_point_of_all_items(abstain):
-    values = star(3000, [0.9, 0.8, 0.7, 0.3], 0.4)
+    values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
     values[np.random.default_rng(2).random(values.shape) < abstain] = 0
     ballots, copies = distinct_ballots(values)
     assert len(ballots) <= 3**4
-    assert copies.sum() == 3000
+    assert copies.sum() == 12_000
     start = np.array([1.0, 1.0, 1.0, -1.0])
     fit = estimate_reliability(values, start)
     short = estimate_reliability(ballots, start, copies=copies)

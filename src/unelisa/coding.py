@@ -46,6 +46,13 @@ class Column:
         raise NotImplementedError
 
 
+def are_signs(values: NDArray[Any]) -> bool:
+    """Return whether an array holds int8 of -1, 0, +1: the common case, many times faster."""
+    return bool(
+        values.dtype == np.int8 and values.size and values.min() >= -1 and values.max() <= 1
+    )
+
+
 class NumberColumn(Column):
     """A column of NumPy numbers or booleans; NaN is missing."""
 
@@ -55,7 +62,7 @@ class NumberColumn(Column):
     def distinct(self) -> set[Label]:
         """Return the labels present, missing values left out."""
         values = self._values
-        if self._are_signs():
+        if are_signs(values):
             return {sign for sign in (-1, 0, 1) if (values == sign).any()}
         if values.dtype == np.int8:  # sorting a million votes is not free
             counts = np.bincount(values.view(np.uint8), minlength=256)
@@ -63,20 +70,13 @@ class NumberColumn(Column):
         present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
         return {_plain(value) for value in present.tolist()}
 
-    def _are_signs(self) -> bool:
-        """Return whether the column holds int8 of -1, 0, +1: the common case, many times faster."""
-        values = self._values
-        return bool(
-            values.dtype == np.int8 and values.size and values.min() >= -1 and values.max() <= 1
-        )
-
     def first_row(self, label: Label) -> int:
         """Return the 0-based row where a label first stands."""
         return int(np.argmax(self._values == label))
 
     def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
         """Return the column as votes; what is not in the mapping abstains."""
-        if self._are_signs() and all(label == vote for label, vote in votes.items()):
+        if are_signs(self._values) and all(label == vote for label, vote in votes.items()):
             return self._values.copy()
         out = np.zeros(len(self._values), dtype=np.int8)
         for label, vote in votes.items():

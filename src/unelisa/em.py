@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 # psi and pi stay off 0 and 1: an expert is never infallible on the strength of finitely many votes
 CLIP = 1e-4
 FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
+MANY_ITEMS = 10_000  # from which on counting ballots pays
 
 
 @dataclass(frozen=True)
@@ -154,14 +155,14 @@ def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
 
     Examples
     --------
-    >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [60, 90], axis=0)
+    >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
     >>> ballots, copies = distinct_ballots(votes)
     >>> ballots.tolist(), copies.tolist()
-    ([[-1, -1], [1, -1]], [90.0, 60.0])
+    ([[-1, -1], [1, -1]], [9000.0, 6000.0])
     """
     blocks = blocks_of(values)
     d0 = blocks.n_voters
-    if d0 > FEW_EXPERTS or blocks.n_items < 4 * 3**d0:
+    if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
         return values, None
     counts = blocks.sum(_count_ballots, d0)[0]
     found = np.flatnonzero(counts)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks.partitions import Partitions
-from unelisa.coding import Coding, CodingChoice, Column, Label, settle_coding
+from unelisa.coding import Coding, CodingChoice, Column, Label, are_signs, settle_coding
 from unelisa.errors import AmbiguousVotesError, VotesError
 from unelisa.frames import (
     array_columns,
@@ -121,8 +121,15 @@ def _columns(part: Any, names: list[str] | None) -> list[Column]:
 
 
 def _examine(part: Any, names: list[str] | None) -> _Found:
-    columns = _columns(part, names)
     labels: dict[Label, tuple[int, int]] = {}
+    if names is None and are_signs(part):
+        for sign in (-1, 0, 1):
+            found = (part == sign).any(axis=0)
+            if found.any():
+                s = int(np.argmax(found))
+                labels[sign] = (int(np.argmax(part[:, s] == sign)), s)
+        return _Found(part.shape, labels)
+    columns = _columns(part, names)
     for s, column in enumerate(columns):
         for label in column.distinct() - labels.keys():
             labels[label] = (column.first_row(label), s)
@@ -150,6 +157,8 @@ def _settle(
 
 
 def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDArray[np.int8]:
+    if names is None and are_signs(part) and all(sign == vote for sign, vote in votes.items()):
+        return np.asfortranarray(part)
     columns = _columns(part, names)
     values = np.empty((len(part), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):

@@ -15,7 +15,7 @@ from unelisa.aggregators.base import (
     idle_reason,
     read_gold,
 )
-from unelisa.errors import ExpertsWarning, ModelError, VotesError
+from unelisa.errors import ExpertsWarning, ModelError, VotesError, VotesWarning
 from unelisa.graph import VoterGraph
 from unelisa.latent.ballots import BallotBlocks, lay_ballots
 from unelisa.latent.interpretation import NOTHING_FOUND, Structure, interpret
@@ -43,7 +43,9 @@ class LatentIsing(PosteriorAggregator):
     ----------
     structure
         "auto", or one of "plain" (voters err independently), "tilt" (with a misreading that all
-        share), "discount" (near-duplicates count less), "edges" (a graph of the voters).
+        share), "discount" (near-duplicates count less), "edges" (a graph of the voters). A tilt
+        that takes the truth's place, and a discount that predicts worse than plain, give way to
+        plain; `structure_` tells.
     orient
         "majority", or an anchor voter's name or index.
     n_jobs
@@ -54,12 +56,14 @@ class LatentIsing(PosteriorAggregator):
     Attributes
     ----------
     experts_, weights_, polarity_, voters_
-        Who is an expert by clear evidence on a_s, a_s, its sign, and why.
+        Who is an expert by clear evidence on a_s (two standard errors on its own votes; in a graph
+        a chance above one half), a_s, its sign, and why.
     prevalence_, prevalence_interval_
         Share of positive items among those with votes, and a 95 % interval
         logit(pi) +- 1.96 / sqrt(sum_i (tau_i - pi)^2) that takes the voters' quality as known.
     field_, fields_
-        theta_0, half the log-odds of an item without votes, and b_s.
+        theta_0, half the log-odds of an item without votes (unless rules' silence tells of it, see
+        Notes), and b_s.
     sensitivity_, specificity_
         P(says yes | yes) and P(says no | no) per voter.
     standard_errors_
@@ -84,7 +88,13 @@ class LatentIsing(PosteriorAggregator):
     voters on its item who do not depend on it. The class rate enters a score by half, because the
     voters' fields stand for it too; under a discount in full.
 
-    Gold labels enter the fit as certain wherever they do not contradict what the voters agree on.
+    Where one-sided voters cast most votes, as labelling rules do, silence is their other answer on
+    items with votes; one without votes gets the odds that follow from how often rules speak on
+    either side.
+
+    Gold labels settle the sides. From ten on, voters are weighed by them alone where they do not
+    follow what the voters agree on, and they enter a consensus as certain where that predicts
+    labels left out better. In a graph they are always certain.
 
     Examples
     --------
@@ -118,8 +128,8 @@ class LatentIsing(PosteriorAggregator):
         X
             `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
         y
-            Optional gold labels, as for every aggregator. Five settle which side is yes; they are
-            certain in the fit, and more of them help.
+            Optional gold labels, as for every aggregator. Five settle which side is yes, ten and
+            more may do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent).
@@ -146,8 +156,12 @@ class LatentIsing(PosteriorAggregator):
     def _weigh_evidence(self, votes: Votes) -> None:
         """Settle whether the votes tell of a truth, also where only voters' own ties tell of it."""
         super()._weigh_evidence(votes)
-        if self.reliable_ and NOTHING_FOUND in self._reading.notes:
-            self.reliable_, self.reliability_reason_ = False, NOTHING_FOUND
+        if not self.reliable_ or NOTHING_FOUND not in self._reading.notes:
+            return
+        self.reliable_, self.reliability_reason_ = False, NOTHING_FOUND
+        if self.reading_ == "edges":
+            gain = self._reading.table[0]["gain"]
+            self.reliability_reason_ += f" (a truth gains {gain:.1f} nats, one a voter is needed)"
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
         """Return the log-odds per item, with the items' own log-odds where given."""
@@ -307,14 +321,25 @@ class LatentIsing(PosteriorAggregator):
         return [_name(sorted(others), names) for others in near]
 
     def _reasons(self, votes: Votes) -> list[str]:
-        return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
+        links, n_voters = self._reading.links, votes.n_voters
+        tied = np.isin(np.arange(n_voters), [links.first, links.second])
+        heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
+        told = [self._reason(s, tied=bool(tied[s])) for s in range(n_voters)]
+        return [
+            f"{told[s]}; its silence is its other answer"
+            if heard[s]
+            else idle_reason(votes, s) or told[s]
+            for s in range(n_voters)
+        ]
 
-    def _reason(self, voter: int) -> str:
+    def _reason(self, voter: int, *, tied: bool) -> str:
         told = f"{self.weights_[voter]:.2f} ± {self.standard_errors_[voter]:.2f}"
         if self._reading.experts[voter]:
             side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
             return f"{side} the truth, {told}"
-        if self.reading_ == "edges":
+        if NOTHING_FOUND in self._reading.notes:
+            return f"the votes show no truth that it could be tied to, {told}"
+        if self.reading_ == "edges" and tied:
             return f"explained by other voters, {told}"
         return f"not clearly tied to the truth, {told}"
 
@@ -325,12 +350,23 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
         return np.zeros(votes.n_items)
     named = _by_item(prior)
     if named is not None:
-        prior = [named.get(str(item), 0.0) for item in votes.items]
-    fields = np.asarray(prior, dtype=np.float64)
-    if fields.shape != (votes.n_items,) or not np.all(np.isfinite(fields)):
+        items = [str(item) for item in votes.items]
+        prior = [named.get(item, 0.0) for item in items]
+        if named and named.keys().isdisjoint(items):
+            told = "prior names none of the items: it is matched by name, and so says nothing"
+            warnings.warn(told, VotesWarning, stacklevel=3)
+    wanted = f"prior must hold one finite log-odds for each of the {votes.n_items} items, found"
+    try:
+        fields = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise VotesError(f"{wanted} what is no number; 0 says nothing of an item") from None
+    if fields.shape != (votes.n_items,):
+        raise VotesError(f"{wanted} shape {fields.shape}; 0 says nothing of an item")
+    if not np.all(np.isfinite(fields)):
+        missing = np.count_nonzero(~np.isfinite(fields))
         raise VotesError(
-            f"prior must hold one finite log-odds for each of the {votes.n_items} items, found "
-            f"shape {fields.shape}; 0 says nothing of an item"
+            f"{wanted} {missing} missing or infinite ones; 0 says nothing of an item, and what is "
+            "certain is a gold label"
         )
     return fields
 

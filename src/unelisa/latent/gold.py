@@ -2,10 +2,12 @@
 
 The labels' slope on the axis's log-odds says whether they follow it. A slope that exceeds its own
 standard error is believed. Where it does not, and there are ten labels or more, every label is also
-predicted with that label left out, once from the axis and its slope, once from voters weighed by
-the other gold labels alone; unless gold alone is worse by more than the difference's own standard
-error, the voters are weighed by it. Gold alone is also taken where it is clearly better: by that
-standard error and by the half log k that a further parameter costs.
+predicted with its fold left out (at most 20 folds), once from the axis and its slope, once from
+voters weighed by the other gold labels alone; unless gold alone is worse by more than the
+difference's own standard error, the voters are weighed by it. Gold alone is also taken where it is
+clearly better: by that standard error and by the half log k that a further parameter costs. A slope
+below 0 that makes the labels likelier by two nats turns the sides, unless gold alone predicts them
+better.
 """
 
 from typing import Literal, NamedTuple
@@ -39,7 +41,7 @@ class GoldTest(NamedTuple):
     follows
         "axis", its "opposite", or "gold" alone.
     axis, alone
-        Log score of the gold labels, each left out, under the axis and under gold alone.
+        Log score of the gold labels, fold by fold left out, under the axis and under gold alone.
     error
         Standard error of their difference.
     """

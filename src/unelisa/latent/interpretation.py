@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from unelisa.errors import VotesError
 from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots, count_votes
 from unelisa.latent.consensus import Consensus, Floats, collect
 from unelisa.latent.edges import EdgesFit, fit_edges
@@ -35,12 +36,14 @@ Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
 
 COHERENT = 0.36
 LEAST_VOTERS = 5  # for a graph
+FEWEST_VOTERS = 2  # where it is asked for
 ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 EDGE_ITEMS = 6000  # to which a graph is fitted at most
 SURE = 2.0  # standard errors of a weight from which a voter is an expert
 NEAR_COST = 10.0  # nats within which two starts of the graph are alike
 MOST_ODDS = 30.0  # of a gold label in the graph's fit
 NOTHING_FOUND = "the votes are told as well by voters who know nothing: no expert is claimed"
+DECIDE = "a prior, or ten gold labels and more, decide"
 
 
 class Crowd(NamedTuple):
@@ -96,10 +99,9 @@ def interpret(blocks: BallotBlocks, structure: Structure, rng: np.random.Generat
     """Return the reading of the votes, in the structure asked for or in the one they need."""
     crowd = Crowd.of(blocks, rng)
     sample = crowd.draw(MOST_ITEMS)
-    ballots, n_voters = sample.blocks[0], blocks.n_voters
-    pairs = find_pairs(ballots, n_voters)
-    means = expect_means(ballots, n_voters)
-    kappa = measure_coherence(pairs, correlate(ballots, pairs, means, n_voters))
+    ballots = sample.blocks[0]
+    pairs = find_pairs(ballots, blocks.n_voters)
+    kappa = _find_coherence(crowd, ballots, pairs)
     rich = len(crowd.varied) >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * len(crowd.varied)
     graph = rich and kappa < COHERENT and not crowd.silence.any()
     if structure == "edges" or (structure == "auto" and graph):
@@ -108,8 +110,9 @@ def interpret(blocks: BallotBlocks, structure: Structure, rng: np.random.Generat
     reading = replace(read_consensus(crowd, sample, pairs, kinds), coherence=kappa)
     if kappa < COHERENT and not rich and structure == "auto":
         return reading.noting(
-            f"the voters do not look the same way (coherence {kappa:.2f}) and have too few items "
-            "in common to learn their graph: what they agree on may not be the truth"
+            f"the voters do not look the same way (coherence {kappa:.2f}) and are too few, or "
+            "have too few items in common, to learn their graph: what they agree on may not be the "
+            "truth"
         )
     return reading
 
@@ -131,6 +134,11 @@ def read_consensus(
 def read_edges(crowd: Crowd) -> Reading:
     """Return the hub of the voters' graph; its sign is open."""
     voters, n_voters = crowd.varied, crowd.blocks.n_voters
+    if len(voters) < FEWEST_VOTERS:
+        raise VotesError(
+            f"a graph needs {FEWEST_VOTERS} voters who gave both answers, found {len(voters)}: "
+            "choose another structure than 'edges'"
+        )
     ballots = crowd.draw(EDGE_ITEMS).blocks[0]
     fields = np.clip(ballots.fields, -MOST_ODDS, MOST_ODDS)
     values = _tabulate(ballots, n_voters)[:, voters]
@@ -149,7 +157,7 @@ def read_edges(crowd: Crowd) -> Reading:
         errors,
         found.field,
         (chances > 0.5) & known,
-        np.zeros(n_voters, dtype=np.int8),
+        crowd.silence,
         links=Links.of_edges(found.edges, voters),
         two_readings=rival is not None,
         notes=_tell_edges(known, rival),
@@ -199,15 +207,23 @@ def are_sure(model: Consensus) -> NDArray[np.bool_]:
     return np.asarray(clear & own)
 
 
+def _find_coherence(crowd: Crowd, ballots: Ballots, pairs: Pairs) -> float:
+    """Return kappa of the voters who gave both answers: one who gave one looks nowhere."""
+    n_voters = crowd.blocks.n_voters
+    correlations = correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
+    varied = np.isin(pairs.first, crowd.varied) & np.isin(pairs.second, crowd.varied)
+    met = Pairs(pairs.first[varied], pairs.second[varied], pairs.common[varied])
+    return measure_coherence(met, correlations[varied])
+
+
 def _tell_rival(choice: Choice) -> str:
     rival = choice.rival
     assert rival is not None  # noqa: S101 - the caller's condition
-    kept = next(row for row in choice.table if row.kept)
-    others = "majority's" if kept is rival else "kept"
+    kept = "is kept" if choice.lead > CLEAR else "is not kept"
     return (
-        f"the votes allow two readings: {rival.structure} says the same as the {others} one on "
-        f"{rival.agreement:.0%} of the items and scores {choice.lead:+.1f} standard errors beside "
-        "it; an anchor or a few gold labels decide"
+        f"the votes allow two readings: '{rival.structure}' says the same as most voters on "
+        f"{rival.agreement:.0%} of the items; it scores {choice.lead:+.1f} standard errors against "
+        f"their reading and {kept}; {DECIDE}"
     )
 
 
@@ -226,7 +242,7 @@ def _tell_edges(known: bool, rival: float | None) -> tuple[str, ...]:
     return (
         *told,
         f"the votes allow two readings: the two best starts of the graph agree on {rival:.0%} of "
-        "the items; an anchor or a few gold labels decide",
+        f"the items; {DECIDE}",
     )
 
 

@@ -114,8 +114,9 @@ class Joint:
     def score_pairs(self, network: Network, posterior: Singles) -> tuple[Floats, Floats, Floats]:
         """Return every pair's score, N(0, 1) where no dependence is left, its sd and information.
 
-        The score is G_st + G_ts with variance h_s + h_t + 2 E q_s q_t, q = f r: both regressions
-        share the votes.
+        The score is G_st + G_ts = sum_i f_t r_s + f_s r_t over the root of its items' squares: both
+        regressions share the votes, so their squares alone would not do. The information is the sum
+        of both curvatures in W_st.
         """
         predictors = self.predictors(network.edges, network.fields)
         slopes = self.evaluate(predictors, posterior, network.weights)

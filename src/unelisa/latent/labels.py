@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.latent.ballots import CERTAIN, BallotBlocks
+from unelisa.latent.ballots import CERTAIN, BallotBlocks, count_votes
 from unelisa.latent.consensus import Floats, fit_consensus, infer_states
 from unelisa.latent.gold import (
     LEAST_LABELS,
@@ -15,7 +15,13 @@ from unelisa.latent.gold import (
     labels_help,
     weigh_by_gold,
 )
-from unelisa.latent.interpretation import Crowd, are_sure, describe_consensus, read_edges
+from unelisa.latent.interpretation import (
+    NOTHING_FOUND,
+    Crowd,
+    are_sure,
+    describe_consensus,
+    read_edges,
+)
 from unelisa.latent.reading import RATE, Links, Reading
 from unelisa.latent.silence import LEAST_WEIGHT, fill_silence
 from unelisa.latent.structure import Candidate, Kind
@@ -55,7 +61,8 @@ def follow_gold(
         {"structure": "gold labels alone", "gold_log_score": test.alone},
     )
     if test.follows == "gold":
-        return replace(alone, table=(*reading.table, rows[0], {**rows[1], "kept": True}))
+        others = tuple({**row, "kept": False} for row in (*reading.table, rows[0]))
+        return replace(alone, table=(*others, {**rows[1], "kept": True}))
     side = -1.0 if test.follows == "opposite" else 1.0
     if reading.model is None:
         labelled = _label_edges(lay, fields, gold, reading, rng)
@@ -112,7 +119,8 @@ def _ask_gold(
     items = np.flatnonzero(gold)
     filled = blocks.rewrite(fill_silence, reading.silence) if reading.silence.any() else blocks
     ballots, signs = filled.take(items).blocks[0], gold[items].astype(np.float64)
-    model = weigh_by_gold(ballots, signs, blocks.n_voters)
+    idle = filled.sum(count_votes, blocks.n_voters)[0] == 0
+    model = weigh_by_gold(ballots, signs, blocks.n_voters).without(idle)
     met = np.bincount(ballots.voters, minlength=blocks.n_voters) > 0
     alone = replace(
         reading,
@@ -153,6 +161,7 @@ def _describe_again(blocks: BallotBlocks, reading: Reading, rng: np.random.Gener
     kind: Kind = "plain" if reading.affinity is None else "discount"
     candidate = Candidate(reading.structure, kind, reading.model, reading.affinity)
     found = describe_consensus(Crowd.of(blocks, rng), candidate, reading.table)
+    told = tuple(note for note in reading.notes if note != NOTHING_FOUND)
     return replace(
         reading,
         model=found.model,
@@ -160,4 +169,5 @@ def _describe_again(blocks: BallotBlocks, reading: Reading, rng: np.random.Gener
         fields=found.fields,
         standard_errors=found.standard_errors,
         experts=found.experts,
+        notes=(*found.notes, *told),
     )

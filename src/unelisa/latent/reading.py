@@ -61,13 +61,13 @@ class Reading:
     weights, fields, standard_errors
         a, b and the standard error of a per voter.
     field
-        theta_0: half the log-odds of an item without votes.
+        theta_0: half the log-odds of an item without votes, unless silence says something.
     experts
         Which voters are believed to see the truth or its opposite.
-    coins
-        P(yes | truth is no), P(yes | truth is yes) per voter, or None where votes must tell.
-    model, affinity, silence
-        The consensus, who repeats whom there, and what silence says; None and 0 under edges.
+    silence
+        What each voter's silence says on items with votes; 0 nothing.
+    model, affinity
+        The consensus and who repeats whom there; None under edges.
     links
         Ties between voters beyond the truth.
     coherence
@@ -99,7 +99,7 @@ class Reading:
     def score(self, blocks: BallotBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
         if self.model is None:
-            return blocks.concatenate(score_edges, self.weights, self.field)
+            return self.prepare(blocks).concatenate(score_edges, self.weights, self.field)
         odds = self.prepare(blocks).concatenate(weigh_truth, self.model.factors)
         odds -= self.model.rate - 2 * self.field
         if self.silence.any():
@@ -108,7 +108,7 @@ class Reading:
         return np.asarray(odds)
 
     def prepare(self, blocks: BallotBlocks) -> BallotBlocks:
-        """Return the blocks as the consensus sees them: silence filled in, repeats discounted."""
+        """Return the blocks as they were fitted: silence filled in, repeats discounted."""
         if self.silence.any():
             blocks = blocks.rewrite(fill_silence, self.silence)
         if self.affinity is not None:
@@ -139,7 +139,8 @@ def count_ballots(ballots: Ballots) -> NDArray[np.int64]:
 def sum_chances(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
     """Return the sums of 1, tau and tau^2 over items with votes, the class rate in full. A pass.
 
-    Then sum_i P(side) f_is and sum_i P(side) |f_is| per voter, for truth no and yes.
+    Then sum_i P(side) f_is and sum_i P(side) |f_is| per voter, for truth no and yes, silence
+    filled in.
     """
     odds = reading.score(MemoryBallots([ballots], n_voters))
     if reading.model is not None:
@@ -147,7 +148,8 @@ def sum_chances(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
     chances = expit(odds)
     heard = chances[ballots.counts > 0]
     sides = np.stack([1 - chances, chances], axis=1)
-    lists = ballots.starts, ballots.voters, ballots.votes
+    filled = fill_silence(ballots, reading.silence) if reading.silence.any() else ballots
+    lists = filled.starts, filled.voters, filled.votes
     signed, observed = tally_ballots(*lists, sides, n_voters)
     return np.array([len(heard), heard.sum(), (heard**2).sum()]), signed, observed
 

@@ -96,9 +96,10 @@ class Search:
     def cost(self, network: Network) -> float:
         """Return the code length of votes and network in nats: what starts and moves compare.
 
-        The votes cost their marginal loss, an edge log(n) / 2 and its slab's log density, the
-        graph #pairs H(#edges / #pairs), H the entropy. An expert costs half of log(n) / 2 + log p:
-        it is one parameter of one regression, where an edge is one of two.
+        The votes cost their marginal loss; an edge log(n) / 2 and minus the log density of its
+        size under the slab, over that of the pilot's slab at its centre; which pairs are edges
+        #pairs H(#edges / #pairs), H the entropy. An expert costs half of log(n) / 2 + log p: it is
+        one parameter of one regression, where an edge is one of two.
         """
         n_pairs, bits = self.n_pairs, math.log(self.joint.n_items) / 2
         sizes = np.abs(network.edges[np.triu(network.support, 1)])
