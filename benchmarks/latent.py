@@ -31,6 +31,7 @@ from sklearn.datasets import load_breast_cancer
 import unelisa as ue
 from unelisa.aggregators import AGGREGATORS
 from unelisa.latent import interpretation, labels, reading
+from unelisa.scoring import score_experts
 from unelisa.solvers.blas import one_blas_thread
 from unelisa.study.cells import CELLS
 from unelisa.study.real_sets import find_sets
@@ -96,7 +97,7 @@ def run_broken(key, settings):
 
 
 def experts_found(model, drawn):
-    found = ue.score_experts(model.experts_, drawn.experts)
+    found = score_experts(model.experts_, drawn.experts)
     return {"hit_rate": float(found.hit_rate), "precision": float(found.precision or 0.0)}
 
 

@@ -20,10 +20,12 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 from reliability_page import write_page
+from solver_votes import stored_votes
 
 import unelisa as ue
 from unelisa.errors import UnelisaWarning
@@ -49,10 +51,11 @@ NOISE = ("balanced", "unbalanced", "missing", "unbalanced and missing")
 LOAD = (46_568, 1_400)
 
 
-def count_tests() -> dict[str, dict[str, int]]:
-    """Run each kind's tests; count cases, generated examples, failures and skips."""
-    told = {}
-    for kind, file in KINDS.items():
+def count_tests(kinds: list[str], before: dict[str, Any]) -> dict[str, Any]:
+    """Run these kinds' tests; count cases, generated examples, failures and skips."""
+    told = dict(before)
+    for kind in kinds:
+        file = KINDS[kind]
         with tempfile.TemporaryDirectory() as folder:
             record = Path(folder) / "record.xml"
             command = [
@@ -71,7 +74,7 @@ def count_tests() -> dict[str, dict[str, int]]:
                 check=False,
             )
             suite = ElementTree.parse(record).getroot()[0]  # noqa: S314 - our own file
-        examples = sum(map(int, re.findall(r"(\d+) passing examples", done.stdout)))
+        examples = sum(map(int, re.findall(r"(\d+) passing(?: examples)?,", done.stdout)))
         counts = {
             name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")
         }
@@ -159,11 +162,7 @@ def rate_calibration(seed: int, repeats: int) -> list[dict[str, object]]:
 
 def hold_load(seconds: float) -> dict[str, object]:
     """Fit the same large votes over and over; the resident memory after each fit."""
-    rng = np.random.default_rng(0)
-    truth = rng.choice(np.array([-1, 1], np.int8), LOAD[0])
-    values = np.empty(LOAD, np.int8, order="F")
-    for s in range(LOAD[1]):
-        values[:, s] = np.where(rng.random(LOAD[0]) < rng.uniform(0.5, 0.8), truth, -truth)
+    values = np.load(stored_votes(*LOAD, HERE / ".envs"))
     names = np.array([f"v{s}" for s in range(LOAD[1])], dtype=object)
     votes = ue.Votes(values, np.arange(LOAD[0]), names)
     start, memory = time.monotonic(), []
@@ -199,29 +198,38 @@ def read_fuzz(log: Path) -> dict[str, int]:
     return {"executions": runs, "seconds": seconds, "crashes": text.count("Test unit written")}
 
 
+def read_results() -> dict[str, Any]:
+    """What was measured so far."""
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parts = ("tests", "kills", "evidence", "calibration", "load", "fuzz", "page")
     parser.add_argument("part", choices=parts)
     parser.add_argument("log", nargs="?", type=Path)
+    parser.add_argument("--kinds", nargs="+", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--seed", type=int, default=50_000)
     parser.add_argument("--sets", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=600.0)
     chosen = parser.parse_args()
     if chosen.part == "page":
-        write_page(json.loads(RESULTS.read_text()), ROOT / "docs" / "reliability.md")
+        write_page(read_results(), ROOT / "docs" / "reliability.md")
         return
+    kinds = read_results().get("tests", {}).get("kinds", {})
     measured = {
-        "tests": lambda: {"kinds": count_tests(), "damaged_files": count_flips()},
+        "tests": lambda: {
+            "kinds": count_tests(chosen.kinds, kinds),
+            "damaged_files": count_flips(),
+        },
         "kills": count_kills,
         "evidence": lambda: rate_evidence(chosen.seed, chosen.sets, chosen.repeats),
         "calibration": lambda: rate_calibration(chosen.seed, chosen.repeats),
         "load": lambda: hold_load(chosen.seconds),
         "fuzz": lambda: read_fuzz(chosen.log),
     }[chosen.part]()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results[chosen.part] = measured
+    results = {**read_results(), chosen.part: measured}
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     print(json.dumps(measured)[:2000])
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+LIMIT = 0.02
 HEAD = """# Reliability: what was tried, and what failed
 
 Every number on this page is written by `python benchmarks/reliability.py page` from what its other
@@ -91,6 +92,8 @@ by mistake; the weakest lay {found["weakest_crowd"]:.0f} standard deviations bey
 
 def _calibration(found: list[Mapping[str, Any]]) -> str:
     rows = "\n".join(f"| {row['cell']} | {row['items']:,} | {row['error']:.4f} |" for row in found)
+    wrong = [row["cell"] for row in found if row["error"] >= LIMIT]
+    named = f", {', '.join(wrong)}" if wrong else ""
     crowds, flagged = (sum(row[key] for row in found) for key in ("crowds", "flagged"))
     return f"""## Calibration
 
@@ -101,5 +104,6 @@ paper's sizes, with the side taken from the truth:
 |---|---|---|
 {rows}
 
-Of these {crowds} crowds, {flagged} were flagged as unreliable by the fitted model.
+The error reaches {LIMIT} in {len(wrong)} of {len(found)} designs{named}. Of these {crowds} crowds,
+{flagged} were flagged as unreliable by the fitted model.
 """

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -48,9 +49,9 @@ def make_votes(n_items: int, n_voters: int, seed: int = 0) -> np.ndarray:
     return votes
 
 
-def make_crowd(n_items: int, n_voters: int) -> np.ndarray:
+def make_crowd(n_items: int, n_voters: int, seed: int = 0) -> np.ndarray:
     """Votes of voters who all look at the truth, better or worse."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     truth = rng.random(n_items) < 0.4
     votes = np.empty((n_items, n_voters), dtype=np.int8, order="F")
     for s, right in enumerate(np.linspace(0.55, 0.85, n_voters)):
@@ -130,14 +131,14 @@ def measure_growth(method: str, n_items: int, n_voters: int) -> dict:
     return {**meter.read(), "experts": len(model.experts_)}
 
 
-def write_files(folder: Path, n_items: int, n_voters: int) -> None:
+def write_files(folder: Path, n_items: int, n_voters: int, make: Callable = make_votes) -> None:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     folder.mkdir()
     names = [f"v{s}" for s in range(n_voters)]
     for k, low in enumerate(range(0, n_items, FILE_ITEMS)):
-        votes = make_votes(min(FILE_ITEMS, n_items - low), n_voters, seed=k)
+        votes = make(min(FILE_ITEMS, n_items - low), n_voters, seed=k)
         table = pa.table(dict(zip(names, votes.T, strict=True)))
         pq.write_table(table, folder / f"{k:03}.parquet")
 
@@ -150,14 +151,17 @@ def measure_mapped(folder: str) -> dict:
     votes = ue.read_votes(folder, coding="pm1", memory="500MB")
     stored, meter = meter.read(), Meter()
     model = build("UnElisa", n_jobs=2).fit(votes)
-    fitted, meter = meter.read(), Meter()
-    latent = build("LatentIsing", structure="plain", n_jobs=2).fit(votes)
-    return {
-        "store": stored,
-        "fit": fitted,
-        "latent": {**meter.read(), "reading": latent.reading_},
-        "experts": len(model.experts_),
-    }
+    return {"store": stored, "fit": meter.read(), "experts": len(model.experts_)}
+
+
+def measure_latent(folder: str) -> dict:
+    import unelisa as ue  # noqa: PLC0415
+
+    warm_up()
+    votes = ue.read_votes(folder, coding="pm1", memory="50MB")
+    meter = Meter()
+    model = build("LatentIsing", n_jobs=2).fit(votes)
+    return {**meter.read(), "reading": model.reading_}
 
 
 def measure_command(folder: str) -> dict:
@@ -269,6 +273,13 @@ def run_mapped() -> dict:
     }
 
 
+def run_latent() -> dict:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "votes"
+        write_files(folder, *LABELLED, make=make_crowd)
+        return {"items": LABELLED[0], "voters": LABELLED[1], **run("latent", str(folder))}
+
+
 def run_labels() -> dict:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "votes"
@@ -293,6 +304,7 @@ MEASURES = {
     "growth": measure_growth,
     "mapped": measure_mapped,
     "command": measure_command,
+    "latent": measure_latent,
     "labels": measure_labels,
     "dask": measure_dask,
     "sparse": measure_sparse,
@@ -300,6 +312,7 @@ MEASURES = {
 PARTS = {
     "growth": run_growth,
     "labels": run_labels,
+    "latent": run_latent,
     "dask": run_dask,
     "sparse": run_sparse,
     "mapped": run_mapped,

@@ -34,6 +34,7 @@ def growth_table(report: dict) -> str:
 
 def places_table(report: dict) -> str:
     mapped, labels, sparse = report["mapped"], report["labels"], report["sparse"]
+    latent = report["latent"]
     size = f"{mapped['items']:,} x {mapped['voters']}"
     million = mapped["items"] / 1e6
     gigabytes = mapped["items"] * mapped["voters"] / 1e9
@@ -51,13 +52,12 @@ def places_table(report: dict) -> str:
                 f"{mapped['fit']['peak_mb']:.0f} MB",
             ],
             [
-                'fit `LatentIsing("plain")` to them',
-                f"{mapped['latent']['cpu']:.0f} s ({mapped['latent']['cpu'] / million:.2f} s a "
-                "million)",
-                f"{mapped['latent']['peak_mb']:.0f} MB",
+                f"fit `LatentIsing` to {latent['items']:,} x {latent['voters']} votes in a file",
+                f"{latent['cpu']:.0f} s ({1e6 * latent['cpu'] / latent['items']:.2f} s a million)",
+                f"{latent['peak_mb']:.0f} MB",
             ],
             [
-                "`unelisa fit FOLDER --memory 500MB --save`: both, and the voters' table",
+                f"`unelisa fit FOLDER --memory 500MB --save` on the {mapped['items']:,} items",
                 f"{mapped['command']['cpu']:.0f} s",
                 f"{mapped['command']['peak_mb']:.0f} MB",
             ],
@@ -89,8 +89,8 @@ def dask_line(report: dict) -> str:
         f"included: {there / memory - 1:+.0%} (medians of {len(dask['rounds'])} rounds; "
         f"{best['dask']['cpu'] / best['memory']['cpu'] - 1:+.0%} to "
         f"{worst['dask']['cpu'] / worst['memory']['cpu'] - 1:+.0%}). The cluster takes "
-        f"{dask['idle_cpu_per_second']:.2f} s of CPU a second when idle. The weights differ by at "
-        f"most {dask['apart']:.0e}."
+        f"{dask['idle_cpu_per_second']:.2f} s of CPU a second when idle; its profiler is "
+        f"off. The weights differ by at most {dask['apart']:.1g}."
     )
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unelisa.aggregators import AGGREGATORS, DawidSkene
+from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing
 from unelisa.evidence import Evidence, weigh_evidence
 from unelisa.simulation import simulate_votes
 from unelisa.sources.tables import read_votes
@@ -118,6 +118,21 @@ def test_every_fitted_model_says_whether_it_can_be_trusted(name, crowd):
     noise = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (300, 6))
     assert model.fit(noise).reliable_ is False
     assert "no more than unrelated voters" in model.reliability_reason_
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_voters_who_only_copy_each_other_in_pairs_tell_of_no_truth():
+    """There is dependence, but a graph tells it as well as a truth would."""
+    flagged = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        first = rng.choice(np.array([-1, 1], np.int8), (1500, 6))
+        second = np.where(rng.random((1500, 6)) < 0.75, first, -first)
+        model = LatentIsing(random_state=0).fit(np.hstack([first, second]))
+        flagged += not model.reliable_
+        assert weigh_evidence(as_votes(np.hstack([first, second]))).reliable
+    assert flagged >= 3
+    assert "no expert is claimed (a truth gains" in model.reliability_reason_
 
 
 def test_the_verdict_is_stored_with_the_model(crowd, tmp_path):

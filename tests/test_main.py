@@ -30,7 +30,7 @@ def _start(*arguments, **more):
 
 def _run(*arguments, **more):
     process = _start(*arguments, **more)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=250)
     return process.returncode, out, err
 
 
@@ -74,7 +74,7 @@ def _interrupt_while(running, *arguments):
     while not running(process) and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=250)
     return process.returncode, err
 
 
@@ -112,7 +112,7 @@ def test_ctrl_c_during_the_imports_gives_a_line(library, tmp_path):
     while not (tmp_path / "importing").exists() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=250)
     assert process.returncode == 130
     assert err == "Error: interrupted: nothing was written\n"
 
@@ -123,7 +123,7 @@ def test_an_interrupted_run_exits_with_130_and_leaves_no_file(tmp_path):
     while not folder.exists() and process.poll() is None:  # the first thing that the demo does
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=250)
     assert process.returncode == 130
     assert err == "Error: interrupted: no further file was written\n"
     assert list(folder.iterdir()) == []

@@ -75,13 +75,14 @@ def _majority(weights: NDArray[np.float64]) -> float:
 
 
 def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
-    """Warn where a fair coin would split as unevenly in more than one of twenty cases.
+    """Warn where a fair coin would point this way as clearly in more than one of twenty cases.
 
-    With k of m agreements, that is 2 P(B <= min(k, m - k)) > .05 for B binomial (m, 1/2).
+    With k of m agreements, that is P(B <= min(k, m - k)) > .05 for B binomial (m, 1/2): five that
+    agree suffice.
     """
     agree, differ = int((agreements > 0).sum()), int((agreements < 0).sum())
     decided = agree + differ
-    if 2 * float(bdtr(min(agree, differ), decided, 0.5)) <= CHANCE:
+    if float(bdtr(min(agree, differ), decided, 0.5)) <= CHANCE:
         return
     found = (
         f"{max(agree, differ)} of {decided} {whose} point one way"

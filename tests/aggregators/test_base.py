@@ -75,6 +75,7 @@ def test_the_log_odds_is_the_probability():
     assert model.score(TABLE, [1, 1, 1, 1]) == 0.75
 
 
+@pytest.mark.filterwarnings("ignore:.*hardly settled")
 def test_orientation_turns_the_model_around():
     assert Trusting(sign=-1.0).fit(TABLE).weights_[0] == 1.0  # more voters right than wrong
     assert Trusting(orient="v1").fit(TABLE).weights_[0] == 1.0  # they mostly agree
@@ -93,6 +94,7 @@ def test_a_score_of_zero_counts_as_positive():
     assert model.predict(np.array([[1, -1]])).tolist() == [1]
 
 
+@pytest.mark.filterwarnings("ignore:.*hardly settled")
 def test_voters_are_told_apart_in_a_table():
     frame = pd.DataFrame(TABLE, columns=["ann", "bob", "eve"])
     frame["eve"] = 1

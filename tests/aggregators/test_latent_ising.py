@@ -9,7 +9,7 @@ from conftest import read_truth
 from latent.worlds import plain_crowd, repeating_crowd, rules, tilted_crowd, two_axes
 from unelisa.aggregators import LatentIsing
 from unelisa.blocks import SparseBlocks
-from unelisa.errors import ExpertsWarning, ModelError, UnelisaWarning, VotesError
+from unelisa.errors import ExpertsWarning, ModelError, UnelisaWarning, VotesError, VotesWarning
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
 from unelisa.votes import Votes
@@ -58,6 +58,9 @@ def test_the_edges_reading_turns_contrarians_around(crowd):
     assert model.experts_.tolist() == [0, 1, 2, 3, 4, 7, 8]
     assert model.voters_.verdict.tolist()[5:] == ["pruned"] * 2 + ["contrarian"] * 2
     assert "cost" in model.structure_
+    assert model.voters_.reason[5].startswith(
+        "explained by other voters" if model.graph_.degrees[5] else "not clearly tied"
+    )
     assert model.sensitivity_[0] == pytest.approx(0.9, abs=0.05)
 
 
@@ -99,6 +102,16 @@ def test_silent_rules():
     odds = model.decision_function(values)
     assert len(set(odds[unheard])) == 1
     assert not np.isin(odds[~unheard], odds[unheard]).any()
+    assert model.voters_.reason.str.endswith("its silence is its other answer").all()
+
+
+def test_a_graph_of_rules_scores_the_votes_it_was_fitted_to():
+    values, _ = rules(0)
+    model = fit(values, structure="edges")
+    side = -np.sign(values.sum(axis=0))
+    filled = np.where((values == 0) & values.any(axis=1)[:, None], side, values)
+    odds = 2 * (model.field_ + filled @ model.weights_)
+    assert model.decision_function(values) == pytest.approx(odds)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.6])
@@ -109,6 +122,7 @@ def test_noise_claims_no_expert(share):
     with pytest.warns(ExpertsWarning, match="know nothing"):
         model = LatentIsing(random_state=0).fit(Votes.of(values, coding="pm1"))
     assert len(model.experts_) == 0
+    assert model.voters_.reason.str.startswith("the votes show no truth").all()
 
 
 def test_a_voter_with_three_votes_is_no_expert():
@@ -139,7 +153,8 @@ def test_gold_labels_that_follow_another_axis_weigh_the_voters_alone():
     few, more = (fit(values, gold(truth, np.arange(k))) for k in (40, 200))
     assert few.reading_ == more.reading_ == "gold"
     assert accuracy(more, values[200:], truth[200:]) > accuracy(few, values[200:], truth[200:])
-    assert "gold labels alone" in few.structure_.structure.tolist()
+    table = few.structure_
+    assert table.loc[table.kept.astype(bool), "structure"].tolist() == ["gold labels alone"]
 
 
 @pytest.mark.parametrize("form", [dict, pd.Series, list])
@@ -178,8 +193,16 @@ def test_bad_settings_and_priors_are_refused():
         fit(values, structure="best")
     with pytest.raises(VotesError, match="one finite log-odds"):
         fit(values, prior=[0.0, 1.0])
-    with pytest.raises(VotesError, match="one finite log-odds"):
-        fit(values, prior=np.full(300, np.inf))
+    with pytest.raises(VotesError, match="found 1 missing or infinite"):
+        fit(values, prior=[np.nan] + [0.0] * 299)
+    with pytest.raises(VotesError, match="what is no number"):
+        fit(values, prior=["likely"] * 300)
+
+
+def test_a_prior_that_names_other_items_is_pointed_out():
+    values, _ = plain_crowd(0)
+    with pytest.warns(VotesWarning, match="names none of the items"):
+        LatentIsing(random_state=0).fit(Votes.of(values, coding="pm1"), prior={"elsewhere": 1.0})
 
 
 @pytest.mark.parametrize("world", [tilted_crowd, repeating_crowd])
@@ -251,3 +274,19 @@ def test_real_votes(shared_data, name, least):
     signs = np.array([truth.get(str(item), 0) for item in table.items], dtype=float)
     model = fit(table)
     assert model.score(table, np.where(signs == 0, np.nan, signs)) > least
+
+
+@pytest.mark.filterwarnings("ignore:the gold labels turned the sides")
+@pytest.mark.parametrize("side", [1, -1])
+def test_five_labels_turn_a_crowd_that_is_wrong_and_leave_one_that_is_right(side):
+    rng = np.random.default_rng(5)
+    truth = rng.choice([-1, 1], 300)
+    votes = np.where(rng.random((300, 7)) < 0.8, truth[:, None], -truth[:, None]).astype(np.int8)
+    right = 0
+    for _ in range(10):
+        gold = np.full(300, None, dtype=object)
+        chosen = rng.choice(300, 5, replace=False)
+        gold[chosen] = (side * truth)[chosen]
+        model = LatentIsing("plain", random_state=0).fit(votes, gold)
+        right += model.score(votes, side * truth) > 0.5
+    assert right >= 9

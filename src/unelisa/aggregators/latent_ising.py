@@ -44,8 +44,8 @@ class LatentIsing(PosteriorAggregator):
     structure
         "auto", or one of "plain" (voters err independently), "tilt" (with a misreading that all
         share), "discount" (near-duplicates count less), "edges" (a graph of the voters). A tilt
-        that takes the truth's place, and a discount that predicts worse than plain, give way to
-        plain; `structure_` tells.
+        or discount that is not admissible, and a discount that predicts worse than plain, give way
+        to plain; `structure_` tells.
     orient
         "majority", or an anchor voter's name or index.
     n_jobs
@@ -128,8 +128,8 @@ class LatentIsing(PosteriorAggregator):
         X
             `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
         y
-            Optional gold labels, as for every aggregator. Five settle which side is yes, ten and
-            more may do more, see Notes.
+            Optional gold labels, as for every aggregator. A few that agree clearly settle which
+            side is yes, ten and more may do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent).

@@ -57,8 +57,3 @@ def start(
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-def main() -> None:
-    """Run the command line."""
-    app(prog_name="unelisa")

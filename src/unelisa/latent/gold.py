@@ -6,8 +6,8 @@ predicted with its fold left out (at most 20 folds), once from the axis and its 
 voters weighed by the other gold labels alone; unless gold alone is worse by more than the
 difference's own standard error, the voters are weighed by it. Gold alone is also taken where it is
 clearly better: by that standard error and by the half log k that a further parameter costs. A slope
-below 0 that makes the labels likelier by two nats turns the sides, unless gold alone predicts them
-better.
+that falls below 0 in spite of its prior, 1 give or take 1, turns the sides, unless gold alone
+predicts them better; it does so where the labels are likelier by two nats on the opposite side.
 """
 
 from typing import Literal, NamedTuple
@@ -30,7 +30,6 @@ STEPS = 15
 MOST_FOLDS = 20
 LEAST_LABELS = 10  # fewer settle which side is yes, and no more
 CLEAR = 2.0  # standard errors by which labels in the fit must help
-TURN = 2.0  # nats by which the opposite side must be likelier
 
 
 class GoldTest(NamedTuple):
@@ -44,12 +43,15 @@ class GoldTest(NamedTuple):
         Log score of the gold labels, fold by fold left out, under the axis and under gold alone.
     error
         Standard error of their difference.
+    contradict
+        Whether the labels speak against the axis, however little.
     """
 
     follows: Follows
     axis: float
     alone: float
     error: float
+    contradict: bool
 
 
 def weigh_by_gold(
@@ -104,7 +106,8 @@ def compare_with_gold(
     lead = alone - axis
     error = float(lead.std() * np.sqrt(len(lead)))
     follows = _settle(float(lead.sum()), error, signs, odds)
-    return GoldTest(follows, float(axis.sum()), float(alone.sum()), error)
+    scores = float(axis.sum()), float(alone.sum())
+    return GoldTest(follows, *scores, error, contradict=bool(signs @ odds < 0))
 
 
 def labels_help(signs: Floats, before: Floats, after: Floats) -> bool:
@@ -133,8 +136,7 @@ def _settle(lead: float, error: float, signs: Floats, odds: Floats) -> Follows:
         return "gold"
     if slope > slope_error:
         return "axis"
-    opposite = float(slope * (signs @ odds)) > TURN and slope < 0
-    if opposite and (lead <= 0 or not many):
+    if slope < 0 and (lead <= 0 or not many):
         return "opposite"
     return "gold" if many and lead > -error else "axis"
 

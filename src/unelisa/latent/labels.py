@@ -28,6 +28,10 @@ from unelisa.latent.structure import Candidate, Kind
 
 LABEL_FOLDS = 5
 TURNED = "the gold labels turned the sides"
+OVERRULED = (
+    "the gold labels speak against what the voters agree on, but too few or too weakly to turn it: "
+    "the voters' side is kept"
+)
 
 
 def follow_gold(
@@ -70,6 +74,7 @@ def follow_gold(
         signs = side * gold.astype(np.float64)
         labelled = _label_consensus(lay, side * fields, signs, reading, rng)
         labelled = labelled.turned().noting(TURNED) if side < 0 else labelled
+        labelled = labelled.noting(OVERRULED) if side > 0 and test.contradict else labelled
     return replace(labelled, table=(*labelled.table, *rows))
 
 

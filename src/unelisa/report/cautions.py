@@ -39,10 +39,7 @@ def _warn_of_readings(model: Aggregator) -> list[str]:
     """Return a warning where the votes cannot tell two truths apart."""
     if not getattr(model, "two_readings_", False):
         return []
-    return [
-        "The votes allow two readings of what is true: name a voter you trust or give a few gold "
-        "labels to decide."
-    ]
+    return ["The votes allow two readings of what is true: a prior, or ten gold labels, decide."]
 
 
 def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
