@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
+from unelisa.datamart import simulate_ehr
 from unelisa.errors import ModelError
+from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.selection import ExpertSelector
 from unelisa.storage import FORMAT, _seal, load, save
 
@@ -66,8 +68,8 @@ def test_a_file_that_is_not_there_and_an_estimator_that_is_not_ours(tmp_path):
 def test_what_is_no_fitted_aggregator_is_not_saved(tmp_path):
     for model, told in [
         (MajorityVote(), "not fitted"),
-        (ExpertSelector().fit(np.resize([1, -1, 1], (20, 4))), "an aggregator, found a"),
-        ("model", "an aggregator, found a str"),
+        (ExpertSelector().fit(np.resize([1, -1, 1], (20, 4))), "or a Phenotyper, found a"),
+        ("model", "or a Phenotyper, found a str"),
     ]:
         with pytest.raises(ModelError, match=told):
             save(model, tmp_path / "model.npz")
@@ -118,5 +120,17 @@ def test_a_model_whose_parts_do_not_fit_each_other_is_refused(tmp_path):
     model = MajorityVote().fit([[1, -1], [-1, 1]])
     model.weights_ = np.ones(3)
     save(model, tmp_path / "model.npz")
-    with pytest.raises(ModelError, match="3 weights for 2 voters"):
+    with pytest.raises(ModelError, match="3 weights for 2 names"):
         load(tmp_path / "model.npz")
+
+
+def test_a_phenotyper_comes_back_whole(tmp_path):
+    counts = simulate_ehr(2000, random_state=3).counts
+    anchors = ["ICD:714.0", "NLP:rheumatoid arthritis"]
+    model = Phenotyper(anchors, utilization="note_count", random_state=0).fit(counts)
+    save(model, tmp_path / "ra.npz")
+    back = load(tmp_path / "ra.npz")
+    assert np.array_equal(back.predict_proba(counts), model.predict_proba(counts))
+    assert back.get_params() == model.get_params()
+    assert back.features_.equals(model.features_)
+    assert back.ppv_ == model.ppv_

@@ -26,7 +26,15 @@ from unelisa.latent.discount import Affinity
 from unelisa.latent.reading import Links, Reading
 from unelisa.neighborhood import Neighborhoods
 from unelisa.outputs import whole_file
+from unelisa.phenotyping.anchors import AnchorModel, CaseOdds, ClassCounts
+from unelisa.phenotyping.evidence import GroupedEvidence, OrdinalExperts
+from unelisa.phenotyping.features import FeatureFacts
+from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.phenotyping.posterior import Calibration, Estimate
 from unelisa.selection import ExpertSelector
+from unelisa.sources.phenotype import ExpectedCounts, OrdinalVoters
+
+Model = Aggregator | Phenotyper
 
 FORMAT = 1
 MARK = b"unelisa:sha256:"
@@ -35,13 +43,15 @@ STORABLE: dict[str, type[Any]] = {
     for cls in (
         *(ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph),
         *(Reading, Consensus, Affinity, Links),
+        *(Phenotyper, AnchorModel, ClassCounts, CaseOdds, ExpectedCounts),
+        *(GroupedEvidence, OrdinalExperts, OrdinalVoters, Calibration, Estimate, FeatureFacts),
         *AGGREGATORS.values(),
     )
 }
 
 
-def save(model: Aggregator, path: str | Path) -> None:
-    """Write a fitted model to a file.
+def save(model: Model, path: str | Path) -> None:
+    """Write a fitted model, an aggregator or a `Phenotyper`, to a file.
 
     Examples
     --------
@@ -52,9 +62,11 @@ def save(model: Aggregator, path: str | Path) -> None:
     >>> ue.load(file).predict(votes).shape == (len(votes),)
     True
     """
-    if not isinstance(model, Aggregator):
-        raise ModelError(f"a model file holds an aggregator, found a {type(model).__name__}")
-    if not hasattr(model, "voter_names_"):
+    if not isinstance(model, Model):
+        raise ModelError(
+            f"a model file holds an aggregator or a Phenotyper, found a {type(model).__name__}"
+        )
+    if not hasattr(model, "classes_"):
         raise ModelError("the model is not fitted: call its fit before it is saved")
     arrays: dict[str, Any] = {}
     text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
@@ -64,7 +76,7 @@ def save(model: Aggregator, path: str | Path) -> None:
         draft.write_bytes(_seal(archive.getvalue()))
 
 
-def load(path: str | Path) -> Aggregator:
+def load(path: str | Path) -> Model:
     """Return the model in a file, or raise `ModelError` where the file is not whole.
 
     Examples
@@ -100,13 +112,14 @@ def _read(content: bytes) -> Any:
     return _unpack(described["model"], arrays)
 
 
-def _check(model: Any) -> Aggregator:
+def _check(model: Any) -> Model:
     """Return the model if it is one and its parts fit each other."""
-    if not isinstance(model, Aggregator):
-        raise ModelError("holds no aggregator")
-    n_voters, n_weights = len(model.voter_names_), len(model.weights_)
-    if not n_voters == n_weights == model.n_features_in_:
-        raise ModelError(f"holds {n_weights} weights for {n_voters} voters; save the model again")
+    if not isinstance(model, Model):
+        raise ModelError("holds no model")
+    names = model.feature_names_in_ if isinstance(model, Phenotyper) else model.voter_names_
+    found = model.expected_counts_.scales if isinstance(model, Phenotyper) else model.weights_
+    if not len(names) == len(found) == model.n_features_in_:
+        raise ModelError(f"holds {len(found)} weights for {len(names)} names; save the model again")
     if model.classes_.shape != (2,):
         raise ModelError("holds no two labels; save the model again")
     return model
@@ -189,6 +202,6 @@ def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     state = {name: _unpack(part, arrays) for name, part in packed["state"].items()}
     if not issubclass(cls, BaseEstimator):
         return cls(**state)
-    model = cls()
+    model: BaseEstimator = object.__new__(cls)  # its parameters are in the state too
     vars(model).update(state)
     return model

@@ -74,7 +74,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the reviewed charts among them where there are ten, else as the model expects it.
     classes_
         (negative, positive): 0 and 1, or the labels of the reviewed charts.
-    anchor_model_, expected_counts_, group_, calibration_
+    anchor_model_, expected_counts_, group_, calibration_, feature_facts_
         The fitted parts.
 
     Examples
@@ -133,6 +133,11 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return one of `classes_` per patient: the case from P(case) = `threshold_` on."""
         flagged = self.predict_proba(counts)[:, 1] >= self.threshold_
         return np.asarray(self.classes_[flagged.astype(np.intp)])
+
+    @property
+    def features_(self) -> Any:
+        """One row per feature, as a pandas table; the strongest first."""
+        return describe_features(self.feature_facts_, self.anchor_model_)
 
     def _fit(self, table: CountTable, charts: ReviewedCharts) -> None:
         rng = np.random.default_rng(self.random_state)
@@ -249,7 +254,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.ppv_ = reviewed_ppv(charts.signs, flagged)
         else:
             self.ppv_ = expected_ppv(chances, flagged, self._readings(table, scores))
-        self.features_ = describe_features(self._facts(table, rates), self.anchor_model_)
+        self.feature_facts_ = self._facts(table, rates)
         self._warn_of_utilization(table, chances)
 
     def _readings(self, table: CountTable, scores: Floats) -> list[Floats]:
