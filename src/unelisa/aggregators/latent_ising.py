@@ -333,7 +333,7 @@ class LatentIsing(PosteriorAggregator):
         ]
 
     def _reason(self, voter: int, *, tied: bool) -> str:
-        told = f"{self.weights_[voter]:.2f} ± {self.standard_errors_[voter]:.2f}"
+        told = f"{self.weights_[voter]:z.2f} ± {self.standard_errors_[voter]:.2f}"
         if self._reading.experts[voter]:
             side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
             return f"{side} the truth, {told}"

@@ -29,7 +29,7 @@ def voter_table(findings: Findings, longest: int = LONGEST_TABLE) -> Table:
     table.add_column("reason", overflow="fold")
     for voter in shown:
         verdict = Text(voter["verdict"], _COLOURS.get(voter["verdict"], "dim"))
-        weight = figure(voter["weight"], "+.2f") if voter["weight"] else "0"
+        weight = figure(voter["weight"], "+z.2f") if voter["weight"] else "0"
         cells = [f"{voter[name]:.0%}" for name in shares]
         table.add_row(printable(voter["voter"]), verdict, weight, *cells, Text(voter["reason"]))
     return table

@@ -115,7 +115,7 @@ def show_percent(share: float | None) -> str:
 
 def show_number(value: float | None) -> str:
     """Return a number with three digits, its minus as printed; a dash for None."""
-    return DASH if value is None else f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
+    return DASH if value is None else f"{value:z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def show_seconds(value: float | None) -> str:
