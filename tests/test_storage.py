@@ -129,8 +129,10 @@ def test_a_phenotyper_comes_back_whole(tmp_path):
     anchors = ["ICD:714.0", "NLP:rheumatoid arthritis"]
     model = Phenotyper(anchors, utilization="note_count", random_state=0).fit(counts)
     save(model, tmp_path / "ra.npz")
-    back = load(tmp_path / "ra.npz")
+    back = load(tmp_path / "ra.npz", Phenotyper)
     assert np.array_equal(back.predict_proba(counts), model.predict_proba(counts))
     assert back.get_params() == model.get_params()
     assert back.features_.equals(model.features_)
     assert back.ppv_ == model.ppv_
+    with pytest.raises(ModelError, match="holds a Phenotyper, which is no Aggregator"):
+        load(tmp_path / "ra.npz")

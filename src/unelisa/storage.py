@@ -12,7 +12,7 @@ import json
 import zipfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -76,8 +76,19 @@ def save(model: Model, path: str | Path) -> None:
         draft.write_bytes(_seal(archive.getvalue()))
 
 
-def load(path: str | Path) -> Model:
+@overload
+def load(path: str | Path) -> Aggregator: ...
+@overload
+def load(path: str | Path, kind: type[Phenotyper]) -> Phenotyper: ...
+def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
     """Return the model in a file, or raise `ModelError` where the file is not whole.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        `Phenotyper` for a model of patients; an aggregator of votes by default.
 
     Examples
     --------
@@ -95,7 +106,7 @@ def load(path: str | Path) -> Model:
     if content is None:
         raise ModelError(f"{file.name} is damaged or no unelisa model; save the model again")
     try:
-        return _check(_read(content))
+        return _check(_read(content), kind)
     except ModelError as error:
         raise ModelError(f"{file.name} {error}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, zipfile.BadZipFile):
@@ -112,10 +123,11 @@ def _read(content: bytes) -> Any:
     return _unpack(described["model"], arrays)
 
 
-def _check(model: Any) -> Model:
-    """Return the model if it is one and its parts fit each other."""
-    if not isinstance(model, Model):
-        raise ModelError("holds no model")
+def _check(model: Any, kind: type[Any]) -> Any:
+    """Return the model if it is of the kind asked for and its parts fit each other."""
+    if not isinstance(model, kind):
+        held = type(model).__name__
+        raise ModelError(f"holds a {held}, which is no {kind.__name__}: name the kind in `load`")
     names = model.feature_names_in_ if isinstance(model, Phenotyper) else model.voter_names_
     found = model.expected_counts_.scales if isinstance(model, Phenotyper) else model.weights_
     if not len(names) == len(found) == model.n_features_in_:

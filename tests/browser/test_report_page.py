@@ -107,7 +107,7 @@ def test_sorting_sorts_both_ways(opened):
     assert np.abs(weights).tolist() == sorted(np.abs(weights), reverse=True)
     for order, reverse in (("descending", True), ("ascending", False)):
         opened.page.click("#voters th:has-text('Sensitivity') button")
-        values = [float(x) for x in _column(opened.page, 3)]
+        values = [float(x) for x in _column(opened.page, 4)]
         assert values == sorted(values, reverse=reverse)
         head = opened.page.locator("#voters th:has-text('Sensitivity')")
         assert head.get_attribute("aria-sort") == order
@@ -137,7 +137,7 @@ def test_pruned_voters_and_links_can_be_hidden(opened):
     opened.page.uncheck("#show-pruned")
     assert drawn("node.pruned") == drawn("edge.faded") == 0
     assert drawn("node.expert") > 2
-    assert drawn("edge.link") > 0
+    assert drawn("edge.link") < links
     assert opened.graph("cy.zoom()") > 1.2 * near
     opened.page.uncheck("#show-links")
     opened.page.check("#show-pruned")

@@ -113,11 +113,10 @@ def test_a_method_is_shown_once_every_trial_has_it(make_record):
 
 
 def test_another_method_that_names_experts_has_its_own_row(make_record):
-    """The slot of LatentIsing."""
     record = make_record(Trial(CELLS[0], 0))
     record["scores"]["oracle"] |= {"hit_rate": 1.0, "precision": 1.0}
     experts = tabulate_cell(CELLS[0], [record])["experts"]
-    assert list(experts) == ["unelisa", "oracle"]
+    assert list(experts) == ["unelisa", "latent-ising", "oracle"]
     assert experts["oracle"]["hit_rate"]["published"] is None
 
 

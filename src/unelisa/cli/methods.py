@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
-from unelisa.storage import load
 from unelisa.study.comparison import build_aggregator
 
 DEFAULT_METHOD = "latent-ising"
@@ -65,11 +63,3 @@ def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]
 
 def _fold(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter not in "-_ ")
-
-
-def load_aggregator(path: Path) -> Aggregator:
-    """Return the aggregator in a model file; a `Phenotyper` labels patients, not votes."""
-    model = load(path)
-    if not isinstance(model, Aggregator):
-        raise ModelError(f"{path.name} holds a model of patients, not of votes: load it in Python")
-    return model

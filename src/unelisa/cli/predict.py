@@ -10,13 +10,13 @@ import typer
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.methods import load_aggregator
 from unelisa.cli.screen import busy, progress, results
 from unelisa.cli.verdict import warn_if_unreliable
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
 from unelisa.report.label_files import label_file, plan_files
 from unelisa.report.spreadsheet import write_labels
+from unelisa.storage import load
 from unelisa.votes import Votes
 
 ModelFile = Annotated[
@@ -50,10 +50,10 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Label new items with a stored model; voters are matched by name."""
     form = options.VotesForm(coding, labels, item, voter, vote)
     if len(votes) > 1 or votes[0].is_dir() or out.is_dir():
-        predict_files(load_aggregator(model), votes, form, out)
+        predict_files(load(model), votes, form, out)
         return
     check_outputs(out, inputs=(model, *votes))
-    fitted = load_aggregator(model)
+    fitted = load(model)
     warn_if_unreliable(fitted)
     table = read_as_fitted(fitted, votes[0], form)
     if out == STDOUT:

@@ -8,12 +8,12 @@ import typer
 from unelisa.cli import options
 from unelisa.cli.files import check_outputs, output_files
 from unelisa.cli.fit import refer_to
-from unelisa.cli.methods import load_aggregator
 from unelisa.cli.predict import ModelFile, read_as_fitted
 from unelisa.cli.screen import busy, results
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import render_report, require_jinja
+from unelisa.storage import load
 
 
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -38,7 +38,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Write a page on a stored model: who is an expert and why."""
     check_outputs(out, inputs=(model, votes))
     require_jinja()
-    fitted = load_aggregator(model)
+    fitted = load(model)
     form = options.VotesForm(coding, labels, item, voter, vote)
     table = None if votes is None else read_as_fitted(fitted, votes, form)
     if truth is not None and table is None:
