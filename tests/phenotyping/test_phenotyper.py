@@ -170,3 +170,11 @@ def test_phecap(shared_data):
     found = score_labels(labels.to_numpy().astype(np.int8), odds.to_numpy())
     assert found.auc > 0.9
     assert found.accuracy > 0.85
+
+
+def test_the_score_is_the_share_of_known_patients_that_are_right(model, datamart):
+    truth, chances = datamart.truth, chances_of(model, datamart.counts)
+    right = (chances >= 0.5) == (truth.to_numpy() > 0)
+    assert model.score(datamart.counts, truth) == pytest.approx(right.mean())
+    some = truth.iloc[:50]
+    assert model.score(datamart.counts, some) == pytest.approx(right[:50].mean())

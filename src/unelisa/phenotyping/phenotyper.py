@@ -134,6 +134,13 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         flagged = self.predict_proba(counts)[:, 1] >= self.threshold_
         return np.asarray(self.classes_[flagged.astype(np.intp)])
 
+    def score(self, counts: Any, y: Any) -> float:
+        """Return the share of the patients with known truth, given as in `fit`, that are right."""
+        charts = read_reviewed(y, self._reenter(counts).patients)
+        known = charts.signs != 0
+        flagged = self.predict_proba(counts)[:, 1] >= self.threshold_
+        return float(np.mean(flagged[known] == (charts.signs[known] > 0)))
+
     @property
     def features_(self) -> Any:
         """One row per feature, as a pandas table; the strongest first."""
