@@ -99,7 +99,7 @@ def run_broken(key, settings):
 
 def experts_found(model, drawn):
     found = score_experts(model.experts_, drawn.experts)
-    return {"hit_rate": float(found.hit_rate), "precision": float(found.precision or 0.0)}
+    return {"hit_rate": float(found.hit_rate), "precision": float(found.precision)}
 
 
 def parts_tasks(trials, **_):
