@@ -39,10 +39,8 @@ def broken_table(rows):
         others = [v for k, v in scores.items() if k != "latent-ising" and v is not None]
         gap = scores["latent-ising"] - (scores["oracle"] or max(others))
         # no expert found: the precision is 0 / 0 and counts 0, as in the study
-        found = [
-            np.nan_to_num([v[key] for v in values]).mean() for key in ("hit_rate", "precision")
-        ]
-        found = [share(figure, 2) for figure in found]
+        pairs = np.nan_to_num([[v["hit_rate"], v["precision"]] for v in values])
+        found = [share(figure, 2) for figure in pairs.mean(axis=0)]
         experts = {"sqrt": 7, "quarter": 13}[size]
         shown = [share(scores[name]) for name in METHODS]
         out.append([broken, experts, *shown, f"{gap:+.3f}", *found, len(values)])
