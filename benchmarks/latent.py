@@ -30,7 +30,7 @@ from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
 from unelisa.aggregators import AGGREGATORS
-from unelisa.latent import interpretation, labels, reading
+from unelisa.latent import reading
 from unelisa.scoring import score_experts
 from unelisa.solvers.blas import one_blas_thread
 from unelisa.study.cells import CELLS
@@ -203,14 +203,11 @@ def run_rate(key, read):
 @contextmanager
 def changed_rate(rate):
     """The weight of the class rate is a constant of the package; here it is what is asked."""
-    places, kept = (reading, interpretation, labels), reading.RATE
-    for place in places:
-        place.RATE = rate
+    kept, reading.RATE = reading.RATE, rate
     try:
         yield
     finally:
-        for place in places:
-            place.RATE = kept
+        reading.RATE = kept
 
 
 def noise_tasks(trials, **_):

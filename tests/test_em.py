@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -79,7 +81,7 @@ def test_a_perfect_expert_stays_finite():
 def test_the_mirror_solution_turns_everything():
     values = star(300, [0.9, 0.8, 0.7], 0.4)
     fit = estimate_reliability(values, np.array([0.3, 0.1, 0.2]))
-    mirror = fit.turned_around()
+    mirror = replace(fit, reliabilities=1 - fit.reliabilities, prevalence=1 - fit.prevalence)
     assert mirror.weights == pytest.approx(-fit.weights)
     assert mirror.field == pytest.approx(-fit.field)
     assert mirror.posterior(values) == pytest.approx(1 - fit.posterior(values))

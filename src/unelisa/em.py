@@ -1,6 +1,6 @@
 """Expert votes -> reliabilities, prevalence and posteriors: Algorithm 2, (4.1)-(4.6)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,6 @@ class Reliability:
         """Return tau_i = P(f_0 = +1 | votes) per item, (4.5)."""
         score = weigh_votes(values, self.weights, np.zeros(len(self.weights)))
         return np.asarray(expit(2 * (self.field + score)))
-
-    def turned_around(self) -> "Reliability":
-        """Return the mirror solution, which explains the votes equally well."""
-        return replace(self, reliabilities=1 - self.reliabilities, prevalence=1 - self.prevalence)
 
 
 def estimate_reliability(

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.dawid_skene import (
     CoinPrior,
     DawidSkene,
-    draw_starts,
     estimate_coins,
 )
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from unelisa.aggregators import DawidSkene, LogLinear
-from unelisa.aggregators.dawid_skene import CoinPrior, draw_starts, estimate_coins
+from unelisa.aggregators.coins import draw_starts
+from unelisa.aggregators.dawid_skene import CoinPrior, estimate_coins
 from unelisa.aggregators.log_linear import Rows, Terms, measure_fit
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from unelisa.aggregators import OneCoinDawidSkene
-from unelisa.aggregators.dawid_skene import draw_starts
+from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.one_coin import estimate_coin
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 

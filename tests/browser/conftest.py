@@ -42,7 +42,7 @@ def browser() -> Iterator[Any]:
 def folder(tmp_path_factory) -> Path:
     """What the command line makes of 25 voters on 400 items: labels.csv and report.html."""
     path = tmp_path_factory.mktemp("report")
-    drawn = simulate_votes(25, 7, "high", 400, random_state=2)
+    drawn = simulate_votes(25, 7, "high", 400, expert_edges=4, random_state=2)
     names = [f"worker {s}" for s in range(25)]
     table = [",".join(["item", *names])]
     words = {-1: "no", 1: "yes"}

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
+from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
+from unelisa.aggregators.coins import CLIP, CoinAggregator
 from unelisa.blocks import Held, tally_votes, weigh_votes
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
-from unelisa.orientation import Orient
+from unelisa.errors import ExpertsWarning
 from unelisa.votes import Votes
-
-# without smoothing a coin may reach 0 or 1, whose logarithm is no number
-CLIP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -126,26 +123,7 @@ def _evidence(values: Held, coins: Floats, prevalence: float) -> Floats:
     return np.stack(rows) + np.log([[1 - prevalence], [prevalence]])
 
 
-def draw_starts(values: Held, n_starts: int, rng: np.random.Generator) -> list[Floats]:
-    """Return starting posteriors: the share of yes votes, then shares in crowds weighed at random.
-
-    The random crowds weigh each voter between 0 and 1. Only voters who voted draw a weight, so
-    that one who never did leaves no trace in the random numbers either.
-    """
-    voted = tally_votes(values, np.ones(len(values)))[1] > 0
-    weights = np.zeros((values.shape[1], n_starts))
-    weights[voted] = rng.uniform(0, 1, (int(voted.sum()), n_starts))
-    weights[voted, 0] = 1.0
-    return [_weighed_share(values, weights[:, start]) for start in range(n_starts)]
-
-
-def _weighed_share(values: Held, weights: Floats) -> Floats:
-    nothing = np.zeros_like(weights)
-    margin, mass = weigh_votes(values, weights, nothing), weigh_votes(values, nothing, weights)
-    return np.asarray(0.5 + margin / np.where(mass > 0, mass, 1.0) / 2)
-
-
-class DawidSkene(PosteriorAggregator):
+class DawidSkene(CoinAggregator):
     """Two coins per voter: given the truth, voters err independently (Dawid and Skene, 1979).
 
     Voter s says yes with probability sensitivity_s where the truth is yes and 1 - specificity_s
@@ -208,27 +186,8 @@ class DawidSkene(PosteriorAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    def __init__(
-        self,
-        smoothing: float = 1.0,
-        *,
-        n_starts: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-9,
-        orient: Orient = "majority",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.smoothing = smoothing
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.orient = orient
-        self.random_state = random_state
-
     def _fit(self, votes: Votes) -> None:
-        if self.smoothing < 0 or self.n_starts < 1 or self.max_iter < 1:
-            raise ModelError("smoothing must be at least 0, n_starts and max_iter at least 1")
-        best = self._best_fit(votes)
+        best = self._best_fit(votes, estimate_coins, CoinPrior.of(votes.held, self.smoothing))
         self.coins_, self.prevalence_ = best.coins, best.prevalence
         self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
         # both logits are the same number for a voter who never varies: exactly no weight
@@ -239,24 +198,6 @@ class DawidSkene(PosteriorAggregator):
                 ExpertsWarning,
                 stacklevel=3,
             )
-
-    def _best_fit(self, votes: Votes) -> TwoCoins:
-        values, prior = votes.held, CoinPrior.of(votes.held, self.smoothing)
-        starts = draw_starts(values, self.n_starts, np.random.default_rng(self.random_state))
-        varying = np.count_nonzero(~votes.constant())
-        if varying < 3:
-            if varying:
-                warnings.warn(
-                    "fewer than three voters vary: what they are worth is the majority's word",
-                    ExpertsWarning,
-                    stacklevel=4,
-                )
-            return estimate_coins(values, starts[0], prior, max_iter=1)
-        fits = [estimate_coins(values, x, prior, self.max_iter, self.tol) for x in starts]
-        best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
-        if not best.converged:
-            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
-        return best
 
     def _score(self, votes: Votes) -> Floats:
         evidence = _evidence(votes.held, self.coins_, self.prevalence_)

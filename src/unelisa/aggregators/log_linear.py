@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
-from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, draw_starts, estimate_coins
+from unelisa.aggregators.coins import draw_starts
+from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 from unelisa.orientation import Orient
 from unelisa.votes import Votes

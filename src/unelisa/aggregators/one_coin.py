@@ -1,16 +1,13 @@
 """One-coin Dawid-Skene: each voter is right with one probability, whatever the truth."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
-from unelisa.aggregators.dawid_skene import CLIP, draw_starts
+from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
+from unelisa.aggregators.coins import CLIP, CoinAggregator
 from unelisa.blocks import Held, tally_votes, weigh_votes
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
-from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
 
@@ -87,7 +84,7 @@ def _toss(agreement: Floats, counts: Floats, smoothing: float) -> Floats:
     return np.clip(right / mass, CLIP, 1 - CLIP)
 
 
-class OneCoinDawidSkene(PosteriorAggregator):
+class OneCoinDawidSkene(CoinAggregator):
     """One coin per voter: right with probability psi_s on every item (one-coin Dawid-Skene).
 
     `DawidSkene` with sensitivity = specificity. The score is the exact log odds::
@@ -145,48 +142,11 @@ class OneCoinDawidSkene(PosteriorAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    def __init__(
-        self,
-        smoothing: float = 1.0,
-        *,
-        n_starts: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-9,
-        orient: Orient = "majority",
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.smoothing = smoothing
-        self.n_starts = n_starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.orient = orient
-        self.random_state = random_state
-
     def _fit(self, votes: Votes) -> None:
-        if self.smoothing < 0 or self.n_starts < 1 or self.max_iter < 1:
-            raise ModelError("smoothing must be at least 0, n_starts and max_iter at least 1")
-        best = self._best_fit(votes)
+        best = self._best_fit(votes, estimate_coin, self.smoothing)
         self.accuracies_, self.prevalence_ = best.accuracies, best.prevalence
         self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
         self.weights_ = np.asarray(logit(best.accuracies) / 2)
-
-    def _best_fit(self, votes: Votes) -> OneCoin:
-        values, rng = votes.held, np.random.default_rng(self.random_state)
-        starts = draw_starts(values, self.n_starts, rng)
-        varying = np.count_nonzero(~votes.constant())
-        if varying < 3:
-            if varying:
-                warnings.warn(
-                    "fewer than three voters vary: what they are worth is the majority's word",
-                    ExpertsWarning,
-                    stacklevel=4,
-                )
-            return estimate_coin(values, starts[0], self.smoothing, max_iter=1)
-        fits = [estimate_coin(values, x, self.smoothing, self.max_iter, self.tol) for x in starts]
-        best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
-        if not best.converged:
-            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
-        return best
 
     def _score(self, votes: Votes) -> Floats:
         margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))

@@ -10,7 +10,8 @@ from scipy.special import expit, logit
 from sklearn.neural_network import BernoulliRBM
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
-from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, draw_starts, estimate_coins
+from unelisa.aggregators.coins import draw_starts
+from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
 from unelisa.blocks import tally_votes, weigh_votes
 from unelisa.errors import ExpertsWarning, ModelError
 from unelisa.orientation import Orient

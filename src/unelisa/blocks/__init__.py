@@ -7,7 +7,7 @@ Whatever is asked of votes is a sum over blocks of items (`ItemBlocks.sum`) or o
 from unelisa.blocks.base import Block, Held, ItemBlocks, RowNumbers, Sums
 from unelisa.blocks.mapped import MappedBlocks
 from unelisa.blocks.memory import WholeTable, blocks_of, in_memory
-from unelisa.blocks.one import OneBlock, SparseVotes, as_dense, pick_items
+from unelisa.blocks.one import OneBlock, SparseVotes, as_dense, mark_starts, pick_items
 from unelisa.blocks.rearranged import rearrange
 from unelisa.blocks.sparse import SparseBlocks, hold_sparse
 from unelisa.blocks.tally import compare_voters, tally_votes, weigh_votes
@@ -28,6 +28,7 @@ __all__ = [
     "compare_voters",
     "hold_sparse",
     "in_memory",
+    "mark_starts",
     "pick_items",
     "rearrange",
     "tally_votes",

@@ -8,6 +8,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
+def mark_starts(lengths: Any) -> NDArray[np.int64]:
+    """Return where runs of these lengths start one behind the other, and where the last ends.
+
+    Examples
+    --------
+    >>> mark_starts([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class SparseVotes:
     """The votes of a block, voter by voter: those of s are votes[starts[s]:starts[s + 1]]."""

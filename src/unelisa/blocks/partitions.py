@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks.base import Array, Block, ItemBlocks, Sums, add_sums, cut, group_items
-from unelisa.blocks.one import pick_items
+from unelisa.blocks.one import mark_starts, pick_items
 
 FAN = 8  # parts added up by one task; the cluster adds until so few are left
 LIGHT = 1 << 20  # bytes of parameters that go with every task; more are sent once
@@ -39,7 +39,7 @@ class Partitions(ItemBlocks):
 
         client = active_client()
         self.blocks = list(dask.persist(*blocks) if client is None else client.compute(blocks))
-        self.starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.starts = mark_starts(lengths)
         self.n_items, self.n_voters = int(self.starts[-1]), n_voters
 
     def sum(

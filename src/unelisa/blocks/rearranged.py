@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks.base import Array, Block, Held, ItemBlocks, Sums
-from unelisa.blocks.one import OneBlock, SparseVotes, as_dense
+from unelisa.blocks.one import OneBlock, SparseVotes, as_dense, mark_starts
 
 Columns = NDArray[np.intp]
 
@@ -88,7 +88,7 @@ def _rearrange_block(votes: OneBlock, columns: Columns, side: int) -> OneBlock:
 
 def _rearrange_sparse(votes: SparseVotes, columns: Columns, side: int) -> SparseVotes:
     lengths = np.where(columns >= 0, np.diff(votes.starts)[columns], 0)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts = mark_starts(lengths)
     origins = np.repeat(votes.starts[columns] - starts[:-1], lengths) + np.arange(starts[-1])
     return SparseVotes(
         starts, votes.items[origins], votes.votes[origins] * np.int8(side), votes.n_items

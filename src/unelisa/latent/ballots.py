@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import Block, Held, ItemBlocks, OneBlock, SparseBlocks
+from unelisa.blocks import Block, Held, ItemBlocks, OneBlock, SparseBlocks, mark_starts
 from unelisa.kernels.ballots import list_votes
 from unelisa.kernels.threads import run_threads
 from unelisa.parallel import count_jobs
@@ -217,7 +217,7 @@ def lay_ballots(held: Held, fields: Floats, n_jobs: int | None = None) -> Ballot
 def pick_items(ballots: Ballots, items: NDArray[np.intp]) -> Ballots:
     """Return the votes on some items of a block."""
     counts = ballots.counts[items]
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    starts = mark_starts(counts)
     places = np.repeat(ballots.starts[items] - starts[:-1], counts) + np.arange(starts[-1])
     weights = ballots.weights[places] if len(ballots.weights) else ballots.weights
     return Ballots(
@@ -228,7 +228,7 @@ def pick_items(ballots: Ballots, items: NDArray[np.intp]) -> Ballots:
 def join_ballots(parts: list[Ballots]) -> Ballots:
     """Return several blocks as one."""
     counts = np.concatenate([part.counts for part in parts])
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    starts = mark_starts(counts)
     _, voters, votes, fields, weights = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )

@@ -19,7 +19,7 @@ from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots, count_v
 from unelisa.latent.consensus import Consensus, Floats, collect
 from unelisa.latent.edges import EdgesFit, fit_edges
 from unelisa.latent.pairs import Pairs, correlate, expect_means, find_pairs, measure_coherence
-from unelisa.latent.reading import RATE, Links, Reading
+from unelisa.latent.reading import Links, Reading, share_rate
 from unelisa.latent.silence import fill_silence, read_silence
 from unelisa.latent.structure import (
     CLEAR,
@@ -181,7 +181,7 @@ def describe_consensus(
         crowd.votes - crowd.yes, 1 - crowd.yes / np.maximum(crowd.votes, 1)
     )
     known = bool(evidence - nothing.sum() > CLEAR)
-    rate = model.rate * (1.0 if candidate.kind == "discount" else RATE)
+    rate = share_rate(model.rate, candidate.kind == "discount")
     affinity = candidate.affinity if candidate.kind == "discount" else None
     return Reading(
         "consensus",

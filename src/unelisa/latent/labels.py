@@ -22,7 +22,7 @@ from unelisa.latent.interpretation import (
     describe_consensus,
     read_edges,
 )
-from unelisa.latent.reading import RATE, Links, Reading
+from unelisa.latent.reading import Links, Reading, share_rate
 from unelisa.latent.silence import LEAST_WEIGHT, fill_silence
 from unelisa.latent.structure import Candidate, Kind
 
@@ -156,8 +156,8 @@ def _refit(blocks: BallotBlocks, reading: Reading) -> Reading:
     least = LEAST_WEIGHT if reading.silence.any() else None
     start = infer_states, reading.model.factors
     model = fit_consensus(reading.prepare(blocks), *start, model=reading.model, least_weight=least)
-    share = 1.0 if reading.affinity is not None else RATE
-    return replace(reading, model=model, field=share * model.rate / 2)
+    rate = share_rate(model.rate, reading.affinity is not None)
+    return replace(reading, model=model, field=rate / 2)
 
 
 def _describe_again(blocks: BallotBlocks, reading: Reading, rng: np.random.Generator) -> Reading:

@@ -128,7 +128,12 @@ class Reading:
         """Return the log-odds of an item on which no rule speaks."""
         assert self.model is not None  # noqa: S101 - silence is filled under a consensus only
         before = odds_before_silence(self.model.coins, self.silence, self.model.rate)
-        return RATE * before
+        return share_rate(before, discounted=False)
+
+
+def share_rate(rate: float, discounted: bool) -> float:
+    """Return the part of the class rate's log-odds that counts: all of it under a discount."""
+    return rate if discounted else RATE * rate
 
 
 def count_ballots(ballots: Ballots) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.blocks import mark_starts
 from unelisa.latent.ballots import Ballots, Floats
 
 LEAST_VOTES = 20
@@ -42,7 +43,7 @@ def fill_silence(ballots: Ballots, silence: NDArray[np.int8]) -> Ballots:
     items, voters = np.nonzero(votes)
     counts = np.bincount(items, minlength=ballots.n_items)
     return ballots._replace(
-        starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        starts=mark_starts(counts),
         voters=voters.astype(np.int32),
         votes=votes[items, voters],
     )

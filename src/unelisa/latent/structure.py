@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.blocks import mark_starts
 from unelisa.kernels.ballots import score_by_strangers
 from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots
 from unelisa.latent.consensus import (
@@ -265,7 +266,7 @@ def _keep_nearest(tied: Affinity, most: int) -> tuple[NDArray[np.int64], NDArray
         keep[own] = strengths > np.partition(strengths, -most - 1)[-most - 1]
     voters = np.repeat(np.arange(len(tied.rows) - 1), np.diff(tied.rows))
     counts = np.bincount(voters[keep], minlength=len(tied.rows) - 1)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), tied.others[keep]
+    return mark_starts(counts), tied.others[keep]
 
 
 def _score(candidate: Candidate, ballots: Ballots, near: tuple[Any, Any]) -> Floats:

@@ -1,0 +1,92 @@
+"""What the models with coins share: starts, and EM from several of them."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from unelisa.aggregators.base import Floats, PosteriorAggregator
+from unelisa.blocks import Held, tally_votes, weigh_votes
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.orientation import Orient
+from unelisa.votes import Votes
+
+# without smoothing a coin may reach 0 or 1, whose logarithm is no number
+CLIP = 1e-9
+
+
+class CoinFit(Protocol):
+    """What EM gives, whatever the coins."""
+
+    @property
+    def lower_bound(self) -> Floats:
+        """Penalised log-likelihood per item after each round."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the rounds sufficed."""
+
+
+Fit = TypeVar("Fit", bound=CoinFit)
+
+
+class CoinAggregator(PosteriorAggregator):
+    """Base of the models whose coins EM estimates from several starts."""
+
+    def __init__(
+        self,
+        smoothing: float = 1.0,
+        *,
+        n_starts: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-9,
+        orient: Orient = "majority",
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.smoothing = smoothing
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.orient = orient
+        self.random_state = random_state
+
+    def _best_fit(self, votes: Votes, estimate: Callable[..., Fit], prior: Any) -> Fit:
+        """Return the likeliest of EM's fits, `estimate(votes, start, prior, max_iter, tol)`."""
+        if self.smoothing < 0 or self.n_starts < 1 or self.max_iter < 1:
+            raise ModelError("smoothing must be at least 0, n_starts and max_iter at least 1")
+        values, rng = votes.held, np.random.default_rng(self.random_state)
+        starts = draw_starts(values, self.n_starts, rng)
+        varying = np.count_nonzero(~votes.constant())
+        if varying < 3:
+            if varying:
+                warnings.warn(
+                    "fewer than three voters vary: what they are worth is the majority's word",
+                    ExpertsWarning,
+                    stacklevel=4,
+                )
+            return estimate(values, starts[0], prior, max_iter=1)
+        fits = [estimate(values, x, prior, self.max_iter, self.tol) for x in starts]
+        best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
+        if not best.converged:
+            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
+        return best
+
+
+def draw_starts(values: Held, n_starts: int, rng: np.random.Generator) -> list[Floats]:
+    """Return starting posteriors: the share of yes votes, then shares in crowds weighed at random.
+
+    The random crowds weigh each voter between 0 and 1. Only voters who voted draw a weight, so
+    that one who never did leaves no trace in the random numbers either.
+    """
+    voted = tally_votes(values, np.ones(len(values)))[1] > 0
+    weights = np.zeros((values.shape[1], n_starts))
+    weights[voted] = rng.uniform(0, 1, (int(voted.sum()), n_starts))
+    weights[voted, 0] = 1.0
+    return [_weighed_share(values, weights[:, start]) for start in range(n_starts)]
+
+
+def _weighed_share(values: Held, weights: Floats) -> Floats:
+    nothing = np.zeros_like(weights)
+    margin, mass = weigh_votes(values, weights, nothing), weigh_votes(values, nothing, weights)
+    return np.asarray(0.5 + margin / np.where(mass > 0, mass, 1.0) / 2)
