@@ -5,7 +5,10 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+import unelisa as ue
+from unelisa.cli import app
 from unelisa.datamart import simulate_ehr, write_datamart
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
@@ -85,15 +88,110 @@ def test_reviewed_charts_count(run, database, drawn, tmp_path):
     assert "reviewed charts" in json.loads(told.read_text())["ppv"]["basis"]
 
 
+@pytest.fixture(scope="module")
+def kept(stored, tmp_path_factory):
+    """A phenotyper that the command fitted to the datamart and kept."""
+    file = tmp_path_factory.mktemp("kept") / "ra.npz"
+    result = CliRunner().invoke(
+        app, ["phenotype", str(stored), "--config", str(EXAMPLE), "--save", str(file)]
+    )
+    assert result.exit_code == 0, result.output
+    return file
+
+
+def test_a_kept_model_says_the_same_again(run, database, kept, tmp_path):
+    files = []
+    for name, more in (("fitted", ()), ("kept", ("--model", kept))):
+        out, cohort, told = (tmp_path / f"{name}.{end}" for end in ("csv", "cohort", "json"))
+        named = ("--out", out, "--cohort", cohort, "--json", told)
+        result = run("phenotype", database, "--config", EXAMPLE, *named, *more)
+        assert result.exit_code == 0, result.output
+        facts = json.loads(told.read_text())
+        facts.pop("seconds")
+        facts.pop("steps")
+        files.append((out.read_text(), cohort.read_text(), facts))
+    assert files[0] == files[1]
+
+
+def test_a_kept_model_labels_the_patients_of_another_database(run, kept, tmp_path):
+    other, new = tmp_path / "new.duckdb", simulate_ehr(300, random_state=9)
+    write_datamart(new, other)
+    out, told = tmp_path / "p.csv", tmp_path / "p.json"
+    arguments = ("--config", EXAMPLE, "--model", kept, "--out", out, "--json", told)
+    assert run("phenotype", other, *arguments).exit_code == 0
+    model = ue.load(kept, ue.Phenotyper)
+    found = pd.read_csv(out, index_col="person_id")
+    chances = model.predict_proba(new.counts)[:, 1]
+    assert found["probability"].to_numpy() == pytest.approx(chances, abs=1e-6)
+    assert found["label"].tolist() == model.predict(new.counts).tolist()
+    facts = json.loads(told.read_text())
+    assert facts["prevalence"] == pytest.approx(chances.mean())
+    assert facts["ppv"]["share"] == pytest.approx(chances[chances >= 0.5].mean())
+    assert model.prevalence_ != facts["prevalence"]
+
+
+def test_a_kept_model_tells_what_new_records_lack(run, kept, tmp_path):
+    other = tmp_path / "new.duckdb"
+    write_datamart(simulate_ehr(100, random_state=9), other)
+    with duckdb.connect(str(other)) as connection:
+        connection.execute(
+            "UPDATE condition_occurrence SET condition_source_value = "
+            "replace(condition_source_value, '.', '')"
+        )
+    result = run("phenotype", other, "--config", EXAMPLE, "--model", kept)
+    assert result.exit_code == 0, result.output
+    assert "no record here holds" in result.stderr
+    assert "such as ICD:714.0; does this database write its codes" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('["ICD:714.0", ', "[", "was fitted with the anchors ICD:714.0 and NLP:rheumatoid"),
+        ('"note_count"', '"visit_count"', "was fitted with utilization note_count"),
+        ('["ICD:714.%", "NLP:%"]', '["ICD:714.%"]', "is needed, but not asked for by the config"),
+    ],
+)
+def test_a_kept_model_wants_its_own_configuration(
+    refused, database, config, kept, tmp_path, old, new, sentence
+):
+    file, out = config(change=(old, new)), tmp_path / "p.csv"
+    told = refused("phenotype", database, "--config", file, "--model", kept, "--out", out)
+    assert sentence in told
+    assert not out.exists()
+
+
+def test_a_model_is_fitted_or_taken_never_both(refused, database, kept, tmp_path):
+    start = ("phenotype", database, "--config", EXAMPLE, "--model")
+    charts = tmp_path / "gold.csv"
+    charts.write_text("person_id,label\n100001,1\n")
+    for more in (("--save", tmp_path / "m.npz"), ("--gold", charts)):
+        assert "belong to a fit" in refused(*start, kept, *more)
+    assert "is damaged or no unelisa model" in refused(*start, charts)
+    ue.save(ue.MajorityVote().fit([[1, -1], [-1, 1]]), tmp_path / "votes.npz")
+    assert "which is no Phenotyper" in refused(*start, tmp_path / "votes.npz")
+    assert "is an input" in refused(*start, kept, "--out", kept)
+
+
+@pytest.mark.parametrize("option", ["--out", "--report", "--cohort", "--save"])
+def test_only_json_goes_to_stdout(refused, database, option):
+    assert "only --json" in refused("phenotype", database, "--config", EXAMPLE, option, "-")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
         ('["ICD:714.0"', '["ICD:999.9"', "ICD:999.9"),
+        ('["ICD:714.0"', '["ICD:71%4"', "no patient has the anchor 'ICD:71%4'"),
+        ('["ICD:714.0"', '["NLP:\u5173\u8282\u708e; --"', "no patient has the anchor 'NLP:"),
+        ("entry = [", 'entry = ["ICD:zzz%"]\n# [', "nobody meets the entry rule"),
         ('["ICD:714.0"', '["ICD:x\'; DROP TABLE person; --"', "no patient has the anchor"),
         ('["ICD:714.0"', '["WHAT:714.0"', "cannot be understood"),
         ('utilization = "note_count"', 'utilization = "beds"', "note_count, visit_count"),
         ('["ICD:714.%", "NLP:%"]', '["ICD:714.%", "RX:%"]', "there is no table drug_exposure"),
         ('["ICD:714.%", "NLP:%"]', '["ICD:0%", "NLP:%"]', "matches 'ICD:0%'"),
+        ("first_day = 2000-01-01", 'schema = "nowhere"', "there is no table person; found none"),
+        ("first_day = 2000-01-01", 'schema = "a; DROP"', "must be a plain name"),
         ("2015-12-31", "1999-12-31", "before it starts"),
     ],
 )
@@ -130,6 +228,47 @@ def test_bad_charts_are_refused(refused, database, tmp_path):
     )
     gold.write_text("person_id,label\n1,1\n1,0\n")
     assert "more than once" in refused("phenotype", database, "--config", EXAMPLE, "--gold", gold)
+
+
+def test_charts_are_matched_whatever_else_the_file_holds(run, database, drawn, tmp_path):
+    gold, told = tmp_path / "gold.csv", tmp_path / "p.json"
+    rows = [f" {person} ,{label}" for person, label in drawn.truth[drawn.reviewed].items()]
+    gold.write_text("\n".join(["person_id,label", ",1", "100001,", "7,1", *rows, ""]))
+    arguments = ("--config", EXAMPLE, "--gold", gold, "--json", told)
+    result = run("phenotype", database, *arguments)
+    assert result.exit_code == 0, result.output
+    assert "1 of the 436 charts are of nobody who was counted" in result.stderr
+    assert "reviewed charts" in json.loads(told.read_text())["ppv"]["basis"]
+
+
+def test_records_with_gaps_are_counted(run, database, tmp_path):
+    out = tmp_path / "p.csv"
+    with duckdb.connect(str(database)) as connection:
+        for statement in (
+            "DELETE FROM note WHERE person_id = 100001",
+            "DELETE FROM visit_occurrence WHERE person_id = 100001",
+            "DELETE FROM measurement",
+            "UPDATE condition_occurrence SET condition_source_value = '714.''; %_\"\u95dc' "
+            "WHERE condition_occurrence_id % 9 = 0",
+        ):
+            connection.execute(statement)
+    assert run("phenotype", database, "--config", EXAMPLE, "--out", out).exit_code == 0
+    assert 1000 < len(pd.read_csv(out)) < 1200
+
+
+def test_an_address_with_a_password_is_told_without_it(run, tmp_path):
+    address = "postgresql://ann:s3cret%zz@127.0.0.1:1/cdm"
+    result = run("phenotype", address, "--config", EXAMPLE, "--out", tmp_path / "p.csv")
+    assert result.exit_code == 2
+    assert "cannot be reached" in result.stderr
+    assert "s3cret" not in result.output + result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_is_neither_configuration_nor_output(refused, database, tmp_path):
+    assert "Is a directory" in refused("phenotype", database, "--config", tmp_path)
+    told = refused("phenotype", database, "--config", EXAMPLE, "--out", tmp_path)
+    assert "is no plain file" in told
 
 
 def test_the_database_is_not_overwritten(refused, database):

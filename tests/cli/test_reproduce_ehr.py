@@ -30,3 +30,10 @@ def test_bad_seeds_and_folders_are_refused(refused, asked, tmp_path):
         assert "different whole numbers" in refused("reproduce", "ehr", f"--seeds={seeds}", *asked)
     told = refused("reproduce", "ehr", "--seeds", "3", *asked, "--data", tmp_path)
     assert "holds no features.csv.gz and truth.csv" in told
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_runs(refused, asked, tmp_path):
+    (tmp_path / "taken").write_text("")
+    told = refused("reproduce", "ehr", *asked, "--out", tmp_path / "taken")
+    assert "cannot be made a folder" in told
+    assert not list((tmp_path / "results").iterdir())

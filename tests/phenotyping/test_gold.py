@@ -41,13 +41,31 @@ def test_few_charts_may_all_say_the_same(label, sign, classes):
     assert charts.classes == classes
 
 
+@pytest.mark.parametrize(
+    ("labels", "case"), [(("no", "yes"), "yes"), (("case", "control"), "case"), ((1, 2), 1)]
+)
+def test_the_case_has_more_anchors_or_the_labels_are_refused(labels, case):
+    charts = read_reviewed([None, *labels, None], PATIENTS)
+    anchors = np.array([3, *(9 if label == case else 1 for label in labels), 0])
+    if case == labels[1]:
+        charts.check_side(anchors)
+    else:
+        with pytest.raises(VotesError, match="label the charts 0 and 1, 1 for a case"):
+            charts.check_side(anchors)
+
+
+def test_zero_and_one_need_no_anchors_to_be_understood():
+    read_reviewed([None, 0, 1, None], PATIENTS).check_side(np.array([0, 9, 1, 0]))
+    read_reviewed(None, PATIENTS).check_side(np.zeros(4))
+
+
 def test_minus_one_and_zero_together_are_refused():
-    with pytest.raises(VotesError, match="y holds both -1 and 0"):
+    with pytest.raises(VotesError, match="both -1 and 0"):
         read_reviewed([-1, 0, 1, None], PATIENTS)
 
 
 def test_strangers_and_wrong_lengths_are_refused():
-    with pytest.raises(VotesError, match="y names no patient of the table"):
+    with pytest.raises(VotesError, match="name no patient of the table"):
         read_reviewed({"p9": 1}, PATIENTS)
     with pytest.raises(VotesError, match=r"each of the 4 patients, found shape \(2,\)"):
         read_reviewed([1, 0], PATIENTS)

@@ -89,15 +89,30 @@ def test_a_rare_disease_with_a_prevalence_of_the_right_order(datamart):
 
 
 def test_reviewed_charts_give_their_labels_and_move_the_prevalence(datamart):
-    words = datamart.truth.map({1: "case", -1: "control"})
+    words = datamart.truth.map({1: "yes", -1: "no"})
     charts = words[datamart.reviewed]
     plain = Phenotyper(ANCHORS, "note_count", random_state=0).fit(datamart.counts)
     taught = clone(plain).fit(datamart.counts, charts)
-    assert taught.classes_.tolist() == ["case", "control"]
+    assert taught.classes_.tolist() == ["no", "yes"]
     numbers = clone(plain).fit(datamart.counts, datamart.truth[datamart.reviewed])
     assert numbers.classes_.tolist() == [-1, 1]
     true = (datamart.truth > 0).mean()
     assert abs(numbers.prevalence_ - true) < abs(plain.prevalence_ - true)
+
+
+def test_words_that_put_the_case_first_are_refused(datamart):
+    words = datamart.truth.map({1: "case", -1: "control"})
+    with pytest.raises(VotesError, match="label the charts 0 and 1"):
+        Phenotyper(ANCHORS, "note_count").fit(datamart.counts, words[datamart.reviewed])
+
+
+def test_the_share_of_true_cases_is_told_of_any_patients(model, datamart):
+    assert model.expect_ppv(datamart.counts) == model.ppv_
+    some = datamart.counts.iloc[:3000]
+    chances = chances_of(model, some)
+    found = model.expect_ppv(some)
+    assert found.value == pytest.approx(chances[chances >= 0.5].mean())
+    assert found.low < found.value < found.high
 
 
 def test_breast_cancer_from_two_anchors():
@@ -128,7 +143,11 @@ def test_a_truth_that_follows_utilization_is_told():
         ({"anchors": []}, ModelError, "at least one feature"),
         ({"anchors": ["ICD:714.0"] * 2}, ModelError, "each of them once"),
         ({"anchors": "ICD:714.0"}, ModelError, "a list of feature names"),
-        ({"anchors": ANCHORS, "prevalence": 1.5}, ModelError, "between 0 and 1, found 1.5"),
+        (
+            {"anchors": ANCHORS, "prevalence": 1.5},
+            ModelError,
+            "between 0 and 1, both left out, found 1.5",
+        ),
         ({"anchors": ANCHORS, "utilization": "visits"}, VotesError, "no column 'visits'"),
     ],
 )

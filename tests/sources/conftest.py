@@ -36,13 +36,18 @@ INSERT INTO note_nlp (note_nlp_id, note_id, lexical_variant, note_nlp_concept_id
   (10, 4, 'RA', 11, DATE '2020-01-01', 'Y', 'family history');
 INSERT INTO measurement (measurement_id, person_id, measurement_concept_id, measurement_date,
   measurement_type_concept_id) VALUES (1, 2, 21, DATE '2004-04-04', 0);
+INSERT INTO drug_exposure VALUES (1, 1, 31, DATE '2001-01-01'), (2, 1, 32, DATE '2001-01-01'),
+  (3, 1, 31, DATE '2001-01-09'), (4, 2, 32, DATE '2002-02-02');
 INSERT INTO concept (concept_id, concept_name, domain_id, vocabulary_id, concept_class_id,
   concept_code, valid_start_date, valid_end_date) VALUES
   (11, 'Rheumatoid arthritis', 'c', 'v', 'k', 'a', DATE '1970-01-01', DATE '2099-01-01'),
   (12, 'Felty syndrome', 'c', 'v', 'k', 'b', DATE '1970-01-01', DATE '2099-01-01'),
   (21, 'Anti-CCP', 'c', 'v', 'k', 'd', DATE '1970-01-01', DATE '2099-01-01'),
+  (31, 'Methotrexate 10 MG', 'c', 'v', 'k', 'e', DATE '1970-01-01', DATE '2099-01-01'),
+  (32, 'Methotrexate 15 MG', 'c', 'v', 'k', 'f', DATE '1970-01-01', DATE '2099-01-01'),
   (0, 'No matching concept', 'c', 'v', 'k', 'z', DATE '1970-01-01', DATE '2099-01-01');
-INSERT INTO concept_ancestor VALUES (10, 11, 1, 1), (10, 12, 1, 1), (10, 10, 0, 0);
+INSERT INTO concept_ancestor VALUES (10, 11, 1, 1), (10, 12, 1, 1), (10, 10, 0, 0),
+  (30, 31, 1, 1), (30, 32, 1, 1);
 """
 TINY_TABLES = (
     "person",
@@ -50,14 +55,23 @@ TINY_TABLES = (
     "note",
     "note_nlp",
     "measurement",
+    "drug_exposure",
     "concept",
     "concept_ancestor",
     "cohort",
 )
 
 
+# the simulated datamart has no such table
+DRUGS = (
+    "CREATE TABLE drug_exposure (drug_exposure_id bigint, person_id bigint, "
+    "drug_concept_id integer, drug_exposure_start_date date)"
+)
+
+
 def tiny_statements():
-    return [*map(create_table, TINY_TABLES), *filter(str.strip, TINY.split(";"))]
+    tables = [DRUGS if name == "drug_exposure" else create_table(name) for name in TINY_TABLES]
+    return [*tables, *filter(str.strip, TINY.split(";"))]
 
 
 @pytest.fixture(scope="session")

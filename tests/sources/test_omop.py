@@ -68,6 +68,79 @@ def test_only_affirmed_mentions_of_the_patient_count_on_the_note_s_day(tiny):
     assert table.to_numpy().tolist() == [[2, 2, 0], [0, 0, 1], [0, 0, 0]]
 
 
+@pytest.mark.parametrize(
+    ("modifiers", "counts_it"),
+    [
+        ("Negation=False; Subject=Patient; Conditional=False; Rule_out=False", True),
+        ("negated=false, hypothetical=no, family_history=false", True),
+        ("Uncertain=low", True),
+        ("negated", False),
+        ("negation=yes", False),
+        ("Rule out", False),
+        ("certainty=hypothetical", False),
+        ("subject = grandmother", False),
+        ("uncertain=very low", False),
+        ("family history", False),
+    ],
+)
+def test_modifiers_are_read_as_they_are_meant(tiny, modifiers, counts_it):
+    with open_database(tiny, read_only=False) as connection:
+        connection.raw_sql(
+            f"UPDATE note_nlp SET term_modifiers = '{modifiers}' WHERE note_nlp_id = 9"  # noqa: S608
+        )
+    assert counts(tiny, "NLP:sore knee")["NLP:sore knee"].tolist() == [0, int(counts_it), 0]
+
+
+def test_drugs_are_counted_by_number_name_and_class(tiny):
+    table = counts(tiny, "RX:31", "RX:methotrexate 15 mg", "RX:methotrexate+", "RX:30+", "RX:%")
+    assert table.loc[[1, 2]].to_dict("list") == {
+        "RX:31": [2, 0],
+        "RX:methotrexate 15 mg": [1, 1],
+        "RX:methotrexate+": [2, 1],
+        "RX:30+": [2, 1],
+        "RX:methotrexate 10 mg": [2, 0],
+    }
+
+
+def test_measurements_are_counted_by_number_and_name(tiny):
+    table = counts(tiny, "LAB:21", "LAB:Anti-CCP")
+    assert table.to_numpy().tolist() == [[0, 0], [1, 1], [0, 0]]
+
+
+def test_records_of_nobody_leave_large_identifiers_as_they_are(tiny_file):
+    large = 2**60 + 1
+    with duckdb.connect(str(tiny_file)) as connection:
+        connection.execute("ALTER TABLE condition_occurrence ALTER person_id DROP NOT NULL")
+        for table in ("person", "condition_occurrence"):
+            statement = f"UPDATE {table} SET person_id = ? WHERE person_id = 1"  # noqa: S608
+            connection.execute(statement, [large])
+        connection.execute("UPDATE condition_occurrence SET person_id = NULL WHERE person_id = 9")
+    table = counts(tiny_file, "ICD:714.0")
+    assert table["ICD:714.0"].to_dict() == {2: 0, 3: 0, large: 2}
+
+
+def test_a_narrowed_request_counts_only_what_is_named(tiny_file):
+    request = CountRequest.of(["ICD:714.%", "CONCEPT:10+", "NLP:%"], None)
+    names = ["NLP:11", "CONCEPT:10+", "NLP:sore knee", "ICD:714.8"]
+    with open_database(tiny_file) as connection:
+        table = count_patients(OmopTables.of(connection), request.narrow(names)).table
+    assert sorted(table) == sorted(names)
+    assert table[names].to_numpy().tolist() == [[0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    with pytest.raises(RecordsError, match="'ICD:715.0' is needed, but not asked for"):
+        request.narrow(["ICD:715.0"])
+
+
+def test_what_lacks_is_told_before_anything_is_counted(tiny_file):
+    told = []
+    with open_database(tiny_file) as connection:
+        for asked in (["ICD:714.%", "NLP:%"], "visit_count"), (["ICD:714.%", "LAB:x"], None):
+            tables = OmopTables.of(connection)
+            tables.names.pop("measurement", None)
+            with pytest.raises(RecordsError, match="there is no table"):
+                count_patients(tables, CountRequest.of(*asked), told.append)
+    assert told == []
+
+
 def test_utilisation_counts_every_note(tiny):
     assert counts(tiny, "ICD:714.0", utilization="note_count")["note_count"].tolist() == [3, 1, 0]
 
@@ -143,6 +216,7 @@ def test_steps_tell_rows_and_seconds(tiny_file):
     ("asked", "sentence"),
     [
         ({"features": []}, "no feature was asked for"),
+        ({"features": ["ICD:1"], "utilization": "beds"}, "note_count, visit_count"),
         ({"features": ["ICD:1"], "window": ("2001-02-30", None)}, "is no date"),
         ({"features": ["ICD:1"], "window": ("2002-01-01", "2001-01-01")}, "before it starts"),
     ],

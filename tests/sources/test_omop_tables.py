@@ -19,7 +19,7 @@ def test_a_missing_table_is_named_with_what_was_found(tiny_file):
         ue.read_omop(tiny_file, ["NLP:%"])
     assert str(error.value) == (
         "there is no table note_nlp; found cohort, concept, concept_ancestor, "
-        "condition_occurrence, measurement, note, person"
+        "condition_occurrence, drug_exposure, measurement, note, person"
     )
 
 
@@ -34,6 +34,16 @@ def test_a_missing_column_is_named_with_what_was_found(tiny_file):
     ) as e:
         ue.read_omop(tiny_file, ["NLP:%"])
     assert "lexical_variant" in str(e.value)
+
+
+def test_a_text_file_without_a_header_does_not_show_its_first_record(tmp_path):
+    (tmp_path / "person.csv").write_text("person_id\n1\n")
+    (tmp_path / "condition_occurrence.csv").write_text("1,0,2001-01-01,M05,Smith\n")
+    with pytest.raises(RecordsError, match="no condition_source_value; found none"):
+        ue.read_omop(tmp_path, ["ICD:714.0"])
+    (tmp_path / "person.csv").write_text("patient_id,surname\n1,Smith\n")
+    with pytest.raises(RecordsError, match="no column person_id; found patient_id$"):
+        ue.read_omop(tmp_path, ["ICD:714.0"])
 
 
 def test_an_empty_database_is_told(tmp_path):

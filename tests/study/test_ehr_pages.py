@@ -1,16 +1,18 @@
 """The EHR study's tables, figure and page, from made-up splits."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from unelisa.errors import ModelError
 from unelisa.study.ehr import FIGURES, NONE, OURS, PAPER, PENLOG, UNELISA
 from unelisa.study.ehr_figures import draw_splits
 from unelisa.study.ehr_page import render_ehr
 from unelisa.study.ehr_rare import HELPS, summarise_rare
-from unelisa.study.ehr_tables import FORMAT, format_ehr, read_ehr, summarise_splits
+from unelisa.study.ehr_tables import FORMAT, format_ehr, summarise_splits
 from unelisa.study.figures import drawing
+
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 
 
 def make_row(split, protocol, method, value):
@@ -94,13 +96,17 @@ def test_the_page_shows_every_number_with_its_protocol(archive):
     assert "--seeds 7 " in page
 
 
-def test_an_archive_is_read_back(archive, tmp_path):
-    path = tmp_path / "ehr.json"
-    path.write_text(format_ehr(archive))
-    assert read_ehr(path) == json.loads(json.dumps(archive))
-    path.write_text("{}")
-    with pytest.raises(ModelError, match=r"ehr.json is no archive of this study"):
-        read_ehr(path)
+def test_an_archive_is_json_with_a_set_or_method_a_line(archive):
+    text = format_ehr(archive)
+    assert json.loads(text) == json.loads(json.dumps(archive))
+    starts = [line[:8] for line in text.splitlines()[1:]]
+    assert set(starts) == {'{"set":"', '{"told":'}
+
+
+def test_the_page_in_the_documents_is_the_one_that_its_archive_gives():
+    archive = json.loads((DOCUMENTS / "study" / "ehr.json").read_text(encoding="utf-8"))
+    page = (DOCUMENTS / "phenotyping_study.md").read_text(encoding="utf-8")
+    assert render_ehr(archive) == page
 
 
 def test_boxes_hold_the_splits_and_diamonds_the_published_means(rows):

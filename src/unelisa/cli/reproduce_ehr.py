@@ -11,6 +11,7 @@ from rich.table import Table
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, progress, results
+from unelisa.cli.shared_data import VARIABLE, find_shared_data
 from unelisa.cli.simulate import make_folder
 from unelisa.errors import ModelError
 from unelisa.study.ehr import FIGURES, SPLITS, read_splits, run_set
@@ -23,7 +24,6 @@ from unelisa.study.figures import drawing, save_figure
 from unelisa.study.wording import share
 
 SHORT = {"f_score": "F"}  # the harmonic mean of PPV and NPV
-SHARED = Path("../shared/data/ehr_phecap")
 
 
 def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -41,7 +41,8 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Option(
             metavar="FOLDER",
             help="Folder of ehr_phecap, with features.csv.gz and truth.csv; by default "
-            "../shared/data/ehr_phecap if it is there.",
+            f"ehr_phecap in the folder that {VARIABLE} names, or in the shared one beside a "
+            "checkout; left out where there is none.",
         ),
     ] = None,
     rare: Annotated[bool, typer.Option(help="Also small cohorts with a rare phenotype.")] = True,
@@ -65,8 +66,10 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Run Table 5.4: penLog, unElisa and Phenotyper on halves of the reviewed charts."""
     check_outputs(json)
     asked = read_seeds(seeds)
-    make_folder(folder)
-    place = data if data is not None else (SHARED if SHARED.is_dir() else None)
+    for wanted in (folder, out):
+        if wanted is not None:
+            make_folder(wanted)
+    place = find_phecap() if data is None else data
     public = None if place is None else phecap_set(place)
     run_sets(asked, patients, splits, rare, folder)
     if public is not None:
@@ -78,6 +81,13 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         with output_files() as files:
             files.write_json(json, archive)
     show_methods(results(quiet=json == STDOUT), archive)
+
+
+def find_phecap() -> Path | None:
+    """Return the folder of ehr_phecap among the shared sets, where it is there."""
+    shared = find_shared_data()
+    place = None if shared is None else shared / "ehr_phecap"
+    return place if place is not None and place.is_dir() else None
 
 
 def read_seeds(text: str) -> list[int]:

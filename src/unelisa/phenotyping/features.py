@@ -67,10 +67,10 @@ def _reason(facts: FeatureFacts, model: AnchorModel, place: int) -> str:
     shown = " and ".join(f"{value:.2f}" for value in found)
     if not found.any():
         return "its count is the same for every patient"
+    side = "along with" if facts.directions[place] > 0 else "against"
     if facts.selected[place]:
-        side = "along with" if facts.directions[place] > 0 else "against"
         tie = "" if np.isnan(facts.ties[place]) else f", tie to the truth {facts.ties[place]:.2f}"
         return f"goes {side} every anchor (correlation {shown}){tie}"
     if facts.directions[place]:
-        return f"goes along with every anchor ({shown}), but other features explain it"
+        return f"goes {side} every anchor ({shown}), but other features explain it"
     return f"does not go along with every anchor (correlation {shown})"

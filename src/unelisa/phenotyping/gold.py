@@ -10,6 +10,7 @@ from unelisa.coding import CodingChoice, NumberColumn, TextColumn, settle_coding
 from unelisa.errors import VotesError
 
 Signs = NDArray[np.int8]
+_KNOWN_SIDES = ((0, 1), (-1, 1))  # also False and True
 
 
 class ReviewedCharts(NamedTuple):
@@ -22,6 +23,23 @@ class ReviewedCharts(NamedTuple):
     def n_charts(self) -> int:
         """Number of reviewed charts."""
         return int(np.count_nonzero(self.signs))
+
+    def check_side(self, anchors: NDArray[Any]) -> None:
+        """Refuse two words of which the first in sort order has more of the anchors: the case.
+
+        Parameters
+        ----------
+        anchors
+            Number of anchor records per patient.
+        """
+        if self.classes in _KNOWN_SIDES:
+            return
+        other, case = (float(anchors[self.signs == sign].mean()) for sign in (-1, 1))
+        if case < other:
+            raise VotesError(
+                "the charts with the label that comes second in sort order, which is taken for the "
+                "case, have fewer anchors than the others; label the charts 0 and 1, 1 for a case"
+            )
 
 
 def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
@@ -55,9 +73,13 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
     column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
     rows = {label: column.first_row(label) for label in column.distinct()}
     if not rows:
-        raise VotesError("y names no patient of the table; check how patients are named in both")
+        raise VotesError(
+            "the reviewed charts (y) name no patient of the table; check how patients are named in "
+            "both"
+        )
     found = {
-        label: f"in row {rows[label] + 1} of y" for label in sorted(rows, key=rows.__getitem__)
+        label: f"in row {rows[label] + 1} of the patients"
+        for label in sorted(rows, key=rows.__getitem__)
     }
     coding = settle_coding(found, _choose_coding(set(found)))
     return ReviewedCharts(column.encode(coding.votes), coding.classes)
@@ -69,8 +91,8 @@ def _choose_coding(labels: set[Any]) -> CodingChoice:
         return (False, True) if all(isinstance(label, bool) for label in labels) else "01"
     if {-1, 0} <= labels:
         raise VotesError(
-            "y holds both -1 and 0; label charts 0 and 1 or -1 and 1, and leave out (None, NaN) "
-            "the patients whose chart was not reviewed"
+            "the reviewed charts (y) hold both -1 and 0; label them 0 and 1 or -1 and 1, and leave "
+            "out (None, NaN) the patients whose chart was not reviewed"
         )
     return "pm1" if labels == {-1} else "auto"
 

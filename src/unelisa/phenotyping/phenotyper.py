@@ -21,7 +21,7 @@ from unelisa.phenotyping.evidence import (
 from unelisa.phenotyping.features import FeatureFacts, describe_features
 from unelisa.phenotyping.gold import ReviewedCharts, read_reviewed
 from unelisa.phenotyping.graph import tie_features
-from unelisa.phenotyping.posterior import calibrate, expected_ppv, reviewed_ppv
+from unelisa.phenotyping.posterior import Estimate, calibrate, expected_ppv, reviewed_ppv
 from unelisa.solvers.blas import one_blas_thread
 from unelisa.sources.counts import Counts, CountTable, Floats, read_counts
 from unelisa.sources.phenotype import ExpectedCounts
@@ -113,6 +113,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         table = self._enter(counts)
         charts = read_reviewed(y, table.patients)
+        charts.check_side(table.values[:, self._anchor_places].sum(axis=1))
         self.classes_ = np.asarray(charts.classes)
         with one_blas_thread():
             self._fit(table, charts)
@@ -120,9 +121,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, counts: Any) -> Floats:
         """Return the log odds of being a case, per patient."""
-        table = self._reenter(counts)
-        scores = self._score(table, self.expected_counts_.rates(table))
-        return self.calibration_.log_odds(scores)
+        return self.calibration_.log_odds(self._score_anew(self._reenter(counts)))
 
     def predict_proba(self, counts: Any) -> Floats:
         """Return P(no case), P(case) per patient."""
@@ -140,6 +139,14 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         known = charts.signs != 0
         flagged = self.predict_proba(counts)[:, 1] >= self.threshold_
         return float(np.mean(flagged[known] == (charts.signs[known] > 0)))
+
+    def expect_ppv(self, counts: Any) -> Estimate:
+        """Return the share of true cases among the patients of a table that `predict` flags.
+
+        It is what the model expects; `ppv_` says it of the patients that it was fitted to.
+        """
+        table = self._reenter(counts)
+        return self._expect_ppv(table, self._score_anew(table))
 
     @property
     def features_(self) -> Any:
@@ -192,7 +199,9 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not anchors or len(set(anchors)) < len(anchors):
             raise ModelError("anchors must name at least one feature, and each of them once")
         if self.prevalence is not None and not 0 < self.prevalence < 1:
-            raise ModelError(f"prevalence must be between 0 and 1, found {self.prevalence}")
+            raise ModelError(
+                f"prevalence must lie between 0 and 1, both left out, found {self.prevalence}"
+            )
         return anchors
 
     def _reenter(self, counts: Any) -> CountTable:
@@ -251,6 +260,9 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return odds
         return odds + GROUP_WEIGHT * self.group_.log_ratio(rates[:, self._group_places])
 
+    def _score_anew(self, table: CountTable) -> Floats:
+        return self._score(table, self.expected_counts_.rates(table))
+
     def _conclude(self, table: CountTable, rates: Counts, charts: ReviewedCharts) -> None:
         """Sum up what was found, and warn where it follows the wrong thing."""
         scores = self._score(table, rates)
@@ -260,16 +272,17 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if np.count_nonzero(flagged & (charts.signs != 0)) >= FEWEST_CHARTS:
             self.ppv_ = reviewed_ppv(charts.signs, flagged)
         else:
-            self.ppv_ = expected_ppv(chances, flagged, self._readings(table, scores))
+            self.ppv_ = self._expect_ppv(table, scores)
         self.feature_facts_ = self._facts(table, rates)
         self._warn_of_utilization(table, chances)
 
-    def _readings(self, table: CountTable, scores: Floats) -> list[Floats]:
-        """Return P(case) as it also could be: with one anchor left out, and not calibrated."""
+    def _expect_ppv(self, table: CountTable, scores: Floats) -> Estimate:
+        """Return the PPV by P(case), and by P(case) with one anchor left out or not calibrated."""
+        chances = expit(self.calibration_.log_odds(scores))
         counts = table.values[:, self._anchor_places]
         parts = self.anchor_model_.parts(counts, table.log_use)
         without = [expit(self.calibration_.log_odds(scores - part)) for part in parts.T]
-        return [*without, expit(scores)]
+        return expected_ppv(chances, chances >= self.threshold_, [*without, expit(scores)])
 
     def _facts(self, table: CountTable, rates: Counts) -> FeatureFacts:
         weights = np.zeros(self.n_features_in_)

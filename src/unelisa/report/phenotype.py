@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.phenotyping.posterior import Estimate
 from unelisa.report import charts
 from unelisa.report.items import BINS, SURE
 from unelisa.report.page import STYLE, require_jinja, write_policy
@@ -22,6 +23,7 @@ def describe_phenotype(
     model: Phenotyper,
     chances: NDArray[np.float64],
     steps: Sequence[Step] = (),
+    ppv: Estimate | None = None,
 ) -> Facts:
     """Return what a fitted phenotyper says, as plain values.
 
@@ -33,21 +35,24 @@ def describe_phenotype(
         The fitted phenotyper and P(case) of every patient.
     steps
         The questions that the database answered.
+    ppv
+        Share of true cases among those labelled; by default that of the patients of the fit.
     """
+    prevalence = float(chances.mean())
     n, cases = len(chances), int((chances >= model.threshold_).sum())
     counts, edges = np.histogram(chances, BINS, (0.0, 1.0))
     return {
         "title": title,
         "answer": (
             f"{title}: {cases:,} of {n:,} patients labelled as cases; "
-            f"estimated prevalence {model.prevalence_:.1%}"
+            f"estimated prevalence {prevalence:.1%}"
         ),
         "patients": n,
         "cases": cases,
         "decided": int(np.count_nonzero(np.abs(chances - 0.5) > SURE - 0.5)),
-        "prevalence": float(model.prevalence_),
+        "prevalence": prevalence,
         "threshold": float(model.threshold_),
-        "ppv": _estimate(model.ppv_),
+        "ppv": _estimate(model.ppv_ if ppv is None else ppv),
         "anchors": [str(name) for name in model.anchors],
         "utilization": model.utilization,
         "expected_prevalence": model.prevalence,
@@ -76,7 +81,7 @@ def render_phenotype(facts: Facts) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def _estimate(found: Any) -> Facts | None:
+def _estimate(found: Estimate) -> Facts | None:
     if np.isnan(found.value):
         return None
     return {"share": found.value, "low": found.low, "high": found.high, "basis": found.basis}

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,9 +18,9 @@ from unelisa.sources.omop_features import (
     Window,
     count_contacts,
     count_days,
+    find_contacts,
     list_days,
     parse_request,
-    unite_days,
 )
 from unelisa.sources.omop_tables import OmopTables, as_number, explain_engine
 
@@ -84,12 +84,30 @@ class CountRequest:
         """Return the request, or raise `RecordsError` where it cannot be understood."""
         if not features:
             raise RecordsError("no feature was asked for; name some, such as ICD:714.%")
+        if utilization is not None:
+            find_contacts(utilization)
         first, last = (_parse_day(day) for day in window)
         if first is not None and last is not None and first > last:
             raise RecordsError(f"the window ends ({last}) before it starts ({first})")
         asked = tuple(dict.fromkeys(parse_request(text) for text in features))
         rule = tuple(dict.fromkeys(parse_request(text) for text in entry))
         return cls(asked, utilization, rule, (first, last))
+
+    def of_domain(self, domain: str) -> list[Request]:
+        """Return the features of one kind."""
+        return [one for one in self.features if one.domain == domain]
+
+    def narrow(self, columns: Sequence[str]) -> "CountRequest":
+        """Return the request for these columns only, each of them there even if it is empty."""
+        by_name = {one.column: one for one in self.features if one.reach != "each"}
+        return replace(self, features=tuple(by_name.get(c) or self._pick(c) for c in columns))
+
+    def _pick(self, column: str) -> Request:
+        """Return one feature of a pattern."""
+        if not any(one.covers(column) for one in self.features):
+            raise RecordsError(f"the feature {column[:60]!r} is needed, but not asked for")
+        domain, _, code = column.partition(":")
+        return Request(column, domain, code, "name")
 
 
 def read_omop(
@@ -154,36 +172,43 @@ def count_patients(
     """Return the counts that are asked for, calling `advance` before each question."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
-    questions = _Questions(advance)
+    # every question is put together first: what lacks is told before anything long runs
     cohort = list_patients(tables, request)
+    counts, use = _list_counts(tables, request, cohort), request.utilization
+    contacts = None if use is None else count_contacts(tables, use, request.window)
+    questions = _Questions(advance)
     persons = questions.ask_persons(cohort)
+    index = pd.Index(persons, name="person_id")
     blocks = []
+    for domain, expression in counts.items():
+        found = questions.ask_counts(domain, expression, persons)
+        block = _arrange(found, request.of_domain(domain), len(persons))
+        blocks.append(pd.DataFrame(block.values, index, block.names))
+    table = pd.concat(blocks, axis=1)
+    if use is not None:
+        table[use] = questions.ask_contacts(use, contacts, persons)
+    return PatientCounts(table, tuple(questions.steps))
+
+
+def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict[str, Any]:
+    """Return the counts of each domain that is asked for, as expressions."""
+    counts = {}
     for domain in DOMAINS:
-        asked = [one for one in request.features if one.domain == domain]
+        asked = request.of_domain(domain)
         if asked:
             days = list_days(tables, asked, request.window)
-            counts = count_days(days.semi_join(cohort, "person") if request.entry else days)
-            found = questions.ask_counts(domain, counts, persons)
-            blocks.append(_arrange(found, asked, len(persons)))
-    index = pd.Index(persons, name="person_id")
-    table = pd.concat([pd.DataFrame(b.values, index, b.names) for b in blocks], axis=1)
-    if request.utilization is not None:
-        contacts = count_contacts(tables, request.utilization, request.window)
-        table[request.utilization] = questions.ask_contacts(request.utilization, contacts, persons)
-    return PatientCounts(table, tuple(questions.steps))
+            counts[domain] = count_days(days.semi_join(cohort, "person") if request.entry else days)
+    return counts
 
 
 def list_patients(tables: OmopTables, request: CountRequest) -> Any:
     """Return the persons of the database that the entry rule lets in, as an expression."""
     people = tables.take("person", person="person_id")
-    people = people.select(person=as_number(people.person))
+    people = people.filter(people.person.notnull()).select(person=as_number(people.person))
     if not request.entry:
         return people
-    let_in = [
-        list_days(tables, [one for one in request.entry if one.domain == domain], request.window)
-        for domain in dict.fromkeys(one.domain for one in request.entry)
-    ]
-    return people.semi_join(unite_days(let_in).select("person"), "person")
+    let_in = list_days(tables, request.entry, request.window)
+    return people.semi_join(let_in.select("person"), "person")
 
 
 class _Counts(NamedTuple):
@@ -214,7 +239,10 @@ class _Questions:
         columns = self._ask("patients", expression)
         persons = np.sort(columns["person"])
         if len(persons) == 0:
-            raise RecordsError("no patient is left: the table person or the entry rule is empty")
+            raise RecordsError(
+                "no patient is left: the table person is empty, or nobody meets the entry rule in "
+                "the window"
+            )
         twice = int((np.diff(persons) == 0).sum())
         if twice:
             raise RecordsError(f"the table person names {twice} patients more than once")

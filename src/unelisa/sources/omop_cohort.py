@@ -12,7 +12,6 @@ from unelisa.sources.omop_features import (
     Window,
     list_contacts,
     list_days,
-    unite_days,
 )
 from unelisa.sources.omop_tables import OmopTables, explain_engine
 
@@ -53,7 +52,7 @@ def list_cohort(
     contacts = list_contacts(tables, utilization, window)
     with explain_engine("dating the cohort"):
         care = _span(contacts).reindex(persons)
-        seen = _span(_list_signs(tables, signs, window)).reindex(persons)
+        seen = _span(list_days(tables, signs, window)).reindex(persons)
     start = seen["first"].fillna(care["first"])
     end = care["last"].fillna(seen["last"]).where(lambda last: ~(last < start), start)
     rows = pd.DataFrame(
@@ -86,12 +85,6 @@ def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = Non
     with explain_engine("writing the cohort"):
         content = pa.Table.from_pandas(rows, preserve_index=False)
         connection.insert(tables.names["cohort"], content, database=schema)
-
-
-def _list_signs(tables: OmopTables, signs: tuple[Request, ...], window: Window) -> Any:
-    domains = dict.fromkeys(one.domain for one in signs)
-    parts = [list_days(tables, [one for one in signs if one.domain == d], window) for d in domains]
-    return unite_days(parts)
 
 
 def _span(days: Any) -> "pd.DataFrame":

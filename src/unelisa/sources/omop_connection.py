@@ -3,6 +3,7 @@
 Everything is opened for reading only, unless a cohort shall be written.
 """
 
+import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from unelisa.errors import MissingExtraError, RecordsError
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
+_DELIMITERS = ",;|\t"
 
 
 @contextmanager
@@ -40,16 +42,30 @@ def _connect(database: Any, read_only: bool) -> Any:
     if is_server(database):
         return _connect_postgres(str(database), read_only)
     path = Path(database)
-    if path.is_dir():
-        if not read_only:
-            raise RecordsError(f"{path.name} is a folder: a cohort can be written to a database")
-        return _connect_folder(path)
-    if not path.is_file():
-        raise RecordsError(
-            f"there is no database {path.name} in {path.parent}; name a DuckDB file, a folder of "
-            "Parquet or CSV tables, or a server as postgresql://user@host/name"
-        )
-    return _connect_duckdb(path, read_only)
+    if not _is_there(path):
+        raise RecordsError(_tell_absent(path))
+    if not path.is_dir():
+        return _connect_duckdb(path, read_only)
+    if not read_only:
+        raise RecordsError(f"{path.name} is a folder: a cohort can be written to a database")
+    return _connect_folder(path)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_dir() or path.is_file()
+    except OSError:  # no file has such a name
+        return False
+
+
+def _tell_absent(path: Path) -> str:
+    ways = (
+        "name a DuckDB file, a folder of Parquet or CSV tables, or a server as "
+        "postgresql://user@host/name"
+    )
+    if _may_hold_secrets(str(path)):
+        return f"the database is neither a file nor a folder; {ways}"
+    return f"there is no database {path.name} in {path.parent}; {ways}"
 
 
 def is_server(database: Any) -> bool:
@@ -94,29 +110,47 @@ def _connect_folder(folder: Path) -> Any:
     files = _list_files(folder)
     if not files:
         raise RecordsError(
-            f"the folder {folder.name} holds no {', '.join(_ENDINGS)} file; each OMOP table is one"
+            f"the folder {folder.resolve().name} holds no {', '.join(_ENDINGS)} file; each OMOP "
+            "table is one"
         )
     connection = require_ibis().duckdb.connect()
     for table, file in files.items():
         try:
-            if file.suffix == ".parquet":
-                connection.read_parquet(file, table_name=table)
+            if file.suffix.lower() == ".parquet":
+                # some programs write a table as a folder of parts
+                parts = file / "*.parquet" if file.is_dir() else file
+                connection.read_parquet(parts, table_name=table)
             else:
                 # as text: a guess would turn the code 714.10 into the number 714.1
-                connection.read_csv(file, table_name=table, all_varchar=True, header=True)
-        except duckdb.Error as error:
+                connection.read_csv(file, table_name=table, all_varchar=True, **_find_form(file))
+        except (duckdb.Error, OSError, EOFError) as error:
             raise RecordsError(
                 f"{file.name} cannot be read as a table ({type(error).__name__})"
             ) from None
     return connection
 
 
+def _find_form(file: Path) -> dict[str, Any]:
+    """Return how a text file is written, by its header.
+
+    A guess from some rows may take a record for the header, or miss a first quote further down.
+    Vocabularies are handed out as tab-separated text, in which a quote is an ordinary letter.
+    """
+    reader = gzip.open if file.name.lower().endswith(".gz") else open
+    with reader(file, "rt", encoding="utf-8", errors="replace") as lines:
+        header = str(lines.readline())
+    delimiter = max(_DELIMITERS, key=header.count)
+    quotes = {"quote": ""} if delimiter == "\t" else {"quote": '"', "escape": '"'}
+    return {"delim": delimiter, "header": True, "skip": 0, **quotes}
+
+
 def _list_files(folder: Path) -> dict[str, Path]:
     """Return the file of each table; Parquet is preferred where both are there."""
     files: dict[str, Path] = {}
     for ending in reversed(_ENDINGS):
-        for file in sorted(folder.glob(f"*{ending}")):
-            files[file.name[: -len(ending)].lower()] = file
+        for file in sorted(folder.iterdir()):
+            if file.name.lower().endswith(ending):
+                files[file.name[: -len(ending)].lower()] = file
     return files
 
 
@@ -131,9 +165,31 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
     try:
         connection = psycopg.connect(address, autocommit=True)
     except psycopg.Error as error:
-        # the driver's first line names the host and the trouble, never the password
-        told = str(error).partition("\n")[0] or type(error).__name__
-        raise RecordsError(f"the PostgreSQL server cannot be reached: {told}") from None
+        raise RecordsError(
+            f"the PostgreSQL server cannot be reached: {_tell(error, address)}"
+        ) from None
     if read_only:
         connection.execute("SET default_transaction_read_only = on")
     return ibis.postgres.from_connection(connection)
+
+
+def _tell(error: Exception, address: str) -> str:
+    """Return the driver's first line; it may quote a password where the address holds one."""
+    if _may_hold_secrets(address.partition("://")[2]):
+        return (
+            f"{type(error).__name__}; the driver's words are left out because the address may hold "
+            "a password, which is safer in ~/.pgpass or PGPASSWORD"
+        )
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+def _may_hold_secrets(text: str) -> bool:
+    """Return whether a text may have a password in it; a mistyped address has it anywhere.
+
+    Examples
+    --------
+    >>> _may_hold_secrets("ann:x@host/cdm"), _may_hold_secrets("ann@host:5432/cdm")
+    (True, False)
+    """
+    user, at, _ = text.rpartition("@")
+    return "password" in text.lower() or (bool(at) and ":" in user)

@@ -25,7 +25,7 @@ from unelisa.errors import RecordsError
 from unelisa.sources.omop_tables import OmopTables, as_day, as_number, as_text
 
 Window = tuple[date | None, date | None]
-Reach = Literal["one", "each", "together"]
+Reach = Literal["one", "name", "each", "together"]
 
 
 class Domain(NamedTuple):
@@ -63,16 +63,20 @@ UTILIZATIONS = {
     "note_count": ("note", "note_date"),
     "visit_count": ("visit_occurrence", "visit_start_date"),
 }
-_DENIED = ("n", "f", "0")
+_DENIED = ("n", "no", "f", "false", "0")
+# modifiers of a mention that is not of the patient now, unless they say false; blanks are left out
 _NOT_NOW = (
-    "negation=true",
+    "negation",
     "negated",
-    "conditional=true",
+    "conditional",
     "hypothetical",
-    "rule_out=true",
-    "uncertain=verylow",
+    "rule_out",
+    "ruleout",
+    "ruledout",
     "family",
+    "uncertain=verylow",
 )
+_FALSE = ("=false", "=no", "=0", "history=false", "_history=false")
 
 
 class Request(NamedTuple):
@@ -87,7 +91,8 @@ class Request(NamedTuple):
     code
         What is looked for, in the case of the domain.
     reach
-        The code itself; each that starts with it; or all of them together.
+        The code or concept number itself; the text only, even if it looks like a number; each that
+        starts with it; or all of them together.
     """
 
     text: str
@@ -108,9 +113,15 @@ class Request(NamedTuple):
     @property
     def concept(self) -> int | None:
         """The concept's number, where the feature names one."""
-        if self.domain == "ICD" or self.reach == "each" or not self.code.isdecimal():
+        if self.domain == "ICD" or self.reach in {"name", "each"} or not self.code.isdecimal():
             return None
         return int(self.code)
+
+    def covers(self, column: str) -> bool:
+        """Return whether a column can come from this request."""
+        if self.reach == "each":
+            return column.startswith(f"{self.domain}:{self.code}")
+        return column == self.column
 
 
 def parse_request(text: str) -> Request:
@@ -137,19 +148,18 @@ def parse_request(text: str) -> Request:
 
 
 def list_days(tables: OmopTables, requests: Sequence[Request], window: Window) -> Any:
-    """Return the days (person, feature, day) of some features of one domain; they may repeat."""
-    records = _list_records(tables, requests[0].domain, window)
-    by_text = [one for one in requests if one.concept is None]
-    parts = [_days_by_number(records, one, tables) for one in requests if one.concept is not None]
-    if by_text:
-        parts += _days_by_text(_name_records(records, tables, by_text), by_text)
-    return unite_days(parts)
-
-
-def unite_days(parts: Sequence[Any]) -> Any:
-    """Return the rows of all parts; some engines know more of a column's nulls than others."""
+    """Return the days (person, feature, day) of some features; they may repeat."""
+    parts: list[Any] = []
+    for domain in dict.fromkeys(one.domain for one in requests):
+        records = _list_records(tables, domain, window)
+        asked = [one for one in requests if one.domain == domain]
+        by_text = [one for one in asked if one.concept is None]
+        parts += [_days_by_number(records, one, tables) for one in asked if one not in by_text]
+        if by_text:
+            parts += _days_by_text(_name_records(records, tables, by_text), by_text)
     if len(parts) == 1:
         return parts[0]
+    # some engines know more of a column's nulls than others
     kinds = {"person": "int64", "day": "date", "feature": "string"}
     alike = [part.select("person", "day", "feature").cast(kinds) for part in parts]
     return alike[0].union(*alike[1:])
@@ -160,13 +170,18 @@ def count_days(days: Any) -> Any:
     return days.group_by("person", "feature").aggregate(days=lambda table: table.day.nunique())
 
 
-def list_contacts(tables: OmopTables, utilization: str, window: Window) -> Any:
-    """Return the notes or visits: person, day."""
+def find_contacts(utilization: str) -> tuple[str, str]:
+    """Return the table and the column of days that tell the utilisation."""
     if utilization not in UTILIZATIONS:
         raise RecordsError(
             f"utilization is {utilization[:40]!r}; use one of {', '.join(UTILIZATIONS)}"
         )
-    table, day = UTILIZATIONS[utilization]
+    return UTILIZATIONS[utilization]
+
+
+def list_contacts(tables: OmopTables, utilization: str, window: Window) -> Any:
+    """Return the notes or visits: person, day."""
+    table, day = find_contacts(utilization)
     contacts = tables.take(table, person="person_id", day=day)
     return _within(contacts.mutate(person=as_number(contacts.person)), window)
 
@@ -192,8 +207,9 @@ def _list_records(tables: OmopTables, kind: str, window: Window) -> Any:
 
 
 def _within(records: Any, window: Window) -> Any:
+    """Return the records in the window; one that names no person is nobody's."""
     first, last = window
-    records = records.mutate(day=as_day(records.day))
+    records = records.filter(records.person.notnull()).mutate(day=as_day(records.day))
     if first is not None:
         records = records.filter(records.day >= first)
     if last is not None:
@@ -212,16 +228,26 @@ def _list_mentions(tables: OmopTables) -> Any:
         modifiers="term_modifiers",
     )
     exists = as_text(mentions.exists).fill_null("y").lower()
-    told = as_text(mentions.modifiers).lower().replace(" ", "")
-    harmless = told.contains("subject=patient") | ~told.contains("subject=")
-    for sign in _NOT_NOW:
-        harmless &= ~told.contains(sign)
     # most mentions have no modifiers, and engines look no further then
-    kept = ~exists.isin(_DENIED) & (mentions.modifiers.isnull() | harmless)
+    kept = ~exists.isin(_DENIED) & (mentions.modifiers.isnull() | _is_present(mentions.modifiers))
     mentions = mentions.filter(kept).select("note", "concept", "code")
     notes = tables.take("note", note="note_id", person="person_id", day="note_date")
     joined = mentions.inner_join(notes, "note")
     return joined.select("person", "day", "concept", "code")
+
+
+def _is_present(modifiers: Any) -> Any:
+    """Return whether modifiers leave a mention one of the patient now."""
+    told = as_text(modifiers).lower().replace(" ", "")
+
+    def tells(words: str) -> Any:
+        return told.like(f"%{words}%")  # contains() would be a full-text search on SQL Server
+
+    present = tells("subject=patient") | ~tells("subject=")
+    for sign in _NOT_NOW:
+        denied = reduce(or_, (tells(sign + false) for false in _FALSE))
+        present &= ~tells(sign) | denied
+    return present
 
 
 def _name_records(records: Any, tables: OmopTables, requests: Sequence[Request]) -> Any:
@@ -257,9 +283,9 @@ def _days_by_text(named: Any, requests: Sequence[Request]) -> Iterator[Any]:
 
 def _match(name: Any, requests: Sequence[Request]) -> Any:
     """Return whether a text is wanted; Ibis writes values as literals, so a quote stays a quote."""
-    ones = [one.code for one in requests if one.reach == "one"]
-    wanted = [name.isin(ones)] if ones else []
-    wanted += [_starts(name, one.code) for one in requests if one.reach != "one"]
+    whole = [one.code for one in requests if one.reach in {"one", "name"}]
+    wanted = [name.isin(whole)] if whole else []
+    wanted += [_starts(name, one.code) for one in requests if one.reach in {"each", "together"}]
     return reduce(or_, wanted)
 
 

@@ -53,9 +53,11 @@ class OmopTables:
         present = {column.lower(): column for column in table.columns}
         missing = [column for column in columns.values() if column not in present]
         if missing:
+            # where nothing is right, the first record of a text file may stand for its header
+            sure = len(missing) < len(columns)
+            found = [one for one in present if sure or one.endswith(("_id", "_date"))]
             raise RecordsError(
-                f"the table {name} has no column {' and no '.join(missing)}; "
-                f"found {_listed(present)}"
+                f"the table {name} has no column {' and no '.join(missing)}; found {_listed(found)}"
             )
         return table.select(**{new: table[present[old]] for new, old in columns.items()})
 

@@ -2,12 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
 import unelisa
-from unelisa.errors import ModelError
 from unelisa.study.ehr import FIGURES, SetFacts, SplitRow, read_splits
 from unelisa.study.ehr_rare import RareSummary, read_rare, summarise_rare
 from unelisa.study.real import read_lines
@@ -98,15 +97,3 @@ def format_ehr(archive: EhrArchive) -> str:
     """Return an archive as JSON with one set or method a line, which version control shows well."""
     text = json.dumps(archive, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace('{"set":', '\n{"set":').replace('{"told":', '\n{"told":') + "\n"
-
-
-def read_ehr(path: Path) -> EhrArchive:
-    """Return an archive from its file."""
-    try:
-        archive: Any = json.loads(path.read_text(encoding="utf-8"))
-        known = archive["format"] == FORMAT and "methods" in archive
-    except (OSError, ValueError, KeyError, TypeError):
-        known = False
-    if not known:
-        raise ModelError(f"{path.name} is no archive of this study: make it by reproduce ehr")
-    return archive  # type: ignore[no-any-return]
