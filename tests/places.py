@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import dask
 import numpy as np
 import scipy.sparse as sp
 
@@ -34,6 +33,8 @@ def write_blocks(path, votes, block_items):
 
 
 def cut_up(votes, edges):
+    import dask  # noqa: PLC0415 - votes in memory need no cluster
+
     edges = [0, *edges, len(votes)]
     tables = [votes[low:high].copy(order="F") for low, high in pairwise(edges)]
     return Partitions(list(map(dask.delayed, tables)), list(map(len, tables)), votes.shape[1])

@@ -4,6 +4,7 @@ import pytest
 
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.errors import ModelError, VotesError, VotesWarning
+from unelisa.storage import load, save
 from unelisa.votes import Votes
 
 FRAME = pd.DataFrame({"ann": [1, 0, 1], "bob": [1, 0, 0], "eve": [0, 0, 1]})
@@ -69,6 +70,8 @@ def test_a_new_fit_forgets_the_old_columns():
         ("n_starts", [0, -1, 2.5, "5", None, True]),
         ("random_state", [-1, 0.5, "seed", True, [1, 2]]),
         ("n_jobs", [0, "2", 1.5, True]),
+        ("orient", [True, None, 0.5, ["v0"]]),
+        ("fit_intercept", [1, "yes", None, 0.0]),
     ],
 )
 def test_settings_that_are_no_numbers_of_their_kind_are_refused(setting, values):
@@ -78,11 +81,19 @@ def test_settings_that_are_no_numbers_of_their_kind_are_refused(setting, values)
         assert ". " not in str(caught.value)
 
 
-def test_a_model_of_snorkels_codes_says_how_to_read_raw_ones():
+def test_a_model_of_snorkels_codes_reads_raw_ones_alike(tmp_path):
     codes = np.array([[1, 0, -1], [0, 0, 1], [1, 1, 0], [-1, 0, 0]])
-    votes = Votes.of(codes, coding="snorkel")
-    model = MajorityVote().fit(votes)
-    with pytest.raises(VotesError, match="if -1 is abstained, give Votes.of"):
-        model.predict(codes)
-    assert model.predict(votes).tolist() == [1, 0, 1, 0]
+    model = MajorityVote().fit(Votes.of(codes, coding="snorkel"))
+    assert model.predict(codes).tolist() == [1, 0, 1, 0]
     assert model.predict(np.array([[1, 1, 0]])).tolist() == [1]
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert again.coding_ == "snorkel"
+    assert again.predict(codes).tolist() == [1, 0, 1, 0]
+
+
+def test_a_model_of_0_and_1_does_not_guess_what_minus_1_means():
+    codes = np.array([[1, 0, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
+    model = MajorityVote().fit(codes)
+    with pytest.raises(VotesError, match="if -1 is abstained, give Votes.of"):
+        model.predict(-codes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.aggregators.base import Aggregator
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.graph import VoterGraph
@@ -181,6 +181,33 @@ def test_gold_labels_are_drawn_with_their_items(crowd):
         assert all(label == labels.get(item) for item, label in zip(items, y, strict=True))
 
 
+def test_a_prior_is_drawn_with_its_items(crowd):
+    votes, truth = crowd
+    seen = []
+
+    class Witness(Coin):
+        def fit(self, X, y=None, prior=None):
+            seen.append((X.items, prior))
+            return super().fit(X, y)
+
+    fields = {str(item): 0.5 * sign for item, sign in enumerate(truth) if item % 3 == 0}
+    bootstrap(votes, Witness(0), 3, prior=fields, random_state=0)
+    assert len(seen) == 4
+    for items, prior in seen:
+        assert prior.tolist() == [fields.get(str(item), 0.0) for item in items]
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_a_prior_moves_every_resample(crowd):
+    """Without it the sides are the majority's, and here most voters are wrong."""
+    votes, truth = Votes.of(-crowd[0].values), crowd[1]
+    found = bootstrap(votes, LatentIsing(), 3, prior=0.5 * truth, random_state=0)
+    assert found.turned == 0
+    assert (found.voters["high"][[0, 1, 2]] < 0).all()
+    alone = bootstrap(votes, LatentIsing(), 3, random_state=0)
+    assert (alone.voters["low"][[0, 1, 2]] > 0).all()
+
+
 @pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
 def test_few_items_say_little():
     votes = simulate_votes(n_voters=6, n_experts=3, n_items=5, random_state=0).votes
@@ -228,7 +255,12 @@ class Silent(BaseEstimator):
         (MajorityVote(), {"n_resamples": 0}, "n_resamples must be .* found 0"),
         (MajorityVote(), {"n_resamples": 2.5}, "n_resamples must be a whole number"),
         (MajorityVote(), {"level": 95}, "level must lie between 0 and 1, found 95"),
+        (MajorityVote(), {"level": "95 %"}, "level must lie between 0 and 1"),
+        (MajorityVote(), {"n_resamples": True}, "n_resamples must be a whole number"),
+        (MajorityVote(), {"random_state": "seed"}, "random_state must be"),
         (MajorityVote(), {"n_jobs": 0}, "n_jobs must be"),
+        (MajorityVote(), {"prior": np.zeros(600)}, "MajorityVote takes no prior: leave it out"),
+        (select_neighborhoods, {"y": np.ones(600)}, "select_neighborhoods takes no y"),
     ],
 )
 def test_settings_without_meaning_are_refused(crowd, estimator, settings, words):

@@ -1,7 +1,8 @@
 """VotesEstimator: how votes enter a scikit-learn estimator, in fit and again in predict."""
 
-from numbers import Integral
-from typing import Any
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +24,8 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     ----------
     classes_
         The user's two labels: (negative, positive).
+    coding_
+        How the labels of further tables are read.
     n_features_in_
         Number of voters.
     voter_names_, named_voters_
@@ -36,6 +39,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.asarray(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
+        self._named_coding = votes.coding
         self._remember_columns(X, votes)
         return votes
 
@@ -63,15 +67,19 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     def _read(self, table: Any) -> Votes:
         """Return the votes of a raw table in the labels of `fit`."""
         try:
-            return Votes.of(table, coding=self._coding())
+            return Votes.of(table, coding=self.coding_)
         except VotesError as error:
-            if self._coding() != (0, 1):
+            if self.coding_ != (0, 1):
                 raise
             hint = "if -1 is abstained, give Votes.of(table, coding='snorkel')"
             raise VotesError(f"{error}; {hint}") from None
 
-    def _coding(self) -> CodingChoice:
-        """Return how raw tables are read after `fit`: as then, even if one label is absent now."""
+    @property
+    def coding_(self) -> CodingChoice:
+        """How raw tables are read after `fit`: as then, even if one label is absent now."""
+        named: CodingChoice | None = getattr(self, "_named_coding", None) or None
+        if named is not None:  # models of earlier versions do not know
+            return named
         negative, positive = self.classes_.tolist()
         if (negative, positive) == (-1, 1):
             return "pm1"
@@ -95,28 +103,61 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Refuse the settings that several estimators share where they are no numbers of their kind.
+    """Refuse the settings that several estimators share where they are not of their kind.
 
     Examples
     --------
     >>> check_settings({"n_starts": 5, "n_jobs": -1, "random_state": None})
     """
-    for name in ("n_starts", "max_iter"):
-        if name in settings and not (_is_whole(settings[name]) and settings[name] >= 1):
-            raise ModelError(f"{name} must be a whole number of at least 1")
-    jobs = settings.get("n_jobs")
-    if jobs is not None and not (_is_whole(jobs) and jobs != 0):
-        raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
-    if "random_state" in settings:
-        _check_seed(settings["random_state"])
+    for name, kind in KINDS.items():
+        if name in settings and not kind.holds(settings[name]):
+            raise ModelError(f"{name} must be {kind.words}")
 
 
-def _check_seed(seed: Any) -> None:
-    if seed is None or isinstance(seed, np.random.Generator):
-        return
-    if not (_is_whole(seed) and seed >= 0):
-        raise ModelError("random_state must be None, a whole number from 0 on, or a generator")
+class Kind(NamedTuple):
+    """What a setting may be: a test, and the same in words."""
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, Integral) and not _is_flag(value)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and value >= 1
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, Real) and not _is_flag(value) and 0 <= float(value) < np.inf
+
+
+def _is_number_of_jobs(value: Any) -> bool:
+    return value is None or (_is_whole(value) and value != 0)
+
+
+def _is_seed(value: Any) -> bool:
+    if value is None or isinstance(value, np.random.Generator):
+        return True
+    return _is_whole(value) and value >= 0
+
+
+def _is_side(value: Any) -> bool:
+    return isinstance(value, str) or _is_whole(value)
+
+
+COUNT = Kind(_is_count, "a whole number of at least 1")
+AMOUNT = Kind(_is_amount, "a finite number of at least 0")
+KINDS = {
+    **dict.fromkeys(("n_starts", "max_iter", "max_groups"), COUNT),
+    **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
+    "fit_intercept": Kind(_is_flag, "True or False"),
+    "orient": Kind(_is_side, "'majority', or a voter's name or index"),
+    "n_jobs": Kind(_is_number_of_jobs, "a positive number of threads, None for 1 or -1 for all"),
+    "random_state": Kind(_is_seed, "None, a whole number from 0 on, or a generator"),
+}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.aggregators.base import read_gold
+from unelisa.aggregators.known import read_gold
 from unelisa.errors import MissingExtraError, ModelError
 from unelisa.graph import VoterGraph
 from unelisa.ising import Ising

@@ -7,14 +7,17 @@ and costs less than item weights would: unweighted agreements are counted in bit
 """
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from unelisa.aggregators.base import Aggregator, read_gold
+from unelisa.aggregators.base import Aggregator
+from unelisa.aggregators.known import read_gold, read_prior
 from unelisa.errors import ModelError
+from unelisa.estimator import check_settings
 from unelisa.graph import VoterGraph
 from unelisa.neighborhood import Neighborhoods
 from unelisa.resampling import draw_items, repeat_fits
@@ -78,6 +81,7 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     n_resamples: int = 500,
     *,
     y: Any = None,
+    prior: Any = None,
     level: float = 0.95,
     random_state: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -98,6 +102,8 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
         How many times to draw and fit again.
     y
         Gold labels for `fit`, drawn together with their items.
+    prior
+        Log-odds per item for the `fit` of `LatentIsing`, drawn together with their items.
     level
         Of the percentile intervals.
     random_state
@@ -129,11 +135,12 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     [['v1', 'v2', 1.0]]
     """
     _check_settings(estimator, n_resamples, level)
+    check_settings({"random_state": random_state, "n_jobs": n_jobs})
     votes = Votes.accept(votes)
-    labels = None if y is None else _spread_labels(y, votes)
+    known = _spread_known(estimator, votes, y, prior)
     rng = np.random.default_rng(random_state)
     own = {} if getattr(estimator, "random_state", 0) is not None else _seed(rng)
-    fitted = _fit(estimator, votes, labels, own)
+    fitted = _fit(estimator, votes, known, own)
     whole = Learned.of(fitted)
     if whole.experts is None and whole.weights is None and whole.edges is None:
         raise ModelError(
@@ -143,7 +150,7 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
 
     def learn(generator: np.random.Generator) -> Learned:
         rows = draw_items(votes.n_items, generator)
-        drawn = None if labels is None else labels[rows]
+        drawn = {name: values[rows] for name, values in known.items()}
         settings = {**_seed(generator), "n_jobs": 1}
         return Learned.of(_fit(estimator, votes.take_items(rows), drawn, settings)).turn_to(whole)
 
@@ -216,9 +223,10 @@ def _check_settings(estimator: Any, n_resamples: int, level: float) -> None:
             "estimator must be an estimator such as UnElisa(), or a function of votes such as "
             f"select_neighborhoods, found {_name(estimator)}"
         )
-    if not isinstance(n_resamples, int | np.integer) or n_resamples < 1:
+    whole = isinstance(n_resamples, int | np.integer) and not isinstance(n_resamples, bool)
+    if not whole or n_resamples < 1:
         raise ModelError(f"n_resamples must be a whole number of at least 1, found {n_resamples!r}")
-    if not 0 < level < 1:
+    if not isinstance(level, float) or not 0 < level < 1:
         raise ModelError(f"level must lie between 0 and 1, found {level!r}")
 
 
@@ -228,24 +236,34 @@ def _name(estimator: Any) -> str:
     return str(getattr(estimator, "__name__", type(estimator).__name__))
 
 
-def _spread_labels(y: Any, votes: Votes) -> NDArray[Any]:
-    """Return one gold label per item, None where the truth is unknown."""
-    negative, positive = votes.classes
-    return np.array([negative, None, positive], dtype=object)[read_gold(y, votes) + 1]
+def _spread_known(estimator: Any, votes: Votes, y: Any, prior: Any) -> dict[str, NDArray[Any]]:
+    """Return what `fit` is given beside the votes, one value per item; None: truth unknown."""
+    known: dict[str, NDArray[Any]] = {}
+    if y is not None:
+        labels = np.array([votes.classes[0], None, votes.classes[1]], dtype=object)
+        known["y"] = labels[read_gold(y, votes) + 1]
+    if prior is not None:
+        known["prior"] = read_prior(prior, votes)
+    takes = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
+    for name in known.keys() - takes.keys():
+        raise ModelError(f"{_name(estimator)} takes no {name}: leave it out")
+    return known
 
 
 def _seed(generator: np.random.Generator) -> dict[str, int]:
     return {"random_state": int(generator.integers(2**31))}
 
 
-def _fit(estimator: Any, votes: Votes, labels: Any, settings: dict[str, int]) -> Any:
+def _fit(
+    estimator: Any, votes: Votes, known: dict[str, NDArray[Any]], settings: dict[str, int]
+) -> Any:
     """Return what is learned from the votes, with those of the settings that the estimator has."""
     if not hasattr(estimator, "fit"):
         return estimator(votes)
     model = clone(estimator)
-    known = model.get_params(deep=False)
-    model.set_params(**{name: value for name, value in settings.items() if name in known})
-    return model.fit(votes) if labels is None else model.fit(votes, labels)
+    has = model.get_params(deep=False)
+    model.set_params(**{name: value for name, value in settings.items() if name in has})
+    return model.fit(votes, **known)
 
 
 def _sum_up(

@@ -4,7 +4,7 @@ import pytest
 from sklearn.base import is_classifier
 
 from unelisa.aggregators import Aggregator, MajorityVote, OrientedAggregator, PosteriorAggregator
-from unelisa.aggregators.base import describe_votes, idle_reason, pool_ballots, read_gold
+from unelisa.aggregators.base import describe_votes, idle_reason, pool_ballots
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 
@@ -48,21 +48,6 @@ def test_idle_reasons():
     assert idle_reason(votes, 0) == "it always gave the same vote"
     assert idle_reason(votes, 1) == "it never voted"
     assert idle_reason(votes, 2) is None
-
-
-def test_gold_is_read_in_the_voters_labels_with_gaps():
-    votes = Votes.of([["yes", "no"], ["no", "no"], ["yes", "yes"]])
-    assert read_gold(["yes", None, "no"], votes).tolist() == [1, 0, -1]
-    numbers = Votes.of(np.array([[1, 0], [0, 1]]))
-    assert read_gold([np.nan, 0.0], numbers).tolist() == [0, -1]
-
-
-def test_gold_of_another_kind_or_length_is_refused():
-    votes = Votes.of([["yes", "no"], ["no", "no"]])
-    with pytest.raises(VotesError, match="one gold label or a missing value for each of the 2"):
-        read_gold(["yes"], votes)
-    with pytest.raises(VotesError, match="in row 2 of y"):
-        read_gold(["yes", "maybe"], votes)
 
 
 def test_the_log_odds_is_the_probability():
@@ -130,17 +115,6 @@ def test_only_log_odds_give_probabilities():
 
 def test_scikit_learn_takes_them_for_classifiers():
     assert is_classifier(MajorityVote())
-
-
-def test_gold_labels_are_matched_by_item_name():
-    frame = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
-    votes = Votes.of(frame)
-    expected = [1, 0, -1]
-    assert read_gold({"b": "y", "c": "n"}, votes).tolist() == expected
-    assert read_gold(pd.Series({"c": "n", "b": "y"}), votes).tolist() == expected
-    assert read_gold(["y", None, "n"], votes).tolist() == expected
-    assert read_gold(["y", float("nan"), "n"], votes).tolist() == expected
-    assert read_gold(pd.Series(["y", None, "n"]), votes).tolist() == expected
 
 
 def test_the_score_counts_items_with_a_known_label_only():

@@ -259,6 +259,15 @@ def test_errors_are_one_sentence(name, X, y, message):
 
 
 @ANY
+def test_every_setting_refuses_what_is_none_in_one_sentence(name, crowd):
+    for setting in AGGREGATORS[name]().get_params():
+        for wrong in (-0.5, float("nan"), {"a": 1}, object()):
+            with pytest.raises(ModelError, match=f"{setting}|edge_rule|rule|solver") as caught:
+                fit_quietly(make(name, **{setting: wrong}), crowd[0])
+            assert ". " not in str(caught.value)
+
+
+@ANY
 def test_another_number_of_voters_is_refused(name, crowd):
     model, _ = fit_quietly(make(name), crowd[0].values)
     with pytest.raises(VotesError, match="X has 4 features"):

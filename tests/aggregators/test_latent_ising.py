@@ -128,10 +128,12 @@ def test_noise_claims_no_expert(share):
 def test_a_voter_with_three_votes_is_no_expert():
     values, truth = plain_crowd(5)
     few = np.zeros((300, 1), dtype=np.int8)
-    few[:3, 0] = truth[:3]
+    seen = [*np.flatnonzero(truth > 0)[:2], np.flatnonzero(truth < 0)[0]]
+    few[seen, 0] = truth[seen]
     model = fit(np.hstack([values, few]))
     assert model.weights_[-1] > 0
     assert model.voters_.verdict.tolist()[-1] == "counted"
+    assert model.voters_.reason.tolist()[-1].startswith("drawn to the others, its own votes")
 
 
 def test_five_gold_labels_turn_a_crowd_that_is_wrong():
@@ -170,6 +172,11 @@ def test_prior_log_odds_are_a_field_of_the_truth(form):
     apart = model.decision_function(values, prior=given) - model.decision_function(values)
     assert apart == pytest.approx(fields)
     assert np.array_equal(model.predict_proba(values, given)[:, 1] >= 0.5, labels == 1)
+    votes = Votes.of(values, coding="pm1")
+    again = LatentIsing(random_state=0)
+    assert np.array_equal(again.fit_predict(votes, prior=given), labels)
+    chances = again.fit_predict_proba(votes, prior=given)
+    assert np.array_equal(chances, model.predict_proba(values, given))
 
 
 def test_a_prior_settles_the_side_of_a_graph(crowd):
@@ -199,10 +206,72 @@ def test_bad_settings_and_priors_are_refused():
         fit(values, prior=["likely"] * 300)
 
 
-def test_a_prior_that_names_other_items_is_pointed_out():
+def told_of(values, y=None, prior=None, **settings):
+    """The model, and the experts' warnings of its fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = LatentIsing(random_state=0, **settings).fit(
+            Votes.of(values, coding="pm1"), y, prior
+        )
+    return model, [str(w.message) for w in caught if w.category is ExpertsWarning]
+
+
+@pytest.mark.parametrize("known", ["y", "prior"])
+def test_what_names_other_items_is_pointed_out(known):
+    values, truth = plain_crowd(0)
+    votes = Votes.of(values, coding="pm1")
+    with pytest.raises(VotesError, match=f"{known} names 1 items, none of which"):
+        LatentIsing(random_state=0).fit(votes, **{known: {"elsewhere": 1}})
+    with pytest.warns(VotesWarning, match=f"1 of the 2 items that {known} names are not"):
+        LatentIsing(random_state=0).fit(votes, **{known: {"elsewhere": 1, "7": truth[7]}})
+
+
+def test_a_structure_that_is_not_kept_is_told_of():
     values, _ = plain_crowd(0)
-    with pytest.warns(VotesWarning, match="names none of the items"):
-        LatentIsing(random_state=0).fit(Votes.of(values, coding="pm1"), prior={"elsewhere": 1.0})
+    model, told = told_of(values, structure="discount")
+    assert told == [note for note in told if note.startswith("structure 'discount' was asked for")]
+    assert len(told) == 1
+    assert model.structure_.set_index("structure").kept["plain"]
+
+
+def test_gold_labels_settle_which_of_two_readings_is_meant():
+    values, truth = repeating_crowd(0)
+    model, told = told_of(values, gold(truth, np.arange(100)))
+    assert not model.two_readings_
+    assert not any("two readings" in note for note in told)
+    assert model._reading.other is None
+    few, told = told_of(values, gold(truth, np.arange(5)))
+    assert few.two_readings_
+    assert sum("two readings" in note for note in told) == 1
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_an_anchor_settles_the_side_and_a_prior_that_differs_is_told_of(side, crowd):
+    """A graph, whose side a prior alone would settle."""
+    votes, truth = crowd  # voter 0 is right on 90 % of the items
+    model, told = told_of(votes.values, prior=0.5 * side * truth, orient=0)
+    assert model.reading_ == "edges"
+    assert model.score(votes, truth) > 0.9
+    assert [note.startswith("the prior and the anchor voter point") for note in told] == (
+        [] if side > 0 else [True]
+    )
+    by_prior, told = told_of(votes.values, prior=0.5 * side * truth)
+    assert by_prior.score(votes, side * truth) > 0.9
+    assert told == []
+
+
+def test_a_prior_is_fitted_on_the_anchors_side():
+    """A crowd that is wrong, and an anchor who is right: the prior helps from its side."""
+    values, truth = plain_crowd(6, n_items=600)
+    wrong = np.hstack([-values, np.where(truth > 0, 1, -1)[:, None]]).astype(np.int8)
+    fields = 0.3 * truth  # too weak to turn the crowd
+    model, told = told_of(wrong, prior=fields, orient=20)
+    assert not any(note.startswith("the prior and the anchor") for note in told)
+    mirrored, _ = told_of(-wrong, prior=fields, orient="majority")
+    assert model.weights_ == pytest.approx(-mirrored.weights_, abs=1e-6)
+    assert np.mean(model.predict(wrong, fields) == truth) > 0.95
+    _, told = told_of(wrong, prior=-fields, orient=20)
+    assert any(note.startswith("the prior and the anchor") for note in told)
 
 
 @pytest.mark.parametrize("world", [tilted_crowd, repeating_crowd])
@@ -290,3 +359,14 @@ def test_five_labels_turn_a_crowd_that_is_wrong_and_leave_one_that_is_right(side
         model = LatentIsing("plain", random_state=0).fit(votes, gold)
         right += model.score(votes, side * truth) > 0.5
     assert right >= 9
+
+
+def test_few_who_know_much_set_the_side_against_many_who_know_next_to_nothing():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], size=(1000, 1))
+    right = np.concatenate([np.full(24, 0.42), np.full(3, 0.97)])
+    values = np.where(rng.random((1000, 27)) < right, truth, -truth).astype(np.int8)
+    assert np.mean(np.sign(values.sum(axis=1)) == truth[:, 0]) < 0.5
+    model = LatentIsing(structure="plain", random_state=0).fit(values)
+    assert np.mean(np.sign(model.decision_function(values)) == truth[:, 0]) > 0.95
+    assert np.all(model.weights_[-3:] > 0)

@@ -1,11 +1,14 @@
 """The latent model wherever votes live."""
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 
 import unelisa as ue
 from places import NAMES, crowd, put
+from unelisa.errors import VotesError
 from unelisa.votes import Votes
 
 
@@ -42,3 +45,27 @@ def test_a_dask_array_is_fitted_and_labelled_lazily(table):
     chances = model.predict_proba(lazy)
     assert isinstance(chances, da.Array)
     assert chances.compute() == pytest.approx(here.predict_proba(table), abs=1e-6)
+
+
+def test_a_prior_keeps_dasks_answers_lazy(table):
+    prior = np.random.default_rng(0).normal(0, 1, len(table))
+    here = ue.LatentIsing("plain", random_state=0).fit(table, prior=prior)
+    lazy = da.from_array(table, chunks=(4000, 10))
+    spread = da.from_array(prior, chunks=4000)
+    model = ue.LatentIsing("plain", random_state=0).fit(lazy, prior=spread)
+    assert model.weights_ == pytest.approx(here.weights_, abs=1e-6)
+    for method in ("decision_function", "predict", "predict_proba"):
+        expected = getattr(here, method)(table, prior=prior)
+        for given in (prior, spread):
+            answer = getattr(here, method)(lazy, prior=given)
+            assert isinstance(answer, da.Array)
+            assert (answer.shape, answer.dtype) == (expected.shape, expected.dtype)
+            assert np.array_equal(answer.compute(), expected)
+    frame = dd.from_pandas(pd.DataFrame(table).add_prefix("v"), npartitions=2)
+    named = ue.LatentIsing("plain", random_state=0).fit(frame, prior=prior)
+    split = dd.from_pandas(pd.Series(prior), npartitions=2)
+    assert named.predict_proba(frame, prior=split).compute() == pytest.approx(
+        here.predict_proba(table, prior=prior), abs=1e-5
+    )
+    with pytest.raises(VotesError, match="items in partitions have no names"):
+        here.predict(lazy, prior={"0": 1.0})

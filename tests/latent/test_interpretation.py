@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd, repeating_crowd
+from latent.worlds import plain_crowd, repeating_crowd, rules
 from unelisa.errors import VotesError
 from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.interpretation import interpret
+from unelisa.latent.interpretation import RULES, interpret
 
 
 def read(values, structure="auto"):
@@ -32,3 +32,36 @@ def test_a_second_axis_is_told_with_what_became_of_it():
     assert reading.two_readings
     assert note.startswith(f"the votes allow two readings: '{reading.structure}'")
     assert "is kept" in note
+
+
+def test_a_structure_that_gives_way_to_plain_is_told_of():
+    values, _ = plain_crowd(0)
+    reading = read(values, "discount")
+    assert reading.structure == "plain"
+    assert reading.notes == (
+        "structure 'discount' was asked for, but it predicts the votes worse than plain does: "
+        "plain is kept",
+    )
+    for structure in ("plain", "tilt", "auto"):
+        assert read(values, structure).notes == ()
+
+
+def test_rules_are_fitted_plainly_whatever_was_asked_for():
+    values, _ = rules(0)
+    assert RULES in read(values, "tilt").notes
+    assert RULES in read(values, "discount").notes
+    assert RULES not in read(values, "plain").notes
+    assert RULES not in read(values).notes
+
+
+def test_voters_more_coherent_than_chance_allows_agree_on_the_truth():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], size=(1000, 1))
+    right = np.where(rng.random((1000, 40)) < 0.73, truth, -truth)
+    coherent = np.where(np.arange(40) < 11, -right, right).astype(np.int8)
+    found = read(coherent)
+    assert found.coherence < 0.36
+    assert found.name == "consensus"
+    assert np.mean(np.sign(found.score(MemoryBallots.of(coherent))) == truth[:, 0]) > 0.99
+    opposed = np.where(np.arange(40) < 20, -right, right).astype(np.int8)
+    assert read(opposed).name == "edges"

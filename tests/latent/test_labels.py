@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd
+from latent.worlds import plain_crowd, repeating_crowd
 from unelisa.latent.ballots import MemoryBallots
 from unelisa.latent.interpretation import NOTHING_FOUND, interpret
-from unelisa.latent.labels import OVERRULED, TURNED, _describe_again, follow_gold
+from unelisa.latent.labels import CHOSEN, OVERRULED, TURNED, _describe_again, follow_gold
 
 
 def test_what_must_be_said_is_asked_anew_after_a_fit_with_labels():
@@ -48,3 +48,44 @@ def test_labels_against_the_voters_are_told_of_whatever_comes_of_them(n_labels, 
     gold = np.where(np.arange(300) < n_labels, side * truth, 0).astype(np.int8)
     found = follow_gold(lay, nothing, gold, interpret(lay(nothing), "plain", rng), rng)
     assert found.notes == told
+
+
+def read_with_labels(values, truth, n_labels):
+    """The votes, their reading, and what becomes of it with the first labels of a truth."""
+    nothing, rng = np.zeros(len(values)), np.random.default_rng(0)
+
+    def lay(fields):
+        return MemoryBallots.of(values, fields)
+
+    reading = interpret(lay(nothing), "auto", rng)
+    gold = np.where(np.arange(len(values)) < n_labels, truth, 0).astype(np.int8)
+    return lay(nothing), reading, follow_gold(lay, nothing, gold, reading, rng)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_labels_that_follow_the_kept_one_of_two_readings_settle_it(side):
+    values, truth = repeating_crowd(0)
+    blocks, reading, found = read_with_labels(values, side * truth, 100)
+    assert reading.two_readings
+    assert not found.two_readings
+    assert not any("two readings" in note for note in found.notes)
+    assert np.mean((found.score(blocks) > 0) == (side * truth > 0)) > 0.9
+
+
+def test_labels_that_follow_the_other_one_of_two_readings_choose_it():
+    values, truth = repeating_crowd(0)
+    blocks, reading, _ = read_with_labels(values, truth, 1)
+    other = np.sign(reading.other.score(blocks))
+    _, _, found = read_with_labels(values, other, 100)
+    assert not found.two_readings
+    assert CHOSEN in found.notes
+    assert found.structure == reading.other.structure != reading.structure
+    assert np.mean((found.score(blocks) > 0) == (other > 0)) > 0.95
+    assert [row["structure"] for row in found.table if row.get("kept")] == [found.structure]
+
+
+def test_a_few_labels_leave_two_readings():
+    values, truth = repeating_crowd(0)
+    _, _, found = read_with_labels(values, truth, 5)
+    assert found.two_readings
+    assert any("two readings" in note for note in found.notes)

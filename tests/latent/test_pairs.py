@@ -4,7 +4,13 @@ import pytest
 from latent.worlds import plain_crowd, repeating_crowd
 from unelisa.latent import pairs as module
 from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.pairs import correlate, expect_means, find_pairs, measure_coherence
+from unelisa.latent.pairs import (
+    correlate,
+    expect_means,
+    find_pairs,
+    measure_chance,
+    measure_coherence,
+)
 
 
 def naive(values):
@@ -36,11 +42,18 @@ def test_pairs_are_those_who_met(votes_per_item, strip, monkeypatch):
     assert correlations == pytest.approx([c for _, c in expected.values()], abs=1e-5)
 
 
-def coherence(values):
+def correlated_pairs(values):
     ballots, n_voters = MemoryBallots.of(values).blocks[0], values.shape[1]
     pairs = find_pairs(ballots, n_voters)
-    means = expect_means(ballots, n_voters)
-    return measure_coherence(pairs, correlate(ballots, pairs, means, n_voters))
+    return pairs, correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
+
+
+def coherence(values):
+    return measure_coherence(*correlated_pairs(values))
+
+
+def chance(values):
+    return measure_chance(*correlated_pairs(values), values.shape[1])
 
 
 def test_coherence_is_1_for_voters_who_look_the_same_way_and_falls_with_contrarians():
@@ -52,3 +65,29 @@ def test_coherence_is_1_for_voters_who_look_the_same_way_and_falls_with_contrari
 
 def test_too_few_pairs_are_taken_as_coherent():
     assert coherence(np.array([[1, -1], [-1, 1]], dtype=np.int8)) == 1
+
+
+def polarised_crowd(turned, n_voters=40, n_items=1000):
+    """Votes of which 73 % are right; the first voters are turned around."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], size=(n_items, 1))
+    right = np.where(rng.random((n_items, n_voters)) < 0.73, truth, -truth)
+    return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8)
+
+
+def test_a_coherence_of_a_fifth_is_no_chance_among_forty_voters():
+    values = polarised_crowd(turned=11)
+    assert 0.15 < coherence(values) < 0.3
+    assert chance(values) < 0.01
+    assert chance(polarised_crowd(turned=20)) > 0.3
+
+
+def test_random_polarities_are_as_coherent_as_chance_says():
+    values = polarised_crowd(turned=0, n_voters=12, n_items=300)
+    rng = np.random.default_rng(1)
+    shares = [chance(values * rng.choice([-1, 1], size=12).astype(np.int8)) for _ in range(200)]
+    assert 0.02 < np.mean(np.array(shares) <= 0.1) < 0.2  # ties make it conservative
+
+
+def test_few_voters_are_never_coherent_beyond_chance():
+    assert chance(polarised_crowd(turned=0, n_voters=6)) > 0.01  # 2 of 2^6 polarities are the same

@@ -3,7 +3,7 @@ import pytest
 
 from latent.worlds import plain_crowd, rules
 from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.silence import fill_silence, odds_before_silence, read_silence
+from unelisa.latent.silence import fill_silence, odds_before_silence, read_silence, share_spoken
 
 
 def test_silence_speaks_only_where_most_votes_are_one_sided():
@@ -39,3 +39,11 @@ def test_rules_that_speak_more_on_one_side_make_it_rarer_among_all_items():
     odds = odds_before_silence(coins, silence, np.log(share / (1 - share)))
     assert share > 0.5
     assert odds == pytest.approx(np.log(0.3 / 0.7), abs=0.05)
+
+
+def test_only_those_who_speak_make_the_first_majority():
+    values = np.array([[1, 0, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0], [0, 0, -1, -1]], dtype=np.int8)
+    silence = np.array([-1, -1, 1, 1], dtype=np.int8)
+    ballots = fill_silence(MemoryBallots.of(values).blocks[0], silence)
+    yes = share_spoken(ballots, silence)[:, 0]
+    assert yes == pytest.approx([0.95, 0.5, 0.5, 0.05])

@@ -1,6 +1,6 @@
 """What every aggregator shares: votes in, one score per item out, labels in the user's words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import ClassifierTags
 
+from unelisa.aggregators.known import read_gold
 from unelisa.blocks import Block, ItemBlocks
-from unelisa.coding import NumberColumn, TextColumn, settle_coding
-from unelisa.errors import VotesError
 from unelisa.estimator import VotesEstimator
 from unelisa.evidence import weigh_evidence
 from unelisa.orientation import Orient, is_upside_down
@@ -82,12 +81,14 @@ class Aggregator(VotesEstimator):
         """Return one of the user's two labels per item; a score of 0 counts as positive."""
         if is_partitioned(X):
             return map_items(self, "predict", X, self.classes_.dtype)
-        scores = self.decision_function(X)
+        return self._label(self.decision_function(X))
+
+    def _label(self, scores: Floats) -> NDArray[Any]:
         return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Return the labels of the items it is fitted to."""
-        return self.fit(X, y).predict(X)
+    def fit_predict(self, X: Any, y: Any = None, **beside: Any) -> NDArray[Any]:
+        """Return the labels of the items it is fitted to; `prior=` where the method takes one."""
+        return self.fit(X, y, **beside).predict(X, **beside)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of the items with a known label whose label is right."""
@@ -232,12 +233,17 @@ class PosteriorAggregator(OrientedAggregator):
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
         if is_partitioned(X):
             return map_items(self, "predict_proba", X, np.float64, 2)
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1 - positive, positive])
+        return pair_chances(self.decision_function(X))
 
-    def fit_predict_proba(self, X: Any, y: Any = None) -> Floats:
-        """Return the probabilities of the items it is fitted to."""
-        return self.fit(X, y).predict_proba(X)  # type: ignore[no-any-return]
+    def fit_predict_proba(self, X: Any, y: Any = None, **beside: Any) -> Floats:
+        """Return the probabilities of the items it is fitted to; `prior=` as in `fit_predict`."""
+        return self.fit(X, y, **beside).predict_proba(X, **beside)  # type: ignore[no-any-return]
+
+
+def pair_chances(odds: Floats) -> Floats:
+    """Return P(negative), P(positive) per item from the log-odds."""
+    positive = expit(odds)
+    return np.column_stack([1 - positive, positive])
 
 
 def pool_ballots(merits: Floats) -> Floats:
@@ -247,39 +253,6 @@ def pool_ballots(merits: Floats) -> Floats:
     the designs of section 5.1 (128 fits) it set the right side in 83, this sum in 122.
     """
     return np.array([np.sum(merits * np.abs(merits))])
-
-
-def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
-    """Return gold labels as -1 / +1, 0 where missing.
-
-    Labels with items' names (a dict, or a pandas Series whose index names the items) are matched by
-    name; others stand in the order of the items.
-    """
-    named = _by_item(y)
-    if named is not None:
-        y = [named.get(str(item)) for item in votes.items]
-    labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
-    if labels.shape != (votes.n_items,):
-        raise VotesError(
-            f"y must hold one gold label or a missing value for each of the {votes.n_items} items, "
-            f"found shape {labels.shape}"
-        )
-    column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
-    rows = {label: column.first_row(label) for label in column.distinct()}
-    found = {
-        label: f"in row {rows[label] + 1} of y" for label in sorted(rows, key=rows.__getitem__)
-    }
-    return column.encode(settle_coding(found, votes.classes).votes)
-
-
-def _by_item(y: Any) -> dict[str, Any] | None:
-    """Return item name -> label where y names the items, else None."""
-    if isinstance(y, Mapping):
-        return {str(item): label for item, label in y.items()}
-    index = getattr(y, "index", None)
-    if index is None or callable(index) or np.array_equal(index, np.arange(len(y))):
-        return None
-    return {str(item): label for item, label in zip(index, y, strict=True)}
 
 
 def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator
 from unelisa.blocks import Held, tally_votes, weigh_votes
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.errors import ConvergenceWarning, ExpertsWarning
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -53,8 +53,6 @@ class CoinAggregator(PosteriorAggregator):
 
     def _best_fit(self, votes: Votes, estimate: Callable[..., Fit], prior: Any) -> Fit:
         """Return the likeliest of EM's fits, `estimate(votes, start, prior, max_iter, tol)`."""
-        if self.smoothing < 0 or self.n_starts < 1 or self.max_iter < 1:
-            raise ModelError("smoothing must be at least 0, n_starts and max_iter at least 1")
         values, rng = votes.held, np.random.default_rng(self.random_state)
         starts = draw_starts(values, self.n_starts, rng)
         varying = np.count_nonzero(~votes.constant())

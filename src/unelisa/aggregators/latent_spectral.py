@@ -9,7 +9,6 @@ from scipy.linalg import eigh, polar, qr
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.blocks import Held, weigh_votes
-from unelisa.errors import ModelError
 from unelisa.kernels.minors import sum_minors
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -204,8 +203,6 @@ class LatentSpectralMetaLearner(OrientedAggregator):
         self.random_state = random_state
 
     def _fit(self, votes: Votes) -> None:
-        if self.max_groups < 1:
-            raise ModelError(f"max_groups must be at least 1, found {self.max_groups}")
         moments = measure_pairs(votes.values)
         active = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
         self.groups_ = np.full(votes.n_voters, -1)

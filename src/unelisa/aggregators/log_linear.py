@@ -251,8 +251,6 @@ class LogLinear(PosteriorAggregator):
         self.prevalence_ = float(posterior[votes.values.any(axis=1)].mean())
 
     def _check(self, n_active: int) -> None:
-        if self.ridge < 0 or self.max_iter < 1:
-            raise ModelError("ridge must be at least 0 and max_iter at least 1")
         if n_active > self.max_voters:
             raise ModelError(
                 f"the log-linear model has a term for every pair of voters, {n_active} voters make "

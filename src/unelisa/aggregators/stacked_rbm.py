@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -282,7 +283,7 @@ class StackedRBM(PosteriorAggregator):
         self.random_state = random_state
 
     def _fit(self, votes: Votes) -> None:
-        sizes = read_sizes(self.hidden, self.max_iter)
+        sizes = read_sizes(self.hidden)
         self.active_, self.sign_ = order_voters(votes.values)
         few = len(self.active_) < 3
         if few:  # the majority is everybody's
@@ -356,15 +357,16 @@ def imitate_majority(values: NDArray[np.int8]) -> tuple[TwoCoins, list[Layer]]:
     return fit, [as_layer(fit.coins, fit.prevalence)]
 
 
-def read_sizes(hidden: str | Sequence[int], max_iter: int) -> Sequence[int] | None:
+def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:
     """Return the layers' sizes, None for "auto", or raise `ModelError`."""
-    if max_iter < 1:
-        raise ModelError(f"max_iter must be at least 1, found {max_iter}")
-    if isinstance(hidden, str):
-        if hidden == "auto":
-            return None
-        raise ModelError(f"hidden must be 'auto' or sizes as (4, 1), found {hidden[:60]!r}")
-    sizes = list(hidden)
+    if isinstance(hidden, str) and hidden == "auto":
+        return None
+    given: Any = hidden
+    try:
+        sizes = [index(size) for size in given]
+    except TypeError:
+        found = str(hidden)[:60]
+        raise ModelError(f"hidden must be 'auto' or sizes as (4, 1), found {found!r}") from None
     if not sizes or sizes[-1] != 1 or min(sizes) < 1 or 1 in sizes[:-1]:
         raise ModelError("hidden sizes are above 1 from the votes upwards, and the last one is 1")
     return sizes

@@ -5,7 +5,6 @@ import numpy as np
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.aggregators.wawa import measure_agreement, weighed_margin
 from unelisa.blocks import Held
-from unelisa.errors import ModelError
 from unelisa.votes import Votes
 
 # crowd-kit's schedule: full steps at first, half as long after every 20 rounds
@@ -73,8 +72,6 @@ class ZeroBasedSkill(Aggregator):
         self.max_iter = max_iter
 
     def _fit(self, votes: Votes) -> None:
-        if self.max_iter < 1:
-            raise ModelError(f"max_iter must be at least 1, found {self.max_iter}")
         skills = follow_agreement(votes.held, self.max_iter)
         self.weights_, self.n_iter_ = np.where(votes.vote_counts() > 0, skills, 0.0), self.max_iter
 

@@ -244,11 +244,16 @@ def infer_states(ballots: Ballots, factors: Factors) -> Floats:
 
 
 def share_votes(ballots: Ballots, trust: Floats) -> Floats:
-    """Return the posterior that majority vote suggests, each voter trusted as said: a start.
+    """Return the posterior that majority vote suggests, each voter trusted as said: a start."""
+    return suggest_states(ballots, trust[ballots.voters])
+
+
+def suggest_states(ballots: Ballots, weights: Floats) -> Floats:
+    """Return the posterior that the majority of weighted votes suggests.
 
     P(f0 = +1) = 1/2 + .45 (weighted mean vote), in favour of what the item's own field says.
     """
-    items, weights = ballots.items, trust[ballots.voters]
+    items = ballots.items
     margin = np.bincount(items, weights * ballots.votes, ballots.n_items)
     mass = np.bincount(items, weights, ballots.n_items)
     share = 0.5 + 0.45 * margin / np.where(mass > 0, mass, 1.0)

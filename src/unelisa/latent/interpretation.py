@@ -3,8 +3,9 @@
 Which reading is meant is an assumption that identifies the truth, not something the likelihood can
 tell: on coherent votes a graph of the voters explains more than any truth does. So the coherence
 kappa of the votes decides. Where at least four fifths of the voters look the same way, kappa is
-(2 x 4/5 - 1)^2 = .36 or more, and the truth is what they agree on. Below it, and with enough items
-in common, the truth is the hub of the voters' graph.
+(2 x 4/5 - 1)^2 = .36 or more, and the truth is what they agree on; and so it is where kappa is
+larger than 99 of 100 random polarities of the same voters would make it. Otherwise, with enough
+items in common, the truth is the hub of the voters' graph.
 """
 
 from dataclasses import asdict, replace
@@ -18,8 +19,16 @@ from unelisa.errors import VotesError
 from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots, count_votes
 from unelisa.latent.consensus import Consensus, Floats, collect
 from unelisa.latent.edges import EdgesFit, fit_edges
-from unelisa.latent.pairs import Pairs, correlate, expect_means, find_pairs, measure_coherence
-from unelisa.latent.reading import Links, Reading, share_rate
+from unelisa.latent.pairs import (
+    Pairs,
+    Singles,
+    correlate,
+    expect_means,
+    find_pairs,
+    measure_chance,
+    measure_coherence,
+)
+from unelisa.latent.reading import TWO_READINGS, Links, Reading, share_rate
 from unelisa.latent.silence import fill_silence, read_silence
 from unelisa.latent.structure import (
     CLEAR,
@@ -35,6 +44,7 @@ from unelisa.latent.structure import (
 Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
 
 COHERENT = 0.36
+BY_CHANCE = 0.01  # share of random polarities as coherent as the voters, below which they are too
 LEAST_VOTERS = 5  # for a graph
 FEWEST_VOTERS = 2  # where it is asked for
 ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
@@ -43,7 +53,11 @@ SURE = 2.0  # standard errors of a weight from which a voter is an expert
 NEAR_COST = 10.0  # nats within which two starts of the graph are alike
 MOST_ODDS = 30.0  # of a gold label in the graph's fit
 NOTHING_FOUND = "the votes are told as well by voters who know nothing: no expert is claimed"
-DECIDE = "a prior, or ten gold labels and more, decide"
+RULES = (
+    "the structure that was asked for gives way to plain: one-sided voters cast most votes, and "
+    "with their silence as the other answer only plain is fitted"
+)
+DECIDE = "a prior, or ten gold labels and more, can decide"
 
 
 class Crowd(NamedTuple):
@@ -101,9 +115,11 @@ def interpret(blocks: BallotBlocks, structure: Structure, rng: np.random.Generat
     sample = crowd.draw(MOST_ITEMS)
     ballots = sample.blocks[0]
     pairs = find_pairs(ballots, blocks.n_voters)
-    kappa = _find_coherence(crowd, ballots, pairs)
+    varied, correlations = _correlate_varied(crowd, ballots, pairs)
+    kappa = measure_coherence(varied, correlations)
     rich = len(crowd.varied) >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * len(crowd.varied)
     graph = rich and kappa < COHERENT and not crowd.silence.any()
+    graph = graph and measure_chance(varied, correlations, blocks.n_voters) > BY_CHANCE
     if structure == "edges" or (structure == "auto" and graph):
         return replace(read_edges(crowd), coherence=kappa)
     kinds = get_args(Kind) if structure == "auto" else (structure,)
@@ -122,13 +138,18 @@ def read_consensus(
 ) -> Reading:
     """Return what the voters agree on."""
     if crowd.silence.any():
-        return describe_consensus(crowd, fit_rules(crowd.blocks), ())
+        reading = describe_consensus(crowd, fit_rules(crowd.blocks, crowd.silence), ())
+        return reading.noting(RULES) if "plain" not in kinds else reading
     choice = choose_structure(crowd.blocks, sample, pairs, kinds)
     table = tuple(asdict(row) for row in choice.table)
     reading = describe_consensus(crowd, choice.candidate, table)
-    if choice.rival is None:
+    if choice.candidate.kind not in kinds:
+        reading = reading.noting(_tell_refusal(choice, kinds[0]))
+    if choice.other is None:
         return reading
-    return replace(reading, two_readings=True).noting(_tell_rival(choice))
+    chosen = ({**row, "kept": row["structure"] == choice.other.name} for row in table)
+    other = describe_consensus(crowd, choice.other, tuple(chosen))
+    return replace(reading, two_readings=True, other=other).noting(_tell_rival(choice))
 
 
 def read_edges(crowd: Crowd) -> Reading:
@@ -181,8 +202,8 @@ def describe_consensus(
         crowd.votes - crowd.yes, 1 - crowd.yes / np.maximum(crowd.votes, 1)
     )
     known = bool(evidence - nothing.sum() > CLEAR)
-    rate = share_rate(model.rate, candidate.kind == "discount")
-    affinity = candidate.affinity if candidate.kind == "discount" else None
+    affinity = candidate.affinity
+    rate = share_rate(model.rate, affinity is not None)
     return Reading(
         "consensus",
         candidate.name + (", silence filled in" if crowd.silence.any() else ""),
@@ -207,13 +228,22 @@ def are_sure(model: Consensus) -> NDArray[np.bool_]:
     return np.asarray(clear & own)
 
 
-def _find_coherence(crowd: Crowd, ballots: Ballots, pairs: Pairs) -> float:
-    """Return kappa of the voters who gave both answers: one who gave one looks nowhere."""
+def _correlate_varied(crowd: Crowd, ballots: Ballots, pairs: Pairs) -> tuple[Pairs, Singles]:
+    """Return the pairs of voters who gave both answers: one who gave one looks nowhere."""
     n_voters = crowd.blocks.n_voters
     correlations = correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
     varied = np.isin(pairs.first, crowd.varied) & np.isin(pairs.second, crowd.varied)
     met = Pairs(pairs.first[varied], pairs.second[varied], pairs.common[varied])
-    return measure_coherence(met, correlations[varied])
+    return met, correlations[varied]
+
+
+def _tell_refusal(choice: Choice, kind: Kind) -> str:
+    """Return why plain is kept where another structure was asked for."""
+    tried = [row for row in choice.table if row.structure.startswith(kind)]
+    why = "predicts the votes worse than plain does"
+    if not any(row.admissible for row in tried):
+        why = "leaves no truth (nobody knows it, a class vanishes, or the tilt takes its place)"
+    return f"structure {kind!r} was asked for, but it {why}: plain is kept"
 
 
 def _tell_rival(choice: Choice) -> str:
@@ -221,7 +251,7 @@ def _tell_rival(choice: Choice) -> str:
     assert rival is not None  # noqa: S101 - the caller's condition
     kept = "is kept" if choice.lead > CLEAR else "is not kept"
     return (
-        f"the votes allow two readings: '{rival.structure}' says the same as most voters on "
+        f"{TWO_READINGS}: '{rival.structure}' says the same as most voters on "
         f"{rival.agreement:.0%} of the items; it scores {choice.lead:+.1f} standard errors against "
         f"their reading and {kept}; {DECIDE}"
     )
@@ -241,7 +271,7 @@ def _tell_edges(known: bool, rival: float | None) -> tuple[str, ...]:
         return told
     return (
         *told,
-        f"the votes allow two readings: the two best starts of the graph agree on {rival:.0%} of "
+        f"{TWO_READINGS}: the two best starts of the graph agree on {rival:.0%} of "
         f"the items; {DECIDE}",
     )
 

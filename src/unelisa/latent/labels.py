@@ -28,6 +28,7 @@ from unelisa.latent.structure import Candidate, Kind
 
 LABEL_FOLDS = 5
 TURNED = "the gold labels turned the sides"
+CHOSEN = "the gold labels follow the other one of the two readings that the votes allow"
 OVERRULED = (
     "the gold labels speak against what the voters agree on, but too few or too weakly to turn it: "
     "the voters' side is kept"
@@ -43,6 +44,7 @@ def follow_gold(
 ) -> Reading:
     """Return the reading that the gold labels follow: this one, its opposite, or gold alone.
 
+    Where the votes allow another one, labels that clearly predict better from either choose it.
     Where they follow it, it is fitted once more with the labels as certain, if that helps to
     predict labels that were left out.
 
@@ -59,6 +61,7 @@ def follow_gold(
     rng
         As in `interpret`.
     """
+    reading = _choose_reading(lay(fields), gold, reading)
     test, alone = _ask_gold(lay(fields), gold, reading)
     rows = (
         {"structure": "unlabelled axis", "gold_log_score": test.axis},
@@ -76,6 +79,20 @@ def follow_gold(
         labelled = labelled.turned().noting(TURNED) if side < 0 else labelled
         labelled = labelled.noting(OVERRULED) if side > 0 and test.contradict else labelled
     return replace(labelled, table=(*labelled.table, *rows))
+
+
+def _choose_reading(blocks: BallotBlocks, gold: NDArray[np.int8], reading: Reading) -> Reading:
+    """Return the one of two readings from which labels are clearly better predicted, if any is."""
+    items, other = np.flatnonzero(gold), reading.other
+    if other is None or len(items) < LEAST_LABELS:
+        return reading
+    axes = [one.score(blocks) for one in (reading, other)]
+    kept, left = (odds[items] / max(float(odds.std()), 1e-9) for odds in axes)
+    signs = gold[items].astype(np.float64)
+    signs *= 1.0 if signs @ (kept + left) >= 0 else -1.0  # both may be upside down
+    if labels_help(signs, kept, left):
+        return replace(other, coherence=reading.coherence).noting(CHOSEN)
+    return reading.settled() if labels_help(signs, left, kept) else reading
 
 
 def _label_edges(

@@ -17,6 +17,8 @@ from unelisa.latent.silence import fill_silence, odds_before_silence
 
 Name = Literal["consensus", "edges", "gold"]
 
+TWO_READINGS = "the votes allow two readings"  # begins what is said of them
+NAMED = 3  # partners that are named in a voter's row
 RATE = 0.5  # share of the class rate's log-odds in a score: the voters' fields stand for it too
 
 
@@ -49,6 +51,14 @@ class Links:
         ends = (voters[s].astype(np.int32), voters[t].astype(np.int32))
         return cls(*ends, np.asarray(edges[s, t]))
 
+    def name_partners(self, names: NDArray[Any]) -> list[str]:
+        """Return for every voter the names of those it is tied to most."""
+        near: list[list[tuple[float, int]]] = [[] for _ in names]
+        for s, t, weight in zip(self.first, self.second, self.weights, strict=True):
+            near[s].append((-abs(weight), int(t)))
+            near[t].append((-abs(weight), int(s)))
+        return [_list_names([names[voter] for _, voter in sorted(others)]) for others in near]
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -73,7 +83,9 @@ class Reading:
     coherence
         How far the voters look the same way.
     two_readings
-        Whether the votes allow another truth.
+        Whether the votes, and the gold labels if any, allow another truth.
+    other
+        The other reading of a consensus, for gold labels to choose from.
     notes
         What must be said of it, in words.
     table
@@ -93,6 +105,7 @@ class Reading:
     links: Links = made_by(default_factory=Links.none)
     coherence: float = 1.0
     two_readings: bool = False
+    other: "Reading | None" = None
     notes: tuple[str, ...] = ()
     table: tuple[dict[str, Any], ...] = ()
 
@@ -118,17 +131,28 @@ class Reading:
     def turned(self) -> "Reading":
         """Return the same reading with the two sides of the truth swapped."""
         model = None if self.model is None else self.model.turned()
-        return replace(self, weights=-self.weights, field=-self.field, model=model)
+        other = None if self.other is None else self.other.turned()
+        return replace(self, weights=-self.weights, field=-self.field, model=model, other=other)
 
     def noting(self, *notes: str) -> "Reading":
         """Return the same reading with more to be said of it."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def settled(self) -> "Reading":
+        """Return the same reading as the only one that the votes and gold labels allow."""
+        notes = tuple(note for note in self.notes if not note.startswith(TWO_READINGS))
+        return replace(self, two_readings=False, other=None, notes=notes)
 
     def _odds_of_silence(self) -> float:
         """Return the log-odds of an item on which no rule speaks."""
         assert self.model is not None  # noqa: S101 - silence is filled under a consensus only
         before = odds_before_silence(self.model.coins, self.silence, self.model.rate)
         return share_rate(before, discounted=False)
+
+
+def _list_names(names: list[Any]) -> str:
+    told = ", ".join(str(name) for name in names[:NAMED])
+    return told if len(names) <= NAMED else f"{told} and {len(names) - NAMED} more"
 
 
 def share_rate(rate: float, discounted: bool) -> float:

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from unelisa.blocks import mark_starts
 from unelisa.latent.ballots import Ballots, Floats
+from unelisa.latent.consensus import suggest_states
 
 LEAST_VOTES = 20
 ONE_SIDED = 0.98
@@ -47,6 +48,20 @@ def fill_silence(ballots: Ballots, silence: NDArray[np.int8]) -> Ballots:
         voters=voters.astype(np.int32),
         votes=votes[items, voters],
     )
+
+
+def share_spoken(ballots: Ballots, silence: NDArray[np.int8]) -> Floats:
+    """Return the posterior that the majority of those who speak suggests: a start.
+
+    Parameters
+    ----------
+    ballots
+        A block, silence filled in.
+    silence
+        What each voter's silence says.
+    """
+    spoken = ballots.votes != silence[ballots.voters]
+    return suggest_states(ballots, spoken.astype(np.float64))
 
 
 def odds_before_silence(coins: Floats, silence: NDArray[np.int8], rate: float) -> float:

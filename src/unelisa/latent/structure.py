@@ -9,7 +9,7 @@ The majority's axis stays unless another one is clearly better, and so does the 
 tilt; where a second axis exists at all, the votes allow two readings, and the result says so.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ from unelisa.latent.discount import (
     fit_discounted,
 )
 from unelisa.latent.pairs import Pairs, Singles, correlate, expect_votes
-from unelisa.latent.silence import LEAST_WEIGHT
+from unelisa.latent.silence import LEAST_WEIGHT, share_spoken
 from unelisa.latent.tilt import MAX_ROUNDS, count_pulls, fit_tilted, weigh_tilt
 
 Kind = Literal["plain", "tilt", "discount"]
@@ -107,8 +107,9 @@ class Choice(NamedTuple):
 
     candidate: Candidate
     table: list[Verdict]
-    rival: Verdict | None  # the best candidate of another axis
-    lead: float  # standard errors by which the rival's score exceeds that of the majority's axis
+    rival: Verdict | None = None  # the best candidate of another axis
+    lead: float = 0.0  # standard errors by which it outscores the majority's axis
+    other: Candidate | None = None  # the best candidate of the axis that was not kept
 
 
 def choose_structure(
@@ -128,14 +129,20 @@ def choose_structure(
     candidates = fit_candidates(sample, pairs, kinds)
     contest = _Contest(sample, pairs, candidates)
     choice = contest.decide(kinds)
+    if choice.other is not None:
+        choice = choice._replace(other=fit_all(blocks, sample, pairs, choice.other))
     return choice._replace(candidate=fit_all(blocks, sample, pairs, choice.candidate))
 
 
-def fit_rules(blocks: BallotBlocks) -> Candidate:
-    """Return the plain structure of rules whose silence was filled in."""
-    trust = np.ones(blocks.n_voters)
-    model = fit_consensus(blocks, share_votes, trust, least_weight=LEAST_WEIGHT)
-    return Candidate("plain", "plain", model)
+def fit_rules(blocks: BallotBlocks, silence: NDArray[np.int8]) -> Candidate:
+    """Return the plain structure of rules whose silence was filled in.
+
+    They are weighed once, by the majority of those that speak, at even odds of the two classes.
+    Rules overlap: rounds of EM would draw the truth to the largest group that speaks together, and
+    the class rate to how often rules of one side speak.
+    """
+    model = fit_consensus(blocks, share_spoken, silence, least_weight=LEAST_WEIGHT, max_rounds=0)
+    return Candidate("plain", "plain", replace(model, rate=0.0))
 
 
 def fit_candidates(sample: MemoryBallots, pairs: Pairs, kinds: tuple[Kind, ...]) -> list[Candidate]:
@@ -153,7 +160,7 @@ def fit_candidates(sample: MemoryBallots, pairs: Pairs, kinds: tuple[Kind, ...])
         ]
         if "tilt" in kinds and _agreement(sample, found[0], found[-1]) < SAME_AXIS:
             tilted = fit_tilted(found[-1].prepare(sample), once.model)
-            found.append(Candidate("tilt, duplicates once", "tilt", tilted))
+            found.append(Candidate("tilt, duplicates once", "tilt", tilted, once.affinity))
     return found
 
 
@@ -168,7 +175,8 @@ def fit_all(
         found = fit_discounted(blocks, sample, pairs, Discounted(model, candidate.affinity))
         return candidate._replace(model=found.model, affinity=found.affinity)
     rounds = {"max_rounds": MAX_ROUNDS} if model.has_tilt else {}
-    whole = fit_consensus(blocks, infer_states, model.factors, model=model, **rounds)
+    votes = candidate.prepare(blocks)
+    whole = fit_consensus(votes, infer_states, model.factors, model=model, **rounds)
     return candidate._replace(model=whole)
 
 
@@ -188,16 +196,18 @@ class _Contest:
         best = self._top("discount", "plain", other_axis=False)
         if best is None or (self.table[best].gain <= CLEAR and "plain" in kinds):
             best = 0
-        rival, lead = self._top("discount", other_axis=True), 0.0
+        rival, lead, other = self._top("discount", other_axis=True), 0.0, None
         if rival is not None:
             lead = self._lead(rival, best)
-            best = rival if lead > CLEAR else best
+            best, other = (rival, best) if lead > CLEAR else (best, rival)
         tilted = self._top("tilt", other_axis=self._is_other_axis(best))
         if tilted is not None and ("plain" not in kinds or self._lead(tilted, best) > CLEAR):
             best = tilted
         self.table[best].kept = True
-        named = None if rival is None else self.table[rival]
-        return Choice(self.candidates[best], self.table, named, lead)
+        choice = Choice(self.candidates[best], self.table)
+        if rival is None or other is None:
+            return choice
+        return choice._replace(rival=self.table[rival], lead=lead, other=self.candidates[other])
 
     def _judge(self, k: int, ballots: Ballots) -> Verdict:
         candidate, beyond = self.candidates[k], self.scores[k] - self.scores[0]

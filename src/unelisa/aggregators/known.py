@@ -1,0 +1,134 @@
+"""What is known of items beside their votes: gold labels of some, log-odds of all."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.coding import NumberColumn, TextColumn, settle_coding
+from unelisa.errors import VotesError, VotesWarning
+from unelisa.partitioned import is_partitioned
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+
+
+def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
+    """Return gold labels as -1 / +1, 0 where missing.
+
+    Labels with items' names (a dict, or a pandas Series whose index names the items) are matched by
+    name; others stand in the order of the items.
+    """
+    named = _by_item(y)
+    if named is not None:
+        y = _find_items("y", named, votes, None)
+    labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
+    if labels.shape != (votes.n_items,):
+        raise VotesError(
+            f"y must hold one gold label or a missing value for each of the {votes.n_items} items, "
+            f"found shape {labels.shape}"
+        )
+    column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
+    rows = {label: column.first_row(label) for label in column.distinct()}
+    found = {
+        label: f"in row {rows[label] + 1} of y" for label in sorted(rows, key=rows.__getitem__)
+    }
+    return column.encode(settle_coding(found, votes.classes).votes)
+
+
+def read_prior(prior: Any, votes: Votes) -> Floats:
+    """Return log-odds per item, 0 where nothing is given; matched as gold labels are."""
+    if prior is None:
+        return np.zeros(votes.n_items)
+    named = _by_item(prior)
+    if named is not None:
+        prior = _find_items("prior", named, votes, 0.0)
+    return check_odds(prior, votes.n_items)
+
+
+def add_prior(scores: Any, prior: Any) -> Floats:
+    """Return lazy scores, a Dask array, with the items' own log-odds added: as lazy.
+
+    Partitions have no items' names and may not know their lengths: log-odds stand in the items'
+    order, in memory where the lengths are known, or in a Dask collection with the same partitions.
+    """
+    import dask  # noqa: PLC0415 - an extra, loaded already
+    import dask.array as da  # noqa: PLC0415
+
+    measured = not np.isnan(scores.shape[0])
+    if is_partitioned(prior):
+        fields = da.asarray(prior)
+    elif measured and _by_item(prior) is None:
+        fields = da.from_array(check_odds(prior, scores.shape[0]), chunks=scores.chunks)
+    else:
+        raise VotesError(
+            "prior must be a Dask array with the votes' partitions, or one log-odds per item in "
+            "their order where the partitions' lengths are known: items in partitions have no names"
+        )
+    if measured and fields.shape == scores.shape:
+        fields = fields.rechunk(scores.chunks)
+    if fields.numblocks != scores.numblocks:
+        raise VotesError(
+            f"prior must have the votes' {scores.npartitions} partitions and one log-odds per "
+            f"item, found shape {fields.shape} in {fields.npartitions} partitions"
+        )
+    pairs = zip(scores.to_delayed(), fields.to_delayed(), scores.chunks[0], strict=True)
+    add = dask.delayed(_add_part, pure=False)
+    summed: Floats = da.concatenate(
+        [da.from_delayed(add(odds, part), (length,), np.float64) for odds, part, length in pairs]
+    )
+    return summed
+
+
+def check_odds(prior: Any, n_items: int) -> Floats:
+    """Return log-odds as numbers; refuse what is none, and another number than the items'."""
+    wanted = f"prior must hold one finite log-odds for each of the {n_items} items, found"
+    try:
+        fields = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise VotesError(f"{wanted} what is no number; 0 says nothing of an item") from None
+    if fields.shape != (n_items,):
+        raise VotesError(f"{wanted} shape {fields.shape}; 0 says nothing of an item")
+    if not np.all(np.isfinite(fields)):
+        missing = np.count_nonzero(~np.isfinite(fields))
+        raise VotesError(
+            f"{wanted} {missing} missing or infinite ones; 0 says nothing of an item, and what is "
+            "certain is a gold label"
+        )
+    return fields
+
+
+def _add_part(odds: Floats, prior: Any) -> Floats:
+    return odds + check_odds(prior, len(odds))
+
+
+def _by_item(given: Any) -> dict[str, Any] | None:
+    """Return item name -> value where the items are named, else None."""
+    if isinstance(given, Mapping):
+        return {str(item): value for item, value in given.items()}
+    index = getattr(given, "index", None)
+    if index is None or callable(index) or getattr(given, "ndim", 1) != 1:
+        return None
+    if np.array_equal(index, np.arange(len(given))):
+        return None
+    return {str(item): value for item, value in zip(index, given, strict=True)}
+
+
+def _find_items(whose: str, named: dict[str, Any], votes: Votes, absent: Any) -> list[Any]:
+    """Return one value per item by its name; say how many names belong to no item."""
+    items = [str(item) for item in votes.items]
+    unknown = len(named.keys() - set(items))
+    if unknown and unknown == len(named):
+        raise VotesError(
+            f"{whose} names {unknown} items, none of which is among the {len(items)} items of the "
+            "votes: they are matched by name, so give their names, or one value per item in order"
+        )
+    if unknown:
+        told = (
+            f"{unknown} of the {len(named)} items that {whose} names are not among the items of "
+            "the votes and are left out"
+        )
+        warnings.warn(told, VotesWarning, stacklevel=4)
+    return [named.get(item, absent) for item in items]

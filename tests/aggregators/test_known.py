@@ -1,0 +1,104 @@
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from unelisa.aggregators.known import add_prior, read_gold, read_prior
+from unelisa.errors import VotesError, VotesWarning
+from unelisa.votes import Votes
+
+WORDS = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
+
+
+def test_gold_is_read_in_the_voters_labels_with_gaps():
+    votes = Votes.of([["yes", "no"], ["no", "no"], ["yes", "yes"]])
+    assert read_gold(["yes", None, "no"], votes).tolist() == [1, 0, -1]
+    numbers = Votes.of(np.array([[1, 0], [0, 1]]))
+    assert read_gold([np.nan, 0.0], numbers).tolist() == [0, -1]
+
+
+def test_gold_of_another_kind_or_length_is_refused():
+    votes = Votes.of([["yes", "no"], ["no", "no"]])
+    with pytest.raises(VotesError, match="one gold label or a missing value for each of the 2"):
+        read_gold(["yes"], votes)
+    with pytest.raises(VotesError, match="in row 2 of y"):
+        read_gold(["yes", "maybe"], votes)
+
+
+def test_gold_labels_are_matched_by_item_name():
+    frame = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
+    votes = Votes.of(frame)
+    expected = [1, 0, -1]
+    assert read_gold({"b": "y", "c": "n"}, votes).tolist() == expected
+    assert read_gold(pd.Series({"c": "n", "b": "y"}), votes).tolist() == expected
+    assert read_gold(["y", None, "n"], votes).tolist() == expected
+    assert read_gold(["y", float("nan"), "n"], votes).tolist() == expected
+    assert read_gold(pd.Series(["y", None, "n"]), votes).tolist() == expected
+
+
+@pytest.mark.parametrize("form", [dict, pd.Series])
+def test_names_of_other_items_are_counted_not_named(form):
+    votes = Votes.of(WORDS)
+    with pytest.warns(VotesWarning, match="2 of the 3 items that y names are not") as told:
+        gold = read_gold(form({"b": "y", "zoe": "n", "max": "n"}), votes)
+    assert gold.tolist() == [1, 0, 0]
+    with pytest.warns(VotesWarning, match="1 of the 2 items that prior names are not"):
+        assert read_prior(form({"c": 2.0, "zoe": 1.0}), votes).tolist() == [0, 0, 2]
+    with pytest.raises(VotesError, match="y names 2 items, none of which is among the 3") as caught:
+        read_gold(form({"zoe": "y", "max": "n"}), votes)
+    with pytest.raises(VotesError, match="prior names 1 items, none of which"):
+        read_prior(form({"zoe": 1.0}), votes)
+    for message in (str(told[0].message), str(caught.value)):
+        assert "zoe" not in message
+        assert "max" not in message
+        assert ". " not in message
+
+
+def test_no_names_are_no_labels():
+    votes = Votes.of(WORDS)
+    assert not read_gold({}, votes).any()
+    assert not read_prior({}, votes).any()
+    assert not read_prior(None, votes).any()
+
+
+def test_a_frame_is_no_column_of_labels():
+    votes = Votes.of(WORDS)
+    with pytest.raises(VotesError, match="one gold label or a missing value for each of the 3"):
+        read_gold(pd.DataFrame({"y": ["y", "n"]}, index=["b", "c"]), votes)
+
+
+def test_a_lazy_prior_is_added_part_by_part():
+    odds, prior = np.arange(6.0), np.array([1.0, 0, -1, 2, 0.5, 0])
+    scores = da.from_array(odds, chunks=(2, 4))
+    for given in (prior, prior.tolist(), da.from_array(prior, chunks=3), pd.Series(prior)):
+        summed = add_prior(scores, given)
+        assert isinstance(summed, da.Array)
+        assert summed.chunks == ((2, 4),)
+        assert summed.compute().tolist() == (odds + prior).tolist()
+
+
+def test_partitions_of_unknown_lengths_need_a_prior_with_the_same_ones():
+    frame = dd.from_pandas(pd.DataFrame({"odds": np.arange(6.0)}), npartitions=2)
+    scores = frame["odds"].to_dask_array()
+    assert np.isnan(scores.shape[0])
+    prior = dd.from_pandas(pd.Series(np.ones(6)), npartitions=2)
+    for given in (prior, prior.to_dask_array(), da.ones(6, chunks=3)):
+        assert add_prior(scores, given).compute().tolist() == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(VotesError, match="where the partitions' lengths are known"):
+        add_prior(scores, np.ones(6))
+    with pytest.raises(VotesError, match="the votes' 2 partitions .* in 3 partitions"):
+        add_prior(scores, da.ones(6, chunks=2))
+    with pytest.raises(VotesError, match=r"each of the 3 items, found shape \((2|4),\)"):
+        add_prior(scores, da.ones(6, chunks=((4, 2),))).compute()
+
+
+def test_a_lazy_prior_is_checked():
+    scores = da.zeros(6, chunks=3)
+    with pytest.raises(VotesError, match="items in partitions have no names"):
+        add_prior(scores, {"0": 1.0})
+    with pytest.raises(VotesError, match=r"each of the 6 items, found shape \(5,\)"):
+        add_prior(scores, np.ones(5))
+    lazy = add_prior(scores, da.from_array(np.array([0, 0, 0, 0, np.nan, 0]), chunks=3))
+    with pytest.raises(VotesError, match="each of the 3 items, found 1 missing or infinite"):
+        lazy.compute()
