@@ -38,6 +38,7 @@ ROOT = HERE.parent
 RESULTS = HERE / "results" / "reliability.json"
 KINDS = {
     "bad files": "tests/hostile/test_files.py",
+    "bad commands": "tests/hostile/test_commands.py",
     "generated files": "tests/hostile/test_generated.py",
     "degenerate votes": "tests/test_degenerate.py",
     "statistical honesty": "tests/test_evidence.py",

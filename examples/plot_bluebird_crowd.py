@@ -8,12 +8,13 @@ round. The votes here are drawn to be like the well-known bluebirds data, so tha
 known.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 import unelisa as ue
 from unelisa import plots
-from unelisa.study.comparison import compare_methods
 
 rng = np.random.default_rng(5)
 truth = rng.choice(np.array([-1, 1], dtype=np.int8), 108)
@@ -22,14 +23,22 @@ right = rng.random((108, 39)) < accuracy
 votes = ue.Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
 
 # %%
-# With 108 items the graph of 39 voters is hard to learn, and nobody copies anybody: a case for
-# Dawid and Skene's two coins per voter. Some people are turned around instead of thrown away.
+# With 108 items the graph of 39 voters cannot be learned, and nearly as many people have the names
+# the wrong way round as know them. The model says so: nobody can tell from such votes alone which
+# side is which.
 
-model = ue.DawidSkene(random_state=0).fit(votes)
+with warnings.catch_warnings(record=True, action="always") as told:
+    model = ue.LatentIsing(random_state=0).fit(votes)
+print(*(warning.message for warning in told))
+
+# %%
+# Who counts, and for how much: people who have the names the wrong way round are turned around
+# instead of thrown away.
+
 plots.voters(model, most=39, ax=plt.subplots(figsize=(6, 7), layout="constrained")[1])
 
 # %%
 # Against the truth, which no method has seen.
 
-methods = ["majority-vote", "dawid-skene", "spectral-meta-learner", "unelisa"]
-axes = plots.comparison(list(compare_methods(votes, truth, methods)))
+methods = ["latent-ising", "majority-vote", "dawid-skene", "spectral-meta-learner"]
+axes = plots.comparison(list(ue.compare_methods(votes, truth, methods)))

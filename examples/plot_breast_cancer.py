@@ -13,30 +13,26 @@ from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
 from unelisa import plots
-from unelisa.study.comparison import compare_methods
 
-cancer = load_breast_cancer()
-above = cancer.data > np.median(cancer.data, axis=0)
-votes = ue.Votes(
-    np.asfortranarray(np.where(above, 1, -1).astype(np.int8)),
-    np.arange(len(above)),
-    np.array(cancer.feature_names, dtype=object),
-    ("benign", "malignant"),
-)
-truth = np.where(cancer.target == 0, 1, -1).astype(np.int8)
+cancer = load_breast_cancer(as_frame=True)
+above = cancer.data > cancer.data.median()
+said = above.replace({True: "malignant", False: "benign"})
+votes = ue.Votes.of(said, coding=("benign", "malignant"))
+print(votes)
 
 # %%
-# Who counts, and who depends on whom.
+# Who counts, and who repeats whom: measurements of the same thing share their weight.
 
-model = ue.UnElisa(random_state=0).fit(votes)
+model = ue.LatentIsing(random_state=0).fit(votes)
 plots.graph(model, ax=plt.subplots(figsize=(7, 6), layout="constrained")[1])
 
 # %%
 # Some methods against the diagnoses. ``model.report("report.html", votes, diagnoses)`` puts the
 # same on one page that opens anywhere.
 
-methods = ["unelisa", "majority-vote", "dawid-skene", "spectral-meta-learner"]
-rows = list(compare_methods(votes, truth, methods))
+truth = np.where(cancer.target == 0, 1, -1)
+methods = ["latent-ising", "unelisa", "majority-vote", "dawid-skene", "spectral-meta-learner"]
+rows = list(ue.compare_methods(votes, truth, methods))
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 plots.comparison(rows, ax=left)
 axes = plots.comparison(rows, metric="auc", ax=right)

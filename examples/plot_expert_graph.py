@@ -2,9 +2,9 @@
 Who is an expert
 ================
 
-Twenty-five voters, seven of them experts, two of these contrarians: the graph that `UnElisa` learns
-from their votes alone. Truth in the middle, experts around it, pruned voters outside; blue agrees,
-red contradicts, dashed lines are dependences between voters.
+Twenty-five voters, seven of them experts, two of these contrarians: the graph that `LatentIsing`
+learns from their votes alone. Truth in the middle, experts around it, pruned voters outside; blue
+agrees, red contradicts, dashed lines are dependences between voters.
 
 ``python examples/plot_expert_graph.py docs/images/experts.png`` makes the picture of the README.
 """
@@ -17,7 +17,7 @@ import unelisa as ue
 from unelisa import plots
 
 simulated = ue.simulate_votes(n_voters=25, n_experts="quarter", snr="high", random_state=2)
-model = ue.UnElisa(random_state=0).fit(simulated.votes)
+model = ue.LatentIsing(random_state=0).fit(simulated.votes)
 
 figure, axes = plt.subplots(figsize=(6.4, 5.6), layout="constrained")
 plots.graph(model, ax=axes)

@@ -7,7 +7,7 @@ five from the graph that is left when the truth is hidden.
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
+import pandas as pd
 
 import unelisa as ue
 from unelisa import plots
@@ -24,8 +24,8 @@ plots.graph(model, ax=plt.subplots(figsize=(6, 5.4), layout="constrained")[1])
 # votes alone. The experts are linked to each other now: what they have in common is the truth.
 
 states = sample_ising(model, 5000, random_state=0).states
-names = np.array([f"f{s}" for s in range(1, 19)], dtype=object)
-votes = ue.Votes(np.asfortranarray(states[:, 1:]), np.arange(5000), names)
+names = [f"f{s}" for s in range(1, 19)]
+votes = ue.Votes.of(pd.DataFrame(states[:, 1:], columns=names), coding="pm1")
 fitted = ue.UnElisa(random_state=0).fit(votes)
-print("experts:", ", ".join(names[fitted.experts_]))
+print("experts:", ", ".join(names[s] for s in fitted.experts_))
 axes = plots.graph(fitted, ax=plt.subplots(figsize=(6, 5.4), layout="constrained")[1])

@@ -6,11 +6,15 @@ Labelling rules vote where they apply and are silent elsewhere. Here ten keyword
 in short messages that are made up on the spot; every message has a known truth, which is kept back.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 import unelisa as ue
 from unelisa import plots
+from unelisa.errors import VotesWarning
 
 rng = np.random.default_rng(3)
 SPAM = ["win", "free", "click", "prize", "cash", "offer"]
@@ -25,37 +29,43 @@ def write_message(spam):
 
 
 messages = [write_message(sign > 0) for sign in truth]
-rules = {f"says {word}": (word, 1) for word in SPAM[:5]}
-rules |= {f"says {word}": (word, -1) for word in HAM[:5]}
+rules = {f"says {word}": (word, "spam") for word in SPAM[:5]}
+rules |= {f"says {word}": (word, "ham") for word in HAM[:5]}
 
 # %%
 # A rule votes on the messages that hold its word: a table with many silent cells.
 
-values = np.array(
-    [[sign if word in message else 0 for word, sign in rules.values()] for message in messages],
-    dtype=np.int8,
-)
-votes = ue.Votes(
-    np.asfortranarray(values), np.arange(1500), np.array(list(rules), dtype=object), ("ham", "spam")
-)
+said = {
+    rule: [label if word in message else None for message in messages]
+    for rule, (word, label) in rules.items()
+}
+votes = ue.Votes.of(pd.DataFrame(said), coding=("ham", "spam"))
 print(votes)
 
 # %%
 # A rule that never says anything but "spam" tells nothing by its votes alone, only by when it
-# speaks; so a word's absence is made a vote as well, and each rule becomes a yes-or-no question.
+# speaks. `LatentIsing` hears that by itself: a rule's silence is its other answer.
 
-asked = ue.Votes(
-    np.where(values != 0, values, -np.sign(values.sum(axis=0))).astype(np.int8, order="F"),
-    votes.items,
-    votes.voters,
-    votes.classes,
-)
-model = ue.DawidSkene(random_state=0).fit(asked)
-print(f"{(model.predict(asked) == np.where(truth > 0, 'spam', 'ham')).mean():.1%} right")
+warnings.simplefilter("ignore", VotesWarning)  # each rule says one thing only, as it should
+labels = np.where(truth > 0, "spam", "ham")
+model = ue.LatentIsing(random_state=0).fit(votes)
+print(f"{(model.predict(votes) == labels).mean():.1%} right")
+print(model.voters_[["voter", "weight", "reason"]].to_string(index=False))
+
+# %%
+# Where you know that every rule has looked at every message, say so: then the absence of a word is
+# a vote like any other, and how common spam is can be learned as well.
+
+asked = pd.DataFrame(said)
+for rule, (_, label) in rules.items():
+    asked[rule] = asked[rule].fillna("ham" if label == "spam" else "spam")
+asked = ue.Votes.of(asked, coding=("ham", "spam"))
+model = ue.LatentIsing(random_state=0).fit(asked)
+print(f"{(model.predict(asked) == labels).mean():.1%} right")
 
 # %%
 # How sure the labels are, and whether their probabilities can be believed.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 plots.posterior(model, asked, ax=left)
-axes = plots.calibration(model, asked, np.where(truth > 0, "spam", "ham"), ax=right)
+axes = plots.calibration(model, asked, labels, ax=right)

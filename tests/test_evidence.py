@@ -85,6 +85,16 @@ def test_rules_that_say_one_thing_only_are_heard_by_their_silence():
     assert not weigh_evidence(as_votes(unrelated)).reliable
 
 
+def test_silence_of_voters_who_rarely_say_yes_is_no_answer():
+    """One item in a hundred is a yes; of each voter's votes fewer than 2 % are."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random((3000, 1)) < 0.01, 1, -1)
+    people = np.where(rng.random((3000, 8)) < np.where(truth > 0, 0.7, 0.995), truth, -truth)
+    people[rng.random(people.shape) < 0.6] = 0
+    assert ((people > 0).sum(axis=0) < 0.02 * np.count_nonzero(people, axis=0)).all()
+    assert weigh_evidence(as_votes(people.astype(np.int8))).reliable
+
+
 @pytest.mark.parametrize(
     "values",
     [

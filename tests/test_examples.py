@@ -9,8 +9,12 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 
 
-def test_there_is_an_example_for_every_kind_of_user():
-    assert len(EXAMPLES) == 7
+def test_most_examples_use_the_default_method_and_all_use_public_names_only():
+    sources = [path.read_text(encoding="utf-8") for path in EXAMPLES]
+    assert sum("ue.LatentIsing(" in source for source in sources) > len(sources) / 2
+    for source in sources:
+        assert "unelisa.study" not in source
+        assert "ue.Votes(" not in source
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

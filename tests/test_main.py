@@ -1,6 +1,7 @@
 """`python -m unelisa` as a process of its own: exit codes, streams, signals, a full disk."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -78,24 +79,47 @@ def _interrupt_while(running, *arguments):
     return process.returncode, err
 
 
+def _has_worked(seconds):
+    """Return a test of whether a process has ended or used that much processor time."""
+
+    def has(process):
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+        ticks = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").split()[13]
+        return "zombie" in status or int(ticks) > 100 * seconds
+
+    return has
+
+
 def test_ctrl_c_stops_a_kernel_that_would_run_for_hours(tmp_path):
     """The main thread is inside compiled code and cannot hear."""
     folder = tmp_path / "simulated"
     arguments = ("--voters", 81, "--experts", "quarter", "--snr", "low", "--items", 100_000_000)
 
-    def sampling(process):
-        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-        ticks = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").split()[13]
-        return "zombie" in status or int(ticks) > 100 * KERNEL_SECONDS
-
-    code, err = _interrupt_while(sampling, "simulate", "--out", folder, *arguments)
+    code, err = _interrupt_while(
+        _has_worked(KERNEL_SECONDS), "simulate", "--out", folder, *arguments
+    )
     assert code == 130
     assert err == "Error: interrupted: no further file was written\n"
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("library", ["typer", "sklearn", "numba"])
-def test_ctrl_c_during_the_imports_gives_a_line(library, tmp_path):
+def test_ctrl_c_during_a_fit_leaves_no_file(votes, tmp_path):
+    """Draws that would take hours, after the fit itself."""
+    names = [tmp_path / name for name in ("labels.csv", "page.html", "model.npz", "found.json")]
+    wanted = zip(("--out", "--report", "--save", "--json"), names, strict=True)
+    outputs = [part for pair in wanted for part in pair]
+    method = ("--method", "majority-vote", "--stability", 10_000_000)
+    code, err = _interrupt_while(_has_worked(3), "fit", votes, *method, *outputs)
+    assert code == 130
+    assert err == "Error: interrupted: no further file was written\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["votes.csv"]
+
+
+@pytest.mark.parametrize(
+    ("library", "written"),
+    [("typer", "nothing"), ("sklearn", "no further file"), ("numba", "no further file")],
+)
+def test_ctrl_c_during_the_imports_gives_a_line(library, written, tmp_path):
     """A library that takes its time stands in for a slow disk."""
     (tmp_path / f"{library}.py").write_text(
         "import pathlib, time\n"
@@ -114,7 +138,7 @@ def test_ctrl_c_during_the_imports_gives_a_line(library, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=250)
     assert process.returncode == 130
-    assert err == "Error: interrupted: nothing was written\n"
+    assert re.fullmatch(r"Error: interrupted: [a-z ]+ was written\n", err)
 
 
 def test_an_interrupted_run_exits_with_130_and_leaves_no_file(tmp_path):

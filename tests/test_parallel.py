@@ -2,12 +2,10 @@ import os
 import threading
 import time
 
-import joblib
 import pytest
 
-from unelisa.errors import ModelError
 from unelisa.kernels import threads
-from unelisa.parallel import count_jobs, run_all
+from unelisa.parallel import run_all
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 4, -1])
@@ -41,18 +39,6 @@ def test_after_an_error_no_new_task_begins():
     with pytest.raises(KeyError):
         run_all(work, range(100), 2)
     assert len(begun) < 50
-
-
-def test_jobs_are_counted_as_scikit_learn_does():
-    assert count_jobs(None) == 1
-    assert count_jobs(3) == 3
-    assert count_jobs(-1) == joblib.effective_n_jobs(-1)
-    assert count_jobs(-10_000) == 1
-    with joblib.parallel_config(n_jobs=2, backend="threading"):
-        assert count_jobs(None) == 2
-    for wrong in (0, "2", 1.5):
-        with pytest.raises(ModelError, match="n_jobs"):
-            count_jobs(wrong)
 
 
 def test_nested_calls_do_not_wait_for_each_other():

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -171,3 +171,29 @@ def test_probabilities_only_where_they_are_honest():
     for cls in AGGREGATORS.values():
         assert hasattr(cls(), "predict_proba") == issubclass(cls, PosteriorAggregator)
     assert not hasattr(MajorityVote(), "predict_proba")
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (0, 1), ("ham", "spam")])
+def test_scorers_of_probabilities_read_the_columns_as_we_do(labels, simulated):
+    drawn = np.where(simulated.votes.values > 0, labels[1], labels[0])
+    truth = np.where(simulated.truth > 0, labels[1], labels[0])
+    model = DawidSkene(random_state=0).fit(drawn)
+    assert model.classes_.tolist() == list(labels)
+    odds = model.decision_function(drawn)
+    surprise = np.logaddexp(0, -odds * simulated.truth).mean()
+    assert get_scorer("neg_log_loss")(model, drawn, truth) == pytest.approx(-surprise)
+    area = roc_auc_score(simulated.truth > 0, odds)
+    assert get_scorer("roc_auc")(model, drawn, truth) == pytest.approx(area)
+    assert area > 0.9
+
+
+def test_where_the_positive_label_sorts_first_the_columns_are_ours_to_sort(simulated):
+    drawn = np.where(simulated.votes.values > 0, "ill", "well")
+    votes = Votes.of(drawn, coding=("well", "ill"))
+    truth = np.where(simulated.truth > 0, "ill", "well")
+    model = DawidSkene(random_state=0).fit(votes)
+    assert model.classes_.tolist() == ["well", "ill"]
+    chances = model.predict_proba(votes)
+    assert chances[simulated.truth > 0, 1].mean() > 0.8
+    surprise = np.logaddexp(0, -model.decision_function(votes) * simulated.truth).mean()
+    assert log_loss(truth, chances[:, np.argsort(model.classes_)]) == pytest.approx(surprise)

@@ -1,5 +1,7 @@
+import hashlib
 import io
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from unelisa.datamart import simulate_ehr
 from unelisa.errors import ModelError
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.selection import ExpertSelector
-from unelisa.storage import FORMAT, _seal, load, save
+from unelisa.storage import FORMAT, MARK, _seal, load, save
 
 MODELS = Path(__file__).parent / "models"
 
@@ -53,6 +55,29 @@ def test_every_flipped_byte_and_every_shortening_is_refused(tmp_path):
             file.write_bytes(damaged)
             with pytest.raises(ModelError, match=r"model\.npz is damaged"):
                 load(file)
+
+
+def test_a_forged_file_is_refused_or_read_never_anything_else(tmp_path):
+    """Every byte overwritten in turn, and the checksum made right again."""
+    file = tmp_path / "model.npz"
+    save(MajorityVote().fit([[1, -1], [-1, 1]]), file)
+    body = file.read_bytes()[: -len(MARK) - 64]
+    outcomes = set()
+    for place in range(len(body)):
+        forged = body[:place] + bytes([body[place] ^ 0xFF]) + body[place + 1 :]
+        file.write_bytes(forged + MARK + hashlib.sha256(forged).hexdigest().encode())
+        try:
+            outcomes.add(type(load(file)))
+        except ModelError as error:
+            outcomes.add(str(error).count("\n"))
+    assert outcomes == {0, MajorityVote}
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "model.npz")
+    for path in (tmp_path / "model.npz", tmp_path, Path("/dev/zero")):
+        with pytest.raises(ModelError, match="no ordinary file"):
+            load(path)
 
 
 def test_a_file_that_is_not_there_and_an_estimator_that_is_not_ours(tmp_path):

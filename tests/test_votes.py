@@ -154,6 +154,33 @@ def test_tables_that_are_no_votes(table, message):
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        (["x1", "  "], "no name in data row 2"),
+        ([None, "x2"], "no name in data row 1"),
+        ([["x1"], ["x2"]], "lists or records"),
+        (pa.array([None, None], pa.string()).dictionary_encode(), "no name in data row 1"),
+    ],
+)
+def test_items_need_names(items, message):
+    with pytest.raises(VotesError, match=message):
+        Votes.of(pa.table({"item": items, "ann": ["yes", "no"], "bob": ["no", "yes"]}))
+
+
+def test_categories_and_bytes_are_the_labels_they_spell():
+    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
+    wanted = Votes.of(plain)
+    for table in (
+        plain.astype("category"),
+        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
+        plain.map(str.encode, na_action="ignore"),
+    ):
+        votes = Votes.of(table)
+        assert votes.values.tolist() == wanted.values.tolist()
+        assert votes.classes == ("no", "yes")
+
+
 def test_estimators_accept_arrays_with_zeros_as_abstentions():
     assert Votes.accept(np.array([[-1, 0, 1]])).values.tolist() == [[-1, 0, 1]]
     assert Votes.accept(np.array([[0, 1]])).classes == (0, 1)

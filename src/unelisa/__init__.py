@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from unelisa.sources.tables import read_votes
     from unelisa.stability import Stability, bootstrap
     from unelisa.storage import load, save
+    from unelisa.study.comparison import compare_methods
     from unelisa.votes import Votes
 
 __version__ = "0.1.0"
@@ -57,6 +58,7 @@ _HOMES = {
     "Wawa": "aggregators",
     "ZeroBasedSkill": "aggregators",
     "bootstrap": "stability",
+    "compare_methods": "study.comparison",
     "load": "storage",
     "read_omop": "sources.omop",
     "read_votes": "sources.tables",
@@ -90,6 +92,7 @@ __all__ = [
     "Wawa",
     "ZeroBasedSkill",
     "bootstrap",
+    "compare_methods",
     "load",
     "read_omop",
     "read_votes",

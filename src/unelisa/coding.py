@@ -142,10 +142,13 @@ class Coding:
         label -> -1 (no), 0 (abstained), +1 (yes).
     classes
         The user's two labels: (negative, positive).
+    name
+        Of the coding, where it has a code for abstained; "" where its two labels say all.
     """
 
     votes: dict[Label, int]
     classes: tuple[Label, Label]
+    name: Literal["", "pm1", "snorkel"] = ""
 
 
 def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
@@ -180,7 +183,8 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
         if (numbers or {}).get(label) not in meaning:
             allowed = ", ".join(str(code) for code in meaning)
             raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
-    return Coding({label: meaning[numbers[label]] for label in found} if numbers else {}, classes)
+    votes = {label: meaning[numbers[label]] for label in found} if numbers else {}
+    return Coding(votes, classes, "" if name == "01" else name)  # type: ignore[arg-type]
 
 
 def _declared_labels(
@@ -255,6 +259,8 @@ def _number(label: Label) -> Any:
     """Return the number (or boolean) that a label is or spells, or None."""
     if isinstance(label, bool | int):
         return label
+    if isinstance(label, str) and "_" in label:
+        return None  # Python takes 1_0 for 10
     try:
         number = float(label)
     except (TypeError, ValueError):
@@ -264,9 +270,17 @@ def _number(label: Label) -> Any:
     return _plain(number)
 
 
+def as_text(value: Any) -> Any:
+    """Return a value, as text where it is the bytes of one: some programs store text so."""
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        raise VotesError("the table holds bytes that are not UTF-8 text") from None
+
+
 def _plain(value: Any) -> Any:
-    """Return a plain Python label: 1 for 1.0, str for NumPy's text."""
-    value = value.item() if isinstance(value, np.generic) else value
+    """Return a plain Python label: 1 for 1.0, str for NumPy's text and for bytes."""
+    value = as_text(value.item() if isinstance(value, np.generic) else value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

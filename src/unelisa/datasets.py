@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.coding import Names
-from unelisa.errors import MissingExtraError, ModelError, VotesError
+from unelisa.errors import ModelError, VotesError, missing_extra
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
@@ -223,9 +223,7 @@ def _fetch_file(name: str, file: RemoteFile, cache: str | Path | None) -> Path:
     try:
         import pooch  # noqa: PLC0415 - an extra
     except ImportError:
-        raise MissingExtraError(
-            'fetching sets needs pooch: pip install "unelisa[datasets]"'
-        ) from None
+        raise missing_extra("fetching sets needs pooch", "datasets") from None
     root = Path(cache or os.environ.get("UNELISA_DATA") or pooch.os_cache("unelisa"))
     try:
         fetched = pooch.retrieve(

@@ -12,6 +12,7 @@ from unelisa.blocks import Block, Held, as_dense, blocks_of, tally_votes, weigh_
 Floats = NDArray[np.float64]
 # psi and pi stay off 0 and 1: an expert is never infallible on the strength of finitely many votes
 CLIP = 1e-4
+Z95 = 1.959963984540054  # standard errors on either side of a 95 % interval
 FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
 MANY_ITEMS = 10_000  # from which on counting ballots pays
 
@@ -141,6 +142,21 @@ def best_reliability(
     ballots, copies = distinct_ballots(values)
     fits = [estimate_reliability(ballots, start, max_iter, copies=copies) for start in drawn]
     return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
+
+
+def bound_share(share: float, information: float) -> tuple[float, float]:
+    """Return a 95 % interval of pi, logit(pi) +- 1.96 / sqrt(I), as if the voters were known.
+
+    Item i's score for logit(pi) is tau_i - pi, so that I = sum_i (tau_i - pi)^2.
+
+    Examples
+    --------
+    >>> low, high = bound_share(0.5, 25.0)
+    >>> round(low, 2), round(high, 2)
+    (0.4, 0.6)
+    """
+    centre, reach = float(logit(share)), Z95 / np.sqrt(information)
+    return float(expit(centre - reach)), float(expit(centre + reach))
 
 
 def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:

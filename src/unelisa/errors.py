@@ -17,6 +17,9 @@ Messages are one sentence: what was found, where, and what to do. They name vote
 row numbers, never items, votes or labels, because those may be patients.
 """
 
+import sys
+import warnings
+
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 
 
@@ -44,6 +47,19 @@ class MissingExtraError(UnelisaError, ImportError):
     """An optional package is missing; the message names the extra that brings it."""
 
 
+def missing_extra(need: str, extra: str) -> MissingExtraError:
+    """Return the error that says what is needed, and how an extra of this package brings it.
+
+    Examples
+    --------
+    >>> print(missing_extra("reports need jinja2", "report"))
+    reports need jinja2: pip install "unelisa[report]", or in a clone pip install ".[report]"
+    """
+    return MissingExtraError(
+        f'{need}: pip install "unelisa[{extra}]", or in a clone pip install ".[{extra}]"'
+    )
+
+
 class UnelisaWarning(UserWarning):
     """Base of every warning that unelisa gives."""
 
@@ -58,3 +74,15 @@ class ExpertsWarning(UnelisaWarning):
 
 class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """An iteration limit was reached before the stated tolerance."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Give a warning that points to the line outside the package whose call led to it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module == "unelisa" or module.startswith("unelisa.")

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
+from unelisa.jobs import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.votes import Votes
 
 
@@ -23,7 +24,10 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_
-        The user's two labels: (negative, positive).
+        The user's two labels, [negative, positive]: column 1 of `predict_proba` is the positive
+        class. It is sorted unless the label declared as positive sorts first; scikit-learn's
+        scorers take labels as sorted, so give them such probabilities as
+        ``model.predict_proba(X)[:, np.argsort(model.classes_)]``.
     coding_
         How the labels of further tables are read.
     n_features_in_
@@ -137,10 +141,6 @@ def _is_amount(value: Any) -> bool:
     return isinstance(value, Real) and not _is_flag(value) and 0 <= float(value) < np.inf
 
 
-def _is_number_of_jobs(value: Any) -> bool:
-    return value is None or (_is_whole(value) and value != 0)
-
-
 def _is_seed(value: Any) -> bool:
     if value is None or isinstance(value, np.random.Generator):
         return True
@@ -158,6 +158,6 @@ KINDS = {
     **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(_is_side, "'majority', or a voter's name or index"),
-    "n_jobs": Kind(_is_number_of_jobs, "a positive number of threads, None for 1 or -1 for all"),
+    "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
     "random_state": Kind(_is_seed, "None, a whole number from 0 on, or a generator"),
 }

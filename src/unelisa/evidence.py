@@ -20,7 +20,9 @@ Floats = NDArray[np.float32]
 AGREEMENT_LIMIT, DEPENDENCE_LIMIT = 3.0, 4.0
 # As if every voter erred once in 400 votes, or all had one source.
 DISSENT_LIMIT = 0.01
-ONE_SIDED_VOTES = 20  # fewer may be of one kind by chance
+# Without one vote on the other side; fewer may be so by chance. Stricter than `latent.silence`,
+# which allows 2 %: where yes is rare, honest voters' silence would drown what they have in common.
+ONE_ANSWER_VOTES = 20
 # Enough to tell; the rest is not looked at.
 MAX_VOTERS, MAX_ITEMS, MAX_CELLS = 300, 20_000, 1 << 25
 
@@ -50,11 +52,15 @@ class Evidence(NamedTuple):
     @property
     def reliable(self) -> bool:
         """Whether the votes can tell of a truth."""
-        return self.pairs > 0 and not self.by_chance and self.dissent >= DISSENT_LIMIT
+        return self.pairs > 0 and not self.unrelated and self.dissent >= DISSENT_LIMIT
 
     @property
-    def by_chance(self) -> bool:
-        """Whether unrelated voters would look the same."""
+    def unrelated(self) -> bool:
+        """Whether voters who know nothing of each other would look the same: all, unweighed.
+
+        Whether those that a method weighs agree beyond what its search finds in noise is another
+        question, which the report asks.
+        """
         return self.agreement < AGREEMENT_LIMIT and self.dependence < DEPENDENCE_LIMIT
 
     @property
@@ -62,7 +68,7 @@ class Evidence(NamedTuple):
         """The verdict's reason in words, with its number."""
         if self.pairs == 0:
             return "no two voters who vary judged the same items, so nothing confirms anybody"
-        if self.by_chance:
+        if self.unrelated:
             return (
                 "the voters agree with each other no more than unrelated voters would "
                 f"({self.agreement:.1f} standard deviations beyond chance, "
@@ -133,10 +139,10 @@ def _take_part(votes: Votes) -> NDArray[np.int8]:
     rows = np.arange(n_rows) * votes.n_items // n_rows
     values = blocks_of(votes.held).take(rows)[:, busiest]
     counts, sums = np.count_nonzero(values, axis=0), values.sum(axis=0, dtype=np.int64)
-    one_sided = (np.abs(sums) == counts) & (counts >= ONE_SIDED_VOTES)
-    if 2 * counts[one_sided].sum() > counts.sum():
-        sides = np.where(one_sided, np.sign(sums), 0).astype(np.int8)
-        return _hear_silence(values[values[:, one_sided].any(axis=1)], sides)
+    one_answer = (np.abs(sums) == counts) & (counts >= ONE_ANSWER_VOTES)
+    if 2 * counts[one_answer].sum() > counts.sum():
+        sides = np.where(one_answer, np.sign(sums), 0).astype(np.int8)
+        return _hear_silence(values[values[:, one_answer].any(axis=1)], sides)
     shared = np.flatnonzero(np.count_nonzero(values, axis=1) > 1)
     return values[shared[:: max(1, -(-len(shared) // MAX_ITEMS))]]
 

@@ -8,7 +8,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from unelisa.coding import Column, NumberColumn, TextColumn
+from unelisa.coding import Column, NumberColumn, TextColumn, as_text
 from unelisa.errors import VotesError
 
 # the first of these that is there; "id" last, because exports number their rows so
@@ -30,23 +30,53 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
 
 def read_column(series: "nw.Series[Any]") -> Column:
     """Return a column of votes."""
+    if series.dtype == nw.Categorical:
+        labels, places = _read_categories(series)
+        return TextColumn.of(labels).spread(places)
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         if not series.is_null().any():
             return NumberColumn(series.to_numpy())
         if series.dtype.is_numeric():
             return NumberColumn(series.cast(nw.Float64).to_numpy())
-    return TextColumn.of(series.to_list())
+    return TextColumn.of(_list_cells(series))
 
 
 def read_names(series: "nw.Series[Any]") -> NDArray[Any]:
     """Return a column of names: whole numbers as they are, everything else as text."""
-    if series.is_null().any():
-        row = int(np.argmax(series.is_null().to_numpy())) + 1
+    missing = series.is_null().to_numpy()
+    if series.dtype.is_nested():
+        raise VotesError(f"column {series.name!r} holds lists or records, which are no names")
+    if series.dtype == nw.Categorical:
+        labels, places = _read_categories(series)
+        names = np.array([*map(str, labels), ""], dtype=object)[places]  # -1 picks the last
+    elif series.dtype.is_integer() and not missing.any():
+        return series.to_numpy()
+    else:
+        names = np.array([str(as_text(name)) for name in _list_cells(series)], dtype=object)
+    missing = missing | np.array([not name.strip() for name in names], dtype=np.bool_)
+    if missing.any():
+        row = int(np.argmax(missing)) + 1
         raise VotesError(
             f"column {series.name!r} has no name in data row {row}; fill it or drop it"
         )
-    names = series.to_numpy()
-    return names if names.dtype.kind in "iu" else np.array([str(x) for x in names], dtype=object)
+    return names
+
+
+def _list_cells(series: "nw.Series[Any]") -> list[Any]:
+    """Return a column's values as Python's own."""
+    try:
+        return series.to_list()
+    except (OverflowError, ValueError):
+        told = f"column {series.name!r} holds dates or times beyond all calendars"
+        raise VotesError(f"{told}; is it a column of votes?") from None
+
+
+def _read_categories(series: "nw.Series[Any]") -> tuple[list[Any], NDArray[np.int32]]:
+    """Return the distinct values of a column, and for every row the place of its own, or -1."""
+    cells = series.to_arrow()
+    cells = cells.combine_chunks() if hasattr(cells, "combine_chunks") else cells
+    places = cells.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
+    return [as_text(label) for label in cells.dictionary.to_pylist()], np.asarray(places)
 
 
 def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
@@ -64,7 +94,10 @@ def long_columns(
     for name in named:
         if name is not None and name not in present:
             raise VotesError(f"there is no column {name!r}; the columns are {list_names(present)}")
-    by_name = {str(column).strip().lower(): column for column in reversed(present)}
+    if len(set(named) - {None}) < sum(name is not None for name in named):
+        raise VotesError("items, voters and votes need a column each; name three different ones")
+    unnamed = [column for column in reversed(present) if column not in named]
+    by_name = {str(column).strip().lower(): column for column in unnamed}
     picked = [
         name if name is not None else next((by_name[x] for x in names if x in by_name), None)
         for name, names in zip(named, usual, strict=True)

@@ -7,7 +7,6 @@ Walsh-Hadamard transform holds the moments of all subsets of nodes at once; as f
 of two subsets is their symmetric difference, and Hessians are looked up there.
 """
 
-import warnings
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp, rel_entr, softmax
 
-from unelisa.errors import ConvergenceWarning, ModelError, VotesError
+from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -159,7 +158,7 @@ class Ising:
         own = _weigh(values, self.edges[voter + 1, 1:], self.fields[voter + 1])
         rest = _weigh(values[:, others], self.edges[0, 1:][others], self.fields[0])
         link = self.edges[0, voter + 1]
-        return np.asarray(expit(2 * own + _log_cosh(rest + link) - _log_cosh(rest - link)))
+        return np.asarray(expit(2 * own + _log_two_cosh(rest + link) - _log_two_cosh(rest - link)))
 
     def posterior(self, votes: ArrayLike) -> Floats:
         """Return P(f_0 = +1 | f) = sigmoid(2 (θ_0 + sum_s θ_0s f_s)) per item.
@@ -194,7 +193,7 @@ class Ising:
 
     def _log_marginal(self) -> Floats:
         voters = _log_weights(self.fields[1:], self.edges[1:, 1:])
-        return voters + _log_cosh(_linear(self.fields[0], self.edges[0, 1:]))
+        return voters + _log_two_cosh(_linear(self.fields[0], self.edges[0, 1:]))
 
 
 def approximate_edges(model: Ising) -> Floats:
@@ -212,7 +211,7 @@ def approximate_edges(model: Ising) -> Floats:
     True
     """
     link = model.edges[0, 1:]
-    siblings = 0.5 * (_log_cosh(link[:, None] + link) - _log_cosh(link[:, None] - link))
+    siblings = 0.5 * (_log_two_cosh(link[:, None] + link) - _log_two_cosh(link[:, None] - link))
     np.fill_diagonal(siblings, 0.0)
     return np.asarray(model.edges[1:, 1:] + siblings)
 
@@ -301,7 +300,7 @@ def _match_moments(wanted: Floats, subsets: Indices, p: int) -> Floats:
         while step > 1e-9 and objective(theta + step * direction) > ceiling + step * slope:
             step /= 2
         theta = theta + step * direction
-    warnings.warn("the projection did not match all moments", ConvergenceWarning, stacklevel=3)
+    warn_user("the projection did not match all moments", ConvergenceWarning)
     return theta
 
 
@@ -352,7 +351,7 @@ def _log_weights(fields: Floats, edges: Floats) -> Floats:
     return energy
 
 
-def _log_cosh(x: Floats) -> Floats:
+def _log_two_cosh(x: Floats) -> Floats:
     """Return log(2 cosh x) without overflow."""
     return np.asarray(np.logaddexp(x, -x))
 

@@ -10,7 +10,6 @@ unchanged. The side is settled, in this order, by
    than wrong.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from unelisa.blocks import weigh_votes
-from unelisa.errors import ModelError, VotesWarning
+from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.votes import Votes
 
 Orient = str | int
@@ -89,8 +88,7 @@ def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
         if decided
         else f"no {whose} count"
     )
-    warnings.warn(
+    warn_user(
         f"{found}, which a coin would do too: which side is yes is hardly settled",
         VotesWarning,
-        stacklevel=5,
     )

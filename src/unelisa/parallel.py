@@ -2,33 +2,15 @@
 
 import warnings
 from collections.abc import Callable, Iterable
-from numbers import Integral
 from typing import Any, TypeVar
 
-from joblib import effective_n_jobs
-
 from unelisa.blocks.partitions import active_client
-from unelisa.errors import ModelError
+from unelisa.errors import warn_user
+from unelisa.jobs import count_jobs
 from unelisa.kernels.threads import run_threads
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-
-
-def count_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for, counted as scikit-learn does.
-
-    None is 1 (or what `joblib.parallel_config` says), -1 is every core this process may use, -2 all
-    but one, and so on.
-
-    Examples
-    --------
-    >>> count_jobs(None), count_jobs(3)
-    (1, 3)
-    """
-    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
-        raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
-    return int(effective_n_jobs(n_jobs))
 
 
 def run_all(
@@ -79,7 +61,7 @@ def _run_on_workers(
         for future in distributed.as_completed(futures):
             result, told = future.result()
             for message, category in told:
-                warnings.warn(message, category, stacklevel=3)
+                warn_user(message, category)
             results[places[future.key]] = result
             if each is not None:
                 each(result)

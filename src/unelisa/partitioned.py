@@ -5,8 +5,8 @@ sums over items, and what a caller computes.
 """
 
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class PartitionedVotes(NamedTuple):
     voters: NDArray[Any]
     classes: tuple[Label, Label]
     named: bool
+    coding: Literal["", "pm1", "snorkel"]
 
 
 class _Found(NamedTuple):
@@ -65,32 +66,42 @@ def read_partitions(table: Any, codings: Sequence[CodingChoice]) -> PartitionedV
     settled = _settle([found[k] for k in filled], voters, codings)
     blocks = [encode(parts[k], names, settled.votes) for k in filled]
     lengths = [found[k].shape[0] for k in filled]
-    return PartitionedVotes(
-        Partitions(blocks, lengths, n_voters), voters, settled.classes, names is not None
-    )
+    held = Partitions(blocks, lengths, n_voters)
+    return PartitionedVotes(held, voters, settled.classes, names is not None, settled.name)
 
 
-def map_items(model: Any, method: str, table: Any, dtype: Any, n_columns: int = 0) -> NDArray[Any]:
-    """Return a method's answer for every item of a Dask collection as a lazy Dask array."""
+def score_items(model: Any, table: Any) -> NDArray[np.float64]:
+    """Return `model.decision_function` of every item of a Dask collection as a lazy Dask array."""
     import dask  # noqa: PLC0415
     import dask.array as da  # noqa: PLC0415
 
     parts, _ = _split(table)
     lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
     shared = dask.delayed(model, pure=False, traverse=False)
-    answer = dask.delayed(_answer, pure=False)
-    width = (n_columns,) if n_columns else ()
-    answers: NDArray[Any] = da.concatenate(
+    score = dask.delayed(_score, pure=False)
+    scores: NDArray[np.float64] = da.concatenate(
         [
-            da.from_delayed(answer(shared, method, part), (length, *width), dtype)
+            da.from_delayed(score(shared, part), (length,), np.float64)
             for part, length in zip(parts, lengths, strict=True)
         ]
     )
+    return scores
+
+
+def _score(model: Any, part: Any) -> Any:
+    return model.decision_function(part)
+
+
+def map_scores(
+    answer: Callable[..., NDArray[Any]], scores: Any, dtype: Any, n_columns: int = 0, **facts: Any
+) -> NDArray[Any]:
+    """Return `answer(scores, **facts)`, row by row; of a lazy Dask array as a lazy one."""
+    if not is_partitioned(scores):
+        return answer(scores, **facts)
+    if n_columns:
+        facts |= {"new_axis": 1, "chunks": (*scores.chunks, (n_columns,))}
+    answers: NDArray[Any] = scores.map_blocks(answer, dtype=dtype, **facts)
     return answers
-
-
-def _answer(model: Any, method: str, part: Any) -> Any:
-    return getattr(model, method)(part)
 
 
 def _split(table: Any) -> tuple[list[Any], list[str] | None]:

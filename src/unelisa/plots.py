@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.known import read_gold
-from unelisa.errors import MissingExtraError, ModelError
+from unelisa.errors import ModelError, missing_extra
 from unelisa.graph import VoterGraph
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
@@ -178,7 +178,7 @@ def comparison(
     Parameters
     ----------
     rows
-        What `unelisa.study.comparison.compare_methods` yields.
+        What `unelisa.compare_methods` yields.
     metric
         A field of its rows.
     ax
@@ -337,9 +337,7 @@ def _axes(ax: "Axes | None") -> "Axes":
     try:
         from matplotlib import pyplot  # noqa: PLC0415 - an optional package
     except ImportError:
-        raise MissingExtraError(
-            'plots need matplotlib; install it with: pip install "unelisa[report]"'
-        ) from None
+        raise missing_extra("plots need matplotlib", "report") from None
     return pyplot.subplots(layout="constrained")[1]
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.errors import ConvergenceWarning, ModelError, UnelisaError, UnelisaWarning
+from unelisa.errors import ConvergenceWarning, ModelError, UnelisaError, UnelisaWarning, warn_user
 from unelisa.parallel import run_all
 from unelisa.solvers.blas import one_blas_thread
 
@@ -58,7 +58,7 @@ def _tell_of_limits(caught: list[warnings.WarningMessage]) -> None:
     limits = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     if limits:
         told = f"fits of some resamples reached their limits, first: {limits[0]}"
-        warnings.warn(told, ConvergenceWarning, stacklevel=4)
+        warn_user(told, ConvergenceWarning)
     for w in caught:
         if not issubclass(w.category, UnelisaWarning):
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
@@ -71,7 +71,7 @@ def _tell_of_failures(errors: list[UnelisaError], n_fitted: int) -> None:
     if n_fitted == 0:
         raise ModelError(f"{many}, the first because {errors[0]}")
     told = f"{many} and are left out, the first because {errors[0]}"
-    warnings.warn(told, UnelisaWarning, stacklevel=4)
+    warn_user(told, UnelisaWarning)
 
 
 @contextmanager

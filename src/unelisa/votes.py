@@ -1,10 +1,9 @@
 """Votes: what every voter said on every item, and the only gate through which votes enter."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,7 +28,7 @@ from unelisa.coding import (
     NumberColumn,
     settle_coding,
 )
-from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning
+from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
     array_columns,
     as_array,
@@ -61,6 +60,8 @@ class Votes:
         The user's own two labels: (negative, positive).
     named
         Whether the voters' names come from the table, or were made up for a bare array.
+    coding
+        "pm1" or "snorkel" where the table was read so: a model reads further tables alike.
 
     Examples
     --------
@@ -78,6 +79,7 @@ class Votes:
     voters: NDArray[Any]
     classes: tuple[Label, Label] = (-1, 1)
     named: bool = True
+    coding: Literal["", "pm1", "snorkel"] = ""
 
     @classmethod
     def of(
@@ -150,7 +152,7 @@ class Votes:
         """Return the votes of a Dask collection, which stay where they are."""
         found = read_partitions(table, codings)
         items: Any = RowNumbers(found.blocks.n_items)
-        return cls(found.blocks, items, found.voters, found.classes, found.named)
+        return cls(found.blocks, items, found.voters, found.classes, found.named, found.coding)
 
     @classmethod
     def _of_sparse(cls, table: Any, coding: CodingChoice) -> "Votes":
@@ -163,7 +165,7 @@ class Votes:
         votes = column.encode(settled.votes)
         held = hold_sparse(sp.csc_array((votes, matrix.indices, matrix.indptr), matrix.shape))
         items, voters = np.arange(matrix.shape[0]), name_voters(matrix.shape[1])
-        return cls(held, items, voters, settled.classes, named=False)
+        return cls(held, items, voters, settled.classes, named=False, coding=settled.name)
 
     @property
     def values(self) -> NDArray[np.int8]:
@@ -273,12 +275,11 @@ class Votes:
         if stuck.any():
             _warn(self.voters[stuck].tolist(), "always gave the same vote, which tells little")
         if self.n_voters == 1:
-            warnings.warn("there is one voter only: nothing can confirm it", VotesWarning, 3)
+            warn_user("there is one voter only: nothing can confirm it", VotesWarning)
         elif self.n_items > 1 and self.comparison[1] == 0:
-            warnings.warn(
+            warn_user(
                 "every item has one vote only: nobody confirms anybody; is the item column right?",
                 VotesWarning,
-                stacklevel=3,
             )
 
 
@@ -301,7 +302,7 @@ def assemble(
     values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         values[:, s] = column.encode(settled.votes)
-    return Votes(values, items, voters, settled.classes)
+    return Votes(values, items, voters, settled.classes, coding=settled.name)
 
 
 def assemble_long(
@@ -317,7 +318,7 @@ def assemble_long(
     kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
     entries = votes[cast[kept]], (i[kept], s[kept])
     held = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
-    return Votes(held, items.names, voters.names, settled.classes)
+    return Votes(held, items.names, voters.names, settled.classes, coding=settled.name)
 
 
 def refuse_repeated_items(items: NDArray[Any]) -> None:
@@ -367,7 +368,7 @@ def _check_duplicates(
             "keep one of them"
         )
     many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
-    warnings.warn(f"{many} a vote, which is counted once", VotesWarning, 4)
+    warn_user(f"{many} a vote, which is counted once", VotesWarning)
     return kept
 
 
@@ -380,4 +381,4 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
 
 def _warn(names: list[Any], what: str) -> None:
     many = "1 voter" if len(names) == 1 else f"{len(names)} voters"
-    warnings.warn(f"{many} {what}: {list_names(names)}", VotesWarning, stacklevel=4)
+    warn_user(f"{many} {what}: {list_names(names)}", VotesWarning)

@@ -20,7 +20,7 @@ def test_gold_is_read_in_the_voters_labels_with_gaps():
 
 def test_gold_of_another_kind_or_length_is_refused():
     votes = Votes.of([["yes", "no"], ["no", "no"]])
-    with pytest.raises(VotesError, match="one gold label or a missing value for each of the 2"):
+    with pytest.raises(VotesError, match="one label or a missing value for each of the 2"):
         read_gold(["yes"], votes)
     with pytest.raises(VotesError, match="in row 2 of y"):
         read_gold(["yes", "maybe"], votes)
@@ -59,12 +59,11 @@ def test_no_names_are_no_labels():
     votes = Votes.of(WORDS)
     assert not read_gold({}, votes).any()
     assert not read_prior({}, votes).any()
-    assert not read_prior(None, votes).any()
 
 
 def test_a_frame_is_no_column_of_labels():
     votes = Votes.of(WORDS)
-    with pytest.raises(VotesError, match="one gold label or a missing value for each of the 3"):
+    with pytest.raises(VotesError, match="one label or a missing value for each of the 3"):
         read_gold(pd.DataFrame({"y": ["y", "n"]}, index=["b", "c"]), votes)
 
 

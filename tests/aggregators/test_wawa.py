@@ -5,7 +5,8 @@ from crowdkit.aggregation import MajorityVote as CrowdKitMajority
 from crowdkit.aggregation.utils import get_accuracy
 
 from unelisa.aggregators import Wawa
-from unelisa.aggregators.wawa import measure_agreement, weighed_margin
+from unelisa.aggregators.base import weighed_margin
+from unelisa.aggregators.wawa import measure_agreement
 
 HAND = np.array(
     [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1], [1, 0, -1, 0]], dtype=np.int8

@@ -202,6 +202,32 @@ def test_text_is_readable_and_nothing_sticks_out(visit, folder, scheme, width):
     assert back == ("rgb(20, 23, 26)" if scheme == "dark" else "rgb(247, 247, 244)")
 
 
+BROKEN_WORDS = """() => [...document.querySelectorAll("td, th, caption")].flatMap((cell) => {
+  const head = cell.closest("thead");
+  if (head && getComputedStyle(head).position === "absolute") return [];  // for ears only
+  const broken = [], walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let text = walker.nextNode(); text; text = walker.nextNode())
+    for (const word of text.data.matchAll(/[\\p{L}\\p{N}.,%]+/gu)) {
+      const range = document.createRange();
+      range.setStart(text, word.index); range.setEnd(text, word.index + word[0].length);
+      const lines = [...range.getClientRects()].map((box) => Math.round(box.top));
+      if (new Set(lines).size > 1) broken.push(word[0]);
+    }
+  return broken;
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 1200, 1130, 1000, 390])
+def test_no_word_of_a_table_breaks_and_no_label_of_a_chart_is_cut(visit, folder, width):
+    page = visit(folder / "report.html", width).page
+    for table in ("#voters", ".structures", ".confusion", ".methods", ".narrow"):
+        assert page.locator(table).count() == 1
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    cut = "[...document.querySelectorAll('.panels text')].filter((t) => t.getBBox().x < 0).length"
+    assert page.evaluate(cut) == 0
+
+
 def test_the_graph_follows_a_change_to_dark(opened):
     colour = "cy.$('node.expert')[0].style('background-color')"
     assert opened.graph(colour) == "rgb(11,92,173)"

@@ -1,8 +1,17 @@
+import json
+import re
+import sys
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+import unelisa
 from unelisa.aggregators import AGGREGATORS
-from unelisa.cli.demo import breast_cancer_votes
+from unelisa.cli.demo import breast_cancer_votes, own_name
+
+SOURCE = Path(unelisa.__file__).parent
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture
@@ -17,7 +26,8 @@ def test_the_demo_shows_two_comparisons_and_the_voters(shown, tmp_path):
     assert "contrarian" in shown
     assert "Breast cancer" in shown
     assert "It found 100% of the true experts" in shown
-    assert "unelisa fit" in shown.splitlines()[-1]
+    again = f"{own_name()} fit {tmp_path}/demo/votes.csv --truth {tmp_path}/demo/truth.csv"
+    assert shown.splitlines()[-1] == f"Next: {again}"
 
 
 def test_the_demo_fits_80_columns(shown, tmp_path):
@@ -33,6 +43,44 @@ def test_the_demo_leaves_labels_a_report_and_its_inputs(shown, run, tmp_path):
     again = run("fit", folder / "votes.csv", "--out", tmp_path / "labels.csv")
     assert again.exit_code == 0
     assert (tmp_path / "labels.csv").read_text() == (folder / "labels.csv").read_text()
+
+
+def test_the_readme_shows_what_the_demo_prints(shown):
+    told = README.read_text(encoding="utf-8").replace("**", "")
+    table = re.findall(r"^\| ([a-z-]+) \| (\.\d{3}) \| (\.\d{3}|\(.*\)) \|$", told, re.MULTILINE)
+    printed = {
+        name: re.findall(rf"^{name} +(\S+)", shown, re.MULTILINE)[:2] for name in AGGREGATORS
+    }
+    assert {name for name, *_ in table} == set(AGGREGATORS)
+    for name, crowd, cancer in table:
+        assert f"0{crowd}" == printed[name][0], name
+        assert cancer.startswith("(") or f"0{cancer}" == printed[name][1], name
+        assert cancer.startswith("(") == (not printed[name][1].startswith("0")), name
+    assert "25 voters, 7 experts, 2 of them contrarians" in told
+    assert "7 are experts, who see" in " ".join(shown.split())
+    assert "but 2 of them say the opposite" in " ".join(shown.split())
+
+
+def test_machines_get_both_comparisons(run, tmp_path):
+    result = run("demo", "--out", tmp_path / "demo", "--json", "-")
+    found = json.loads(result.stdout)
+    assert {name: [row["method"] for row in rows] for name, rows in found.items()} == {
+        "crowd": list(AGGREGATORS),
+        "breast_cancer": list(AGGREGATORS),
+    }
+
+
+def test_the_next_command_is_named_as_this_one_was_called(monkeypatch, tmp_path):
+    program = tmp_path / "my tools" / "unelisa"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", "")
+    assert own_name() == f"'{program}'"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert own_name() == "unelisa"
+    monkeypatch.setattr(sys, "argv", [str(SOURCE / "__main__.py")])
+    assert own_name() == f"{sys.executable} -m unelisa"
 
 
 def test_breast_cancer_votes_are_30_rules_on_569_patients():

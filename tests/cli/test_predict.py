@@ -29,6 +29,18 @@ def test_one_sided_votes_are_read_as_at_the_fit(run, files, model):
     assert run("predict", model, files.votes).exit_code == 0
 
 
+def test_snorkels_codes_are_read_as_at_the_fit(run, tmp_path):
+    votes, model = tmp_path / "votes.csv", tmp_path / "model.npz"
+    rows = [("1,1,-1", "1"), ("0,-1,0", "0"), ("-1,1,1", "1"), ("0,0,1", "0")] * 9
+    lines = [f"x{i:02d},{said}" for i, (said, _) in enumerate(rows)]
+    votes.write_text("\n".join(["item,ann,bob,cat", *lines, ""]))
+    run("fit", votes, "--coding", "snorkel", "--method", "majority-vote", "--save", model)
+    result = run("predict", model, votes)
+    assert result.exit_code == 0, result.stderr
+    labels = [line.split(",")[1] for line in result.stdout.splitlines()[1:]]
+    assert labels == [label for _, label in rows]
+
+
 def test_voters_are_matched_by_name(run, files, model):
     frame = pd.read_csv(files.votes)
     frame[["item", *sorted(frame.columns[1:], reverse=True)]].to_csv(files.votes, index=False)

@@ -1,4 +1,5 @@
 import builtins
+import json
 
 import pytest
 
@@ -33,6 +34,13 @@ def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, mod
     assert "The most uncertain items" in out.read_text()
 
 
+def test_machines_get_the_findings(run, files, model):
+    out = files.folder / "page.html"
+    result = run("report", model, files.votes, "--out", out, "--json", "-")
+    assert json.loads(result.stdout)["items"]["n"] == 600
+    assert out.exists()
+
+
 def test_a_truth_without_votes_is_refused(refused, files, model):
     assert "votes" in refused("report", model, "--truth", files.truth)
 
@@ -54,5 +62,5 @@ def test_without_jinja_the_extra_is_named_before_any_work(refused, files, monkey
     monkeypatch.setattr(builtins, "__import__", missing)
     out = files.folder / "labels.csv"
     told = refused("fit", files.votes, "--out", out, "--report", files.folder / "page.html")
-    assert 'pip install "unelisa[report]"' in told
+    assert 'pip install "unelisa[report]", or in a clone pip install ".[report]"' in told
     assert not out.exists()

@@ -111,8 +111,9 @@ def test_figures_and_page(run, refused, tmp_path, folder, monkeypatch):
     monkeypatch.setattr(figures, "LEVELS", ())
     docs = tmp_path / "docs"
     arguments = ("--trials", 1, "--jobs", 1, "--results", folder)
-    result = run("reproduce", "figures", *arguments, "--out", docs / "images")
+    result = run("reproduce", "figures", *arguments, "--out", docs / "images", "--json", "-")
     assert result.exit_code == 0, result.output
+    assert str(docs / "images" / "figure-2-1.svg") in json.loads(result.stdout)
     assert (docs / "images" / "figure-2-1.svg").exists()
     assert (docs / "images" / "sizes-paper-half.png").exists()
     told = refused("reproduce", "page", "--results", folder, "--out", docs)

@@ -2,12 +2,13 @@ import json
 
 import pytest
 
-from unelisa.cli import reproduce_ehr
+from unelisa.cli.shared_data import VARIABLE
 
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce_ehr, "SHARED", tmp_path / "nowhere")
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)  # nothing lies beside it
     return ("--patients", 1500, "--splits", 2, "--no-rare", "--results", tmp_path / "results")
 
 

@@ -1,9 +1,13 @@
 import json
+from pathlib import Path
 
 import pytest
 
-from unelisa.cli import reproduce_real
+from unelisa.cli.reproduce_real import choose_sets
+from unelisa.cli.shared_data import VARIABLE
 from unelisa.datasets import DATASETS
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -39,7 +43,22 @@ def test_a_folder_without_sets_is_refused(refused, tmp_path):
 
 
 def test_shared_data_first_then_fetched_sets(monkeypatch, data, tmp_path):
-    monkeypatch.setattr(reproduce_real, "SHARED", data)
-    assert list(reproduce_real.choose_sets(None)) == ["crowd"]
-    monkeypatch.setattr(reproduce_real, "SHARED", tmp_path / "nowhere")
-    assert list(reproduce_real.choose_sets(None)) == list(DATASETS)
+    monkeypatch.setenv(VARIABLE, str(data))
+    assert list(choose_sets(None)) == ["crowd"]
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.chdir(data)  # nothing lies beside it
+    assert list(choose_sets(None)) == list(DATASETS)
+
+
+def test_the_page_is_made_from_the_archive_without_running_anything(run, tmp_path):
+    asked = ("--from", DOCS / "study" / "real.json", "--out", tmp_path, "--results", tmp_path / "r")
+    result = run("reproduce", "real", *asked)
+    assert result.exit_code == 0, result.output
+    for name in ("comparison.md", "study/real.json"):
+        assert (tmp_path / name).read_bytes() == (DOCS / name).read_bytes()
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_file_that_is_no_archive_is_refused(refused, data):
+    votes = data / "crowd" / "votes_wide.csv"
+    assert "no archive of this study" in refused("reproduce", "real", "--from", votes)

@@ -41,6 +41,16 @@ def test_the_files_can_be_compared(run, folder):
     assert row["accuracy"] > 0.9
 
 
+def test_machines_get_what_was_drawn(run, folder):
+    result = run("simulate", "--out", folder, "--items", 30, "--experts", 7, "--json", "-")
+    found = json.loads(result.stdout)
+    truth, experts = (pd.read_csv(folder / f"{name}.csv") for name in ("truth", "experts"))
+    assert (found["items"], found["voters"]) == (30, 25)
+    assert found["experts"] == experts.voter.tolist()
+    assert found["positive"] == (truth.label > 0).sum()
+    assert found["files"] == [str(folder / f"{n}.csv") for n in ("votes", "truth", "experts")]
+
+
 def test_the_seed_decides(run, folder):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         run("simulate", "--out", folder / name, "--items", 30, "--seed", seed)

@@ -1,3 +1,4 @@
+import re
 from io import StringIO
 
 from rich.console import Console
@@ -42,3 +43,9 @@ def test_lighter_voters_are_counted_by_verdict():
 def test_a_long_voter_name_is_shortened():
     shown = _print(voter_table({"voters": [_voter("x" * 500)]}))
     assert shown.count("x") < 40
+
+
+def test_a_weight_that_rounds_to_zero_has_no_sign():
+    voters = [_voter("a", weight=w) for w in (-0.001, 0.001, 0.0, -0.5, 0.5)]
+    shown = _print(voter_table({"voters": voters}), width=120)
+    assert re.findall(r"[+-]?\d\.\d\d", shown) == ["0.00", "0.00", "0.00", "-0.50", "+0.50"]

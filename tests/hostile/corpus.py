@@ -4,9 +4,14 @@ Every case is a function from a folder to the file to read. Items, and labels wh
 allows, carry SECRET: no message may repeat it.
 """
 
+import bz2
 import gzip
+import os
+import socket
+import sqlite3
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -46,12 +51,22 @@ def _table(votes: dict[str, object]) -> pa.Table:
     return pa.table({"item": ITEMS, **votes})
 
 
-def _parquet(columns: dict[str, object], name: str = "votes.parquet") -> Maker:
+def _parquet(columns: dict[str, object], *, dictionary: bool = False) -> Maker:
     def make(folder: Path) -> Path:
-        parquet.write_table(_table(columns), folder / name)
-        return folder / name
+        table = _table(columns)
+        if dictionary:
+            names = table.column_names
+            table = pa.table({name: table[name].dictionary_encode() for name in names})
+        parquet.write_table(table, folder / "votes.parquet")
+        return folder / "votes.parquet"
 
     return make
+
+
+def _by_voter(write: Callable[[str], object]) -> dict[str, object]:
+    """The votes of GOOD, one column per voter, each vote written in some way."""
+    said = [SAID[i % 4] for i in range(len(ITEMS))]
+    return {who: [write(row[s]) for row in said] for s, who in enumerate(("ann", "bob", "cat"))}
 
 
 def _folder(path: Path) -> Path:
@@ -60,8 +75,6 @@ def _folder(path: Path) -> Path:
 
 
 def _pipe(path: Path) -> Path:
-    import os  # noqa: PLC0415
-
     os.mkfifo(path / "votes.csv")
     return path / "votes.csv"
 
@@ -99,10 +112,91 @@ def _parquet_bomb(path: Path) -> Path:
     return path / "votes.parquet"
 
 
+def _parquet_texts(item: pa.Array, vote: pa.Array) -> Maker:
+    """A label of 10 kB stored once and meant 200,000 times: 2 GB in 100 kB."""
+
+    def make(folder: Path) -> Path:
+        parquet.write_table(pa.table({"item": item, "ann": vote}), folder / "votes.parquet")
+        return folder / "votes.parquet"
+
+    return make
+
+
+MANY = 200_000
+REPEATED = pa.DictionaryArray.from_arrays(np.zeros(MANY, np.int32), [SECRET * 600])
+
+
+def _feather_bomb(path: Path) -> Path:
+    """300 MB in 100 kB."""
+    same = pa.array([" " * 20_000] * 15_000)
+    target = str(path / "votes.feather")
+    feather.write_feather(pa.table({"item": same}), target, "zstd", chunksize=1500)
+    return path / "votes.feather"
+
+
+def _loop(path: Path) -> Path:
+    (path / "votes.csv").symlink_to(path / "other.csv")
+    (path / "other.csv").symlink_to(path / "votes.csv")
+    return path / "votes.csv"
+
+
+def _socket(path: Path) -> Path:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path / "votes.csv"))
+    return path / "votes.csv"
+
+
+def _endless(path: Path) -> Path:
+    (path / "votes.csv").symlink_to("/dev/zero")
+    return path / "votes.csv"
+
+
+def _misnamed(path: Path) -> Path:
+    """A name that is no text, as other systems leave them in archives."""
+    file = os.fsencode(path) + b"/v\xff.csv"
+    Path(os.fsdecode(file)).write_text(GOOD, encoding="utf-8")
+    return Path(os.fsdecode(file))
+
+
+def _database(path: Path) -> Path:
+    with closing(sqlite3.connect(path / "votes.csv")) as database:
+        database.execute("CREATE TABLE votes (item)")
+        database.commit()
+    return path / "votes.csv"
+
+
+def _columns_of_one_name(path: Path) -> Path:
+    said = pa.array(["yes", "no"] * 12)
+    table = pa.Table.from_arrays([pa.array(ITEMS), said, said], names=["item", "ann", "ann"])
+    parquet.write_table(table, path / "votes.parquet")
+    return path / "votes.parquet"
+
+
+def _folder_of(first: dict[str, object], second: dict[str, object]) -> Maker:
+    def make(path: Path) -> Path:
+        (path / "votes").mkdir()
+        for name, columns in (("a", first), ("b", second)):
+            parquet.write_table(_table(columns), path / "votes" / f"{name}.parquet")
+        return path / "votes"
+
+    return make
+
+
+def _folder_with_an_empty_file(path: Path) -> Path:
+    (path / "votes").mkdir()
+    (path / "votes" / "a.parquet").touch()
+    return path / "votes"
+
+
 def _workbook(path: Path) -> Path:
     with zipfile.ZipFile(path / "votes.csv", "w") as archive:
         archive.writestr("xl/workbook.xml", SECRET)
     return path / "votes.csv"
+
+
+def _feather(path: Path) -> Path:
+    feather.write_feather(_table(_by_voter(lambda vote: vote)), str(path / "votes.feather"))
+    return path / "votes.feather"
 
 
 def _feather_cut(path: Path) -> Path:
@@ -177,11 +271,81 @@ REFUSED: dict[str, tuple[Maker, str]] = {
         _parquet({"ann": np.arange(24).astype("datetime64[s]")}),
         "two labels",
     ),
+    "Parquet of moments beyond all calendars": (
+        _parquet({"ann": pa.array([2**62, 1] * 12, pa.timestamp("us"))}),
+        "beyond all calendars",
+    ),
     "Parquet of infinities": (_parquet({"ann": [np.inf, 1.0] * 12, "bob": [1.0] * 24}), "infinite"),
     "a folder": (_folder, "is a folder"),
     "a pipe": (_pipe, "no ordinary file"),
     "a file nobody can read": (_unreadable, "cannot be read"),
     "a link to nothing": (_dangling, "there is no file"),
+    "links in a circle": (_loop, "there is no file"),
+    "a socket": (_socket, "no ordinary file"),
+    "a device without end": (_endless, "no ordinary file"),
+    "a name that is no text": (_misnamed, "name or folder is not UTF-8"),
+    "UTF-32": (_text(GOOD.encode("utf-32")), "UTF-32"),
+    "UTF-16, gzipped": (
+        _text(gzip.compress(GOOD.encode("utf-16")), "votes.csv.gz"),
+        "UTF-16",
+    ),
+    "half a letter": (
+        _text(GOOD.replace("ann", "\ud800", 1).encode("utf-8", "surrogatepass")),
+        "UTF-8",
+    ),
+    "bzip2 called CSV": (_text(bz2.compress(GOOD.encode())), "zero bytes|UTF-8"),
+    "gzip packed twice": (
+        _text(gzip.compress(gzip.compress(GOOD.encode())), "votes.csv.gz"),
+        "gzip data",
+    ),
+    "gzip with a tail": (_text(gzip.compress(GOOD.encode()) + b"tail", "votes.csv.gz"), "damaged"),
+    "gzip of nothing": (_text(gzip.compress(b""), "votes.csv.gz"), "is empty"),
+    "an empty Parquet": (_text(b"", "votes.parquet"), "is empty"),
+    "Feather of the first version": (_text(b"FEA1" * 9, "votes.feather"), "first version"),
+    "an empty Feather": (_text(b"", "votes.feather"), "not in the format"),
+    "a database": (_database, "zero bytes"),
+    "a web page": (_text(f"<!DOCTYPE html>\n<html><p>{SECRET}, sign in</html>\n"), "web page"),
+    "JSON": (_text(f'[{{"item": "{SECRET}", "ann": 1}}]'), "JSON"),
+    "a spreadsheet's sep line": (_text("sep=;\n" + GOOD.replace(",", ";")), "delete that line"),
+    "no header": (_text("\n".join(GOOD_ROWS)), "missing header|no header"),
+    "no header, two voters": (
+        _text("".join(f"{item},yes,no\n{item}b,no,yes\n" for item in ITEMS)),
+        "no header",
+    ),
+    "no header, numbers": (
+        _text("".join(f"{SECRET}{i},{i % 2},{1 - i % 2}\n" for i in range(99))),
+        "no header",
+    ),
+    "a header alone": (_text("item,ann,bob"), "one line only"),
+    "blanks": (_text("   \n  \n"), "one column only"),
+    "numbers beyond all": (_text(_rows("a,1e400,1,0", "b,0,1,1e400")), "infinite"),
+    "words and signs for yes": (_text(_rows("a,true,1,no", "b,FALSE,0,yes")), "two labels"),
+    "yes, Yes and YES": (_text(_rows("a,yes,Yes,no", "b,YES,no,No")), "two labels"),
+    "Parquet bomb of votes": (_parquet_texts(pa.array(range(MANY)), REPEATED), "one label only"),
+    "Parquet bomb of items": (
+        _parquet_texts(REPEATED, pa.array(["yes", "no"] * (MANY // 2))),
+        "twice",
+    ),
+    "Feather bomb": (_feather_bomb, "times its size"),
+    "Parquet with columns of one name": (_columns_of_one_name, "two columns of one name"),
+    "Parquet with blank items": (
+        _parquet({"item": [" ", *ITEMS[1:]], "ann": ["yes", "no"] * 12}),
+        "no name in data row 1",
+    ),
+    "Parquet with nested items": (
+        _parquet({"item": [[item] for item in ITEMS], "ann": ["yes", "no"] * 12}),
+        "lists or records",
+    ),
+    "Parquet of bytes that are no text": (_parquet({"ann": [b"\xff", b"no"] * 12}), "not UTF-8"),
+    "a folder of two tables": (
+        _folder_of({"ann": ["yes", "no"] * 12}, {"bob": ["yes", "no"] * 12}),
+        "other columns",
+    ),
+    "a folder of two types": (
+        _folder_of({"ann": ["yes", "no"] * 12}, {"ann": [1, 0] * 12}),
+        "different types",
+    ),
+    "a folder with an empty file": (_folder_with_an_empty_file, "a.parquet is empty"),
     "no file": (lambda folder: folder / "none.csv", "there is no file"),
 }
 
@@ -201,6 +365,26 @@ ACCEPTED: dict[str, Maker] = {
     "tabs in a .tsv": _text(GOOD.replace(",", "\t"), "votes.tsv"),
     "gzip": _text(gzip.compress(GOOD.encode()), "votes.csv.gz"),
     "capital ending": _text(GOOD, "VOTES.CSV"),
+    "bars": _text(GOOD.replace(",", "|")),
+    "commas in a .tsv": _text(GOOD, "votes.tsv"),
+    "semicolons beside a quoted comma": _text(
+        GOOD.replace(",", ";").replace("ann", '"Smith, Ann"', 1)
+    ),
+    "two byte order marks": _text(b"\xef\xbb\xbf\xef\xbb\xbf" + GOOD.encode()),
+    "gzip in two parts": _text(
+        gzip.compress(GOOD[:200].encode()) + gzip.compress(GOOD[200:].encode()), "votes.csv.gz"
+    ),
+    "names that a report must not run": _text(
+        GOOD.replace("ann", "</script><script>alert(1)</script>", 1)
+    ),
+    "names that a terminal must not obey": _text(GOOD.replace("ann", "\x1b]0;x\x07\x1b[2J", 1)),
+    "names that a spreadsheet must not run": _text(GOOD.replace("ann", "=1+1", 1)),
+    "names that turn the line": _text(GOOD.replace("ann", "\u202eann\u2066", 1)),
+    "names alike but for case": _text(GOOD.replace("bob", "ANN", 1)),
+    "names of a hundred thousand letters": _text(GOOD.replace("ann", "a" * 100_000, 1)),
+    "Parquet of bytes": _parquet(_by_voter(str.encode)),
+    "Parquet of categories": _parquet(_by_voter(lambda vote: vote), dictionary=True),
+    "Feather": _feather,
     "repeated votes": _text(LONG + f"{ITEMS[0]},ann,yes\n"),
     "a million characters": _text(GOOD.replace("ann,", f"{'a' * 1_000_000},", 1)),
 }

@@ -4,11 +4,12 @@ import gzip
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hostile.corpus import GOOD, LONG, SECRET
+from hostile.corpus import ACCEPTED, GOOD, LONG, SECRET
 from unelisa.cli import app
 from unelisa.errors import UnelisaWarning, VotesError
 from unelisa.sources.labels import read_labels
@@ -118,6 +119,17 @@ def test_any_text_is_labels_or_a_sentence(tmp_path, content):
     known = read_or_refuse(lambda file: read_labels(file, votes), path)
     if known is not None:
         assert known.signs.shape == (2,)
+
+
+@pytest.mark.parametrize("case", ["Parquet of categories", "Feather"])
+def test_every_flipped_byte_of_a_binary_table(case, tmp_path):
+    """Arrow believes the sizes and places that a file names; what it then finds is checked."""
+    path = ACCEPTED[case](tmp_path)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        if (votes := read_or_refuse(read_votes, path)) is not None:
+            assert_sound(votes)
 
 
 @settings(MANY, max_examples=60)

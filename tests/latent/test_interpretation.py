@@ -54,14 +54,14 @@ def test_rules_are_fitted_plainly_whatever_was_asked_for():
     assert RULES not in read(values).notes
 
 
-def test_voters_more_coherent_than_chance_allows_agree_on_the_truth():
+def test_many_voters_of_whom_three_quarters_look_one_way_agree_on_the_truth():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], size=(1000, 1))
-    right = np.where(rng.random((1000, 40)) < 0.73, truth, -truth)
-    coherent = np.where(np.arange(40) < 11, -right, right).astype(np.int8)
+    right = np.where(rng.random((1000, 80)) < 0.73, truth, -truth)
+    coherent = np.where(np.arange(80) < 20, -right, right).astype(np.int8)
     found = read(coherent)
-    assert found.coherence < 0.36
     assert found.name == "consensus"
+    assert found.coherence < 0.36
     assert np.mean(np.sign(found.score(MemoryBallots.of(coherent))) == truth[:, 0]) > 0.99
-    opposed = np.where(np.arange(40) < 20, -right, right).astype(np.int8)
+    opposed = np.where(np.arange(80) < 40, -right, right).astype(np.int8)
     assert read(opposed).name == "edges"

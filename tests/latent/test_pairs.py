@@ -60,11 +60,20 @@ def test_coherence_is_1_for_voters_who_look_the_same_way_and_falls_with_contrari
     values, _ = repeating_crowd(0)
     assert coherence(values) > 0.7
     half = values * np.where(np.arange(values.shape[1]) % 2, 1, -1).astype(np.int8)
-    assert coherence(half) < 0.36
+    assert coherence(half) < 0.2
 
 
 def test_too_few_pairs_are_taken_as_coherent():
     assert coherence(np.array([[1, -1], [-1, 1]], dtype=np.int8)) == 1
+
+
+def test_coherence_is_2q_less_1_squared_where_a_share_q_looks_one_way():
+    for turned in (0, 4, 8, 12):
+        values = polarised_crowd(turned, n_items=2000)
+        expected = ((40 - 2 * turned) ** 2 - 40) / (
+            40 * 39
+        )  # of pairs, a voter is none with itself
+        assert coherence(values) == pytest.approx(expected, abs=0.03)
 
 
 def polarised_crowd(turned, n_voters=40, n_items=1000):

@@ -131,6 +131,17 @@ def test_a_turned_reading_says_the_opposite_of_every_item(world, structure):
         assert reading.turned().other.score(blocks) == pytest.approx(-other)
 
 
+def test_a_consensus_with_another_model_says_what_that_one_says():
+    means = [[0.1, 0.9], [-0.4, 0.5], [0.3, 0.2]]
+    before, after = consensus(np.array(means) / 2, rate=0.4), consensus(means, rate=0.8)
+    found, blocks = before.refitted(after.model), MemoryBallots.of(VALUES)
+    assert np.array_equal(found.score(blocks), after.score(blocks))
+    assert found.field == after.field
+    for what in ("weights", "fields"):
+        assert np.array_equal(getattr(found, what), getattr(after, what))
+    assert np.array_equal(found.standard_errors, after.model.standard_errors)
+
+
 def test_a_turned_graph_says_the_opposite():
     reading, blocks = graph([0.5, -0.3, 1.0]), MemoryBallots.of(VALUES)
     assert reading.turned().score(blocks) == pytest.approx(-reading.score(blocks))

@@ -38,7 +38,7 @@ def one_pair(s, t):
     return pair
 
 
-def test_the_true_graph_costs_less_than_its_neighbours(search, right):
+def test_the_true_graph_costs_less_than_its_neighbors(search, right):
     cost = search.cost(right)
     s, t = np.argwhere(np.triu(right.support))[0]
     assert search.cost(search.maximise(without(right, one_pair(s, t)))) > cost

@@ -52,8 +52,8 @@ def test_a_second_axis_is_reported():
     values, truth = repeating_crowd(0)
     choice, odds = choose(values)
     assert choice.rival is not None
-    assert choice.rival.agreement < 0.85
-    assert choice.lead > 3
+    assert choice.rival.verdict.agreement < 0.85
+    assert choice.rival.lead > 3
     assert accuracy(odds, truth) > 0.9
     assert choose(two_axes(0)[0])[0].rival is None
 
@@ -86,10 +86,11 @@ def test_the_axis_that_was_not_kept_is_at_hand():
     values, truth = repeating_crowd(0)
     choice, odds = choose(values)
     blocks = MemoryBallots.of(values)
-    left = choice.other.prepare(blocks).concatenate(weigh_truth, choice.other.model.factors)
+    other = choice.rival.other
+    left = other.prepare(blocks).concatenate(weigh_truth, other.model.factors)
     assert np.mean((left > 0) == (odds > 0)) < 0.85
     assert accuracy(left, truth) < accuracy(odds, truth)
-    assert choose(plain_crowd(1)[0])[0].other is None
+    assert choose(plain_crowd(1)[0])[0].rival is None
 
 
 def test_every_vote_is_predicted_from_strangers_alone():
@@ -109,7 +110,7 @@ def test_every_vote_is_predicted_from_strangers_alone():
     assert scores == pytest.approx(expected)
 
 
-def test_at_most_so_many_neighbours_are_kept_and_the_nearest_ones():
+def test_at_most_so_many_neighbors_are_kept_and_the_nearest_ones():
     first, second = (np.array(x, dtype=np.int32) for x in ([0, 0, 0], [1, 2, 3]))
     tied = Affinity.tie(first, second, np.array([0.5, 0.9, 0.2], dtype=np.float32), 4)
     rows, others = _keep_nearest(tied, 2)

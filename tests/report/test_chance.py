@@ -34,14 +34,14 @@ def test_even_the_best_weights_on_noise_are_chance(n, p):
         rng = np.random.default_rng(seed)
         values = rng.choice(np.array([-1, 1], dtype=np.int8), (n, p))
         best = np.linalg.eigh(np.cov(values, rowvar=False))[1][:, -1]
-        caught.append(measure_agreement(values, best).by_chance)
+        caught.append(measure_agreement(values, best).found_in_noise)
     assert np.mean(caught) >= 0.9
 
 
 def test_a_crowd_that_knows_is_no_chance(crowd):
     weights = np.array([1, 1, 1, 1, 1, 0, 0, -1, -1], dtype=float)
     agreement = measure_agreement(crowd[0].values, weights)
-    assert not agreement.by_chance
+    assert not agreement.found_in_noise
     assert agreement.found > 3 * agreement.noise
 
 

@@ -15,6 +15,13 @@ def test_bars_stand_in_the_frame_and_a_single_item_is_seen():
     assert [bar["sure"] for bar in (low, none, high)] == [True, False, True]
 
 
+def test_the_left_margin_holds_a_long_count():
+    histogram = {"kind": "score", "counts": [36_638, 1], "edges": [-1.0, 0.0, 1.0]}
+    panel = charts.fit_panel("36,638")
+    assert panel.left > charts.PANEL.left == charts.fit_panel("12").left
+    assert charts.draw_bars(histogram, panel)[0]["x"] > panel.left
+
+
 def test_scores_are_never_called_sure():
     histogram = {"kind": "score", "counts": [1, 1], "edges": [-1.0, 0.0, 1.0]}
     assert not any(bar["sure"] for bar in charts.draw_bars(histogram))

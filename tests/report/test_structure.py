@@ -1,4 +1,5 @@
 import json
+import re
 import warnings
 
 import numpy as np
@@ -26,12 +27,13 @@ def test_the_candidates_and_their_criterion_are_told():
     told = json.loads(json.dumps(findings["structure"], allow_nan=False))
     assert told["reading"] == "consensus"
     assert [row["structure"] for row in told["rows"] if row["kept"]] == [
-        "discount, duplicates once"
+        "discount: voters who repeat each other count less; those who say nearly the same count "
+        "once"
     ]
     assert told["rows"][0]["gain"] == 0
     page = render_page(findings)
     assert "How the votes were read" in page
-    assert "discount, duplicates once" in page
+    assert "those who say nearly the same count once" in page
 
 
 def test_two_readings_are_a_caution():
@@ -53,13 +55,18 @@ def test_the_models_own_interval_of_the_prevalence_is_shown():
         assert (found["low"], found["high"]) == model.prevalence_interval_
 
 
-def test_starts_of_a_graph_have_a_cost(crowd):
+def test_starts_of_a_graph_are_told_in_words_and_tenths(crowd):
     votes, _ = crowd
     model = LatentIsing(random_state=0).fit(votes)
     told = describe_structure(model)
     assert told["reading"] == "edges"
-    assert all(np.isfinite(row["cost"]) for row in told["rows"])
-    assert "hub of their graph" in render_page(collect_findings(model, votes))
+    assert all(np.isfinite(row["gain"]) for row in told["rows"])
+    assert all(row["structure"].startswith("edges: the search began") for row in told["rows"])
+    page = render_page(collect_findings(model, votes))
+    assert "hub of their graph" in page
+    table = page.split('class="structures')[1].split("</table>")[0]
+    assert re.findall(r'data-what="Gain" class="n">([^<]*)<', table)
+    assert not re.search(r"\d\.\d\d", table.split("<tbody>")[1].replace("cut at 0.03", ""))
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_solver
-from unelisa.errors import ConvergenceWarning, ModelError
+from unelisa.errors import ConvergenceWarning
 from unelisa.solvers import SOLVERS, L1Problem, design_voters, optimality
 
 # without the gpu extra its solver has nothing to run on; `make test-gpu` brings it
@@ -162,18 +162,3 @@ def test_a_missed_tolerance_names_the_voters():
     missed = [problem.names[s] for s in solution.missed(problem.tol)]
     assert missed
     assert all(name in str(caught[0].message) for name in missed)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"penalties": np.zeros(6)}, "penalties must be positive"),
-        ({"penalties": np.ones(5)}, "penalties must have shape"),
-        ({"penalty_weights": -np.ones((6, 6))}, "penalty_weights must be"),
-        ({"item_weights": np.full(60, np.nan)}, "item_weights must be"),
-        ({"column": np.full(60, np.inf)}, "column must be finite"),
-    ],
-)
-def test_a_problem_without_meaning_is_refused(change, words):
-    with pytest.raises(ModelError, match=words):
-        replace(naive_solver.hard_problem("ordinary", 0), **change)

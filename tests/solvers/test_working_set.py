@@ -8,12 +8,10 @@ import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
-import naive_solver
 from unelisa.errors import ModelError
-from unelisa.kernels.l1_logistic import Regressions, Sums
+from unelisa.kernels.l1_logistic import Regressions
 from unelisa.solvers import L1Problem, WorkingSet, optimality
 from unelisa.solvers.blas import one_blas_thread
-from unelisa.solvers.rows import Rows
 from unelisa.solvers.working_set import float32_noise, frame_of
 
 
@@ -99,20 +97,6 @@ def test_many_python_threads_at_once_neither_deadlock_nor_oversubscribe():
     assert [library["num_threads"] for library in threadpool_info()] == before
 
 
-def test_blas_is_held_to_one_thread_until_the_last_holder_leaves():
-    def count():
-        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-
-    before = count()
-    first, second = one_blas_thread(), one_blas_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert count() == {1}
-    second.__exit__(None, None, None)
-    assert count() == before
-
-
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_while_blas_is_held_works():
@@ -153,25 +137,6 @@ def test_float32_errs_less_than_its_bound(rare, size):
     exact = (votes - np.tanh(logits)).T @ votes
     error = np.abs(slopes - exact).max(axis=1) / 30_000
     assert np.all(error <= 0.5 * float32_noise(frame, block))
-
-
-def test_the_rows_add_up_what_the_naive_sums_do():
-    problem = naive_solver.hard_problem("abstaining", 0, weighted=True, column=True)
-    rows = Rows.of(problem, 1)
-    moments = rows.moments()
-    expected = naive_solver.agreements(problem.votes, problem.item_weights)
-    assert np.allclose(moments.agreement * moments.total, expected, rtol=1e-5)
-    voted = np.abs(problem.votes) * problem.item_weights[:, None]
-    assert np.allclose(moments.totals, voted.sum(axis=0))
-    block = Regressions(
-        np.array([2]), np.array([0, 2]), np.array([3, 5]), np.array([0.4, -0.2]), np.ones((1, 2))
-    )
-    logits = naive_solver.design(problem.votes, [3, 5], rows.column) @ [0.4, -0.2, 1, 1]
-    residuals = naive_solver.residuals(problem.votes, 2, logits, problem.item_weights)
-    assert np.allclose(rows.all_slopes(block)[0], residuals @ problem.votes, atol=1e-4)
-    sums = Sums(np.zeros(2), np.zeros((1, 2)), np.zeros(1))
-    rows.slopes(block, np.array([0]), True, sums)
-    assert np.allclose(sums.slopes, residuals @ problem.votes[:, [3, 5]])
 
 
 def test_warm_starts_save_passes():

@@ -4,7 +4,10 @@ import pytest
 
 from unelisa.study.archive import collect_archive
 from unelisa.study.cells import CELLS, list_series, list_trials
+from unelisa.study.ehr import FIGURES, NONE, OURS, PAPER, PENLOG, UNELISA
+from unelisa.study.ehr_rare import HELPS, summarise_rare
 from unelisa.study.ehr_sets import simulated_set
+from unelisa.study.ehr_tables import FORMAT, summarise_splits
 from unelisa.study.results import open_results, results_path, series_path
 from unelisa.study.trial import COLUMNS
 
@@ -60,3 +63,58 @@ def archive(folder):
 def datamart():
     """A small simulated datamart with its truth."""
     return simulated_set(0, 4000)
+
+
+def _make_split(split, protocol, method, value):
+    return {
+        "set": "ra-7",
+        "split": split,
+        "protocol": protocol,
+        "method": method,
+        "figures": dict.fromkeys(FIGURES, value),
+    }
+
+
+@pytest.fixture
+def splits():
+    """Two splits of three methods: every figure .02 better on the second."""
+    ways = ((PAPER, UNELISA, 0.7), (PAPER, PENLOG, 0.8), (NONE, OURS, 0.9))
+    return [_make_split(n, *way[:2], way[2] + 0.02 * n) for n in (0, 1) for way in ways]
+
+
+@pytest.fixture
+def rare():
+    """Two cohorts of each help: one found within the factor and covered, one not."""
+    row = {"set": "ra-7 rare 0", "true_prevalence": 0.03, "auc": 0.9, "true_ppv": 0.8}
+    found = [
+        {**row, "told": told, "charts": charts, "prevalence": p, "ppv": [0.9, low, 0.95]}
+        for told, charts in HELPS
+        for p, low in ((0.03, 0.7), (0.05, 0.85))
+    ]
+    return summarise_rare(found)
+
+
+@pytest.fixture
+def ehr_archive(splits, rare):
+    """A simulated set and another one, with stated facts."""
+    roles = {"anchor": 2, "code": 0, "core": 11, "weak": 0, "irrelevant": 0}
+    facts = {
+        "set": "ra-7",
+        "patients": 46568,
+        "features": 142,
+        "reviewed": 435,
+        "cases": 98,
+        "prevalence": 0.16,
+        "ppv": [0.96, 0.8, 0.98],
+        "seconds": 1.5,
+        "everybody": {"auc": 0.92, "ppv": None},
+        "selected": {PAPER: ["NLP:synovitis"], OURS: ["ICD:714.0"]},
+        "roles": {PAPER: roles, OURS: roles},
+    }
+    return {
+        "format": FORMAT,
+        "unelisa": "0",
+        "sets": [facts, {**facts, "set": "ehr_phecap"}],
+        "methods": summarise_splits(splits),
+        "rare": rare,
+    }

@@ -27,3 +27,10 @@ def test_a_run_goes_on_where_it_was(datamart, tmp_path, monkeypatch):
     run_rare(datamart, tmp_path)
     assert (tmp_path / "ehr_rare.jsonl").read_bytes() == first
     assert len(read_rare(tmp_path)) == 1
+
+
+def test_cohorts_are_counted(rare):
+    assert [row["cohorts"] for row in rare] == [2] * len(rare)
+    assert rare[0]["within"] == 1
+    assert rare[0]["covered"] == 1
+    assert rare[0]["prevalence"] == [0.04, 0.03, 0.05]

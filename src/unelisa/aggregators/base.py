@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import ClassifierTags
 
-from unelisa.aggregators.known import read_gold
-from unelisa.blocks import Block, ItemBlocks
+from unelisa.aggregators.known import read_gold, read_prior
+from unelisa.blocks import Block, Held, ItemBlocks, weigh_votes
 from unelisa.estimator import VotesEstimator
 from unelisa.evidence import weigh_evidence
 from unelisa.orientation import Orient, is_upside_down
-from unelisa.partitioned import is_partitioned, map_items
+from unelisa.partitioned import is_partitioned, map_scores, score_items
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -56,19 +56,22 @@ class Aggregator(VotesEstimator):
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
             where the truth is unknown. They settle which side is "yes".
         """
+        return self._fit_known(X, y)
+
+    def _fit_known(self, X: Any, y: Any, prior: Any = None) -> Self:
+        """Return self, fitted to the votes and to what is known of the items beside them."""
         votes = self._enter(X)
         votes.warn_of_idle_voters()
         gold = None if y is None else read_gold(y, votes)
-        self._fit(votes)
-        self._settle_orientation(votes, gold)
+        self._learn(votes, gold, None if prior is None else read_prior(prior, votes))
         self._weigh_evidence(votes)
-        self._voter_columns = {**describe_votes(votes), "reason": self._reasons(votes)}
+        self._voter_columns = self._describe_voters(votes)
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return one score per item: positive for the positive class; lazy for Dask collections."""
         if is_partitioned(X):
-            return map_items(self, "decision_function", X, np.float64)
+            return score_items(self, X)
         return self._score_all(self._reenter(X))
 
     def _score_all(self, votes: Votes) -> Floats:
@@ -79,12 +82,10 @@ class Aggregator(VotesEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return one of the user's two labels per item; a score of 0 counts as positive."""
-        if is_partitioned(X):
-            return map_items(self, "predict", X, self.classes_.dtype)
         return self._label(self.decision_function(X))
 
     def _label(self, scores: Floats) -> NDArray[Any]:
-        return np.asarray(self.classes_[(scores >= 0).astype(np.intp)])
+        return map_scores(_name_sides, scores, self.classes_.dtype, classes=self.classes_)
 
     def fit_predict(self, X: Any, y: Any = None, **beside: Any) -> NDArray[Any]:
         """Return the labels of the items it is fitted to; `prior=` where the method takes one."""
@@ -173,6 +174,16 @@ class Aggregator(VotesEstimator):
         evidence = weigh_evidence(votes)
         self.reliable_, self.reliability_reason_ = evidence.reliable, evidence.reason
 
+    def _learn(
+        self,
+        votes: Votes,
+        gold: NDArray[np.int8] | None,
+        prior: Floats | None,  # noqa: ARG002 - for methods whose `fit` takes one
+    ) -> None:
+        """Fit the method, then settle which side is yes."""
+        self._fit(votes)
+        self._settle_orientation(votes, gold)
+
     def _fit(self, votes: Votes) -> None:
         raise NotImplementedError
 
@@ -187,6 +198,10 @@ class Aggregator(VotesEstimator):
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+    def _describe_voters(self, votes: Votes) -> dict[str, Any]:
+        """Return what the votes tell of each voter: the last columns of `voters_`."""
+        return {**describe_votes(votes), "reason": self._reasons(votes)}
 
     def _voter_estimates(self) -> dict[str, NDArray[Any]]:
         """Return what else the method knows of each voter: further columns of `voters_`."""
@@ -231,9 +246,10 @@ class PosteriorAggregator(OrientedAggregator):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
-        if is_partitioned(X):
-            return map_items(self, "predict_proba", X, np.float64, 2)
-        return pair_chances(self.decision_function(X))
+        return self._pair(self.decision_function(X))
+
+    def _pair(self, odds: Floats) -> Floats:
+        return map_scores(pair_chances, odds, np.float64, n_columns=2)
 
     def fit_predict_proba(self, X: Any, y: Any = None, **beside: Any) -> Floats:
         """Return the probabilities of the items it is fitted to; `prior=` as in `fit_predict`."""
@@ -244,6 +260,20 @@ def pair_chances(odds: Floats) -> Floats:
     """Return P(negative), P(positive) per item from the log-odds."""
     positive = expit(odds)
     return np.column_stack([1 - positive, positive])
+
+
+def weighed_margin(values: Held, weights: Floats) -> Floats:
+    """Return per item the weight of yes minus that of no, as a share of the weight that voted.
+
+    Examples
+    --------
+    >>> weighed_margin(np.array([[1, -1, 0]], dtype=np.int8), np.array([3.0, 1.0, 5.0]))
+    array([0.5])
+    """
+    nothing = np.zeros(len(weights))
+    margin = weigh_votes(values, weights, nothing)
+    mass = weigh_votes(values, nothing, weights)
+    return np.asarray(margin / np.where(mass > 0, mass, 1.0))
 
 
 def pool_ballots(merits: Floats) -> Floats:
@@ -268,6 +298,10 @@ def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
         "overlaps": overlaps / n,
         "conflicts": conflicts / n,
     }
+
+
+def _name_sides(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(classes[(scores >= 0).astype(np.intp)])
 
 
 def _score_block(block: Block, model: Aggregator) -> Floats:

@@ -1,14 +1,13 @@
 """What the models with coins share: starts, and EM from several of them."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator
-from unelisa.blocks import Held, tally_votes, weigh_votes
-from unelisa.errors import ConvergenceWarning, ExpertsWarning
+from unelisa.aggregators.base import Floats, PosteriorAggregator, weighed_margin
+from unelisa.blocks import Held, tally_votes
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -58,16 +57,15 @@ class CoinAggregator(PosteriorAggregator):
         varying = np.count_nonzero(~votes.constant())
         if varying < 3:
             if varying:
-                warnings.warn(
+                warn_user(
                     "fewer than three voters vary: what they are worth is the majority's word",
                     ExpertsWarning,
-                    stacklevel=4,
                 )
             return estimate(values, starts[0], prior, max_iter=1)
         fits = [estimate(values, x, prior, self.max_iter, self.tol) for x in starts]
         best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         if not best.converged:
-            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
+            warn_user("EM reached its limit of rounds", ConvergenceWarning)
         return best
 
 
@@ -81,10 +79,4 @@ def draw_starts(values: Held, n_starts: int, rng: np.random.Generator) -> list[F
     weights = np.zeros((values.shape[1], n_starts))
     weights[voted] = rng.uniform(0, 1, (int(voted.sum()), n_starts))
     weights[voted, 0] = 1.0
-    return [_weighed_share(values, weights[:, start]) for start in range(n_starts)]
-
-
-def _weighed_share(values: Held, weights: Floats) -> Floats:
-    nothing = np.zeros_like(weights)
-    margin, mass = weigh_votes(values, weights, nothing), weigh_votes(values, nothing, weights)
-    return np.asarray(0.5 + margin / np.where(mass > 0, mass, 1.0) / 2)
+    return [0.5 + weighed_margin(values, weights[:, start]) / 2 for start in range(n_starts)]

@@ -1,6 +1,5 @@
 """Dawid and Skene (1979): two coins per voter, estimated by EM."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.special import expit, logit
 from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
 from unelisa.blocks import Held, tally_votes, weigh_votes
-from unelisa.errors import ExpertsWarning
+from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.votes import Votes
 
 
@@ -193,10 +192,9 @@ class DawidSkene(CoinAggregator):
         # both logits are the same number for a voter who never varies: exactly no weight
         self.weights_ = (logit(best.coins[1]) - logit(best.coins[0])) / 4
         if not self.weights_.any():
-            warnings.warn(
+            warn_user(
                 "no voter tells items apart: every item gets the same probability",
                 ExpertsWarning,
-                stacklevel=3,
             )
 
     def _score(self, votes: Votes) -> Floats:

@@ -1,14 +1,13 @@
 """What is known of items beside their votes: gold labels of some, log-odds of all."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import NumberColumn, TextColumn, settle_coding
-from unelisa.errors import VotesError, VotesWarning
+from unelisa.coding import Column, Label, NumberColumn, TextColumn, settle_coding
+from unelisa.errors import VotesError, VotesWarning, warn_user
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes
 
@@ -21,28 +20,30 @@ def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
     Labels with items' names (a dict, or a pandas Series whose index names the items) are matched by
     name; others stand in the order of the items.
     """
-    named = _by_item(y)
+    named = by_name(y)
     if named is not None:
         y = _find_items("y", named, votes, None)
+    column, found = list_labels(y, votes.n_items, "items")
+    return column.encode(settle_coding(found, votes.classes).votes)
+
+
+def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
+    """Return labels, one for each of n items or patients, and where each of them first stands."""
     labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
-    if labels.shape != (votes.n_items,):
+    if labels.shape != (n,):
         raise VotesError(
-            f"y must hold one gold label or a missing value for each of the {votes.n_items} items, "
+            f"y must hold one label or a missing value for each of the {n} {whose}, "
             f"found shape {labels.shape}"
         )
     column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
     rows = {label: column.first_row(label) for label in column.distinct()}
-    found = {
-        label: f"in row {rows[label] + 1} of y" for label in sorted(rows, key=rows.__getitem__)
-    }
-    return column.encode(settle_coding(found, votes.classes).votes)
+    ordered = sorted(rows, key=rows.__getitem__)
+    return column, {label: f"in row {rows[label] + 1} of y" for label in ordered}
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:
     """Return log-odds per item, 0 where nothing is given; matched as gold labels are."""
-    if prior is None:
-        return np.zeros(votes.n_items)
-    named = _by_item(prior)
+    named = by_name(prior)
     if named is not None:
         prior = _find_items("prior", named, votes, 0.0)
     return check_odds(prior, votes.n_items)
@@ -60,7 +61,7 @@ def add_prior(scores: Any, prior: Any) -> Floats:
     measured = not np.isnan(scores.shape[0])
     if is_partitioned(prior):
         fields = da.asarray(prior)
-    elif measured and _by_item(prior) is None:
+    elif measured and by_name(prior) is None:
         fields = da.from_array(check_odds(prior, scores.shape[0]), chunks=scores.chunks)
     else:
         raise VotesError(
@@ -104,8 +105,8 @@ def _add_part(odds: Floats, prior: Any) -> Floats:
     return odds + check_odds(prior, len(odds))
 
 
-def _by_item(given: Any) -> dict[str, Any] | None:
-    """Return item name -> value where the items are named, else None."""
+def by_name(given: Any) -> dict[str, Any] | None:
+    """Return name -> value where the items, or patients, are named, else None."""
     if isinstance(given, Mapping):
         return {str(item): value for item, value in given.items()}
     index = getattr(given, "index", None)
@@ -130,5 +131,5 @@ def _find_items(whose: str, named: dict[str, Any], votes: Votes, absent: Any) ->
             f"{unknown} of the {len(named)} items that {whose} names are not among the items of "
             "the votes and are left out"
         )
-        warnings.warn(told, VotesWarning, stacklevel=4)
+        warn_user(told, VotesWarning)
     return [named.get(item, absent) for item in items]

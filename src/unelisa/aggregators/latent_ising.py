@@ -1,34 +1,31 @@
 """LatentIsing: a hidden truth, voters' biases and dependences, missing votes; the default."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from unelisa.aggregators.base import (
     Floats,
     PosteriorAggregator,
     describe_votes,
     idle_reason,
-    pair_chances,
     pool_ballots,
 )
-from unelisa.aggregators.known import add_prior, read_gold, read_prior
-from unelisa.errors import ExpertsWarning, ModelError
+from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.em import bound_share
+from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent.ballots import BallotBlocks, lay_ballots
-from unelisa.latent.interpretation import NOTHING_FOUND, SURE, Structure, interpret
-from unelisa.latent.labels import follow_gold
+from unelisa.latent.gold_following import follow_gold
+from unelisa.latent.interpretation import NOTHING_FOUND, SURE_ERRORS, Structure, interpret
 from unelisa.latent.reading import Reading, sum_chances
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes
 
-Z = 1.959963984540054  # of a 95 % interval
 CONTRADICTION = (
     "the prior and the anchor voter point to opposite sides: the anchor settles which side is yes, "
     "and the prior speaks against the votes"
@@ -92,7 +89,8 @@ class LatentIsing(PosteriorAggregator):
     Notes
     -----
     Which reading is meant is an identification assumption: where at least four fifths of the voters
-    look the same way (kappa >= .36) the truth is what they agree on, else the hub of their graph.
+    look the same way (kappa >= .36), or clearly more than half of many, the truth is what they
+    agree on, else the hub of their graph.
     Among plain, tilt and discount, the log score decides with which each vote is predicted from the
     voters on its item who do not depend on it. The class rate enters a score by half, because the
     voters' fields stand for it too; under a discount in full.
@@ -167,21 +165,14 @@ class LatentIsing(PosteriorAggregator):
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
             raise ModelError(f"structure must be one of {known}, found {self.structure!r}")
-        votes = self._enter(X)
-        votes.warn_of_idle_voters()
-        gold = np.zeros(votes.n_items, dtype=np.int8) if y is None else read_gold(y, votes)
-        fields = read_prior(prior, votes)
+        return self._fit_known(X, y, prior)
+
+    def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
+        fields = np.zeros(votes.n_items) if prior is None else prior
         self._interpret(votes, gold, fields)
         self._learn_prevalence(votes, fields)
-        self._weigh_evidence(votes)
-        self._voter_columns = {
-            **describe_votes(votes),
-            "depends_on": self._reading.links.name_partners(self.voter_names_),
-            "reason": self._reasons(votes),
-        }
         for note in self._reading.notes:
-            warnings.warn(note, ExpertsWarning, stacklevel=2)
-        return self
+            warn_user(note, ExpertsWarning)
 
     def _weigh_evidence(self, votes: Votes) -> None:
         """Settle whether the votes tell of a truth, also where only voters' own ties tell of it."""
@@ -207,26 +198,13 @@ class LatentIsing(PosteriorAggregator):
 
     def predict(self, X: Any, prior: Any = None) -> NDArray[Any]:
         """Return one of the user's two labels per item."""
-        if prior is None:
-            return super().predict(X)
-        scores: Any = self.decision_function(X, prior)
-        if is_partitioned(X):
-            labels: NDArray[Any] = scores.map_blocks(self._label, dtype=self.classes_.dtype)
-            return labels
-        return self._label(scores)
+        return self._label(self.decision_function(X, prior))
 
     def predict_proba(self, X: Any, prior: Any = None) -> Floats:
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
-        if prior is None:
-            return super().predict_proba(X)
-        scores: Any = self.decision_function(X, prior)
-        if is_partitioned(X):
-            width = (*scores.chunks, (2,))
-            chances: Floats = scores.map_blocks(pair_chances, new_axis=1, chunks=width, dtype=float)
-            return chances
-        return pair_chances(scores)
+        return self._pair(self.decision_function(X, prior))
 
-    def _interpret(self, votes: Votes, gold: NDArray[np.int8], fields: Floats) -> None:
+    def _interpret(self, votes: Votes, gold: NDArray[np.int8] | None, fields: Floats) -> None:
         """Read the votes, then settle the sides."""
 
         def lay(known: Floats) -> BallotBlocks:
@@ -238,7 +216,7 @@ class LatentIsing(PosteriorAggregator):
             reading = self._follow_anchor(votes, lay, fields, reading)
         elif _is_upside_down(votes, lay, fields, reading):
             reading = reading.turned()
-        if gold.any():
+        if gold is not None and gold.any():
             reading = follow_gold(lay, fields, gold, reading, rng)
         self._reading = replace(reading, other=None)
         self.weights_ = reading.weights
@@ -273,10 +251,8 @@ class LatentIsing(PosteriorAggregator):
         n_heard, total, squares = found
         share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
         spread = squares - 2 * share * total + n_heard * share**2
-        reach = Z / np.sqrt(max(float(spread), 1e-9))
         self.prevalence_ = share
-        low, high = expit(logit(share) - reach), expit(logit(share) + reach)
-        self.prevalence_interval_ = (float(low), float(high))
+        self.prevalence_interval_ = bound_share(share, max(float(spread), 1e-9))
         self.coins_ = (signed + observed + 1).T / (2 * observed + 2).T
         if reading.model is not None:
             self.coins_ = reading.model.coins
@@ -350,6 +326,11 @@ class LatentIsing(PosteriorAggregator):
             table.loc[~self._reading.experts, "verdict"] = "pruned"
         return table
 
+    def _describe_voters(self, votes: Votes) -> dict[str, Any]:
+        partners = self._reading.links.name_partners(self.voter_names_)
+        reasons = self._reasons(votes)
+        return {**describe_votes(votes), "depends_on": partners, "reason": reasons}
+
     def _voter_estimates(self) -> dict[str, Floats]:
         return {
             "sensitivity": self.sensitivity_,
@@ -378,7 +359,7 @@ class LatentIsing(PosteriorAggregator):
             return f"the votes show no truth that it could be tied to, {told}"
         if self.reading_ == "edges" and tied:
             return f"explained by other voters, {told}"
-        if abs(self.weights_[voter]) > SURE * self.standard_errors_[voter]:
+        if abs(self.weights_[voter]) > SURE_ERRORS * self.standard_errors_[voter]:
             return f"drawn to the others, its own votes are too few to tell, {told}"
         return f"not clearly tied to the truth, {told}"
 

@@ -1,6 +1,5 @@
 """The second-order log-linear model of truth and voters (Donmez et al. 2010), truth hidden."""
 
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from scipy.special import expit, logit
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
 from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -267,10 +266,9 @@ class LogLinear(PosteriorAggregator):
         prior, rng = CoinPrior.of(values, 1.0), np.random.default_rng(self.random_state)
         starts = draw_starts(values, 5, rng)
         if len(active) < 3:
-            warnings.warn(
+            warn_user(
                 "fewer than three voters vary: what they are worth is the majority's word",
                 ExpertsWarning,
-                stacklevel=4,
             )
             return Terms.of_coins(estimate_coins(values, starts[0], prior, max_iter=1))
         fits = [estimate_coins(values, start, prior) for start in starts]
@@ -278,7 +276,7 @@ class LogLinear(PosteriorAggregator):
         start = Terms.of_coins(coins)
         terms, self.n_iter_, done = fit_terms(Rows.of(values), start, self.ridge, self.max_iter)
         if not done:
-            warnings.warn("the optimiser reached its limit", ConvergenceWarning, stacklevel=4)
+            warn_user("the optimiser reached its limit", ConvergenceWarning)
         return terms
 
     def _score(self, votes: Votes) -> Floats:

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.blocks import weigh_votes
+from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
 from unelisa.votes import Votes
 
 
@@ -23,7 +22,4 @@ class MajorityVote(Aggregator):
         self.weights_ = (votes.vote_counts() > 0).astype(np.float64)
 
     def _score(self, votes: Votes) -> Floats:
-        nothing = np.zeros(votes.n_voters)
-        margin = weigh_votes(votes.held, self.weights_, nothing)
-        counted = weigh_votes(votes.held, nothing, self.weights_)
-        return np.asarray(margin / np.maximum(counted, 1.0), dtype=np.float64)
+        return weighed_margin(votes.held, self.weights_)

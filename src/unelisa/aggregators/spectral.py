@@ -1,6 +1,5 @@
 """The spectral meta-learner (Parisi et al. 2014): weights from the covariance of the votes."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.linalg import eigh
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.blocks import weigh_votes
-from unelisa.errors import ConvergenceWarning, ExpertsWarning
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -113,14 +112,13 @@ def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8
 def unit_weights(fit: RankOne, votes: Votes) -> Floats:
     """Return v at length one; equal weights, with a warning, where v is zero."""
     if not fit.converged:
-        warnings.warn("the rank-one fit reached its limit", ConvergenceWarning, stacklevel=4)
+        warn_user("the rank-one fit reached its limit", ConvergenceWarning)
     length = float(np.linalg.norm(fit.vector))
     if length > 0:
         return np.asarray(fit.vector / length)
-    warnings.warn(
+    warn_user(
         "no two voters vary together: all voters count equally, as in majority vote",
         ExpertsWarning,
-        stacklevel=4,
     )
     voted = (votes.vote_counts() > 0).astype(np.float64)
     return np.asarray(voted / np.linalg.norm(voted))

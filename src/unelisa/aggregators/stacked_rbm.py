@@ -1,6 +1,5 @@
 """Stacked restricted Boltzmann machines (Shaham et al. 2016); one hidden unit is Dawid-Skene."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
 from unelisa.blocks import tally_votes, weigh_votes
-from unelisa.errors import ExpertsWarning, ModelError
+from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -347,10 +346,9 @@ class StackedRBM(PosteriorAggregator):
 def imitate_majority(values: NDArray[np.int8]) -> tuple[TwoCoins, list[Layer]]:
     """Return the one-unit machine that says what the majority says, where too few voters vary."""
     if (values.min(axis=0) < values.max(axis=0)).any():
-        warnings.warn(
+        warn_user(
             "fewer than three voters vary: what they are worth is the majority's word",
             ExpertsWarning,
-            stacklevel=4,
         )
     start = draw_starts(values, 1, np.random.default_rng(0))[0]
     fit = estimate_coins(values, start, CoinPrior.of(values, 1.0), max_iter=1)

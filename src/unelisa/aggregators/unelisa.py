@@ -1,6 +1,5 @@
 """UnElisa: the paper's method, faithfully. Prune by the Ising graph, then predict by experts."""
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
 from unelisa.blocks import weigh_votes
 from unelisa.em import best_reliability, estimate_reliability
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning, warn_user
 from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
@@ -19,7 +18,7 @@ from unelisa.selection import ExpertSelector
 from unelisa.votes import Votes
 
 Rule = Literal["bayes", "majority"]
-LEANING = 0.1  # mean square of the voters' mean votes: as if each said yes twice in three times
+LEANING_SQUARE = 0.1  # mean square of voters' mean votes: as if each said yes twice in three
 
 
 def _has_posterior(estimator: "UnElisa") -> bool:
@@ -128,12 +127,11 @@ class UnElisa(PosteriorAggregator):
             self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs, rng
         ).fit(votes)
         self.graph_ = self.selector_.graph_
-        if not self.fit_intercept and _lean(votes) > LEANING:
-            warnings.warn(
+        if not self.fit_intercept and _lean(votes) > LEANING_SQUARE:
+            warn_user(
                 "voters lean to one side, which looks like dependence without intercepts: "
                 "set fit_intercept=True",
                 VotesWarning,
-                stacklevel=4,
             )
         found = len(self.selector_.experts_)
         if found < 3:
@@ -142,7 +140,7 @@ class UnElisa(PosteriorAggregator):
                 if found
                 else "no expert was found: all voters count equally, as in majority vote"
             )
-            warnings.warn(told, ExpertsWarning, stacklevel=4)
+            warn_user(told, ExpertsWarning)
 
     def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
         counted = np.flatnonzero(polarity)
@@ -152,7 +150,7 @@ class UnElisa(PosteriorAggregator):
         else:
             fit = estimate_reliability(values, polarity[counted] / 2, pooled=True)
         if not fit.converged:
-            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=4)
+            warn_user("EM reached its limit of rounds", ConvergenceWarning)
         self.weights_[counted] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
         self.lower_bound_ = fit.lower_bound

@@ -2,23 +2,9 @@
 
 import numpy as np
 
-from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.blocks import Held, tally_votes, weigh_votes
+from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
+from unelisa.blocks import Held, tally_votes
 from unelisa.votes import Votes
-
-
-def weighed_margin(values: Held, weights: Floats) -> Floats:
-    """Return per item the weight of yes minus that of no, as a share of the weight that voted.
-
-    Examples
-    --------
-    >>> weighed_margin(np.array([[1, -1, 0]], dtype=np.int8), np.array([3.0, 1.0, 5.0]))
-    array([0.5])
-    """
-    nothing = np.zeros(len(weights))
-    margin = weigh_votes(values, weights, nothing)
-    mass = weigh_votes(values, nothing, weights)
-    return np.asarray(margin / np.where(mass > 0, mass, 1.0))
 
 
 def measure_agreement(values: Held, margin: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.aggregators.wawa import measure_agreement, weighed_margin
+from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
+from unelisa.aggregators.wawa import measure_agreement
 from unelisa.blocks import Held
 from unelisa.votes import Votes
 

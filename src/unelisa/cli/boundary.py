@@ -6,15 +6,14 @@
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from unelisa.cli.help import PlainGroup
 from unelisa.cli.interruption import INTERRUPTED, SENTENCE, heed_interruptions
-from unelisa.cli.screen import complain, show_warnings
+from unelisa.cli.screen import announce_compilation, complain, show_warnings
 from unelisa.cli.spelling import spell_options
-from unelisa.errors import AmbiguousVotesError, UnelisaError
 
 OUR_FAULT, BAD_INPUT = 1, 2
 
@@ -23,7 +22,7 @@ OUR_FAULT, BAD_INPUT = 1, 2
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 
-class CommandGroup(TyperGroup):
+class CommandGroup(PlainGroup):
     """Commands that end in a sentence, never in a traceback, when the input is bad."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
@@ -38,28 +37,31 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; turn what it raises into a sentence."""
-        with show_warnings(), heed_interruptions():
+        with heed_interruptions():
             try:
-                return super().invoke(ctx)
+                with show_warnings(), announce_compilation():
+                    return super().invoke(ctx)
             except (typer.Exit, typer.Abort, _USAGE_ERROR, BrokenPipeError):
                 raise  # typer's own ways to end; `| head` is no failure
-            except UnelisaError as error:
-                _leave(_hint(error), BAD_INPUT)
-            except OSError as error:
-                _leave(_write_failure(error), BAD_INPUT)
-            except MemoryError:
-                _leave("there is not enough memory for these votes", BAD_INPUT)
-            except Exception as error:
-                if not _is_interruption(error):
-                    _leave(_confess(error), OUR_FAULT)
-                _leave(SENTENCE, INTERRUPTED)
-            except KeyboardInterrupt:
-                _leave(SENTENCE, INTERRUPTED)
+            except (Exception, KeyboardInterrupt) as error:
+                sentence, code = _explain(error)
+                complain(sentence)
+                raise typer.Exit(code) from None
 
 
-def _leave(sentence: str, code: int) -> NoReturn:
-    complain(sentence)
-    raise typer.Exit(code)
+def _explain(error: BaseException) -> tuple[str, int]:
+    """Return the sentence and the exit code of a failure."""
+    if _is_interruption(error):
+        return SENTENCE, INTERRUPTED
+    from unelisa.errors import UnelisaError  # noqa: PLC0415 - loads scikit-learn
+
+    if isinstance(error, UnelisaError):
+        return _hint(error), BAD_INPUT
+    if isinstance(error, OSError):
+        return _write_failure(error), BAD_INPUT
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for these votes", BAD_INPUT
+    return _confess(error), OUR_FAULT
 
 
 def _is_interruption(error: BaseException) -> bool:
@@ -75,15 +77,17 @@ def _usage(error: Exception) -> str:
     return f"{text.rstrip('.')}; see --help"
 
 
-def _hint(error: UnelisaError) -> str:
+def _hint(error: BaseException) -> str:
     """Return the error's sentence, with the option that answers it."""
+    from unelisa.errors import AmbiguousVotesError  # noqa: PLC0415 - loads scikit-learn
+
     told = spell_options(str(error))
     if isinstance(error, AmbiguousVotesError) and "--" not in told:
         return f"{told} (on the command line: --coding)"
     return told
 
 
-def _confess(error: Exception) -> str:
+def _confess(error: BaseException) -> str:
     """Return where a fault of ours is; its own words may quote items, which may be patients."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"

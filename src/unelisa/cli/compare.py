@@ -1,9 +1,6 @@
 """`unelisa compare`: every method on the same votes, against the truth."""
 
 from collections.abc import Iterable
-from typing import Annotated
-
-import typer
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -17,9 +14,7 @@ from unelisa.study.comparison import MethodScore, compare_methods
 def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFile,
     truth: options.TruthFile,
-    methods: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Some methods only; all by default.")
-    ] = None,
+    methods: options.Methods = None,
     json: options.JsonFile = None,
     coding: options.Coding = None,
     labels: options.Labels = None,
@@ -30,7 +25,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     jobs: options.Jobs = -1,
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
-    check_outputs(json)
+    check_outputs(json, inputs=(votes, truth))
     names = find_methods(methods)
     table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = options.read_known(truth, table)

@@ -1,5 +1,9 @@
 """`unelisa demo`: the whole job on two examples whose truth is known, without a network."""
 
+import shlex
+import shutil
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,8 +13,9 @@ from rich.console import Console
 from rich.rule import Rule
 
 from unelisa.aggregators import AGGREGATORS
+from unelisa.cli import options
 from unelisa.cli.compare import run_methods
-from unelisa.cli.files import check_outputs, output_files
+from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fit import Wanted, collect, fit_model, write_outputs
 from unelisa.cli.methods import DEFAULT_METHOD, build_method
 from unelisa.cli.screen import busy, results
@@ -31,13 +36,14 @@ def demo(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for the labels and the report.")
     ] = Path("demo"),
+    json: options.JsonFile = None,
 ) -> None:
     """Show what unelisa does: a simulated crowd, and medical data with 30 simple rules."""
     make_folder(out)
     wanted = Wanted(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
-    check_outputs(wanted.labels, wanted.report, *inputs)
-    screen = results()
+    check_outputs(wanted.labels, wanted.report, json, *inputs)
+    screen = results(quiet=json == STDOUT)
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     crowd = _known(_in_words(drawn.votes, ("no", "yes")), drawn.truth)
@@ -46,7 +52,11 @@ def demo(
     _show_comparison(screen, rows)
     _fit_crowd(screen, crowd, drawn, rows, wanted)
     _write_inputs(inputs, crowd)
-    _show_cancer(screen)
+    compared = {"crowd": rows, "breast_cancer": _show_cancer(screen)}
+    if json is not None:
+        with output_files() as files:
+            found = {name: [row._asdict() for row in rows] for name, rows in compared.items()}
+            files.write_json(json, found)
     _point_to_files(screen, out)
 
 
@@ -118,7 +128,8 @@ def _fit_crowd(
     )
 
 
-def _show_cancer(screen: Console) -> None:
+def _show_cancer(screen: Console) -> list[MethodScore]:
+    """Tell of the medical example, and return how the methods do on it."""
     cancer = breast_cancer_votes()
     screen.print()
     screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
@@ -127,7 +138,9 @@ def _show_cancer(screen: Console) -> None:
         "measurements of the tumour votes malignant where it is above its median. Radius, "
         "perimeter and area measure nearly the same, so these voters are far from independent."
     )
-    _show_comparison(screen, run_methods(AGGREGATORS, cancer, SEED, -1))
+    rows = run_methods(AGGREGATORS, cancer, SEED, -1)
+    _show_comparison(screen, rows)
+    return rows
 
 
 def _write_inputs(paths: tuple[Path, Path], crowd: KnownLabels) -> None:
@@ -148,5 +161,19 @@ def _point_to_files(screen: Console, out: Path) -> None:
     }
     for name, what in told.items():
         screen.print(f"{out}/{name}: {what}", markup=False, soft_wrap=True)
-    again = f"unelisa fit {out}/votes.csv --truth {out}/truth.csv"
+    again = f"{own_name()} fit {out}/votes.csv --truth {out}/truth.csv"
     screen.print(f"Next: {again}", markup=False, soft_wrap=True)
+
+
+def own_name() -> str:
+    """Return what to type to call this program again, from the same folder.
+
+    Its plain name where the shell finds it by that; else how it was called this time.
+    """
+    called, plain = sys.argv[0], shutil.which("unelisa")
+    if Path(called).name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m unelisa"
+    with suppress(OSError):
+        if plain is not None and Path(plain).samefile(called):
+            return "unelisa"
+    return shlex.quote(called)

@@ -1,9 +1,9 @@
 """The files of one command: all of them appear, or none."""
 
 import json
-import stat
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +60,32 @@ def output_files() -> Iterator[OutputFiles]:
         raise OSError(error.errno, error.strerror, str(latest)) from None
 
 
+def refuse_stdout(*paths: Path | None) -> None:
+    """Refuse -, the screen, for files that would spoil it or hide there."""
+    if STDOUT in paths:
+        raise ModelError("only --json can go to stdout as -; name a file for the others")
+
+
 def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
     """Refuse, before any long work, what cannot become an output file."""
-    sources = {path.resolve() for path in inputs if path is not None}
     wanted = [path for path in paths if path is not None and path != STDOUT]
     for path in wanted:
         if not path.parent.is_dir():
             raise ModelError(f"{path.name} cannot be written: there is no folder {path.parent}")
         # moving a file over a device such as /dev/null would destroy it
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            raise ModelError(f"{path.name} cannot be written: it is there and is no plain file")
-        if path.resolve() in sources:
+        if os.path.lexists(path) and not path.is_file():
+            name = path.name or path
+            raise ModelError(f"{name} cannot be written: it is there and is no plain file")
+        if any(_are_same(path, source) for source in inputs if source is not None):
             raise ModelError(
                 f"{path.name} is an input of this command; give the output its own name"
             )
-    if len({path.absolute() for path in wanted}) < len(wanted):
+    if len({os.path.realpath(path) for path in wanted}) < len(wanted):
         raise ModelError("two outputs have the same file name; give each its own")
+
+
+def _are_same(path: Path, other: Path) -> bool:
+    """Return whether two names lead to one file; links count, also hard ones."""
+    with suppress(OSError):
+        return path.samefile(other)
+    return False

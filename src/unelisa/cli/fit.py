@@ -1,6 +1,5 @@
 """`unelisa fit`: votes in; labels, verdicts, a report and a model out."""
 
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,15 +9,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from unelisa.aggregators import Aggregator
+from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
-from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.files import STDOUT, check_outputs, output_files, refuse_stdout
 from unelisa.cli.methods import DEFAULT_METHOD, build_method, find_methods
 from unelisa.cli.screen import busy, printable, results
 from unelisa.cli.tables import comparison_table, voter_table
 from unelisa.cli.verdict import warn_if_unreliable
 from unelisa.errors import ConvergenceWarning, ModelError
+from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.reference import Reference
@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A fitted model, what the fit took, and what it warned of that a report must repeat."""
+    """A fitted model, what the fit took once compiled, and warnings that a report must repeat."""
 
     model: Aggregator
     seconds: float
@@ -51,7 +51,7 @@ class Fitted(NamedTuple):
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFile,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="Method; `unelisa compare` lists them all.")
+        str, typer.Option(metavar="NAME", help=f"One of {', '.join(AGGREGATORS)}.")
     ] = DEFAULT_METHOD,
     out: Annotated[
         Path | None,
@@ -110,6 +110,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Label every item, and say which voters are experts and why."""
     wanted = Wanted(out, report, save, json)
     check_outputs(*wanted, inputs=(votes, truth, gold))
+    refuse_stdout(out, report, save)
     if report is not None:
         require_jinja()
     model = build_method(method, seed, jobs, orient, settings or ())
@@ -131,15 +132,17 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 def fit_model(model: Aggregator, votes: Votes, gold: KnownLabels | None = None) -> Fitted:
     """Return the fitted model; a limit reached on the way is noted for the report."""
-    start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, busy(f"fitting {name_method(model)}"):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        busy(f"fitting {name_method(model)}"),
+        Stopwatch() as watch,
+    ):
         model.fit(votes, None if gold is None else gold.as_gold())
-    seconds = time.perf_counter() - start
     warn_if_unreliable(model)
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
-    return Fitted(model, seconds, notes)
+    return Fitted(model, watch.seconds, notes)
 
 
 def resample(
@@ -220,6 +223,6 @@ def show_fit(
         screen.print()
     for path in wanted:
         if path is not None:
-            screen.print(f"wrote {path}", markup=False, soft_wrap=True)
+            screen.print(printable(f"wrote {path}", longest=4096), soft_wrap=True)
     if not any(wanted):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from unelisa.aggregators import AGGREGATORS
 from unelisa.cli.screen import busy
 from unelisa.coding import CodingChoice
 from unelisa.errors import VotesError
@@ -59,6 +60,10 @@ JsonFile = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write the results as JSON; - is stdout."),
 ]
+Methods = Annotated[
+    str | None,
+    typer.Option(metavar="A,B", help=f"All by default; or some of {', '.join(AGGREGATORS)}."),
+]
 ShowItems = Annotated[
     bool,
     typer.Option(
@@ -67,9 +72,13 @@ ShowItems = Annotated[
         "page can save. Left out by default, because items may be patients.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all that is random.", rich_help_panel=_RUN)]
-Jobs = Annotated[int, typer.Option(help="Threads; -1 is every core.", rich_help_panel=_RUN)]
-
+Seed = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Seed of all that is random.", rich_help_panel=_RUN),
+]
+Jobs = Annotated[
+    int, typer.Option(metavar="N", help="Threads; -1 is every core.", rich_help_panel=_RUN)
+]
 
 Memory = Annotated[
     str,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unelisa.cli.phenotype_config import PhenotypeConfig
-from unelisa.errors import ModelError, RecordsError, UnelisaWarning
+from unelisa.errors import ModelError, RecordsError, UnelisaWarning, warn_user
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Estimate
 from unelisa.storage import load
@@ -52,11 +52,10 @@ def fit_phenotype(
 def _warn_of_strangers(charts: dict[str, Any], counts: "pd.DataFrame") -> None:
     strangers = len(charts.keys() - set(counts.index.astype(str)))
     if strangers:
-        warnings.warn(
+        warn_user(
             f"{strangers} of the {len(charts)} charts are of nobody who was counted; they are left "
             "out",
             UnelisaWarning,
-            stacklevel=2,
         )
 
 
@@ -85,12 +84,11 @@ def apply_phenotype(model: Phenotyper, counts: "pd.DataFrame") -> Learned:
     absent = [name for name in used if not counts[name].any()]
     with _noted() as notes:
         if absent:
-            warnings.warn(
+            warn_user(
                 f"no record here holds {len(absent)} of the {len(used)} features that the model "
                 f"uses, such as {absent[0][:60]}; does this database write its codes as the one "
                 "of the fit did?",
                 UnelisaWarning,
-                stacklevel=2,
             )
     return Learned(model, model.expect_ppv(counts), None, notes)
 

@@ -10,9 +10,8 @@ import typer
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, progress, results
+from unelisa.cli.screen import busy, printable, progress, results
 from unelisa.cli.verdict import warn_if_unreliable
-from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
 from unelisa.report.label_files import label_file, plan_files
 from unelisa.report.spreadsheet import write_labels
@@ -29,7 +28,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: Annotated[
         list[Path],
         typer.Argument(
-            metavar="VOTES...",
+            metavar="VOTES",
             help="A table as for `fit`; or any number of Parquet files and folders of such.",
         ),
     ],
@@ -65,7 +64,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         files.draft(out).open("w", encoding="utf-8", newline="") as file,
     ):
         write_labels(file, fitted, table)
-    results().print(f"{table.n_items:,} items labelled\nwrote {out}", markup=False, soft_wrap=True)
+    _tell(table.n_items, f"wrote {out}")
 
 
 def predict_files(
@@ -76,25 +75,25 @@ def predict_files(
         raise ModelError("the labels of several files go to a folder; name it: --out FOLDER")
     warn_if_unreliable(model)
     pairs = plan_files(votes, out)
-    coding, total = form.choose_coding(fitted_coding(model)), 0
+    coding, total = form.choose_coding(model.coding_), 0
     with progress() as bar:
         task = bar.add_task("labelling", total=len(pairs))
         for pair in pairs:
             total += label_file(model, pair, coding, form.item)
             bar.advance(task)
-    told = f"{total:,} items labelled\nwrote {len(pairs)} files to {out}"
-    results().print(told, markup=False, soft_wrap=True)
+    _tell(total, f"wrote {len(pairs)} files to {out}")
 
 
-def fitted_coding(model: Aggregator) -> CodingChoice:
-    """Return the coding with which a model was fitted."""
-    negative, positive = model.classes_.tolist()
-    return "pm1" if (negative, positive) == (-1, 1) else (negative, positive)
+def _tell(n_items: int, written: str) -> None:
+    """Print how many items are labelled, and where the labels are."""
+    screen = results()
+    screen.print(f"{n_items:,} items labelled")
+    screen.print(printable(written, longest=4096), soft_wrap=True)
 
 
 def read_as_fitted(model: Aggregator, path: Path, form: options.VotesForm) -> Votes:
     """Return votes read with the labels that the model was fitted with."""
-    votes = form.read(path, usual=fitted_coding(model))
+    votes = form.read(path, usual=model.coding_)
     if tuple(votes.classes) != tuple(model.classes_.tolist()):
         raise VotesError("the votes use other labels than those that the model was fitted with")
     return votes

@@ -16,8 +16,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from unelisa.cli import options
+from unelisa.cli import options, reproduce_ehr, reproduce_real
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.help import PlainCommand, PlainGroup
 from unelisa.cli.interruption import INTERRUPTED
 from unelisa.cli.screen import asides, busy, complain, results
 from unelisa.cli.simulate import make_folder
@@ -40,7 +41,7 @@ from unelisa.study.results import results_path, run_trials, series_path
 from unelisa.study.tables import StudyTable, tabulate_study
 from unelisa.study.trial import METHODS, Record, find_study_methods
 
-app = typer.Typer(invoke_without_command=True)
+app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
 ResultsFolder = Annotated[
     Path,
@@ -62,8 +63,8 @@ Graph = Annotated[
         metavar="half|full|tree", help="How dense the voters' graph is; the text leaves it open."
     ),
 ]
-Trials = Annotated[int, typer.Option(min=1, help="Trials per cell.")]
-Jobs = Annotated[int, typer.Option(help="Trials at a time; -1 is one per core.")]
+Trials = Annotated[int, typer.Option(min=1, metavar="N", help="Trials per cell.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Trials at a time; -1 is one per core.")]
 DEFAULT_RESULTS = Path("results/study")
 
 
@@ -74,7 +75,7 @@ def start(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def tables(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     sampler: Sampler = "paper",
     graph: Graph = "half",
@@ -107,8 +108,8 @@ def tables(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     show_study(results(quiet=json == STDOUT), table, up_to_sign)
 
 
-@app.command()
-def figures(
+@app.command(cls=PlainCommand)
+def figures(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for the figures, as SVG and PNG.")
     ] = Path("figures"),
@@ -117,9 +118,11 @@ def figures(
     trials: Trials = TRIALS,
     jobs: Jobs = -1,
     folder: ResultsFolder = DEFAULT_RESULTS,
+    json: options.JsonFile = None,
 ) -> None:
     """Draw figures 2.1 and 3.1, experts against n, and accuracies by method."""
     make_folder(out)
+    check_outputs(json)
     chosen, reading = _sampler(sampler), _graph(graph)
     with drawing():
         asked = list_trials(CELLS, trials, chosen, reading)
@@ -128,11 +131,10 @@ def figures(
         series = run_study(asked, series_path(folder, chosen, reading), ("unelisa",), jobs)
         with busy("drawing"):
             paths = draw_all(done, series, out, f"{sampler}-{graph}")
-    for path in paths:
-        results().print(f"wrote {path}", markup=False, soft_wrap=True)
+    tell_files(paths, json)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def page(
     out: Annotated[
         Path,
@@ -146,11 +148,12 @@ def page(
             help="Sum these results up in study/tables.json first; without it that file is used.",
         ),
     ] = None,
+    json: options.JsonFile = None,
 ) -> None:
     """Write the page that sets our tables against the published ones."""
     archive, written = out / "study" / "tables.json", out / "reproduction.md"
     make_folder(archive.parent)
-    check_outputs(archive, written)
+    check_outputs(archive, written, json)
     if folder is not None:
         with busy("summing up"), output_files() as files:
             text = format_archive(collect_archive(folder))
@@ -158,7 +161,20 @@ def page(
     text = render_page(read_archive(archive))
     with output_files() as files:
         files.draft(written).write_text(text, encoding="utf-8")
-    results().print(f"wrote {written}", markup=False, soft_wrap=True)
+    tell_files([written], json)
+
+
+def tell_files(paths: Sequence[Path], json: Path | None) -> None:
+    """Say which files were written, to a machine that asks as a list."""
+    if json is not None:
+        with output_files() as files:
+            files.write_json(json, [str(path) for path in paths])
+    for path in paths:
+        results(quiet=json == STDOUT).print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+app.command(cls=PlainCommand)(reproduce_real.real)
+app.command(cls=PlainCommand)(reproduce_ehr.ehr)
 
 
 def run_study(

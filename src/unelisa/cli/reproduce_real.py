@@ -13,6 +13,7 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.methods import find_methods
 from unelisa.cli.screen import progress, results
+from unelisa.cli.shared_data import WORDS, find_shared_data
 from unelisa.cli.simulate import make_folder
 from unelisa.cli.tables import figure
 from unelisa.study.real import (
@@ -22,21 +23,20 @@ from unelisa.study.real import (
     format_real,
     list_tasks,
     rank_methods,
+    read_real,
     run_real,
 )
 from unelisa.study.real_page import render_real
 from unelisa.study.real_sets import Reader, fetched_sets, find_sets
 
-SHARED = Path("../shared/data")
 
-
-def real(
+def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="One folder per set, with votes.csv and truth.csv; by default ../shared/data if "
-            "it is there, else sets that are fetched.",
+            help=f"One folder per set, with votes.csv and truth.csv; {WORDS}; else sets are "
+            "fetched.",
         ),
     ] = None,
     folder: Annotated[
@@ -47,9 +47,7 @@ def real(
             help="Where every finished row is kept; a run that was stopped goes on from there.",
         ),
     ] = Path("results/real"),
-    methods: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Some methods only; all by default.")
-    ] = None,
+    methods: options.Methods = None,
     supervised: Annotated[
         bool, typer.Option(help="Also run the references that learn from labels.")
     ] = True,
@@ -59,15 +57,24 @@ def real(
             metavar="FOLDER", help="Write comparison.md and study/real.json into this folder."
         ),
     ] = None,
+    stored: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="real.json", help="Run nothing: show and write what this file holds."
+        ),
+    ] = None,
     json: options.JsonFile = None,
 ) -> None:
     """Run every method on every set of real votes, with intervals and mean ranks."""
     check_outputs(json)
     names = find_methods(methods)
-    sets = choose_sets(data)
-    make_folder(folder)
-    run_sets(sets, folder, names, supervised)
-    archive = collect_real(folder)
+    if stored is not None:
+        archive = read_real(stored)
+    else:
+        sets = choose_sets(data)
+        make_folder(folder)
+        run_sets(sets, folder, names, supervised)
+        archive = collect_real(folder)
     if out is not None:
         write_pages(archive, out)
     if json is not None:
@@ -78,9 +85,8 @@ def real(
 
 def choose_sets(data: Path | None) -> Mapping[str, Reader]:
     """Return the sets of a folder; where none is named the shared ones, or those to fetch."""
-    if data is not None:
-        return find_sets(data)
-    return find_sets(SHARED) if SHARED.is_dir() else fetched_sets()
+    place = find_shared_data() if data is None else data
+    return fetched_sets() if place is None else find_sets(place)
 
 
 def run_sets(sets: Mapping[str, Reader], folder: Path, names: list[str], supervised: bool) -> None:

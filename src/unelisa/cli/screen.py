@@ -12,7 +12,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from unelisa.cli.spelling import spell_options
-from unelisa.errors import UnelisaWarning
 
 LONGEST_NAME = 32
 
@@ -51,9 +50,10 @@ def progress() -> Progress:
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed} of {task.total}"),
+        TextColumn("{task.completed:,} of {task.total:,}"),
         TimeElapsedColumn(),
-        console=asides(),
+        # a bar leaves an empty line in a log
+        console=asides() if asides().is_terminal else Console(quiet=True),
         transient=True,
     )
 
@@ -61,6 +61,8 @@ def progress() -> Progress:
 @contextmanager
 def show_warnings() -> Iterator[None]:
     """Show each of the package's warnings once, as one line; leave others' to Python."""
+    from unelisa.errors import UnelisaWarning  # noqa: PLC0415 - loads scikit-learn
+
     seen: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("always", UnelisaWarning)
@@ -76,6 +78,25 @@ def show_warnings() -> Iterator[None]:
                 asides().print(line, soft_wrap=True)
 
         warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def announce_compilation() -> Iterator[None]:
+    """Say on a terminal, once, that kernels are compiled, which may take half a minute."""
+    from unelisa.kernels import cache_folder  # noqa: PLC0415 - loads Numba
+    from unelisa.kernels.compilation import on_compilation  # noqa: PLC0415
+
+    kept = "once; later runs start at once"
+    lost = "in every run, as there is no private folder to keep the result"
+    said: list[str] = []
+
+    def tell() -> None:
+        if not said and asides().is_terminal:
+            said.append(f"Compiling the kernels ({kept if cache_folder() else lost}) ...")
+            asides().print(said[0], style="dim")
+
+    with on_compilation(tell):
         yield
 
 

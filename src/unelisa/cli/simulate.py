@@ -1,14 +1,15 @@
 """`unelisa simulate`: votes whose truth and experts are known; `simulate ehr`: health records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 
-from unelisa.cli import options
-from unelisa.cli.files import check_outputs, output_files
+from unelisa.cli import options, simulate_ehr
+from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.help import PlainCommand, PlainGroup
 from unelisa.cli.screen import busy, results
 from unelisa.errors import ModelError
 from unelisa.simulation import (
@@ -24,8 +25,8 @@ from unelisa.votes import Votes
 FILES = ("votes.csv", "truth.csv", "experts.csv")
 _FLAWS = "What breaks the paper's assumptions"
 
-
-app = typer.Typer(invoke_without_command=True)
+app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
+app.command(cls=PlainCommand)(simulate_ehr.ehr)
 
 
 @app.callback()
@@ -34,7 +35,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for votes.csv, truth.csv, experts.csv.")
     ] = Path("simulated"),
-    voters: Annotated[int, typer.Option(help="Number of voters.")] = 25,
+    voters: Annotated[int, typer.Option(metavar="N", help="Number of voters.")] = 25,
     experts: Annotated[
         str, typer.Option(metavar="log|sqrt|quarter|N", help="Number of experts.")
     ] = "sqrt",
@@ -59,18 +60,22 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Option(metavar="tempering|gibbs|gibbs-sweeps", help="How states are drawn."),
     ] = "tempering",
     field: Annotated[
-        float, typer.Option(help="Pull of the truth to one side.", rich_help_panel=_FLAWS)
+        float,
+        typer.Option(metavar="X", help="Pull of the truth to one side.", rich_help_panel=_FLAWS),
     ] = 0.0,
     expert_edges: Annotated[
-        int, typer.Option(help="Links between experts.", rich_help_panel=_FLAWS)
+        int, typer.Option(metavar="N", help="Links between experts.", rich_help_panel=_FLAWS)
     ] = 0,
     voter_fields: Annotated[
-        float, typer.Option(help="Spread of the voters' own bias.", rich_help_panel=_FLAWS)
+        float,
+        typer.Option(metavar="X", help="Spread of the voters' own bias.", rich_help_panel=_FLAWS),
     ] = 0.0,
     missing: Annotated[
-        float, typer.Option(help="Share of votes that are lost.", rich_help_panel=_FLAWS)
+        float,
+        typer.Option(metavar="X", help="Share of votes that are lost.", rich_help_panel=_FLAWS),
     ] = 0.0,
     seed: options.Seed = 0,
+    json: options.JsonFile = None,
 ) -> None:
     """Draw votes from the paper's model, with the truth and the experts beside them.
 
@@ -92,8 +97,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             missing=missing,
             random_state=seed,
         )
-    write_simulation(drawn, out, wide)
-    screen = results()
+    write_simulation(drawn, out, wide, json)
+    screen = results(quiet=json == STDOUT)
     screen.print(
         f"[bold]{len(drawn.votes):,} items, {drawn.votes.n_voters} voters, "
         f"{len(drawn.experts)} of them experts[/bold]"
@@ -101,11 +106,13 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen.print(f"wrote {', '.join(FILES)} into {out}", markup=False, soft_wrap=True)
 
 
-def write_simulation(drawn: SimulatedVotes, folder: Path, wide: bool = False) -> None:
+def write_simulation(
+    drawn: SimulatedVotes, folder: Path, wide: bool = False, json: Path | None = None
+) -> None:
     """Write votes, truth and experts into a folder, which is made where it is absent."""
     make_folder(folder)
     paths = [folder / name for name in FILES]
-    check_outputs(*paths)
+    check_outputs(json, *paths)
     truth = zip(drawn.votes.items.tolist(), drawn.truth.tolist(), strict=True)
     sides = drawn.model.edges[0, 1:][drawn.experts]
     experts = zip(drawn.votes.voters[drawn.experts], np.sign(sides).astype(int), strict=True)
@@ -113,6 +120,19 @@ def write_simulation(drawn: SimulatedVotes, folder: Path, wide: bool = False) ->
         files.write_csv(paths[0], *tabulate_votes(drawn.votes, wide))
         files.write_csv(paths[1], ("item", "label"), truth)
         files.write_csv(paths[2], ("voter", "polarity"), experts)
+        if json is not None:
+            files.write_json(json, summarize(drawn, paths))
+
+
+def summarize(drawn: SimulatedVotes, paths: Sequence[Path]) -> dict[str, Any]:
+    """Return what was drawn and where it is."""
+    return {
+        "items": len(drawn.votes),
+        "voters": drawn.votes.n_voters,
+        "experts": drawn.votes.voters[drawn.experts].tolist(),
+        "positive": int((drawn.truth > 0).sum()),
+        "files": [str(path) for path in paths],
+    }
 
 
 def make_folder(folder: Path) -> None:

@@ -29,7 +29,7 @@ def voter_table(findings: Findings, longest: int = LONGEST_TABLE) -> Table:
     table.add_column("reason", overflow="fold")
     for voter in shown:
         verdict = Text(voter["verdict"], _COLOURS.get(voter["verdict"], "dim"))
-        weight = figure(voter["weight"], "+z.2f") if voter["weight"] else "0"
+        weight = _weight(voter["weight"])
         cells = [f"{voter[name]:.0%}" for name in shares]
         table.add_row(printable(voter["voter"]), verdict, weight, *cells, Text(voter["reason"]))
     return table
@@ -72,6 +72,12 @@ def _bare_table(space: int, **looks: Any) -> Table:
 def figure(value: float | None, form: str = ".3f") -> str:
     """Return a figure as printed; a dash where it is not defined."""
     return "–" if value is None else f"{value:{form}}"  # noqa: RUF001
+
+
+def _weight(value: float | None) -> str:
+    """Return a weight with its sign; what rounds to zero has none."""
+    shown = figure(value, "+.2f")
+    return "0.00" if shown in ("+0.00", "-0.00") else shown
 
 
 def _seconds(value: float | None) -> str:

@@ -23,7 +23,7 @@ from unelisa.datamart.records import (
     list_tests,
     list_visits,
 )
-from unelisa.errors import MissingExtraError
+from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 
 Advance = Callable[[str, int], None]  # table, rows written
@@ -146,7 +146,5 @@ def _require_duckdb() -> Any:
     try:
         import duckdb  # noqa: PLC0415 - optional
     except ImportError:
-        raise MissingExtraError(
-            'databases need DuckDB; install it with: pip install "unelisa[omop]"'
-        ) from None
+        raise missing_extra("databases need DuckDB", "omop") from None
     return duckdb

@@ -25,8 +25,8 @@ from unelisa.latent.consensus import (
 )
 from unelisa.latent.pairs import Pairs, Singles, correlate, expect_means, expect_votes
 
-LEAST_COMMON = 100  # items, below which a correlation is too noisy to act on
-VISIBLE = 3.0  # standard errors from which a correlation is believed
+BELIEVED_ITEMS = 100  # items, below which a correlation is too noisy to act on
+BELIEVED_ERRORS = 3.0  # standard errors from which a correlation is believed
 ROUNDS, STEADY = 3, 1e-3  # of discount and refit; until fewer items than this change sides
 ONCE = 4.0  # power of r where a start counts near-duplicates (r near 1) once and others in full
 ONCE_ROUNDS = 30
@@ -49,8 +49,8 @@ class Affinity(NamedTuple):
     def of(cls, pairs: Pairs, correlations: Singles, n_voters: int, power: float = 1) -> "Affinity":
         """Return r_st = (C - its noise)^power of the pairs whose correlation is believed."""
         scores = correlations * np.sqrt(pairs.common)
-        seen = (pairs.common >= LEAST_COMMON) & (scores > VISIBLE)
-        strengths = np.clip(correlations[seen], 0, 1) * (1 - (VISIBLE / scores[seen]) ** 2)
+        seen = (pairs.common >= BELIEVED_ITEMS) & (scores > BELIEVED_ERRORS)
+        strengths = np.clip(correlations[seen], 0, 1) * (1 - (BELIEVED_ERRORS / scores[seen]) ** 2)
         return cls.tie(
             pairs.first[seen], pairs.second[seen], (strengths**power).astype(np.float32), n_voters
         )

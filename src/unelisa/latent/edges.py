@@ -18,7 +18,7 @@ from unelisa.latent.slab import learn_weight_slab
 from unelisa.latent.starts import Start, propose_starts, resembles, warm_up
 from unelisa.solvers.blas import one_blas_thread
 
-LEANING = 3.0  # mean chi-square of the voters' sums from which fields are fitted; 1 is balance
+LEANING_CHI_SQUARE = 3.0  # mean over the voters' sums from which fields are fitted; 1 is balance
 PART_FROM, PART = 2500, 2000  # of more items than this, starts are compared on a part
 SMALL = 1e7  # items x voters^2 up to which more starts are tried
 TRIED_SMALL, TRIED = 10, 4  # starts whose edges are chosen anew
@@ -38,7 +38,6 @@ class EdgesFit(NamedTuple):
 
     field: float  # theta_0
     weights: Floats  # posterior means of a_s, near 0 for those that are no experts
-    raw_weights: Floats  # a_s, fitted freely at the last posterior
     standard_errors: Floats  # of a_s
     expert_chance: Floats  # gamma_s
     fields: Floats  # b_s
@@ -69,7 +68,7 @@ def fit_edges(values: NDArray[np.int8], prior: Floats | None, rng: np.random.Gen
         Draws the items on which starts are compared.
     """
     sums, counts = values.sum(axis=0, dtype=np.float64), np.count_nonzero(values, axis=0)
-    leaning = bool(np.mean(sums**2 / np.maximum(counts, 1)) > LEANING)
+    leaning = bool(np.mean(sums**2 / np.maximum(counts, 1)) > LEANING_CHI_SQUARE)
     with one_blas_thread():
         joint = Joint(values, prior, fit_fields=leaning)
         pilot = fit_pilot(joint)
@@ -142,7 +141,6 @@ def _summarise(ends: list[_Candidate]) -> EdgesFit:
     return EdgesFit(
         best.network.field,
         slab.means(free.weights, errors),
-        free.weights,
         errors,
         slab.expert_chances(free.weights, errors),
         free.fields,

@@ -2,10 +2,10 @@
 
 Which reading is meant is an assumption that identifies the truth, not something the likelihood can
 tell: on coherent votes a graph of the voters explains more than any truth does. So the coherence
-kappa of the votes decides. Where at least four fifths of the voters look the same way, kappa is
-(2 x 4/5 - 1)^2 = .36 or more, and the truth is what they agree on; and so it is where kappa is
-larger than 99 of 100 random polarities of the same voters would make it. Otherwise, with enough
-items in common, the truth is the hub of the voters' graph.
+kappa of the votes decides, about (2 q - 1)^2 where a share q of the voters looks the same way. The
+truth is what they agree on from q = 4/5 on; and from kappa = .2 on, if none of 999 random
+polarities of these voters is as coherent. Otherwise, with enough items in common,
+the truth is the hub of the voters' graph.
 """
 
 from dataclasses import asdict, replace
@@ -31,25 +31,27 @@ from unelisa.latent.pairs import (
 from unelisa.latent.reading import TWO_READINGS, Links, Reading, share_rate
 from unelisa.latent.silence import fill_silence, read_silence
 from unelisa.latent.structure import (
-    CLEAR,
+    CLEAR_ERRORS,
+    CLEAR_NATS,
     MOST_ITEMS,
     SAME_AXIS,
     Candidate,
     Choice,
     Kind,
+    Rival,
     choose_structure,
     fit_rules,
 )
 
 Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
 
-COHERENT = 0.36
-BY_CHANCE = 0.01  # share of random polarities as coherent as the voters, below which they are too
+COHERENT = 0.36  # kappa: four fifths of the voters look the same way
+HARDLY_CHANCE, BY_CHANCE = 0.2, 0.001  # enough where none of 999 random polarities has as much
 LEAST_VOTERS = 5  # for a graph
 FEWEST_VOTERS = 2  # where it is asked for
 ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 EDGE_ITEMS = 6000  # to which a graph is fitted at most
-SURE = 2.0  # standard errors of a weight from which a voter is an expert
+SURE_ERRORS = 2.0  # standard errors of a weight from which a voter is an expert
 NEAR_COST = 10.0  # nats within which two starts of the graph are alike
 MOST_ODDS = 30.0  # of a gold label in the graph's fit
 NOTHING_FOUND = "the votes are told as well by voters who know nothing: no expert is claimed"
@@ -119,7 +121,8 @@ def interpret(blocks: BallotBlocks, structure: Structure, rng: np.random.Generat
     kappa = measure_coherence(varied, correlations)
     rich = len(crowd.varied) >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * len(crowd.varied)
     graph = rich and kappa < COHERENT and not crowd.silence.any()
-    graph = graph and measure_chance(varied, correlations, blocks.n_voters) > BY_CHANCE
+    if graph and kappa >= HARDLY_CHANCE:
+        graph = measure_chance(varied, correlations, blocks.n_voters) > BY_CHANCE
     if structure == "edges" or (structure == "auto" and graph):
         return replace(read_edges(crowd), coherence=kappa)
     kinds = get_args(Kind) if structure == "auto" else (structure,)
@@ -145,11 +148,12 @@ def read_consensus(
     reading = describe_consensus(crowd, choice.candidate, table)
     if choice.candidate.kind not in kinds:
         reading = reading.noting(_tell_refusal(choice, kinds[0]))
-    if choice.other is None:
+    rival = choice.rival
+    if rival is None:
         return reading
-    chosen = ({**row, "kept": row["structure"] == choice.other.name} for row in table)
-    other = describe_consensus(crowd, choice.other, tuple(chosen))
-    return replace(reading, two_readings=True, other=other).noting(_tell_rival(choice))
+    chosen = ({**row, "kept": row["structure"] == rival.other.name} for row in table)
+    other = describe_consensus(crowd, rival.other, tuple(chosen))
+    return replace(reading, two_readings=True, other=other).noting(_tell_rival(rival))
 
 
 def read_edges(crowd: Crowd) -> Reading:
@@ -189,20 +193,9 @@ def read_edges(crowd: Crowd) -> Reading:
 def describe_consensus(
     crowd: Crowd, candidate: Candidate, table: tuple[dict[str, Any], ...]
 ) -> Reading:
-    """Return a consensus as a reading; experts are those whose weight exceeds two standard errors.
-
-    So it must by their own votes alone: one with three votes, drawn to the others, is none. Nobody
-    is one unless the truth pays for its weights: the votes must be more probable than under voters
-    who know nothing, beyond what the weights' own uncertainty costs.
-    """
-    on = crowd.votes > 0
-    model = candidate.model.without(~on)
-    evidence = crowd.blocks.sum(collect, model.factors, len(on))[2][0]
-    nothing = xlogy(crowd.yes, crowd.yes / np.maximum(crowd.votes, 1)) + xlogy(
-        crowd.votes - crowd.yes, 1 - crowd.yes / np.maximum(crowd.votes, 1)
-    )
-    known = bool(evidence - nothing.sum() > CLEAR)
-    affinity = candidate.affinity
+    """Return a consensus as a reading."""
+    model, affinity = candidate.model.without(crowd.votes == 0), candidate.affinity
+    experts, notes = find_experts(crowd, model)
     rate = share_rate(model.rate, affinity is not None)
     return Reading(
         "consensus",
@@ -211,20 +204,36 @@ def describe_consensus(
         model.fields,
         model.standard_errors,
         rate / 2,
-        on & known & are_sure(model),
+        experts,
         crowd.silence,
         model,
         affinity,
         Links.none() if affinity is None else Links.of_affinity(affinity),
-        notes=() if known else (NOTHING_FOUND,),
+        notes=notes,
         table=table or ({"structure": candidate.name, "kept": True},),
     )
 
 
+def find_experts(crowd: Crowd, model: Consensus) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    """Return who is an expert, whose weight exceeds two standard errors, and a note if nobody is.
+
+    So it must by their own votes alone: one with three votes, drawn to the others, is none. Nobody
+    is one unless the truth pays for its weights: the votes must be more probable than under voters
+    who know nothing, beyond what the weights' own uncertainty costs.
+    """
+    evidence = crowd.blocks.sum(collect, model.factors, len(crowd.votes))[2][0]
+    nothing = xlogy(crowd.yes, crowd.yes / np.maximum(crowd.votes, 1)) + xlogy(
+        crowd.votes - crowd.yes, 1 - crowd.yes / np.maximum(crowd.votes, 1)
+    )
+    if evidence - nothing.sum() > CLEAR_NATS:
+        return (crowd.votes > 0) & are_sure(model), ()
+    return np.zeros(len(crowd.votes), dtype=np.bool_), (NOTHING_FOUND,)
+
+
 def are_sure(model: Consensus) -> NDArray[np.bool_]:
     """Return whose weight is clear, with what it owes to the other voters and without."""
-    clear = np.abs(model.weights) > SURE * model.standard_errors
-    own = model.evidence * np.sign(model.weights) > SURE
+    clear = np.abs(model.weights) > SURE_ERRORS * model.standard_errors
+    own = model.evidence * np.sign(model.weights) > SURE_ERRORS
     return np.asarray(clear & own)
 
 
@@ -246,13 +255,11 @@ def _tell_refusal(choice: Choice, kind: Kind) -> str:
     return f"structure {kind!r} was asked for, but it {why}: plain is kept"
 
 
-def _tell_rival(choice: Choice) -> str:
-    rival = choice.rival
-    assert rival is not None  # noqa: S101 - the caller's condition
-    kept = "is kept" if choice.lead > CLEAR else "is not kept"
+def _tell_rival(rival: Rival) -> str:
+    found, kept = rival.verdict, "is kept" if rival.lead > CLEAR_ERRORS else "is not kept"
     return (
-        f"{TWO_READINGS}: '{rival.structure}' says the same as most voters on "
-        f"{rival.agreement:.0%} of the items; it scores {choice.lead:+.1f} standard errors against "
+        f"{TWO_READINGS}: '{found.structure}' says the same as most voters on "
+        f"{found.agreement:.0%} of the items; it scores {rival.lead:+.1f} standard errors against "
         f"their reading and {kept}; {DECIDE}"
     )
 

@@ -17,7 +17,7 @@ from unelisa.latent.consensus import Consensus, weigh_truth
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-LEAST_COMMON = 5  # items on which a pair must have met
+MET_ITEMS = 5  # items on which a pair must have met
 STRIP = 4_000_000  # entries of voters x voters that are looked at together
 DENSE = 0.1  # share of votes given from which a plain table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
@@ -42,11 +42,11 @@ class Pairs(NamedTuple):
 
 
 def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:
-    """Return all pairs who met on at least `LEAST_COMMON` items."""
+    """Return all pairs who met on at least `MET_ITEMS` items."""
     there = _table(ballots, np.ones(len(ballots.voters), dtype=np.float32), n_voters)
     found: list[tuple[Any, Any, Any]] = []
     for first, common in _strips(there):
-        s, t = np.nonzero(np.triu(common, first + 1) >= LEAST_COMMON)
+        s, t = np.nonzero(np.triu(common, first + 1) >= MET_ITEMS)
         found.append((s + first, t, common[s, t]))
     s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
     return Pairs(s.astype(np.int32), t.astype(np.int32), common)

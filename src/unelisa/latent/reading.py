@@ -111,13 +111,15 @@ class Reading:
 
     def score(self, blocks: BallotBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
-        if self.model is None:
+        model = self.model
+        if model is None:
             return self.prepare(blocks).concatenate(score_edges, self.weights, self.field)
-        odds = self.prepare(blocks).concatenate(weigh_truth, self.model.factors)
-        odds -= self.model.rate - 2 * self.field
+        odds = self.prepare(blocks).concatenate(weigh_truth, model.factors)
+        odds -= model.rate - 2 * self.field
         if self.silence.any():
             unheard = blocks.concatenate(count_ballots) == 0
-            odds[unheard] += self._odds_of_silence() - 2 * self.field
+            before = odds_before_silence(model.coins, self.silence, model.rate)
+            odds[unheard] += share_rate(before, discounted=False) - 2 * self.field
         return np.asarray(odds)
 
     def prepare(self, blocks: BallotBlocks) -> BallotBlocks:
@@ -127,6 +129,13 @@ class Reading:
         if self.affinity is not None:
             blocks = blocks.rewrite(discount_votes, self.affinity)
         return blocks
+
+    def refitted(self, model: Consensus) -> "Reading":
+        """Return the same consensus with another model, and what every voter is worth in it."""
+        rate = share_rate(model.rate, self.affinity is not None)
+        weights, errors = model.weights, model.standard_errors
+        found = replace(self, weights=weights, fields=model.fields, standard_errors=errors)
+        return replace(found, model=model, field=rate / 2)
 
     def turned(self) -> "Reading":
         """Return the same reading with the two sides of the truth swapped."""
@@ -142,12 +151,6 @@ class Reading:
         """Return the same reading as the only one that the votes and gold labels allow."""
         notes = tuple(note for note in self.notes if not note.startswith(TWO_READINGS))
         return replace(self, two_readings=False, other=None, notes=notes)
-
-    def _odds_of_silence(self) -> float:
-        """Return the log-odds of an item on which no rule speaks."""
-        assert self.model is not None  # noqa: S101 - silence is filled under a consensus only
-        before = odds_before_silence(self.model.coins, self.silence, self.model.rate)
-        return share_rate(before, discounted=False)
 
 
 def _list_names(names: list[Any]) -> str:

@@ -7,8 +7,8 @@ from unelisa.blocks import mark_starts
 from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.consensus import suggest_states
 
-LEAST_VOTES = 20
-ONE_SIDED = 0.98
+ONE_SIDED_VOTES = 20  # fewer may be of one kind by chance
+ONE_SIDED = 0.98  # a rule may err in its side now and then
 LEAST_WEIGHT = 0.2  # of a rule: its silence must not turn it around
 
 
@@ -30,7 +30,7 @@ def read_silence(votes: Floats, yes: Floats) -> NDArray[np.int8]:
     array([-1,  1,  0], dtype=int8)
     """
     share = yes / np.maximum(votes, 1)
-    one_sided = (votes >= LEAST_VOTES) & ((share > ONE_SIDED) | (share < 1 - ONE_SIDED))
+    one_sided = (votes >= ONE_SIDED_VOTES) & ((share > ONE_SIDED) | (share < 1 - ONE_SIDED))
     if votes[one_sided].sum() <= votes.sum() / 2:
         return np.zeros(len(votes), dtype=np.int8)
     return np.where(one_sided, np.where(share > 0.5, -1, 1), 0).astype(np.int8)

@@ -36,15 +36,17 @@ from unelisa.latent.discount import (
 )
 from unelisa.latent.pairs import Pairs, Singles, correlate, expect_votes
 from unelisa.latent.silence import LEAST_WEIGHT, share_spoken
-from unelisa.latent.tilt import MAX_ROUNDS, count_pulls, fit_tilted, weigh_tilt
+from unelisa.latent.tilt import TILT_ROUNDS, count_pulls, fit_tilted, weigh_tilt
 
 Kind = Literal["plain", "tilt", "discount"]
 
 MOST_ITEMS = 5000  # on which candidates are compared
-CLEAR = 3.0  # standard errors by which another axis or a tilt must win; nats for a discount
+CLEAR_ERRORS = 3.0  # standard errors by which another axis or a tilt must win
+CLEAR_NATS = 3.0  # by which a discount must win, and a truth over voters who know nothing
 SAME_AXIS = 0.85  # share of the items on which two fits of one axis agree
-VISIBLE, LEAST_CORRELATION = 4.0, 0.1  # standard errors and size from which voters are neighbours
-MOST_NEIGHBOURS = 0.75  # of the voters: some must be left to predict from
+# standard errors and size of a correlation from which voters are neighbours
+NEIGHBOR_ERRORS, NEIGHBOR_SIZE = 4.0, 0.1
+MOST_NEIGHBORS = 0.75  # of the voters: some must be left to predict from
 RAREST = 0.25  # a class may not shrink below this part of what it is under plain
 
 
@@ -102,14 +104,20 @@ class Verdict:
     kept: bool = False
 
 
+class Rival(NamedTuple):
+    """Another axis than the majority's."""
+
+    verdict: Verdict  # on its best candidate
+    lead: float  # standard errors by which it outscores the majority's axis
+    other: Candidate  # the best candidate of the axis that was not kept
+
+
 class Choice(NamedTuple):
-    """The structure that was kept, how all candidates did, and what must be said of it."""
+    """The structure that was kept, how all candidates did, and the second axis, if there is one."""
 
     candidate: Candidate
     table: list[Verdict]
-    rival: Verdict | None = None  # the best candidate of another axis
-    lead: float = 0.0  # standard errors by which it outscores the majority's axis
-    other: Candidate | None = None  # the best candidate of the axis that was not kept
+    rival: Rival | None = None
 
 
 def choose_structure(
@@ -129,8 +137,9 @@ def choose_structure(
     candidates = fit_candidates(sample, pairs, kinds)
     contest = _Contest(sample, pairs, candidates)
     choice = contest.decide(kinds)
-    if choice.other is not None:
-        choice = choice._replace(other=fit_all(blocks, sample, pairs, choice.other))
+    if choice.rival is not None:
+        other = fit_all(blocks, sample, pairs, choice.rival.other)
+        choice = choice._replace(rival=choice.rival._replace(other=other))
     return choice._replace(candidate=fit_all(blocks, sample, pairs, choice.candidate))
 
 
@@ -174,7 +183,7 @@ def fit_all(
     if candidate.kind == "discount":
         found = fit_discounted(blocks, sample, pairs, Discounted(model, candidate.affinity))
         return candidate._replace(model=found.model, affinity=found.affinity)
-    rounds = {"max_rounds": MAX_ROUNDS} if model.has_tilt else {}
+    rounds = {"max_rounds": TILT_ROUNDS} if model.has_tilt else {}
     votes = candidate.prepare(blocks)
     whole = fit_consensus(votes, infer_states, model.factors, model=model, **rounds)
     return candidate._replace(model=whole)
@@ -186,7 +195,7 @@ class _Contest:
     def __init__(self, sample: MemoryBallots, pairs: Pairs, candidates: list[Candidate]) -> None:
         ballots = sample.blocks[0]
         self.candidates = candidates
-        near = _find_neighbours(ballots, pairs, candidates, sample.n_voters)
+        near = _find_neighbors(ballots, pairs, candidates, sample.n_voters)
         self.scores = [_score(candidate, ballots, near) for candidate in candidates]
         self.odds = [_odds(candidate, ballots) for candidate in candidates]
         self.table = [self._judge(k, ballots) for k in range(len(candidates))]
@@ -194,20 +203,18 @@ class _Contest:
     def decide(self, kinds: tuple[Kind, ...]) -> Choice:
         """Return the candidate to keep."""
         best = self._top("discount", "plain", other_axis=False)
-        if best is None or (self.table[best].gain <= CLEAR and "plain" in kinds):
+        if best is None or (self.table[best].gain <= CLEAR_NATS and "plain" in kinds):
             best = 0
-        rival, lead, other = self._top("discount", other_axis=True), 0.0, None
-        if rival is not None:
-            lead = self._lead(rival, best)
-            best, other = (rival, best) if lead > CLEAR else (best, rival)
+        second, rival = self._top("discount", other_axis=True), None
+        if second is not None:
+            lead = self._lead(second, best)
+            best, other = (second, best) if lead > CLEAR_ERRORS else (best, second)
+            rival = Rival(self.table[second], lead, self.candidates[other])
         tilted = self._top("tilt", other_axis=self._is_other_axis(best))
-        if tilted is not None and ("plain" not in kinds or self._lead(tilted, best) > CLEAR):
+        if tilted is not None and ("plain" not in kinds or self._lead(tilted, best) > CLEAR_ERRORS):
             best = tilted
         self.table[best].kept = True
-        choice = Choice(self.candidates[best], self.table)
-        if rival is None or other is None:
-            return choice
-        return choice._replace(rival=self.table[rival], lead=lead, other=self.candidates[other])
+        return Choice(self.candidates[best], self.table, rival)
 
     def _judge(self, k: int, ballots: Ballots) -> Verdict:
         candidate, beyond = self.candidates[k], self.scores[k] - self.scores[0]
@@ -248,7 +255,7 @@ class _Contest:
         return float((self.table[one].gain - self.table[other].gain) / error)
 
 
-def _find_neighbours(
+def _find_neighbors(
     ballots: Ballots, pairs: Pairs, candidates: list[Candidate], n_voters: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return every voter's neighbours, those who go together with it under any candidate.
@@ -260,11 +267,11 @@ def _find_neighbours(
         weighed = candidate.weigh(ballots)
         expected = expect_votes(weighed, candidate.model)
         size = np.abs(correlate(ballots, pairs, expected, n_voters))
-        seen = (size * np.sqrt(pairs.common) > VISIBLE) & (size > LEAST_CORRELATION)
+        seen = (size * np.sqrt(pairs.common) > NEIGHBOR_ERRORS) & (size > NEIGHBOR_SIZE)
         strength = np.maximum(strength, np.where(seen, size, 0))
     near = strength > 0
     tied = Affinity.tie(pairs.first[near], pairs.second[near], strength[near], n_voters)
-    return _keep_nearest(tied, int(MOST_NEIGHBOURS * (n_voters - 1)))
+    return _keep_nearest(tied, int(MOST_NEIGHBORS * (n_voters - 1)))
 
 
 def _keep_nearest(tied: Affinity, most: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

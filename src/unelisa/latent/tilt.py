@@ -8,7 +8,7 @@ from unelisa.latent.consensus import Consensus, Factors, Floats, fit_consensus, 
 from unelisa.latent.pairs import expect_votes
 
 FIRST_PULL = 0.3  # c of every voter at the start
-MAX_ROUNDS = 200
+TILT_ROUNDS = 200
 
 
 def fit_tilted(blocks: BallotBlocks, begin: Consensus) -> Consensus:
@@ -19,7 +19,7 @@ def fit_tilted(blocks: BallotBlocks, begin: Consensus) -> Consensus:
     squares, n_items = blocks.sum(sum_surplus, begin)[0]
     scale = float(np.sqrt(squares / max(n_items, 1)) + 1e-9)
     return fit_consensus(
-        blocks, split_states, begin, scale, model=_add_tilt(begin), max_rounds=MAX_ROUNDS
+        blocks, split_states, begin, scale, model=_add_tilt(begin), max_rounds=TILT_ROUNDS
     )
 
 

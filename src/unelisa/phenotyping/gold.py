@@ -1,12 +1,12 @@
 """Reviewed charts: the truth for a few patients."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import CodingChoice, NumberColumn, TextColumn, settle_coding
+from unelisa.aggregators.known import by_name, list_labels
+from unelisa.coding import CodingChoice, settle_coding
 from unelisa.errors import VotesError
 
 Signs = NDArray[np.int8]
@@ -61,26 +61,15 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
     """
     if y is None:
         return ReviewedCharts(np.zeros(len(patients), dtype=np.int8), (0, 1))
-    named = _by_patient(y)
+    named = by_name(y)
     if named is not None:
         y = [named.get(str(patient)) for patient in patients]
-    labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
-    if labels.shape != (len(patients),):
-        raise VotesError(
-            f"y must hold one label or a missing value for each of the {len(patients)} patients, "
-            f"found shape {labels.shape}"
-        )
-    column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
-    rows = {label: column.first_row(label) for label in column.distinct()}
-    if not rows:
+    column, found = list_labels(y, len(patients), "patients")
+    if not found:
         raise VotesError(
             "the reviewed charts (y) name no patient of the table; check how patients are named in "
             "both"
         )
-    found = {
-        label: f"in row {rows[label] + 1} of the patients"
-        for label in sorted(rows, key=rows.__getitem__)
-    }
     coding = settle_coding(found, _choose_coding(set(found)))
     return ReviewedCharts(column.encode(coding.votes), coding.classes)
 
@@ -95,13 +84,3 @@ def _choose_coding(labels: set[Any]) -> CodingChoice:
             "out (None, NaN) the patients whose chart was not reviewed"
         )
     return "pm1" if labels == {-1} else "auto"
-
-
-def _by_patient(y: Any) -> dict[str, Any] | None:
-    """Return patient -> label where y names the patients, else None."""
-    if isinstance(y, Mapping):
-        return {str(patient): label for patient, label in y.items()}
-    index = getattr(y, "index", None)
-    if index is None or callable(index) or np.array_equal(index, np.arange(len(y))):
-        return None
-    return {str(patient): label for patient, label in zip(index, y, strict=True)}

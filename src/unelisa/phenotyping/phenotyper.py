@@ -1,6 +1,5 @@
 """Phenotyper: counts of health records in, the probability of a disease per patient out."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError
+from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError, warn_user
 from unelisa.phenotyping.anchors import fit_anchors
 from unelisa.phenotyping.evidence import (
     correlate,
@@ -223,14 +222,13 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             charts.signs if charts.n_charts else None,
         )
         if not self.anchor_model_.converged:
-            warnings.warn("EM reached its limit of rounds", ConvergenceWarning, stacklevel=3)
+            warn_user("EM reached its limit of rounds", ConvergenceWarning)
         for place, found in zip(self._anchor_places, self.anchor_model_.anchors, strict=True):
             if found.levels[1] <= found.levels[0]:
-                warnings.warn(
+                warn_user(
                     f"the anchor {str(table.features[place])[:60]!r} is not more frequent among "
                     "cases: the anchors contradict each other, choose others",
                     UnelisaWarning,
-                    stacklevel=3,
                 )
 
     def _anchor_odds(self, table: CountTable) -> Floats:
@@ -316,11 +314,10 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         anchors = remove_utilization(np.log1p(table.values[:, self._anchor_places]), use)
         follows = abs(_correlation(chances, use))
         if follows > min(_correlation(chances, column) for column in anchors.T):
-            warnings.warn(
+            warn_user(
                 f"the learned truth follows {what} (correlation {follows:.2f}) more than the "
                 "anchors: choose anchors that stand for the disease, and name the utilisation",
                 UnelisaWarning,
-                stacklevel=4,
             )
 
 

@@ -1,4 +1,7 @@
-"""Whether the voters that count agree more than unrelated voters would."""
+"""Whether the voters that count agree more than weights fitted to noise would make them.
+
+`unelisa.evidence` asks before any fit whether the voters depend on each other at all.
+"""
 
 from typing import NamedTuple
 
@@ -19,8 +22,8 @@ class Agreement(NamedTuple):
     noise: float
 
     @property
-    def by_chance(self) -> bool:
-        """Whether unrelated voters might agree as much."""
+    def found_in_noise(self) -> bool:
+        """Whether weights fitted to unrelated voters might find as much agreement."""
         return self.found < self.noise + MARGIN
 
 
@@ -37,10 +40,10 @@ def measure_agreement(values: Held, weights: NDArray[np.float64]) -> Agreement:
     --------
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
-    >>> measure_agreement(noise, np.ones(6)).by_chance
+    >>> measure_agreement(noise, np.ones(6)).found_in_noise
     True
     >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)
-    >>> measure_agreement(crowd, np.ones(6)).by_chance
+    >>> measure_agreement(crowd, np.ones(6)).found_in_noise
     False
     """
     n_items, n_voters = values.shape

@@ -29,13 +29,25 @@ class Panel(NamedTuple):
 
 
 PANEL = Panel()
+DIGIT = 8.3  # the widest digits of usual fonts, at the panels' size of letters
 TRUTH_SIZE, PRUNED_SIZE = 58, 13
 EXPERT_SIZES, TIE_WIDTHS, LINK_WIDTHS = (20.0, 38.0), (1.5, 7.0), (0.5, 4.0)
 CROWDED = 120  # more links than this are drawn thinner
 EDGE_OF_PICTURE = 46.0  # room for labels beside the outermost voters
 
 
-def draw_bars(histogram: dict[str, Any] | None) -> list[dict[str, Any]]:
+def fit_panel(label: str) -> Panel:
+    """Return a panel whose left margin holds the longest label of its upright axis.
+
+    Examples
+    --------
+    >>> fit_panel("36").left, fit_panel("1,036,638").left
+    (48.0, 84.7)
+    """
+    return PANEL._replace(left=max(PANEL.left, round(len(label) * DIGIT + 10, 1)))
+
+
+def draw_bars(histogram: dict[str, Any] | None, panel: Panel = PANEL) -> list[dict[str, Any]]:
     """Return the histogram's bars; those of decided items are marked."""
     if histogram is None:
         return []
@@ -45,7 +57,7 @@ def draw_bars(histogram: dict[str, Any] | None) -> list[dict[str, Any]]:
     for k, count in enumerate(counts):
         # one item among thousands must still be seen
         height = max(count / tallest, 0.008) if count else 0.0
-        (x, y), (end, floor) = PANEL.at(k / n, height), PANEL.at((k + 1) / n, 0.0)
+        (x, y), (end, floor) = panel.at(k / n, height), panel.at((k + 1) / n, 0.0)
         low, high = edges[k], edges[k + 1]
         sure = histogram["kind"] == "probability" and (
             high <= 1 - SURE + 1e-9 or low >= SURE - 1e-9

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unelisa.aggregators import Aggregator
-from unelisa.errors import MissingExtraError
+from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import charts, wording
 from unelisa.report.downloads import Download, pack_labels, pack_voters
@@ -122,9 +122,7 @@ def require_jinja() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
     except ImportError:
-        raise MissingExtraError(
-            'reports need jinja2; install it with: pip install "unelisa[report]"'
-        ) from None
+        raise missing_extra("reports need jinja2", "report") from None
     engine = Environment(
         loader=PackageLoader("unelisa.report"),
         autoescape=True,

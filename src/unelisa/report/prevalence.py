@@ -4,9 +4,8 @@ from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
-Z = 1.959963984540054  # of a 95 % interval
+from unelisa.em import bound_share
 
 
 class Prevalence(TypedDict):
@@ -20,9 +19,8 @@ class Prevalence(TypedDict):
 def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Prevalence:
     """Return the share of positive items with a 95 % interval, the voters' quality taken as known.
 
-    Item i's score for logit(pi) is tau_i - pi, so the observed information is the sum of their
-    squares and the interval logit(pi) +- 1.96 / sqrt(sum_i (tau_i - pi)^2). It leaves out what is
-    unknown about the voters, and is wider than a binomial one where posteriors are undecided.
+    The interval is that of `em.bound_share`: it leaves out what is unknown about the voters, and is
+    wider than a binomial one where posteriors are undecided.
 
     There is no interval where pi is not the mean of the posteriors: then these are not the items
     that pi was estimated from.
@@ -39,10 +37,5 @@ def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Pr
     # EM stops within a thousandth of its fixed point
     if abs(float(posteriors.mean()) - share) > 1e-3 or information <= 0:
         return bare
-    reach = Z / np.sqrt(information)
-    centre = float(logit(share))
-    return {
-        "share": share,
-        "low": float(expit(centre - reach)),
-        "high": float(expit(centre + reach)),
-    }
+    low, high = bound_share(share, information)
+    return {"share": share, "low": low, "high": high}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.report.prevalence import Z
+from unelisa.em import Z95
 from unelisa.scoring import calibration_error, score_labels
 from unelisa.votes import Votes
 
@@ -129,6 +129,6 @@ def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
 
 def _wilson(n: int, share: float) -> tuple[float, float]:
     """Return centre and half length of Wilson's interval."""
-    scale = 1 + Z**2 / n
-    reach = Z * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / scale
-    return (share + Z**2 / (2 * n)) / scale, float(reach)
+    scale = 1 + Z95**2 / n
+    reach = Z95 * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2)) / scale
+    return (share + Z95**2 / (2 * n)) / scale, float(reach)

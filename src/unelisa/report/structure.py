@@ -1,5 +1,6 @@
 """How the votes were read: the structures that were tried, and the criterion that chose."""
 
+import re
 from typing import Any, NamedTuple
 
 from unelisa.aggregators import Aggregator
@@ -16,14 +17,25 @@ class StructureColumn(NamedTuple):
 
 COLUMNS = (
     StructureColumn("structure", "Structure", "text"),
-    StructureColumn("gain", "Gain", "number"),
-    StructureColumn("standard_error", "Standard error", "number"),
+    StructureColumn("gain", "Gain", "log"),
+    StructureColumn("standard_error", "Standard error", "log"),
     StructureColumn("agreement", "Agreement", "percent"),
-    StructureColumn("admissible", "Admissible", "flag"),
-    StructureColumn("cost", "Cost", "number"),
+    StructureColumn("admissible", "Allowed", "flag"),
     StructureColumn("gold_log_score", "Gold log score", "number"),
     StructureColumn("kept", "Kept", "flag"),
 )
+# what the names of structures stand for; of a graph, where the search for the truth began
+_MEANINGS = {
+    "plain": "voters depend on the truth alone",
+    "tilt": "voters share a misreading of the items too",
+    "discount": "voters who repeat each other count less",
+    "duplicates once": "those who say nearly the same count once",
+    "residual scores up to 4": "the search began with what the links leave open, outliers cut",
+    "residual scores": "the search began with what the links leave open",
+    "correlations": "the search began with plain correlations",
+    "fewer edges": "links that a truth explains left out",
+}
+_LINKS = re.compile(r"edges up to (\S+)")
 
 
 def describe_structure(model: Aggregator) -> dict[str, Any] | None:
@@ -41,7 +53,9 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
     told: Any = model
     columns = [column for column in COLUMNS if column.key in table]
     rows = [
-        {column.key: _plain(row[column.key]) for column in columns} for _, row in table.iterrows()
+        {column.key: _plain(row[column.key]) for column in columns}
+        | {"structure": explain(row["structure"])}
+        for _, row in table.iterrows()
     ]
     return {
         "reading": told.reading_,
@@ -50,6 +64,26 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
         "columns": [column._asdict() for column in columns],
         "rows": rows,
     }
+
+
+def explain(name: str) -> str:
+    """Return the name of a structure with what it means.
+
+    Examples
+    --------
+    >>> explain("tilt")
+    'tilt: voters share a misreading of the items too'
+    >>> explain("edges, start edges up to 0.3, fewer edges")
+    'edges: the search began with links cut at 0.3; links that a truth explains left out'
+    """
+    kind, *parts = name.replace(", start ", ", ").split(", ")
+    told = [_MEANINGS[kind]] if kind in _MEANINGS else []
+    for part in parts:
+        links = _LINKS.fullmatch(part)
+        told.append(
+            f"the search began with links cut at {links[1]}" if links else _MEANINGS.get(part, part)
+        )
+    return f"{kind}: {'; '.join(told)}" if told else name
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Findings as people read them: names made safe to show, numbers rounded, headings chosen."""
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from unelisa.report.items import SURE
 
 LONGEST_NAME, SHORT_NAME = 80, 17
 DASH = "\N{EN DASH}"
+_MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
 class Column(NamedTuple):
@@ -115,7 +117,25 @@ def show_percent(share: float | None) -> str:
 
 def show_number(value: float | None) -> str:
     """Return a number with three digits, its minus as printed; a dash for None."""
-    return DASH if value is None else f"{value:z.3f}".replace("-", "\N{MINUS SIGN}")
+    return DASH if value is None else show_minus(f"{value:z.3f}")
+
+
+def show_log_units(value: float | None) -> str:
+    """Return a difference of log scores: a tenth is fine enough; a dash for None."""
+    return DASH if value is None else show_minus(f"{value:z,.1f}")
+
+
+def show_minus(text: str) -> str:
+    """Return a text with its minus signs as printed; hyphens within words stay.
+
+    Examples
+    --------
+    >>> show_minus("contradicts the truth, -1.20 ± 0.10")
+    'contradicts the truth, −1.20 ± 0.10'
+    >>> show_minus("rule-2, n-1")
+    'rule-2, n-1'
+    """
+    return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
 def show_seconds(value: float | None) -> str:
@@ -137,6 +157,8 @@ FILTERS = {
     "short": _short_name,
     "percent": show_percent,
     "number": show_number,
+    "log_units": show_log_units,
+    "minus": show_minus,
     "seconds": show_seconds,
     "thousands": show_count,
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unelisa.errors import MissingExtraError
+from unelisa.errors import missing_extra
 from unelisa.solvers.base import L1Problem, L1Solution, Solver
 from unelisa.solvers.working_set import WorkingSet
 
@@ -19,9 +19,7 @@ def torch_solver() -> Solver:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise MissingExtraError(
-            "solver 'torch' needs torch; install it with: pip install 'unelisa[gpu]'"
-        ) from None
+        raise missing_extra("solver 'torch' needs torch", "gpu") from None
     return TorchBatched()
 
 

@@ -12,18 +12,15 @@ A voter whose votes are all equal, or who never voted on an item with weight, ha
 optimum is at infinity. It leaves the design: its row and its column of theta are 0.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Protocol
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from unelisa.blocks import Held
-from unelisa.errors import ConvergenceWarning, ModelError
+from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 
 Floats = NDArray[np.float64]
 
@@ -133,19 +130,11 @@ def warn_missed(problem: L1Problem, solution: L1Solution) -> None:
         return
     shown = [str(s) if problem.names is None else problem.names[s] for s in missed[:10]]
     more = f" and {missed.size - 10} more" if missed.size > 10 else ""
-    warnings.warn(
+    warn_user(
         f"the regressions of voters {', '.join(shown)}{more} missed the tolerance {problem.tol:g} "
         f"(worst {np.max(solution.kkt[missed]):.3g} lambda): raise tol or the penalty",
         ConvergenceWarning,
-        stacklevel=3,
     )
-
-
-def count_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for: None is 1, -1 every core."""
-    if n_jobs == 0 or not isinstance(n_jobs, Integral | None):
-        raise ModelError("n_jobs must be a positive number of threads, None for 1 or -1 for all")
-    return int(effective_n_jobs(n_jobs))
 
 
 class Solver(Protocol):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 @lru_cache(maxsize=1)
@@ -38,6 +38,9 @@ class _Holders:
         with self.lock:
             self.count -= 1
             if self.count == 0:
+                # from threadpoolctl 3.8 on, only the thread that set the limit could lift it
+                if hasattr(OpenBLASController, "clear_controlling_thread"):
+                    OpenBLASController.clear_controlling_thread(force=True)
                 self.limit.restore_original_limits()
                 self.limit = None
 

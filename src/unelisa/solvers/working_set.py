@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.jobs import count_jobs
 from unelisa.kernels.l1_logistic import Regressions, bound_block
 from unelisa.kernels.lasso import start_all
 from unelisa.kernels.threads import run_threads
-from unelisa.solvers.base import Floats, L1Problem, L1Solution, count_threads, warn_missed
+from unelisa.solvers.base import Floats, L1Problem, L1Solution, warn_missed
 from unelisa.solvers.blas import one_blas_thread
 from unelisa.solvers.newton import Frame, descend
 from unelisa.solvers.optimality import column_scale
@@ -60,7 +61,7 @@ class WorkingSet:
 
 def frame_of(problem: L1Problem) -> Frame:
     """Return the solve's fixed parts: rows, second moments, who is in the design."""
-    rows = Rows.of(problem, count_threads(problem.n_jobs))
+    rows = Rows.of(problem, count_jobs(problem.n_jobs))
     moments = rows.moments()
     ratios = np.empty((0, 0)) if problem.penalty_weights is None else problem.penalty_weights
     return Frame(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unelisa.errors import MissingExtraError, RecordsError
+from unelisa.errors import RecordsError, missing_extra
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _DELIMITERS = ",;|\t"
@@ -84,9 +84,7 @@ def require_ibis() -> Any:
     try:
         import ibis  # noqa: PLC0415 - optional, and it takes most of a second
     except ImportError:
-        raise MissingExtraError(
-            'databases need Ibis; install it with: pip install "unelisa[omop]"'
-        ) from None
+        raise missing_extra("databases need Ibis", "omop") from None
     return ibis
 
 
@@ -159,9 +157,7 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
     try:
         import psycopg  # noqa: PLC0415 - optional
     except ImportError:
-        raise MissingExtraError(
-            'PostgreSQL needs psycopg; install it with: pip install "unelisa[omop]"'
-        ) from None
+        raise missing_extra("PostgreSQL needs psycopg", "omop") from None
     try:
         connection = psycopg.connect(address, autocommit=True)
     except psycopg.Error as error:

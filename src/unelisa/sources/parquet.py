@@ -1,12 +1,10 @@
 """Parquet files of votes, one or a folder of them, batch by batch."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from unelisa.coding import Column, TextColumn
 from unelisa.errors import VotesError
 from unelisa.frames import as_frame, long_columns, read_column, read_names
 from unelisa.sources.streams import Batch, WideStream
@@ -49,12 +47,34 @@ def _width(kind: Any) -> int:
         return 16
 
 
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Turn what Arrow says of a file that is none of Parquet into a sentence."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, PermissionError):
+            told = "cannot be read: permission denied"
+        elif file.stat().st_size == 0:
+            told = "is empty"
+        else:
+            told = "cannot be read: it is damaged or not in the format that its ending says"
+        raise VotesError(f"{file.name} {told}") from None
+
+
 def read_columns(files: Sequence[Path]) -> list[str]:
     """Return the columns' names, which must be the same in all files."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
-    schemas = [pq.read_schema(file).names for file in files]
+    schemas = []
+    for file in files:
+        with _reading(file):
+            schemas.append(pq.read_schema(file).names)
     for file, names in zip(files, schemas, strict=True):
+        if len(set(names)) < len(names):
+            raise VotesError(f"{file.name} has two columns of one name; rename one")
         if sorted(names) != sorted(schemas[0]):
             raise VotesError(f"{file.name} has other columns than {files[0].name}")
     return [str(name) for name in schemas[0]]
@@ -72,7 +92,7 @@ def stream_wide(files: Sequence[Path], named: ColumnNames) -> WideStream | None:
     def start() -> Iterator[Batch]:
         for frame in read_frames(files):
             names = None if item is None else read_names(frame.get_column(item))
-            yield Batch(len(frame), names, [_column(frame.get_column(name)) for name in voters])
+            yield Batch(len(frame), names, [read_column(frame.get_column(name)) for name in voters])
 
     return WideStream(voters, start, n_rows)
 
@@ -83,26 +103,43 @@ def read_frames(files: Sequence[Path]) -> Iterator[Any]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     for path in files:
-        with pq.ParquetFile(path) as file:
+        with _reading(path), pq.ParquetFile(path, read_dictionary=list_texts(path)) as file:
             for batch in file.iter_batches(ROWS, use_threads=False):
+                batch.validate(full=True)
                 yield as_frame(pa.Table.from_batches([batch]))
 
 
-def _column(series: Any) -> Column:
-    """Return a column of votes; text goes by its few distinct labels."""
+def read_table(files: Sequence[Path]) -> Any:
+    """Return all rows as one Arrow table."""
     import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
 
-    cells = series.to_arrow()
-    if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
-        return read_column(series)
-    encoded = cells.dictionary_encode()
-    labels = TextColumn.of(encoded.dictionary.to_pylist())
-    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return labels.spread(np.asarray(indices, dtype=np.int32))
+    columns = read_columns(files)
+    tables = []
+    for file in files:
+        with _reading(file):
+            texts = list_texts(file)
+            tables.append(pq.read_table(file, columns=columns, read_dictionary=texts))
+            tables[-1].validate(full=True)  # a damaged file may point beyond its own labels
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowInvalid:
+        raise VotesError("a column has different types in different files; make them one") from None
+
+
+def list_texts(file: Path) -> list[str]:
+    """Return the columns of text: kept as the few labels they repeat, they do not fill memory."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+    schema = pq.read_schema(file)
+    return [field.name for field in schema if any(test(field.type) for test in tests)]
 
 
 def _count(file: Path) -> tuple[int, int]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    about = pq.read_metadata(file)
+    with _reading(file):
+        about = pq.read_metadata(file)
     return int(about.num_rows), int(about.num_columns)

@@ -98,7 +98,7 @@ def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
             raise
     weakref.finalize(blocks, shutil.rmtree, folder, ignore_errors=True)
     voters = np.array(stream.voters, dtype=object)
-    return Votes(blocks, items, voters, settled.classes)
+    return Votes(blocks, items, voters, settled.classes, coding=settled.name)
 
 
 def _write(
@@ -166,6 +166,8 @@ def read_size(text: str | int) -> int:
     (500000000, 1500000000, 4096)
     """
     found = _SIZE.fullmatch(str(text).strip())
-    if found is None or (size := int(float(found[1]) * _UNITS[found[2].upper()])) <= 0:
-        raise VotesError(f"a size in memory is a number of bytes such as 500MB, found {text!r}")
-    return size
+    size = 0.0 if found is None else float(found[1]) * _UNITS[found[2].upper()]
+    if not 1 <= size < float("inf"):
+        told = str(text)[:60]
+        raise VotesError(f"a size in memory is a number of bytes such as 500MB, found {told!r}")
+    return int(size)

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from unelisa.coding import CodingChoice, Names, TextColumn
 from unelisa.errors import VotesError
 from unelisa.frames import long_columns
-from unelisa.sources.parquet import count_bytes, count_cells, list_parquet, stream_wide
+from unelisa.sources.headers import (
+    check_names,
+    find_delimiter,
+    open_text,
+    refuse_missing_header,
+    refuse_nul,
+)
+from unelisa.sources.parquet import count_bytes, count_cells, list_parquet, read_table, stream_wide
 from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
 from unelisa.votes import Votes, assemble, assemble_long, refuse_repeated_items
 
@@ -21,16 +28,6 @@ MAX_LABELS = 64  # more distinct labels than this in votes are names, dates or f
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 # Votes shrink a hundredfold at most; a small file that grows beyond these is made to fill memory.
 MAX_UNPACKED, MAX_GROWTH = 1 << 28, 500
-# how files begin that are often misnamed
-_BEGINNINGS = {
-    b"\x1f\x8b": "is gzip data; let its name end in .csv.gz",
-    b"PAR1": "is Parquet data; let its name end in .parquet",
-    b"ARROW1": "is Feather data; let its name end in .feather",
-    b"PK\x03\x04": "is an Excel workbook or a zip file; save the table as CSV",
-    b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
-}
-
 # what Arrow says -> what a person is told
 _TROUBLES = {
     "utf8": "is not UTF-8 text; save it as UTF-8",
@@ -95,6 +92,10 @@ class VoteTable:
         raise VotesError(f"{self.path.name} has an unknown ending; use {FORMATS}")
 
     def _check_readable(self) -> None:
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:  # Arrow opens files by names in UTF-8 only
+            raise VotesError("the file's name or folder is not UTF-8 text; rename it") from None
         if not self.path.exists():
             raise VotesError(f"there is no file {self.path.name} in {self.path.parent}")
         if self.path.is_dir():
@@ -110,9 +111,6 @@ class VoteTable:
             )
 
     def _read_parquet(self) -> Votes:
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.parquet as pq  # noqa: PLC0415
-
         files = list_parquet(self.path)
         cells = count_cells(files)
         if self.path.is_file():
@@ -122,12 +120,23 @@ class VoteTable:
             and (stream := stream_wide(files, self.named)) is not None
         ):
             return store_votes(stream, self.coding)
-        return self._of_frame(pa.concat_tables([pq.read_table(file) for file in files]))
+        return self._of_frame(read_table(files))
 
     def _read_feather(self) -> Votes:
-        from pyarrow import feather  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415
 
-        return self._of_frame(feather.read_table(self.path))
+        with self.path.open("rb") as start:
+            if start.read(4) == b"FEA1":
+                raise VotesError(f"{self.path.name} is of Feather's first version; save it anew")
+        batches, unpacked = [], 0
+        with pa.OSFile(str(self.path)) as file:
+            reader = pa.ipc.open_file(file)
+            for number in range(reader.num_record_batches):
+                batches.append(reader.get_batch(number))
+                batches[-1].validate(full=True)  # Arrow trusts the places that a file names
+                unpacked += batches[-1].nbytes
+                self._refuse_bomb(unpacked)
+            return self._of_frame(pa.Table.from_batches(batches, reader.schema))
 
     def _of_frame(self, frame: Any) -> Votes:
         item, voter, vote = self.named
@@ -142,51 +151,26 @@ class VoteTable:
             raise VotesError(
                 "a long table needs columns of items, voters and votes; name all three"
             )
+        if item is None:
+            first = next(self._batches(header), None)
+            refuse_missing_header(header, first, self.path.name)
         return self._read_wide(header, item)
 
     def _header(self) -> list[str]:
-        """Return the columns' names, stripped; semicolons or tabs part them where no comma does."""
-        self._refuse_misnamed()
-        names = self._raw_header()
-        for mark in ";\t":
-            if len(names) == 1 and mark in names[0]:
-                self._delimiter = mark
-                names = self._raw_header()
-        header = [name.strip() for name in names]
-        self._written = dict(zip(header, names, strict=True))
-        _refuse_nul(header)
-        for place, name in enumerate(header):
-            if name in header[:place]:
-                told = f"named {name[:60]!r}" if name else "without a name"
-                raise VotesError(f"{self.path.name} has two columns {told}; rename one")
-        if len(header) < 2:
-            raise VotesError(
-                f"{self.path.name} has one column only; votes need at least two, parted by commas"
-            )
-        return header
-
-    def _raw_header(self) -> list[str]:
+        """Return the columns' names, stripped; other marks part them where no comma does."""
+        self._delimiter = find_delimiter(self.path, self._delimiter)
         with self._open(None) as reader:
-            return [str(name) for name in reader.schema.names]
-
-    def _refuse_misnamed(self) -> None:
-        if self.path.suffix.lower() == ".gz":
-            return
-        with self.path.open("rb") as file:
-            start = file.read(4096)
-        for beginning, words in _BEGINNINGS.items():
-            if start.startswith(beginning):
-                raise VotesError(f"{self.path.name} {words}")
-        _refuse_nul([start.decode("latin-1")])
+            names = [str(name) for name in reader.schema.names]
+        header = check_names(names, self.path.name)
+        self._written = dict(zip(header, names, strict=True))
+        return header
 
     def _open(self, types: dict[str, Any] | None) -> Any:
         """Return a streaming reader that leaves every cell as text, so that nothing is guessed."""
-        import pyarrow as pa  # noqa: PLC0415
         from pyarrow import csv  # noqa: PLC0415
 
-        packed = "gzip" if self.path.suffix.lower() == ".gz" else None
         return csv.open_csv(
-            pa.input_stream(str(self.path), compression=packed),
+            open_text(self.path),
             read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
@@ -309,13 +293,8 @@ class _LabelColumns:
 def _dictionary(cells: Any) -> tuple[list[str], NDArray[np.int32]]:
     encoded = cells.fill_null("").dictionary_encode()
     labels = encoded.dictionary.to_pylist()
-    _refuse_nul(labels)
+    refuse_nul(labels)
     return labels, encoded.indices.to_numpy(zero_copy_only=False)
-
-
-def _refuse_nul(texts: list[str]) -> None:
-    if any("\0" in text for text in texts):
-        raise VotesError("the table holds zero bytes, which no text has; save it as UTF-8 text")
 
 
 def _explain(error: Exception) -> str:
@@ -345,7 +324,7 @@ def read_votes(
     path
         CSV (.csv, .csv.gz, .tsv, .tsv.gz), Parquet (.parquet, or a folder of such files) or
         Feather (.feather, .arrow).
-        Cells are parted by commas, or by semicolons or tabs where the header has no comma.
+        Cells are parted by commas, or by semicolons, tabs or bars where the header has no comma.
         Long: one row per vote, with columns named item, voter and vote (or task, worker and
         label, or as given below). Wide: one row per item and one column per voter, the items'
         names in a column called item or task, or as given.

@@ -1,6 +1,5 @@
 """Every method on the same votes, against the truth."""
 
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.errors import ModelError, UnelisaWarning, warn_user
+from unelisa.kernels.compilation import Stopwatch
 from unelisa.scoring import score_labels
 from unelisa.votes import Votes
 
@@ -60,23 +60,25 @@ def compare_methods(
     --------
     >>> import unelisa as ue
     >>> simulated = ue.simulate_votes(random_state=0)
-    >>> [row.method for row in compare_methods(simulated.votes, simulated.truth, ["unelisa"])]
-    ['unelisa']
+    >>> methods = ["majority-vote", "latent-ising"]
+    >>> for row in ue.compare_methods(simulated.votes, simulated.truth, methods):
+    ...     print(row.method, round(row.accuracy, 2))
+    majority-vote 0.69
+    latent-ising 0.99
     """
     for name in methods or AGGREGATORS:
         model = build_aggregator(name, random_state, n_jobs)
-        start = time.perf_counter()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), Stopwatch() as watch:
                 # every method would repeat the same faults of the same votes
                 warnings.simplefilter("ignore", UnelisaWarning)
                 model.fit(votes)
         except ModelError as error:
-            warnings.warn(f"{name} was left out: {error}", UnelisaWarning, stacklevel=2)
+            warn_user(f"{name} was left out: {error}", UnelisaWarning)
             yield MethodScore(name)
             continue
-        seconds = time.perf_counter() - start
-        yield score_model(name, model, votes if scored is None else scored, truth, seconds)
+        asked = votes if scored is None else scored
+        yield score_model(name, model, asked, truth, watch.seconds)
 
 
 def build_aggregator(
@@ -109,7 +111,7 @@ def score_model(
     votes, truth
         The items it is asked about, and their true signs, 0 where unknown.
     seconds
-        What the fit took.
+        What the fit took, without compilation.
     """
     known = truth != 0
     asked = votes if known.all() else votes.take_items(np.flatnonzero(known))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.errors import MissingExtraError
+from unelisa.errors import missing_extra
 from unelisa.ising import Ising, approximate_edges, project
 from unelisa.outputs import whole_file
 from unelisa.simulation import figure_2_1
@@ -49,9 +49,7 @@ def drawing() -> Iterator[None]:
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an optional package
     except ImportError:
-        raise MissingExtraError(
-            'figures need matplotlib; install it with: pip install "unelisa[report]"'
-        ) from None
+        raise missing_extra("figures need matplotlib", "report") from None
     with mpl.rc_context(_LOOKS):
         yield
 

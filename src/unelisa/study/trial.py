@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators import AGGREGATORS, UnElisa
+from unelisa.aggregators import UnElisa
 from unelisa.blocks import weigh_votes
 from unelisa.errors import ModelError
 from unelisa.ising import Ising
@@ -74,7 +74,7 @@ def run_registered(name: str) -> Method:
 _RIVALS = ("spectral-meta-learner", "latent-spectral-meta-learner", "dawid-skene", "majority-vote")
 METHODS: dict[str, Method] = {
     "unelisa": run_unelisa,
-    **{name: run_registered(name) for name in (*_RIVALS, "latent-ising") if name in AGGREGATORS},
+    **{name: run_registered(name) for name in (*_RIVALS, "latent-ising")},
     "oracle": run_oracle,
 }
 # A trial of LatentIsing costs more than all others together: it runs on the first ones of a cell.

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.latent.ballots import CERTAIN, BallotBlocks, count_votes
-from unelisa.latent.consensus import Floats, fit_consensus, infer_states
-from unelisa.latent.gold import (
+from unelisa.latent.consensus import Consensus, Floats, fit_consensus, infer_states
+from unelisa.latent.gold_verdict import (
     LEAST_LABELS,
-    GoldTest,
+    GoldVerdict,
     compare_with_gold,
     labels_help,
     weigh_by_gold,
@@ -19,12 +19,11 @@ from unelisa.latent.interpretation import (
     NOTHING_FOUND,
     Crowd,
     are_sure,
-    describe_consensus,
+    find_experts,
     read_edges,
 )
-from unelisa.latent.reading import Links, Reading, share_rate
+from unelisa.latent.reading import Links, Reading
 from unelisa.latent.silence import LEAST_WEIGHT, fill_silence
-from unelisa.latent.structure import Candidate, Kind
 
 LABEL_FOLDS = 5
 TURNED = "the gold labels turned the sides"
@@ -62,22 +61,23 @@ def follow_gold(
         As in `interpret`.
     """
     reading = _choose_reading(lay(fields), gold, reading)
-    test, alone = _ask_gold(lay(fields), gold, reading)
+    verdict, alone = _ask_gold(lay(fields), gold, reading)
     rows = (
-        {"structure": "unlabelled axis", "gold_log_score": test.axis},
-        {"structure": "gold labels alone", "gold_log_score": test.alone},
+        {"structure": "unlabelled axis", "gold_log_score": verdict.axis},
+        {"structure": "gold labels alone", "gold_log_score": verdict.alone},
     )
-    if test.follows == "gold":
+    if verdict.follows == "gold":
         others = tuple({**row, "kept": False} for row in (*reading.table, rows[0]))
         return replace(alone, table=(*others, {**rows[1], "kept": True}))
-    side = -1.0 if test.follows == "opposite" else 1.0
-    if reading.model is None:
+    side = -1.0 if verdict.follows == "opposite" else 1.0
+    model = reading.model
+    if model is None:
         labelled = _label_edges(lay, fields, gold, reading, rng)
     else:
         signs = side * gold.astype(np.float64)
-        labelled = _label_consensus(lay, side * fields, signs, reading, rng)
+        labelled = _label_consensus(lay, side * fields, signs, reading, model, rng)
         labelled = labelled.turned().noting(TURNED) if side < 0 else labelled
-        labelled = labelled.noting(OVERRULED) if side > 0 and test.contradict else labelled
+        labelled = labelled.noting(OVERRULED) if side > 0 and verdict.contradict else labelled
     return replace(labelled, table=(*labelled.table, *rows))
 
 
@@ -114,6 +114,7 @@ def _label_consensus(
     fields: Floats,
     gold: Floats,
     reading: Reading,
+    model: Consensus,
     rng: np.random.Generator,
 ) -> Reading:
     """Return the consensus with the labels as certain, if labels left out say that this helps."""
@@ -125,18 +126,18 @@ def _label_consensus(
     for fold in range(LABEL_FOLDS):
         known = fields.copy()
         known[items[folds != fold]] = CERTAIN * gold[items[folds != fold]]
-        odds = _refit(lay(known), reading).score(plain)
+        odds = reading.refitted(_fit_again(lay(known), reading, model)).score(plain)
         after[folds == fold] = odds[items[folds == fold]] / max(float(odds.std()), 1e-9)
     axis = before[items] / max(float(before.std()), 1e-9)
     if not labels_help(gold[items], axis, after):
         return reading
     blocks = lay(np.where(gold != 0, CERTAIN * gold, fields))
-    return _describe_again(blocks, _refit(blocks, reading), rng)
+    return _describe_again(blocks, reading, _fit_again(blocks, reading, model), rng)
 
 
 def _ask_gold(
     blocks: BallotBlocks, gold: NDArray[np.int8], reading: Reading
-) -> tuple[GoldTest, Reading]:
+) -> tuple[GoldVerdict, Reading]:
     """Return what the gold labels follow, and the reading by gold labels alone."""
     items = np.flatnonzero(gold)
     filled = blocks.rewrite(fill_silence, reading.silence) if reading.silence.any() else blocks
@@ -167,29 +168,19 @@ def _ask_gold(
     return compare_with_gold(ballots, signs, axis, scale, blocks.n_voters), alone
 
 
-def _refit(blocks: BallotBlocks, reading: Reading) -> Reading:
-    """Return the consensus fitted once more, to votes with other fields."""
-    assert reading.model is not None  # noqa: S101 - the caller's condition
+def _fit_again(blocks: BallotBlocks, reading: Reading, model: Consensus) -> Consensus:
+    """Return the model of a consensus fitted once more, to votes with other fields."""
     least = LEAST_WEIGHT if reading.silence.any() else None
-    start = infer_states, reading.model.factors
-    model = fit_consensus(reading.prepare(blocks), *start, model=reading.model, least_weight=least)
-    rate = share_rate(model.rate, reading.affinity is not None)
-    return replace(reading, model=model, field=rate / 2)
+    start = infer_states, model.factors
+    return fit_consensus(reading.prepare(blocks), *start, model=model, least_weight=least)
 
 
-def _describe_again(blocks: BallotBlocks, reading: Reading, rng: np.random.Generator) -> Reading:
-    """Return a reading with what follows from its new model."""
-    assert reading.model is not None  # noqa: S101 - the caller's condition
-    kind: Kind = "plain" if reading.affinity is None else "discount"
-    candidate = Candidate(reading.structure, kind, reading.model, reading.affinity)
-    found = describe_consensus(Crowd.of(blocks, rng), candidate, reading.table)
+def _describe_again(
+    blocks: BallotBlocks, reading: Reading, model: Consensus, rng: np.random.Generator
+) -> Reading:
+    """Return a reading with another model, and with what follows from it."""
+    crowd = Crowd.of(blocks, rng)
+    heard = model.without(crowd.votes == 0)
+    experts, notes = find_experts(crowd, heard)
     told = tuple(note for note in reading.notes if note != NOTHING_FOUND)
-    return replace(
-        reading,
-        model=found.model,
-        weights=found.weights,
-        fields=found.fields,
-        standard_errors=found.standard_errors,
-        experts=found.experts,
-        notes=(*found.notes, *told),
-    )
+    return replace(reading.refitted(heard), experts=experts, notes=(*notes, *told))

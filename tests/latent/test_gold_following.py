@@ -5,8 +5,8 @@ import pytest
 
 from latent.worlds import plain_crowd, repeating_crowd
 from unelisa.latent.ballots import MemoryBallots
+from unelisa.latent.gold_following import CHOSEN, OVERRULED, TURNED, _describe_again, follow_gold
 from unelisa.latent.interpretation import NOTHING_FOUND, interpret
-from unelisa.latent.labels import CHOSEN, OVERRULED, TURNED, _describe_again, follow_gold
 
 
 def test_what_must_be_said_is_asked_anew_after_a_fit_with_labels():
@@ -14,7 +14,7 @@ def test_what_must_be_said_is_asked_anew_after_a_fit_with_labels():
     blocks, rng = MemoryBallots.of(values), np.random.default_rng(0)
     reading = interpret(blocks, "plain", rng)
     doubted = replace(reading, notes=(NOTHING_FOUND, "else"))
-    assert _describe_again(blocks, doubted, rng).notes == ("else",)
+    assert _describe_again(blocks, doubted, doubted.model, rng).notes == ("else",)
 
 
 def test_who_never_voted_has_no_weight_by_gold_labels_alone():

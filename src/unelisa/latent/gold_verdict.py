@@ -26,13 +26,13 @@ Follows = Literal["axis", "opposite", "gold"]
 SLOPES = np.linspace(-3, 3, 61)
 USUAL_SLOPE = 1.0  # of the labels on the axis's standardised log-odds, give or take 1
 CENTRE, SPREAD = np.array([0.0, 0.3]), np.array([0.5, 0.5])  # of (b, a) where only gold speaks
-STEPS = 15
+GOLD_STEPS = 15
 MOST_FOLDS = 20
 LEAST_LABELS = 10  # fewer settle which side is yes, and no more
-CLEAR = 2.0  # standard errors by which labels in the fit must help
+HELP_ERRORS = 2.0  # standard errors by which labels in the fit must help
 
 
-class GoldTest(NamedTuple):
+class GoldVerdict(NamedTuple):
     """What the gold labels follow, and the log scores that say so.
 
     Attributes
@@ -41,8 +41,6 @@ class GoldTest(NamedTuple):
         "axis", its "opposite", or "gold" alone.
     axis, alone
         Log score of the gold labels, fold by fold left out, under the axis and under gold alone.
-    error
-        Standard error of their difference.
     contradict
         Whether the labels speak against the axis, however little.
     """
@@ -50,7 +48,6 @@ class GoldTest(NamedTuple):
     follows: Follows
     axis: float
     alone: float
-    error: float
     contradict: bool
 
 
@@ -73,7 +70,7 @@ def weigh_by_gold(
     said = tally_ballots(ballots.starts, ballots.voters, ballots.votes, shares, n_voters)
     means = np.tile(CENTRE, (n_voters, 1))
     covariances = np.tile(np.diag(SPREAD**2), (n_voters, 1, 1))
-    for _ in range(STEPS):
+    for _ in range(GOLD_STEPS):
         means, covariances = move_voters(
             means, covariances, *said, STATES[2], CENTRE, SPREAD, -np.inf, NODES, SHARES
         )
@@ -82,7 +79,7 @@ def weigh_by_gold(
 
 def compare_with_gold(
     ballots: Ballots, signs: Floats, odds: Floats, scale: float, n_voters: int
-) -> GoldTest:
+) -> GoldVerdict:
     """Return what the gold labels follow.
 
     Parameters
@@ -107,7 +104,7 @@ def compare_with_gold(
     error = float(lead.std() * np.sqrt(len(lead)))
     follows = _settle(float(lead.sum()), error, signs, odds)
     scores = float(axis.sum()), float(alone.sum())
-    return GoldTest(follows, *scores, error, contradict=bool(signs @ odds < 0))
+    return GoldVerdict(follows, *scores, contradict=bool(signs @ odds < 0))
 
 
 def labels_help(signs: Floats, before: Floats, after: Floats) -> bool:
@@ -124,7 +121,7 @@ def labels_help(signs: Floats, before: Floats, after: Floats) -> bool:
     """
     slope = max(_fit_slope(before, signs), 0.0)
     gain = log_expit(signs * slope * after) - log_expit(signs * slope * before)
-    return bool(gain.sum() > CLEAR * gain.std() * np.sqrt(len(gain)))
+    return bool(gain.sum() > HELP_ERRORS * gain.std() * np.sqrt(len(gain)))
 
 
 def _settle(lead: float, error: float, signs: Floats, odds: Floats) -> Follows:

@@ -4,7 +4,7 @@ import pytest
 from latent.worlds import plain_crowd
 from unelisa.latent.ballots import MemoryBallots
 from unelisa.latent.consensus import weigh_truth
-from unelisa.latent.gold import compare_with_gold, labels_help, weigh_by_gold
+from unelisa.latent.gold_verdict import compare_with_gold, labels_help, weigh_by_gold
 
 
 @pytest.fixture

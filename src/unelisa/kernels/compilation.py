@@ -1,0 +1,78 @@
+"""When kernels are being compiled: heard of as it begins, and left out of what a fit took.
+
+Numba sends one event around each compilation, and one around all that its compiler's lock guards:
+that, and the reading and writing of its cache.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core.event import Listener, install_listener
+
+
+class Stopwatch:
+    """Measures seconds of work on the clock; the compiler's are not counted.
+
+    Examples
+    --------
+    >>> with Stopwatch() as watch:
+    ...     _ = sum(range(1000))
+    >>> 0 < watch.seconds < 60
+    True
+    """
+
+    seconds: float
+
+    def __enter__(self) -> "Stopwatch":
+        self._compiler = _CompilerTime()
+        self._listening = install_listener("numba:compiler_lock", self._compiler)
+        self._listening.__enter__()
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self.seconds = time.perf_counter() - self._start - self._compiler.seconds
+        self._listening.__exit__(*failure)
+
+
+@contextmanager
+def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` whenever a kernel begins to be compiled within the block."""
+    with install_listener("numba:compile", _Starts(tell)):
+        yield
+
+
+class _CompilerTime(Listener):  # type: ignore[misc]
+    """Adds up the time in which any thread has the compiler's lock or waits for it."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._inside, self._since, self._turn = 0, 0.0, threading.Lock()
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        with self._turn:
+            if self._inside == 0:
+                self._since = time.perf_counter()
+            self._inside += 1
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        with self._turn:
+            if self._inside == 1:
+                self.seconds += time.perf_counter() - self._since
+            self._inside = max(self._inside - 1, 0)  # one may have begun before we listened
+
+
+class _Starts(Listener):  # type: ignore[misc]
+    """Tells of every start."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        self._tell()
+
+    def on_end(self, event: Any) -> None:
+        pass

@@ -1,0 +1,44 @@
+import gzip
+
+import pytest
+
+from unelisa.errors import VotesError
+from unelisa.sources.headers import check_names, find_delimiter, refuse_missing_header
+from unelisa.sources.tables import read_votes
+
+
+@pytest.mark.parametrize(
+    ("line", "usual", "mark"),
+    [
+        ("item,ann,bob", ",", ","),
+        ("item,ann;bob", ",", ","),
+        ("item;ann;bob", ",", ";"),
+        ('item;"Smith, A";bob', ",", ";"),
+        ('item,"a;b"', ",", ","),
+        ("item\tann, bob", "\t", "\t"),
+        ("item,ann", "\t", ","),
+        ("item|ann", ",", "|"),
+        ("item", ",", ","),
+    ],
+)
+def test_what_parts_the_cells(line, usual, mark, tmp_path):
+    for name, pack in (("votes.csv", bytes), ("votes.csv.gz", gzip.compress)):
+        (tmp_path / name).write_bytes(pack(f"\n{line}\r\nx;,|\t\n".encode()))
+        assert find_delimiter(tmp_path / name, usual) == mark
+
+
+def test_names_are_stripped_and_must_differ():
+    assert check_names(["\ufeff item ", " ann\u00a0"], "votes.csv") == ["item", "ann"]
+    with pytest.raises(VotesError, match="two columns named 'ann'"):
+        check_names(["item", "ann", "ann "], "votes.csv")
+
+
+def test_voters_named_like_votes_are_no_missing_header(tmp_path):
+    """pandas numbers the columns of a bare array 0, 1, ..., and votes are 0 and 1."""
+    (tmp_path / "votes.csv").write_text("0,1\n0,1\n1,1\n1,0\n")
+    assert read_votes(tmp_path / "votes.csv").voters.tolist() == ["0", "1"]
+    (tmp_path / "votes.csv").write_text("mrn,0,1\na,0,1\nb,1,1\nc,1,0\n")
+    assert read_votes(tmp_path / "votes.csv", item="mrn").items.tolist() == ["a", "b", "c"]
+    with pytest.raises(VotesError, match="seems to have no header"):
+        read_votes(tmp_path / "votes.csv")
+    refuse_missing_header(["mrn", "yes"], None, "votes.csv")
