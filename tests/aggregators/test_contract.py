@@ -246,7 +246,7 @@ def test_voters_are_matched_by_name(name, crowd):
         (np.empty((0, 3)), None, "0 items"),
         (np.full((3, 2), np.nan), None, "nobody voted"),
         (np.zeros((3, 2)), None, "nobody voted"),
-        ([["yes", "no"], ["no", "no"]], ["yes"], "one gold label"),
+        ([["yes", "no"], ["no", "no"]], ["yes"], "one label or a missing value"),
         ([["yes", "no"], ["no", "no"]], ["yes", "perhaps"], "row 2 of y"),
     ],
 )

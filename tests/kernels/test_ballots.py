@@ -84,8 +84,8 @@ def test_affinity_adds_the_strengths_of_those_who_voted_too():
     strengths = np.array([[0, 0.5, 0.25], [0.5, 0, 0], [0.25, 0, 0]])
     rows, others = np.array([0, 2, 3, 4]), np.array([1, 2, 0, 0], dtype=np.int32)
     stored = np.array([0.5, 0.25, 0.5, 0.25], dtype=np.float32)
-    # the second item repeats the first one's voters, the fourth their number alone
-    values = np.array([[1, 1, 0], [-1, 1, 0], [1, 1, -1], [0, 0, 0], [1, 0, 1], [0, 1, 0]])
+    # the second item repeats the first one's voters, the third their number alone
+    values = np.array([[1, 1, 0], [-1, 1, 0], [1, 0, 1], [1, 1, -1], [0, 0, 0], [0, 1, 0]])
     starts, voters, _ = lists_of(values)
     found = count_affinity(starts, voters, rows, others, stored)
     expected = (np.abs(values) @ strengths)[values != 0]

@@ -50,7 +50,7 @@ def test_without_torch_the_error_names_the_extra(monkeypatch):
     monkeypatch.delitem(sys.modules, "unelisa.solvers.torch_sums", raising=False)
     monkeypatch.delitem(sys.modules, "unelisa.solvers.torch_lasso", raising=False)
     votes = naive_solver.hard_problem("ordinary", 0).votes
-    with pytest.raises(MissingExtraError, match=r"pip install 'unelisa\[gpu\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "unelisa\[gpu\]"'):
         select_neighborhoods(votes, solver="torch")
 
 

@@ -16,6 +16,12 @@ _HEADER = [
     "less unElisa-Bayes",
 ]
 
+_ONE_LABEL = """The paper's own sampler (first table) often never leaves one state of the truth:
+there the mean distance |f̄₀| is near 1, and all items have the same label. Then nothing tells who
+sees the truth. unElisa, whose voters have no fields, takes their lean for it; LatentIsing explains
+the lean by fields, claims no expert and says that the result is not reliable.
+"""
+
 
 def show_latent(study: StudyTable) -> str:
     """Return the section; nothing where no trial has LatentIsing."""
@@ -36,6 +42,7 @@ def show_latent(study: StudyTable) -> str:
         f"more than {share(NEAR)} below unElisa-Bayes in "
         f"{_count(cells, lambda cell: _gap(cell, 'unelisa-bayes') < -NEAR)}. A trial took "
         f"{study['seconds']['latent-ising']:.1f} s of processor time on average.\n",
+        _ONE_LABEL,
     ]
     return "\n".join(lines)
 
