@@ -296,7 +296,7 @@ class LogLinear(PosteriorAggregator):
         partners = np.abs(self.pairs_).argmax(axis=1)
         return [
             idle_reason(votes, s)
-            or f"weighs {self.weights_[s]:+.2f}; its strongest tie is {self.pairs_[s, t]:+.2f}, "
+            or f"weighs {self.weights_[s]:+z.2f}; its strongest tie is {self.pairs_[s, t]:+z.2f}, "
             f"with {votes.voters[t]}"
             for s, t in enumerate(partners)
         ]

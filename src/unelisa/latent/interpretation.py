@@ -90,7 +90,7 @@ class Crowd(NamedTuple):
     def of(cls, blocks: BallotBlocks, rng: np.random.Generator) -> "Crowd":
         """Return the crowd of some votes."""
         votes, yes, (_, pairs, _) = blocks.sum(count_votes, blocks.n_voters)
-        silence = read_silence(votes, yes)
+        silence = read_silence(votes, yes, blocks.n_items)
         if silence.any():
             blocks = blocks.rewrite(fill_silence, silence)
             votes, yes, (_, pairs, _) = blocks.sum(count_votes, blocks.n_voters)
