@@ -29,7 +29,7 @@ from latent_page import write_page
 from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
-from unelisa.aggregators import AGGREGATORS
+from unelisa.study.comparison import build_aggregator
 from unelisa.latent import reading
 from unelisa.scoring import score_experts
 from unelisa.solvers.blas import one_blas_thread
@@ -97,7 +97,7 @@ def run_broken(key, settings):
     model, seconds = fitted(drawn.votes)
     scores["latent-ising"] = up_to_sign(model.decision_function(drawn.votes), drawn.truth)
     for name in RIVALS:
-        rival = AGGREGATORS[name]().fit(drawn.votes)
+        rival = build_aggregator(name, random_state=key["seed"]).fit(drawn.votes)
         scores[name] = up_to_sign(rival.decision_function(drawn.votes), drawn.truth)
     if "missing" not in settings:
         scores["oracle"] = up_to_sign(drawn.model.posterior(drawn.votes.values) - 0.5, drawn.truth)
