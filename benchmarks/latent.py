@@ -11,6 +11,7 @@ gold      20 random gold labels, 20 draws, scored on all other items (one row pe
 medical   breast cancer (scikit-learn): 30 medians as voters, and nine nested thresholds each
 rate      the weight of the estimated class rate, chosen on all other sets, for every set
 noise     votes without any truth
+ensembles votes of small classifiers, and of rules they learn, on scikit-learn's data sets
 
 Results are kept row by row in results/latent.jsonl: a run that was stopped goes on. Seeds start at
 30,000; nothing was chosen on them. Real sets lie in the folder --data (as `unelisa reproduce real`
@@ -25,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from ensembles import KINDS, draw_ensemble, tasks
 from latent_page import write_page
 from sklearn.datasets import load_breast_cancer
 
@@ -52,6 +54,7 @@ BROKEN = {
 RIVALS = ("unelisa", "dawid-skene", "majority-vote", "spectral-meta-learner")
 RATES = (1.0, 0.75, 0.5, 0.25, 0.0)
 GOLD, DRAWS = 20, 20
+ENSEMBLES = 5  # draws of each
 LONG_GOLD = {"dream_s1"}  # 92,362 items, fitted some 150 times
 MOST_IN_GRAPH = 250  # voters, for whom edges are tried by force on real votes
 
@@ -223,6 +226,22 @@ def run_noise(key, share):
     return {"experts": len(model.experts_), "reliable": bool(model.reliable_)}
 
 
+def ensembles_tasks(**_):
+    for kind in KINDS:
+        for task in tasks():
+            for seed in range(FIRST_SEED, FIRST_SEED + ENSEMBLES):
+                yield {"kind": kind, "task": task, "seed": seed}, kind
+
+
+def run_ensembles(key, _):
+    votes, truth = draw_ensemble(**key)
+    scores = {}
+    for name in ("latent-ising", *RIVALS):
+        model = build_aggregator(name, random_state=key["seed"]).fit(votes)
+        scores[name] = accuracies(model.decision_function(votes), truth)
+    return scores
+
+
 PARTS = {
     "broken": (broken_tasks, run_broken),
     "parts": (parts_tasks, run_parts),
@@ -231,6 +250,7 @@ PARTS = {
     "medical": (medical_tasks, run_medical),
     "rate": (rate_tasks, run_rate),
     "noise": (noise_tasks, run_noise),
+    "ensembles": (ensembles_tasks, run_ensembles),
 }
 
 

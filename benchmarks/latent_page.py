@@ -112,6 +112,24 @@ def noise_table(rows):
     return table(out)
 
 
+def ensembles_table(rows):
+    """Accuracy / balanced accuracy, mean over draws; below the better of two by .02, in draws."""
+    names = ("latent-ising", "majority-vote", "dawid-skene", "unelisa")
+    out = [["voters", "data", *names, "draws better", "draws worse"]]
+    for (kind, task), values in group(rows, "kind", "task").items():
+        cells = [
+            " / ".join(share(mean(v[name][f] for v in values)) for f in ("accuracy", "balanced"))
+            for name in names
+        ]
+        leads = [
+            v["latent-ising"]["accuracy"] - max(v[name]["accuracy"] for name in names[1:3])
+            for v in values
+        ]
+        better, worse = (sum(sign * lead > 0.02 for lead in leads) for sign in (1, -1))
+        out.append([kind, task, *cells, better, worse])
+    return table(out)
+
+
 TABLES = {
     "broken": broken_table,
     "parts": parts_table,
@@ -120,6 +138,7 @@ TABLES = {
     "medical": medical_table,
     "rate": rate_table,
     "noise": noise_table,
+    "ensembles": ensembles_table,
 }
 
 
