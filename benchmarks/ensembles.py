@@ -4,6 +4,8 @@ Voters learn from the labels of a few items each; they vote on the other half of
 labels only judge the result.
 """
 
+from functools import cache
+
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
@@ -16,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 VOTERS, ITEMS, RULES, PURE = 25, 40, 30, 0.8
 
 
+@cache
 def tasks():
     """Data and truth (-1, +1) of every task."""
     digits, wine, iris = (load(return_X_y=True) for load in (load_digits, load_wine, load_iris))

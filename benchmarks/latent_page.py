@@ -1,18 +1,13 @@
 """The tables of docs/model.md, between their marks, from the rows of benchmarks/latent.py."""
 
-import re
 from pathlib import Path
 
 import numpy as np
+from marks import fill_marks, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "model.md"
 STRUCTURES = ("auto", "plain", "tilt", "discount", "edges")
 METHODS = ("oracle", "latent-ising", "unelisa", "dawid-skene", "majority-vote")
-
-
-def table(rows):
-    head, *body = ["| " + " | ".join(map(str, row)) + " |" for row in rows]
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
 
 
 def share(value, digits=3):
@@ -144,12 +139,5 @@ TABLES = {
 
 def write_page(rows):
     """Put every table that has rows between its marks."""
-    text = PAGE.read_text(encoding="utf-8")
-    for part, make in TABLES.items():
-        mine = [row for row in rows if row["part"] == part]
-        if mine:
-            block = f"<!-- {part} -->\n{make(mine)}\n<!-- end {part} -->"
-            pattern = rf"<!-- {part} -->.*?<!-- end {part} -->"
-            text = re.sub(pattern, lambda _, block=block: block, text, flags=re.S)
-    PAGE.write_text(text, encoding="utf-8")
-    print(f"written: {PAGE}")
+    mine = {part: [row for row in rows if row["part"] == part] for part in TABLES}
+    fill_marks(PAGE, {part: TABLES[part](mine[part]) for part in TABLES if mine[part]})

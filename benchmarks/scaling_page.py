@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
+from marks import fill_marks, table
+
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 CLUSTER = 1_000_000_000  # items of the worked plan
 CORES = 64
-
-
-def table(rows: list[list[str]]) -> str:
-    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
 
 
 def growth_table(report: dict) -> str:
@@ -121,8 +118,7 @@ def machine_line(report: dict) -> str:
 
 
 def write_page(report: dict) -> None:
-    """Put the tables between the page's markers."""
-    text = PAGE.read_text()
+    """Put the tables between the page's marks."""
     parts = {
         "growth": growth_table,
         "places": places_table,
@@ -130,9 +126,4 @@ def write_page(report: dict) -> None:
         "plan": plan_table,
         "machine": machine_line,
     }
-    for name, part in parts.items():
-        start, end = f"<!-- {name} -->\n", f"\n<!-- end {name} -->"
-        before, rest = text.split(start)
-        text = before + start + part(report) + end + rest.split(end)[1]
-    PAGE.write_text(text)
-    print(f"written: {PAGE}")
+    fill_marks(PAGE, {name: part(report) for name, part in parts.items()})

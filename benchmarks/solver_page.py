@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from marks import fill_marks, table
+
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 PEERS = ("adelie", "skglm", "python-glmnet", "celer", "liblinear", "saga")
 
@@ -23,11 +25,6 @@ def print_ratios(size: dict) -> None:
     print(f"  unelisa {seconds(size['cpu']['unelisa'])} ({floor:.2f} products); {peers}")
     worst = max(size["kkt"].values())
     print(f"  violations: {size['kkt']['unelisa']:.1e} (ours), at most {worst:.1e} (all)")
-
-
-def table(rows: list[list[str]]) -> str:
-    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
 
 
 def speed_table(report: dict) -> str:
@@ -81,13 +78,6 @@ def machine_line(report: dict) -> str:
 
 
 def write_page(report: dict) -> None:
-    """Put the tables between the page's markers."""
-    text = PAGE.read_text()
+    """Put the tables between the page's marks."""
     parts = {"speed": speed_table(report), "growth": growth_table(report)}
-    parts["machine"] = machine_line(report)
-    for name, part in parts.items():
-        start, end = f"<!-- {name} -->\n", f"\n<!-- end {name} -->"
-        before, rest = text.split(start)
-        text = before + start + part + end + rest.split(end)[1]
-    PAGE.write_text(text)
-    print(f"written: {PAGE}")
+    fill_marks(PAGE, parts | {"machine": machine_line(report)})

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, log_loss, precision_score, roc_auc_score
 
-from unelisa.scoring import calibration_error, score_experts, score_labels
+from unelisa.scoring import bound_frequency, calibration_error, score_experts, score_labels
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.choice(np.array([-1, 1], dtype=np.int8), 200)
@@ -48,3 +48,12 @@ def test_calibration_error_by_hand():
     assert calibration_error(truth, np.array([0.95, 0.95, 0.05, 0.05])) == pytest.approx(0.05)
     assert calibration_error(truth, np.array([0.95, 0.05, 0.95, 0.05])) == pytest.approx(0.45)
     assert calibration_error(truth, np.array([1.0, 1.0, 0.0, 0.0])) == 0
+
+
+def test_wilsons_interval_solves_its_equation_and_stays_within_0_and_1():
+    """Both bounds b have |share - b| = 1.96 sqrt(b (1 - b) / n)."""
+    for share, n in ((0.5, 4), (0.9, 40), (0.2, 1000)):
+        for bound in bound_frequency(share, n):
+            assert abs(share - bound) == pytest.approx(1.959964 * (bound * (1 - bound) / n) ** 0.5)
+    assert bound_frequency(0.0, 5)[0] == 0
+    assert bound_frequency(1.0, 5)[1] == 1

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks import blocks_of
+from unelisa.one_sided import read_silence
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float32]
@@ -20,9 +21,6 @@ Floats = NDArray[np.float32]
 AGREEMENT_LIMIT, DEPENDENCE_LIMIT = 3.0, 4.0
 # As if every voter erred once in 400 votes, or all had one source.
 DISSENT_LIMIT = 0.01
-# Without one vote on the other side; fewer may be so by chance. Stricter than `latent.silence`,
-# which allows 2 %: where yes is rare, honest voters' silence would drown what they have in common.
-ONE_ANSWER_VOTES = 20
 # Enough to tell; the rest is not looked at.
 MAX_VOTERS, MAX_ITEMS, MAX_CELLS = 300, 20_000, 1 << 25
 
@@ -138,16 +136,15 @@ def _take_part(votes: Votes) -> NDArray[np.int8]:
     n_rows = min(votes.n_items, max(1000, MAX_CELLS // votes.n_voters))
     rows = np.arange(n_rows) * votes.n_items // n_rows
     values = blocks_of(votes.held).take(rows)[:, busiest]
-    counts, sums = np.count_nonzero(values, axis=0), values.sum(axis=0, dtype=np.int64)
-    one_answer = (np.abs(sums) == counts) & (counts >= ONE_ANSWER_VOTES)
-    if 2 * counts[one_answer].sum() > counts.sum():
-        sides = np.where(one_answer, np.sign(sums), 0).astype(np.int8)
-        return _hear_silence(values[values[:, one_answer].any(axis=1)], sides)
+    counts, yes = np.count_nonzero(values, axis=0), np.count_nonzero(values > 0, axis=0)
+    silence = read_silence(counts, yes, len(values))
+    if silence.any():
+        return _hear_silence(values[values[:, silence != 0].any(axis=1)], silence)
     shared = np.flatnonzero(np.count_nonzero(values, axis=1) > 1)
     return values[shared[:: max(1, -(-len(shared) // MAX_ITEMS))]]
 
 
-def _hear_silence(values: NDArray[np.int8], sides: NDArray[np.int8]) -> NDArray[np.int8]:
+def _hear_silence(values: NDArray[np.int8], silence: NDArray[np.int8]) -> NDArray[np.int8]:
     """Return the votes with silence as the other answer of rules that can say one thing only.
 
     Labelling rules often vote yes or not at all; where such voters give most of the votes, whether
@@ -155,12 +152,12 @@ def _hear_silence(values: NDArray[np.int8], sides: NDArray[np.int8]) -> NDArray[
     alone would make rules look as if they avoided each other, so the number that independent rules
     leave unseen is put back: the N with N (1 - prod_s (1 - n_s / N)) items seen.
     """
-    spoken, seen = np.count_nonzero(values[:, sides != 0], axis=0), len(values)
+    spoken, seen = np.count_nonzero(values[:, silence != 0], axis=0), len(values)
     total = float(seen)
     for _ in range(200):
         total = min(seen / (1 - np.prod(1 - spoken / total)), 2.0 * spoken.sum())
-    heard = np.where((values == 0) & (sides != 0), -sides, values)
-    return np.vstack([heard, np.repeat(-sides[None], round(total) - seen, axis=0)])
+    heard = np.where((values == 0) & (silence != 0), silence, values)
+    return np.vstack([heard, np.repeat(silence[None], round(total) - seen, axis=0)])
 
 
 def _pair_sums(columns: Floats) -> NDArray[np.float64]:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
+from unelisa.em import Z95
+
 Floats = NDArray[np.float64]
 
 
@@ -30,6 +32,20 @@ class LabelScore(NamedTuple):
     ppv: float
     npv: float
     f_score: float
+
+
+def bound_frequency(share: float, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a chance that came true in a share of n cases.
+
+    Examples
+    --------
+    >>> [round(bound, 3) for bound in bound_frequency(0.5, 4)]
+    [0.15, 0.85]
+    """
+    scale = 1 + Z95**2 / n
+    middle = (share + Z95**2 / (2 * n)) / scale
+    reach = Z95 * float(np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))) / scale
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
 def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:

@@ -40,14 +40,16 @@ def test_gold_labels_are_matched_by_item_name():
 @pytest.mark.parametrize("form", [dict, pd.Series])
 def test_names_of_other_items_are_counted_not_named(form):
     votes = Votes.of(WORDS)
-    with pytest.warns(VotesWarning, match="2 of the 3 items that y names are not") as told:
+    with pytest.warns(VotesWarning, match="2 of the 3 items named in y are not") as told:
         gold = read_gold(form({"b": "y", "zoe": "n", "max": "n"}), votes)
     assert gold.tolist() == [1, 0, 0]
-    with pytest.warns(VotesWarning, match="1 of the 2 items that prior names are not"):
+    with pytest.warns(VotesWarning, match="1 of the 2 items named in prior are not"):
         assert read_prior(form({"c": 2.0, "zoe": 1.0}), votes).tolist() == [0, 0, 2]
-    with pytest.raises(VotesError, match="y names 2 items, none of which is among the 3") as caught:
+    with pytest.raises(
+        VotesError, match="none of the 2 items named in y is among the 3 that"
+    ) as caught:
         read_gold(form({"zoe": "y", "max": "n"}), votes)
-    with pytest.raises(VotesError, match="prior names 1 items, none of which"):
+    with pytest.raises(VotesError, match="none of the 1 items named in prior is among"):
         read_prior(form({"zoe": 1.0}), votes)
     for message in (str(told[0].message), str(caught.value)):
         assert "zoe" not in message

@@ -9,7 +9,14 @@ from conftest import read_truth
 from latent.worlds import plain_crowd, repeating_crowd, rules, tilted_crowd, two_axes
 from unelisa.aggregators import LatentIsing
 from unelisa.blocks import SparseBlocks
-from unelisa.errors import ExpertsWarning, ModelError, UnelisaWarning, VotesError, VotesWarning
+from unelisa.errors import (
+    ConvergenceWarning,
+    ExpertsWarning,
+    ModelError,
+    UnelisaWarning,
+    VotesError,
+    VotesWarning,
+)
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
 from unelisa.votes import Votes
@@ -220,9 +227,9 @@ def told_of(values, y=None, prior=None, **settings):
 def test_what_names_other_items_is_pointed_out(known):
     values, truth = plain_crowd(0)
     votes = Votes.of(values, coding="pm1")
-    with pytest.raises(VotesError, match=f"{known} names 1 items, none of which"):
+    with pytest.raises(VotesError, match=f"none of the 1 items named in {known} is among"):
         LatentIsing(random_state=0).fit(votes, **{known: {"elsewhere": 1}})
-    with pytest.warns(VotesWarning, match=f"1 of the 2 items that {known} names are not"):
+    with pytest.warns(VotesWarning, match=f"1 of the 2 items named in {known} are not"):
         LatentIsing(random_state=0).fit(votes, **{known: {"elsewhere": 1, "7": truth[7]}})
 
 
@@ -370,3 +377,10 @@ def test_few_who_know_much_set_the_side_against_many_who_know_next_to_nothing():
     model = LatentIsing(structure="plain", random_state=0).fit(values)
     assert np.mean(np.sign(model.decision_function(values)) == truth[:, 0]) > 0.95
     assert np.all(model.weights_[-3:] > 0)
+
+
+def test_rounds_that_end_before_the_weights_settle_are_told_of(monkeypatch):
+    values, _ = tilted_crowd(0)
+    monkeypatch.setattr("unelisa.latent.tilt.TILT_ROUNDS", 2)
+    with pytest.warns(ConvergenceWarning, match="EM stopped after 2 rounds"):
+        LatentIsing("tilt", random_state=0).fit(values)

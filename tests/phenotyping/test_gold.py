@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unelisa.errors import VotesError
+from unelisa.errors import VotesError, VotesWarning
 from unelisa.phenotyping.gold import read_reviewed
 
 PATIENTS = np.array(["p1", "p2", "p3", "p4"])
@@ -65,7 +65,11 @@ def test_minus_one_and_zero_together_are_refused():
 
 
 def test_strangers_and_wrong_lengths_are_refused():
-    with pytest.raises(VotesError, match="name no patient of the table"):
+    with pytest.raises(VotesError, match=r"none of the 1 patients named in the reviewed charts"):
         read_reviewed({"p9": 1}, PATIENTS)
+    with pytest.raises(VotesError, match="hold no label"):
+        read_reviewed([None] * len(PATIENTS), PATIENTS)
+    with pytest.warns(VotesWarning, match="1 of the 2 patients named in the reviewed charts"):
+        assert read_reviewed({"p9": 1, "p2": 1}, PATIENTS).n_charts == 1
     with pytest.raises(VotesError, match=r"each of the 4 patients, found shape \(2,\)"):
         read_reviewed([1, 0], PATIENTS)

@@ -279,8 +279,7 @@ def weighed_margin(values: Held, weights: Floats) -> Floats:
 def pool_ballots(merits: Floats) -> Floats:
     """Return one ballot for all voters: the sum of sign(m_s) m_s^2, m_s = 2 balanced accuracy - 1.
 
-    Where nobody is pruned, most voters may know next to nothing, and a count of signs is theirs. In
-    the designs of section 5.1 (128 fits) it set the right side in 83, this sum in 122.
+    Where nobody is pruned, most voters may know next to nothing, and a count of signs is theirs.
     """
     return np.array([np.sum(merits * np.abs(merits))])
 

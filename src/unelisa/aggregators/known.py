@@ -22,7 +22,7 @@ def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
     """
     named = by_name(y)
     if named is not None:
-        y = _find_items("y", named, votes, None)
+        y = find_named("y", named, votes.items)
     column, found = list_labels(y, votes.n_items, "items")
     return column.encode(settle_coding(found, votes.classes).votes)
 
@@ -45,7 +45,7 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
     """Return log-odds per item, 0 where nothing is given; matched as gold labels are."""
     named = by_name(prior)
     if named is not None:
-        prior = _find_items("prior", named, votes, 0.0)
+        prior = find_named("prior", named, votes.items, absent=0.0)
     return check_odds(prior, votes.n_items)
 
 
@@ -117,19 +117,21 @@ def by_name(given: Any) -> dict[str, Any] | None:
     return {str(item): value for item, value in zip(index, given, strict=True)}
 
 
-def _find_items(whose: str, named: dict[str, Any], votes: Votes, absent: Any) -> list[Any]:
-    """Return one value per item by its name; say how many names belong to no item."""
-    items = [str(item) for item in votes.items]
-    unknown = len(named.keys() - set(items))
+def find_named(
+    whose: str, named: dict[str, Any], names: NDArray[Any], kind: str = "items", absent: Any = None
+) -> list[Any]:
+    """Return one value per item, or patient, by its name; say how many names belong to none."""
+    wanted = [str(name) for name in names]
+    unknown = len(named.keys() - set(wanted))
     if unknown and unknown == len(named):
         raise VotesError(
-            f"{whose} names {unknown} items, none of which is among the {len(items)} items of the "
-            "votes: they are matched by name, so give their names, or one value per item in order"
+            f"none of the {unknown} {kind} named in {whose} is among the {len(wanted)} that are "
+            "there: they are matched by name, so give their names, or one value each in order"
         )
     if unknown:
         told = (
-            f"{unknown} of the {len(named)} items that {whose} names are not among the items of "
-            "the votes and are left out"
+            f"{unknown} of the {len(named)} {kind} named in {whose} are not among those that are "
+            "there and are left out"
         )
         warn_user(told, VotesWarning)
-    return [named.get(item, absent) for item in items]
+    return [named.get(name, absent) for name in wanted]

@@ -16,7 +16,7 @@ from unelisa.aggregators.base import (
 )
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.em import bound_share
-from unelisa.errors import ExpertsWarning, ModelError, warn_user
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent.ballots import BallotBlocks, lay_ballots
 from unelisa.latent.gold_following import follow_gold
@@ -173,6 +173,14 @@ class LatentIsing(PosteriorAggregator):
         self._learn_prevalence(votes, fields)
         for note in self._reading.notes:
             warn_user(note, ExpertsWarning)
+        model = self._reading.model
+        if model is not None and not model.converged:
+            rounds = len(model.objective)
+            warn_user(
+                f"EM stopped after {rounds} rounds before every voter's weight had settled; labels "
+                "of undecided items may still change",
+                ConvergenceWarning,
+            )
 
     def _weigh_evidence(self, votes: Votes) -> None:
         """Settle whether the votes tell of a truth, also where only voters' own ties tell of it."""

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
+from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files, refuse_stdout
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.phenotype_model import (
     Learned,
@@ -73,8 +73,7 @@ class Outputs(NamedTuple):
     def check(self, *inputs: Path | None) -> None:
         """Refuse, before any long work, what cannot be written."""
         check_outputs(*self, inputs=inputs)
-        if STDOUT in self[:-1]:
-            raise ModelError("only --json can go to stdout as -; name a file for the others")
+        refuse_stdout(*self[:-1])
         if self.report is not None:
             require_jinja()
 

@@ -1,6 +1,5 @@
 """The phenotyper of a command: fitted to the counts, or kept from an earlier fit."""
 
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, warn_user
+from unelisa.kernels.compilation import Stopwatch
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Estimate
 from unelisa.storage import load
@@ -39,24 +39,11 @@ def fit_phenotype(
     wanted: PhenotypeConfig, counts: "pd.DataFrame", charts: dict[str, Any] | None
 ) -> Learned:
     """Return a phenotyper fitted to the counts."""
-    start = time.perf_counter()
     utilization, prevalence = wanted.request.utilization, wanted.prevalence
     model = Phenotyper(wanted.anchor_names, utilization, prevalence, wanted.seed)
-    with _noted() as notes:
-        if charts is not None:
-            _warn_of_strangers(charts, counts)
+    with _noted() as notes, Stopwatch() as watch:
         model.fit(counts, charts)
-    return Learned(model, model.ppv_, time.perf_counter() - start, notes)
-
-
-def _warn_of_strangers(charts: dict[str, Any], counts: "pd.DataFrame") -> None:
-    strangers = len(charts.keys() - set(counts.index.astype(str)))
-    if strangers:
-        warn_user(
-            f"{strangers} of the {len(charts)} charts are of nobody who was counted; they are left "
-            "out",
-            UnelisaWarning,
-        )
+    return Learned(model, model.ppv_, watch.seconds, notes)
 
 
 def load_phenotype(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:

@@ -86,8 +86,7 @@ def _choose_reading(blocks: BallotBlocks, gold: NDArray[np.int8], reading: Readi
     items, other = np.flatnonzero(gold), reading.other
     if other is None or len(items) < LEAST_LABELS:
         return reading
-    axes = [one.score(blocks) for one in (reading, other)]
-    kept, left = (odds[items] / max(float(odds.std()), 1e-9) for odds in axes)
+    kept, left = (_scale(one.score(blocks))[items] for one in (reading, other))
     signs = gold[items].astype(np.float64)
     signs *= 1.0 if signs @ (kept + left) >= 0 else -1.0  # both may be upside down
     if labels_help(signs, kept, left):
@@ -122,14 +121,13 @@ def _label_consensus(
     if len(items) < LEAST_LABELS:
         return reading
     plain, folds = lay(fields), np.arange(len(items)) % LABEL_FOLDS
-    before, after = reading.score(plain), np.zeros(len(items))
+    after = np.zeros(len(items))
     for fold in range(LABEL_FOLDS):
         known = fields.copy()
         known[items[folds != fold]] = CERTAIN * gold[items[folds != fold]]
-        odds = reading.refitted(_fit_again(lay(known), reading, model)).score(plain)
-        after[folds == fold] = odds[items[folds == fold]] / max(float(odds.std()), 1e-9)
-    axis = before[items] / max(float(before.std()), 1e-9)
-    if not labels_help(gold[items], axis, after):
+        refitted = reading.refitted(_fit_again(lay(known), reading, model))
+        after[folds == fold] = _scale(refitted.score(plain))[items[folds == fold]]
+    if not labels_help(gold[items], _scale(reading.score(plain))[items], after):
         return reading
     blocks = lay(np.where(gold != 0, CERTAIN * gold, fields))
     return _describe_again(blocks, reading, _fit_again(blocks, reading, model), rng)
@@ -163,9 +161,17 @@ def _ask_gold(
             "gold labels alone",
         ),
     )
-    odds, scale = reading.score(blocks), max(float(alone.score(blocks).std()), 1e-9)
-    axis = odds[items] / max(float(odds.std()), 1e-9)
-    return compare_with_gold(ballots, signs, axis, scale, blocks.n_voters), alone
+    axis, unit = _scale(reading.score(blocks))[items], _unit(alone.score(blocks))
+    return compare_with_gold(ballots, signs, axis, unit, blocks.n_voters), alone
+
+
+def _scale(odds: Floats) -> Floats:
+    """Return log-odds in units of their spread: how sure an axis is of itself tells nothing."""
+    return odds / _unit(odds)
+
+
+def _unit(odds: Floats) -> float:
+    return max(float(odds.std()), 1e-9)
 
 
 def _fit_again(blocks: BallotBlocks, reading: Reading, model: Consensus) -> Consensus:

@@ -29,7 +29,7 @@ from unelisa.latent.pairs import (
     measure_coherence,
 )
 from unelisa.latent.reading import TWO_READINGS, Links, Reading, share_rate
-from unelisa.latent.silence import fill_silence, read_silence
+from unelisa.latent.silence import fill_silence
 from unelisa.latent.structure import (
     CLEAR_ERRORS,
     CLEAR_NATS,
@@ -42,6 +42,7 @@ from unelisa.latent.structure import (
     choose_structure,
     fit_rules,
 )
+from unelisa.one_sided import read_silence
 
 Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
 

@@ -1,4 +1,4 @@
-"""Rules that speak on one side only: where most votes are theirs, silence is their other answer."""
+"""Where rules that speak on one side only cast most votes: their silence as the other answer."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,40 +7,7 @@ from unelisa.blocks import mark_starts
 from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.consensus import suggest_states
 
-ONE_SIDED_VOTES = 20  # fewer may be of one kind by chance
-ONE_SIDED = 0.98  # a rule may err in its side now and then
-COMMON_SIDE = 0.95  # share of all votes from which a side is what everybody says
 LEAST_WEIGHT = 0.2  # of a rule: its silence must not turn it around
-
-
-def read_silence(votes: Floats, yes: Floats, n_items: int) -> NDArray[np.int8]:
-    """Return what each voter's silence says: 0 nothing, else the side it never takes.
-
-    A voter is one-sided with at least 20 votes, on some of the items, of which more than 98 % say
-    the same. Their silence is an answer where one-sided voters gave more than half of all votes; in
-    a crowd with a few one-sided people it is not. Who says what 95 % of all votes say is not
-    one-sided, the other class is rare; unless that side has no vote at all.
-
-    Parameters
-    ----------
-    votes, yes
-        Number of votes and of yes votes per voter.
-    n_items
-        Number of items.
-
-    Examples
-    --------
-    >>> read_silence(np.array([40.0, 30.0, 9.0]), np.array([40.0, 0.0, 4.0]), n_items=80)
-    array([-1,  1,  0], dtype=int8)
-    """
-    share, of_all = yes / np.maximum(votes, 1), yes.sum() / max(votes.sum(), 1)
-    says_yes = share > 0.5
-    own, common = (np.where(says_yes, part, 1 - part) for part in (share, of_all))
-    one_sided = (own > ONE_SIDED) & ((common <= COMMON_SIDE) | (common == 1))
-    one_sided &= (votes >= ONE_SIDED_VOTES) & (votes < n_items)
-    if votes[one_sided].sum() <= votes.sum() / 2:
-        return np.zeros(len(votes), dtype=np.int8)
-    return np.where(one_sided, np.where(says_yes, -1, 1), 0).astype(np.int8)
 
 
 def fill_silence(ballots: Ballots, silence: NDArray[np.int8]) -> Ballots:

@@ -151,7 +151,7 @@ def fit_rules(blocks: BallotBlocks, silence: NDArray[np.int8]) -> Candidate:
     the class rate to how often rules of one side speak.
     """
     model = fit_consensus(blocks, share_spoken, silence, least_weight=LEAST_WEIGHT, max_rounds=0)
-    return Candidate("plain", "plain", replace(model, rate=0.0))
+    return Candidate("plain", "plain", replace(model, rate=0.0, converged=True))
 
 
 def fit_candidates(sample: MemoryBallots, pairs: Pairs, kinds: tuple[Kind, ...]) -> list[Candidate]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.known import by_name, list_labels
+from unelisa.aggregators.known import by_name, find_named, list_labels
 from unelisa.coding import CodingChoice, settle_coding
 from unelisa.errors import VotesError
 
@@ -63,12 +63,11 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
         return ReviewedCharts(np.zeros(len(patients), dtype=np.int8), (0, 1))
     named = by_name(y)
     if named is not None:
-        y = [named.get(str(patient)) for patient in patients]
+        y = find_named("the reviewed charts (y)", named, patients, "patients")
     column, found = list_labels(y, len(patients), "patients")
     if not found:
         raise VotesError(
-            "the reviewed charts (y) name no patient of the table; check how patients are named in "
-            "both"
+            "the reviewed charts (y) hold no label; leave them out where no chart was reviewed"
         )
     coding = settle_coding(found, _choose_coding(set(found)))
     return ReviewedCharts(column.encode(coding.votes), coding.classes)

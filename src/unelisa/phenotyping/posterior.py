@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from unelisa.em import Z95
+from unelisa.scoring import bound_frequency
 from unelisa.sources.counts import Floats
-
-Z95 = 1.959964
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,4 @@ def reviewed_ppv(signs: NDArray[np.int8], flagged: NDArray[np.bool_]) -> Estimat
     if n == 0:
         return Estimate(float("nan"), 0.0, 1.0, "no patient")
     share = float((signs[seen] > 0).mean())
-    middle = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
-    reach = Z95 / (1 + Z95**2 / n) * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))
-    low, high = max(0.0, float(middle - reach)), min(1.0, float(middle + reach))
-    return Estimate(share, low, high, f"{n} reviewed charts")
+    return Estimate(share, *bound_frequency(share, n), f"{n} reviewed charts")

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.em import Z95
-from unelisa.scoring import calibration_error, score_labels
+from unelisa.scoring import bound_frequency, calibration_error, score_labels
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -114,21 +113,14 @@ def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
     for k in np.unique(place):
         inside = place == k
         n, share = int(inside.sum()), float(positive[inside].mean())
-        centre, reach = _wilson(n, share)
+        low, high = bound_frequency(share, n)
         bins.append(
             {
                 "n": n,
                 "mean": float(chances[inside].mean()),
                 "share": share,
-                "low": max(centre - reach, 0.0),
-                "high": min(centre + reach, 1.0),
+                "low": low,
+                "high": high,
             }
         )
     return bins
-
-
-def _wilson(n: int, share: float) -> tuple[float, float]:
-    """Return centre and half length of Wilson's interval."""
-    scale = 1 + Z95**2 / n
-    reach = Z95 * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2)) / scale
-    return (share + Z95**2 / (2 * n)) / scale, float(reach)

@@ -60,6 +60,7 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
     return {
         "reading": told.reading_,
         "coherence": float(told.coherence_),
+        "asked_for": bool(told.structure != "auto"),
         "two_readings": bool(told.two_readings_),
         "columns": [column._asdict() for column in columns],
         "rows": rows,

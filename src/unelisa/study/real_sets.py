@@ -8,13 +8,12 @@ import numpy as np
 
 from unelisa.datasets import DATASETS, fetch_set
 from unelisa.errors import ModelError
+from unelisa.one_sided import ONE_SIDED
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
 
 _VOTES = ("votes.csv", "votes.csv.gz", "votes_wide.csv", "votes_wide.csv.gz")
 _TRUTH = ("truth.csv", "truth.csv.gz")
-# a voter with this share of its votes on one side hardly varies
-ONE_SIDED = 0.98
 
 Reader = Callable[[], KnownLabels]
 
