@@ -104,7 +104,9 @@ def run_broken(key, settings):
         scores[name] = up_to_sign(rival.decision_function(drawn.votes), drawn.truth)
     if "missing" not in settings:
         scores["oracle"] = up_to_sign(drawn.model.posterior(drawn.votes.values) - 0.5, drawn.truth)
-    return {"scores": scores, "seconds": seconds, **experts_found(model, drawn)}
+    positive = float(np.mean(drawn.truth > 0))
+    facts = {"seconds": seconds, "rarer_class": min(positive, 1 - positive)}
+    return {"scores": scores, **facts, **experts_found(model, drawn)}
 
 
 def experts_found(model, drawn):

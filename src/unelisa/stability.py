@@ -17,7 +17,7 @@ from sklearn.base import clone
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import read_gold, read_prior
 from unelisa.errors import ModelError
-from unelisa.estimator import check_settings
+from unelisa.estimator import COUNT, check_settings
 from unelisa.graph import VoterGraph
 from unelisa.neighborhood import Neighborhoods
 from unelisa.resampling import draw_items, repeat_fits
@@ -223,9 +223,8 @@ def _check_settings(estimator: Any, n_resamples: int, level: float) -> None:
             "estimator must be an estimator such as UnElisa(), or a function of votes such as "
             f"select_neighborhoods, found {_name(estimator)}"
         )
-    whole = isinstance(n_resamples, int | np.integer) and not isinstance(n_resamples, bool)
-    if not whole or n_resamples < 1:
-        raise ModelError(f"n_resamples must be a whole number of at least 1, found {n_resamples!r}")
+    if not COUNT.holds(n_resamples):
+        raise ModelError(f"n_resamples must be {COUNT.words}, found {n_resamples!r}")
     if not isinstance(level, float) or not 0 < level < 1:
         raise ModelError(f"level must lie between 0 and 1, found {level!r}")
 
