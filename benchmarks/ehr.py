@@ -21,10 +21,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 from unelisa.datamart import simulate_ehr, write_datamart
+from unelisa.phenotyping.omop.counts import count_patients
+from unelisa.phenotyping.omop.database import OmopTables, open_database
+from unelisa.phenotyping.omop.requests import CountRequest
 from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.sources.omop import CountRequest, count_patients
-from unelisa.sources.omop_connection import open_database
-from unelisa.sources.omop_tables import OmopTables
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "ehr.json"

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from unelisa.graph import VoterGraph
     from unelisa.ising import Ising
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
+    from unelisa.phenotyping.omop.counts import read_omop
     from unelisa.phenotyping.phenotyper import Phenotyper
     from unelisa.selection import ExpertSelector
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
-    from unelisa.sources.omop import read_omop
     from unelisa.sources.tables import read_votes
     from unelisa.stability import Stability, bootstrap
     from unelisa.storage import load, save
@@ -60,7 +60,7 @@ _HOMES = {
     "bootstrap": "stability",
     "compare_methods": "study.comparison",
     "load": "storage",
-    "read_omop": "sources.omop",
+    "read_omop": "phenotyping.omop.counts",
     "read_votes": "sources.tables",
     "save": "storage",
     "select_experts": "experts",

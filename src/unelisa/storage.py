@@ -27,12 +27,12 @@ from unelisa.latent.reading import Links, Reading
 from unelisa.neighborhood import Neighborhoods
 from unelisa.outputs import whole_file
 from unelisa.phenotyping.anchors import AnchorModel, CaseOdds, ClassCounts
-from unelisa.phenotyping.evidence import GroupedEvidence, OrdinalExperts
+from unelisa.phenotyping.expected_counts import ExpectedCounts
 from unelisa.phenotyping.features import FeatureFacts
+from unelisa.phenotyping.grouped_expert import GroupedExpert, OrdinalExperts, OrdinalVoters
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Calibration, Estimate
 from unelisa.selection import ExpertSelector
-from unelisa.sources.phenotype import ExpectedCounts, OrdinalVoters
 
 Model = Aggregator | Phenotyper
 
@@ -44,10 +44,11 @@ STORABLE: dict[str, type[Any]] = {
         *(ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph),
         *(Reading, Consensus, Affinity, Links),
         *(Phenotyper, AnchorModel, ClassCounts, CaseOdds, ExpectedCounts),
-        *(GroupedEvidence, OrdinalExperts, OrdinalVoters, Calibration, Estimate, FeatureFacts),
+        *(GroupedExpert, OrdinalExperts, OrdinalVoters, Calibration, Estimate, FeatureFacts),
         *AGGREGATORS.values(),
     )
 }
+STORABLE["GroupedEvidence"] = GroupedExpert  # its name in models of 0.1.0
 
 
 def save(model: Model, path: str | Path) -> None:

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from unelisa.errors import VotesError, VotesWarning
-from unelisa.phenotyping.gold import read_reviewed
+from unelisa.phenotyping.charts import read_reviewed
 
 PATIENTS = np.array(["p1", "p2", "p3", "p4"])
 

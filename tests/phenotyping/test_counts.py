@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.sources.counts import read_counts
+from unelisa.phenotyping.counts import read_counts
 
 
 def test_pandas_and_polars_give_the_same_table():

@@ -4,7 +4,7 @@ import pytest
 from scipy.special import expit
 
 from unelisa.scoring import score_labels
-from unelisa.sources.counts import read_counts
+from unelisa.phenotyping.counts import read_counts
 from unelisa.study.ehr_baselines import (
     BASELINES,
     DROPOUT,

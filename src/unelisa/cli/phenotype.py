@@ -24,13 +24,12 @@ from unelisa.cli.phenotype_model import (
 from unelisa.cli.screen import busy, printable, results
 from unelisa.cli.tables import figure
 from unelisa.errors import ModelError, RecordsError
+from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
+from unelisa.phenotyping.omop.counts import count_patients
+from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
-from unelisa.sources.omop import count_patients
-from unelisa.sources.omop_cohort import COLUMNS, list_cohort, write_cohort
-from unelisa.sources.omop_connection import is_server, open_database
-from unelisa.sources.omop_tables import OmopTables
 from unelisa.storage import save as save_model
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unelisa.errors import ModelError, RecordsError
-from unelisa.sources.omop import CountRequest
-from unelisa.sources.omop_features import Request, parse_request
+from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_request
 
 # table -> key -> what it must be
 _KEYS: dict[str, dict[str, tuple[type, ...]]] = {

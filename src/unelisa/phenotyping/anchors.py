@@ -1,16 +1,16 @@
-"""The anchor model: counts of the main code and concept come from cases or from others.
+"""The anchor model: a two-class mixture for the counts of the main code and concept.
 
-Anchor j of patient i with utilisation u_i and truth c in {0, 1}:
+Anchor j of patient i with utilization u_i and truth c in {0, 1}:
 
     x_ij ~ negative binomial with mean exp(a_cj + b_j l_i) and size k_cj,    l = log(1 + u) - mean,
     logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
 
-anchors being independent given the truth and u. EM gives every patient the log odds
+with anchors independent given the truth and u. EM gives every patient the log-odds
 
     z_i = g_0 + g_1 l_i + sum_j log NB(x_ij; a_1j, b_j, k_1j) - log NB(x_ij; a_0j, b_j, k_0j).
 
-The sizes are free: others may be more uneven than cases (a few have many rule-out codes). Tied to
-be less so, the mixture takes them for cases.
+The sizes are unconstrained: counts of non-cases may be more dispersed than those of cases (a few
+have many rule-out codes), and the mixture would otherwise mistake them for cases.
 """
 
 from dataclasses import dataclass
@@ -21,20 +21,19 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln, logit
 
-from unelisa.solvers.blas import one_blas_thread
-from unelisa.sources.counts import Counts, Floats
+from unelisa.phenotyping.counts import Counts, Floats
 
 Signs = NDArray[np.int8]
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
-MAX_ROUNDS = 300
+MAX_ITER = 300
 TOLERANCE = 1e-6  # of the mean log-likelihood
-START_SHARE = 0.3  # of the patients start as likely cases where no prevalence is expected
-FIRST_GUESS = 0.9  # how likely they start
-TRUST = 0.5  # in an expected prevalence, against what the patients say
+START_SHARE = 0.3  # of the patients start as likely cases if no prevalence is given
+FIRST_GUESS = 0.9  # their initial P(case)
+TRUST = 0.5  # weight of an expected prevalence against the estimated one
 
 
 class ClassCounts(NamedTuple):
-    """One anchor: log means at mean utilisation and sizes of (others, cases), and the slope."""
+    """One anchor: log means at mean utilization and sizes of (non-cases, cases), and the slope."""
 
     levels: Floats
     slope: float
@@ -45,7 +44,7 @@ class ClassCounts(NamedTuple):
         return np.asarray(np.exp(np.clip(self.levels[truth] + self.slope * use, -20, 12)))
 
     def log_likelihoods(self, anchor: "AnchorCounts", use: Floats, truth: int) -> Floats:
-        """Return log NB(x) without the term in x alone, which both classes share."""
+        """Return log NB(x) without the term in x alone, which cancels between the classes."""
         mean, size = self.means(use, truth), float(self.sizes[truth])
         by_value = gammaln(anchor.values + size) - gammaln(size) + size * np.log(size)
         x = anchor.counts
@@ -57,7 +56,7 @@ class ClassCounts(NamedTuple):
 class AnchorCounts(NamedTuple):
     """One anchor's counts, and their distinct values with a code per patient.
 
-    Counts are few distinct numbers: log gamma is needed for those only.
+    Counts take few distinct values, so log gamma is evaluated for those only.
     """
 
     counts: Floats
@@ -72,13 +71,13 @@ class AnchorCounts(NamedTuple):
 
 
 class CaseOdds(NamedTuple):
-    """logit P(case | u) = level + slope l, before any count is seen."""
+    """logit P(case | u) = level + slope l, before the counts."""
 
     level: float
     slope: float
 
     def of(self, use: Floats) -> Floats:
-        """Return the log odds at these utilisations."""
+        """Return the log-odds at these utilizations."""
         return np.asarray(self.level + self.slope * use)
 
 
@@ -89,7 +88,7 @@ class AnchorModel:
     Attributes
     ----------
     prevalence
-        Share of cases among the fitted patients.
+        Proportion of cases among the fitted patients.
     case_odds
         g_0 and g_1.
     anchors
@@ -97,7 +96,7 @@ class AnchorModel:
     mean_use
         Mean of log(1 + u) over the fitted patients.
     n_iter, converged
-        Rounds of EM, and whether they sufficed.
+        Number of EM iterations, and whether they converged.
     """
 
     prevalence: float
@@ -114,7 +113,7 @@ class AnchorModel:
         return cases - others
 
     def parts(self, counts: Counts, log_use: Floats) -> Floats:
-        """Return what each anchor adds to z, per patient."""
+        """Return the contribution of each anchor to z, per patient."""
         use = log_use - self.mean_use
         columns = [AnchorCounts.of(column) for column in counts.T]
         added = [
@@ -124,7 +123,6 @@ class AnchorModel:
         return np.column_stack(added)
 
 
-@one_blas_thread()
 def fit_anchors(
     counts: Counts,
     log_use: Floats,
@@ -141,11 +139,11 @@ def fit_anchors(
     log_use
         log(1 + u) per patient.
     start
-        One score per patient, larger for likely cases: EM starts with its upper part as cases.
+        One score per patient, larger for likely cases; it initializes EM.
     expected
-        The prevalence to its order of magnitude, or None where nothing is known of it.
+        The approximate prevalence, or None if unknown.
     known
-        -1 / +1 for patients whose truth is known, 0 for the others.
+        -1 / +1 for patients whose truth is known, else 0.
 
     Examples
     --------
@@ -159,37 +157,37 @@ def fit_anchors(
     mean_use = float(log_use.mean())
     use = log_use - mean_use
     columns = [AnchorCounts.of(column) for column in counts.T]
-    chances = _settle(_first_chances(start, expected), known)
+    chances = _impose(_first_chances(start, expected), known)
     anchors = tuple(_first_guess(anchor, chances) for anchor in columns)
     odds = CaseOdds(float(logit(chances.mean())), 0.0)
-    last, converged, rounds = -np.inf, False, 0
-    for rounds in range(1, MAX_ROUNDS + 1):
-        steps = 3 if rounds <= 3 else 1
+    last, converged, n_iter = -np.inf, False, 0
+    for n_iter in range(1, MAX_ITER + 1):
+        steps = 3 if n_iter <= 3 else 1
         anchors = tuple(
-            _maximise(anchor, use, chances, found, steps)
+            _maximize(anchor, use, chances, found, steps)
             for anchor, found in zip(columns, anchors, strict=True)
         )
         odds = _update_odds(odds, use, chances, expected)
         others, cases = _joint(columns, use, anchors, odds)
-        chances = _settle(expit(np.clip(cases - others, -40, 40)), known)
+        chances = _impose(expit(np.clip(cases - others, -40, 40)), known)
         level = float(np.logaddexp(others, cases).mean())
         converged = abs(level - last) < TOLERANCE
         if converged:
             break
         last = level
-    return AnchorModel(float(chances.mean()), odds, anchors, mean_use, rounds, converged)
+    return AnchorModel(float(chances.mean()), odds, anchors, mean_use, n_iter, converged)
 
 
 def _first_chances(start: Floats, expected: float | None) -> Floats:
-    """Return P(case) to start with: high in the upper part of the start's scores."""
+    """Return the initial P(case): high for the largest scores."""
     share = START_SHARE if expected is None else expected
     low, cut = min(1 - FIRST_GUESS, share / 2), np.quantile(start, 1 - share)
-    upper = start > cut if (start > cut).any() else start == cut  # many may share the top
+    upper = start > cut if (start > cut).any() else start == cut  # many may be tied at the top
     return np.where(upper, FIRST_GUESS, low)
 
 
-def _settle(chances: Floats, known: Signs | None) -> Floats:
-    """Return P(case) with the known ones put in."""
+def _impose(chances: Floats, known: Signs | None) -> Floats:
+    """Return P(case), with 0 or 1 for patients whose truth is known."""
     if known is None:
         return chances
     return np.where(known == 0, chances, (known > 0).astype(np.float64))
@@ -213,11 +211,11 @@ def _joint(
 
 
 def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
-    """Return the logistic regression of P(case) on l, its level moved towards what is expected.
+    """Return the logistic regression of P(case) on l, its level shrunk toward the expected one.
 
-    The level goes a part of the way from what the patients say to what is expected: a guess wrong
-    by a factor does not forbid the truth, and a mixture that runs off to something more frequent
-    than a rare disease is held back.
+    The level moves part of the way: an expected prevalence that is off by a factor does not rule
+    out the true one, and a mixture is kept from drifting to something more frequent than a rare
+    disease.
     """
     solved = np.array([odds.level, odds.slope])
     design = np.column_stack([np.ones_like(use), use])
@@ -233,10 +231,10 @@ def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float |
     return CaseOdds(float(solved[0]), float(solved[1]))
 
 
-def _maximise(
+def _maximize(
     anchor: AnchorCounts, use: Floats, chances: Floats, found: ClassCounts, steps: int
 ) -> ClassCounts:
-    """Return one anchor's parameters after some Fisher scoring steps and a search for the sizes."""
+    """Return one anchor's parameters after Fisher scoring steps and a line search for the sizes."""
     weights = (1 - chances, chances)
     for _ in range(steps):
         found = _score_step(anchor, use, weights, found)

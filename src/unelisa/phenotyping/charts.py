@@ -1,4 +1,4 @@
-"""Reviewed charts: the truth for a few patients."""
+"""Reviewed charts: the truth of a few patients."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from unelisa.coding import CodingChoice, settle_coding
 from unelisa.errors import VotesError
 
 Signs = NDArray[np.int8]
-_KNOWN_SIDES = ((0, 1), (-1, 1))  # also False and True
+_NUMBERED = ((0, 1), (-1, 1))  # also False and True
 
 
 class ReviewedCharts(NamedTuple):
-    """-1 / +1 per patient, 0 where no chart was reviewed, and the user's (negative, positive)."""
+    """-1 / +1 per patient, 0 if the chart was not reviewed, and the user's (negative, positive)."""
 
     signs: Signs
     classes: tuple[Any, Any]
@@ -25,20 +25,20 @@ class ReviewedCharts(NamedTuple):
         return int(np.count_nonzero(self.signs))
 
     def check_side(self, anchors: NDArray[Any]) -> None:
-        """Refuse two words of which the first in sort order has more of the anchors: the case.
+        """Reject two words whose first in sort order has more anchor records, hence is the case.
 
         Parameters
         ----------
         anchors
             Number of anchor records per patient.
         """
-        if self.classes in _KNOWN_SIDES:
+        if self.classes in _NUMBERED:
             return
         other, case = (float(anchors[self.signs == sign].mean()) for sign in (-1, 1))
         if case < other:
             raise VotesError(
-                "the charts with the label that comes second in sort order, which is taken for the "
-                "case, have fewer anchors than the others; label the charts 0 and 1, 1 for a case"
+                "the charts with the label that sorts second, read as the case, have fewer anchor "
+                "records than the others; label the charts 0 and 1, 1 for a case"
             )
 
 
@@ -49,8 +49,8 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
     ----------
     y
         None; a dict or pandas Series from patient to label; or one label per patient in their
-        order, missing (None, NaN) where no chart was reviewed. Labels are 0 / 1, -1 / 1, booleans
-        or two words, the second in sort order being the case.
+        order, missing (None, NaN) if the chart was not reviewed. Labels are 0 / 1, -1 / 1, booleans
+        or two words, of which the second in sort order is the case.
     patients
         Names of the patients.
 
@@ -66,20 +66,18 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
         y = find_named("the reviewed charts (y)", named, patients, "patients")
     column, found = list_labels(y, len(patients), "patients")
     if not found:
-        raise VotesError(
-            "the reviewed charts (y) hold no label; leave them out where no chart was reviewed"
-        )
+        raise VotesError("the reviewed charts (y) contain no label; omit y if there are none")
     coding = settle_coding(found, _choose_coding(set(found)))
     return ReviewedCharts(column.encode(coding.votes), coding.classes)
 
 
 def _choose_coding(labels: set[Any]) -> CodingChoice:
-    """Return the coding: a few charts may all say the same, and 0 is no missing chart."""
+    """Return the coding: a few charts may all have the same label, and 0 is never missing."""
     if labels <= {0, 1}:
         return (False, True) if all(isinstance(label, bool) for label in labels) else "01"
     if {-1, 0} <= labels:
         raise VotesError(
-            "the reviewed charts (y) hold both -1 and 0; label them 0 and 1 or -1 and 1, and leave "
-            "out (None, NaN) the patients whose chart was not reviewed"
+            "the reviewed charts (y) contain both -1 and 0; use 0 and 1 or -1 and 1, and None or "
+            "NaN for patients whose charts were not reviewed"
         )
     return "pm1" if labels == {-1} else "auto"

@@ -1,4 +1,4 @@
-"""Patient x feature counts: checked once, before anything is learned from them."""
+"""Patient x feature counts, validated once before anything is learned from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,28 +6,29 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
+from unelisa.frames import as_frame, list_names, read_row_names
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.float32]
+Places = NDArray[np.intp]
 PATIENT_NAMES = ("patient", "patient_id", "person", "person_id", "subject_id")
 
 
 @dataclass(frozen=True)
 class CountTable:
-    """How often each patient's record holds each feature.
+    """How often each feature occurs in each patient's record.
 
     Attributes
     ----------
     values
-        Patients x features, not negative; float32 holds every count up to 2^24 exactly.
+        Patients x features, nonnegative; float32 represents every count up to 2^24 exactly.
     features, patients
-        Names of the columns and the rows.
+        Names of the columns and of the rows.
     utilization
-        How much care each patient had (visits, notes), or None where no column was named.
+        Amount of care per patient (visits, notes), or None if no column was named.
     """
 
     values: Counts
@@ -42,28 +43,28 @@ class CountTable:
 
     @property
     def log_use(self) -> Floats:
-        """Return log(1 + utilisation), 0 for everybody where it is not known."""
+        """Return log(1 + utilization), 0 for every patient if it is unknown."""
         if self.utilization is None:
             return np.zeros(self.n_patients)
         return np.log1p(self.utilization)
 
-    def find(self, names: Sequence[str], what: str) -> NDArray[np.intp]:
-        """Return the places of some features; `what` they are is told where one is missing."""
+    def find(self, names: Sequence[str], role: str) -> Places:
+        """Return the column indices of some features; `role` completes the error message."""
         places = {str(name): place for place, name in enumerate(self.features)}
         for name in names:
             if str(name) not in places:
                 raise VotesError(
-                    f"there is no feature {str(name)[:60]!r}, which is named as {what}; "
-                    f"the features are {_listed(self.features)}"
+                    f"the table has no feature {str(name)[:60]!r}, needed as {role}; "
+                    f"its features are {list_names(self.features.tolist())}"
                 )
         return np.array([places[str(name)] for name in names], dtype=np.intp)
 
-    def take_features(self, places: NDArray[np.intp]) -> "CountTable":
+    def take_features(self, places: Places) -> "CountTable":
         """Return some features of all patients."""
         values = np.asfortranarray(self.values[:, places])
         return CountTable(values, self.features[places], self.patients, self.utilization)
 
-    def take_patients(self, rows: NDArray[np.intp]) -> "CountTable":
+    def take_patients(self, rows: Places) -> "CountTable":
         """Return all features of some patients."""
         use = None if self.utilization is None else self.utilization[rows]
         values = np.asfortranarray(self.values[rows])
@@ -71,16 +72,16 @@ class CountTable:
 
 
 def read_counts(table: Any, utilization: str | None = None) -> CountTable:
-    """Return a checked table of counts.
+    """Return a validated table of counts.
 
     Parameters
     ----------
     table
-        A pandas or polars frame (or any that narwhals knows): one row per patient, one column of
-        counts per feature. Patients are named by a column patient, person_id or the like, else by
-        the frame's index, else by their row.
+        A pandas or polars frame (or any other that narwhals supports): one row per patient, one
+        column of counts per feature. Patients are named by a column patient, person_id or the
+        like, else by the frame's index, else by row number.
     utilization
-        The column that says how much care a patient had; it is no feature then.
+        Column with the amount of care per patient; it is not a feature.
 
     Examples
     --------
@@ -91,17 +92,22 @@ def read_counts(table: Any, utilization: str | None = None) -> CountTable:
     """
     if isinstance(table, CountTable):
         return table
-    frame = _as_frame(table)
+    frame = as_frame(table)
+    if frame is None:
+        raise VotesError(
+            "counts must be a pandas or polars frame with one column per feature, "
+            f"found {type(table).__name__}"
+        )
     patient = next((name for name in frame.columns if str(name).lower() in PATIENT_NAMES), None)
     if utilization is not None and utilization not in frame.columns:
         raise VotesError(
-            f"there is no column {utilization[:60]!r} that tells the utilisation; "
-            f"the columns are {_listed(frame.columns)}; pass utilization=None if none does"
+            f"there is no utilization column {utilization[:60]!r} among the columns "
+            f"{list_names(frame.columns)}; pass utilization=None if the table has none"
         )
     features = [name for name in frame.columns if name not in (patient, utilization)]
     if not features or len(frame) == 0:
         raise VotesError(
-            f"the table holds {len(frame)} patients and {len(features)} features; "
+            f"the table has {len(frame)} patients and {len(features)} features; "
             "at least one of each is required"
         )
     patients = _name_patients(frame, patient)
@@ -112,50 +118,30 @@ def read_counts(table: Any, utilization: str | None = None) -> CountTable:
     return CountTable(values, np.array([str(x) for x in features], dtype=object), patients, use)
 
 
-def _as_frame(table: Any) -> "nw.DataFrame[Any]":
-    try:
-        frame = nw.from_native(table, pass_through=True)
-    except DuplicateError:
-        raise VotesError("two columns have the same name; rename one") from None
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if not isinstance(frame, nw.DataFrame):
-        raise VotesError(
-            "counts must be a pandas or polars frame whose columns are the features, "
-            f"found {type(table).__name__}"
-        )
-    return frame
-
-
 def _name_patients(frame: "nw.DataFrame[Any]", column: str | None) -> NDArray[Any]:
-    index = nw.maybe_get_index(frame) if column is None else frame.get_column(column).to_numpy()
-    patients = np.arange(len(frame)) if index is None else np.asarray(index)
+    patients = read_row_names(frame) if column is None else frame.get_column(column).to_numpy()
     _, first, counts = np.unique(patients.astype(str), return_index=True, return_counts=True)
     if (counts > 1).any():
         row = int(first[counts > 1].min()) + 1
         raise VotesError(
-            f"the patient of data row {row} stands in the table twice; keep one row per patient"
+            f"the patient in data row {row} appears more than once; keep one row per patient"
         )
     return patients
 
 
 def _read_column(series: "nw.Series[Any]") -> Floats:
+    name = str(series.name)[:60]
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         raise VotesError(
-            f"column {str(series.name)[:60]!r} holds {series.dtype}, not counts; "
-            "drop it, or name the patients' column 'patient'"
+            f"column {name!r} holds {series.dtype}, not counts; "
+            "drop it, or name the column of patients 'patient'"
         )
     values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    for wrong, words in ((~np.isfinite(values), "no finite count"), (values < 0, "a count < 0")):
+    for wrong, what in ((~np.isfinite(values), "missing or infinite"), (values < 0, "negative")):
         if wrong.any():
             row = int(np.argmax(wrong)) + 1
             raise VotesError(
-                f"column {str(series.name)[:60]!r} has {words} in data row {row}; "
-                "a count is 0 or more, and 0 where the record holds none"
+                f"column {name!r} has a {what} count in data row {row}; "
+                "use 0 where a record does not contain the feature"
             )
     return values
-
-
-def _listed(names: Sequence[Any] | NDArray[Any]) -> str:
-    shown = ", ".join(repr(str(name)[:60]) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

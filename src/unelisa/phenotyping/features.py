@@ -1,4 +1,4 @@
-"""What each feature is worth, and why: the table `features_`."""
+"""The table `features_`: how much each feature contributes, and why."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,31 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.phenotyping.anchors import AnchorModel
-from unelisa.sources.counts import Floats
+from unelisa.phenotyping.counts import Floats, Places
 
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """What was found of the features.
+    """What was found about the features.
 
     Attributes
     ----------
     features, anchors
-        All names, and the places of the anchors.
-    correlations
-        Features x anchors, utilisation taken out.
-    directions
-        +1 or -1 for features that go along with or against every anchor.
-    ties
-        theta_0s of the anchored graph, NaN where a feature was not in it.
+        All names, and the indices of the anchors.
+    correlations, directions, ties
+        As in `Screening`.
     selected
         Whether a feature is used.
     weights
-        How far the feature moves the log odds: from the 5 % quantile of patients to the 95 %.
+        Effect on the log-odds: difference between its 95 % and 5 % quantiles over patients.
     """
 
     features: NDArray[Any]
-    anchors: NDArray[np.intp]
+    anchors: Places
     correlations: Floats
     directions: NDArray[np.int8]
     ties: Floats
@@ -43,14 +39,13 @@ def describe_features(facts: FeatureFacts, model: AnchorModel) -> Any:
     """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-    reasons = [_reason(facts, model, place) for place in range(len(facts.features))]
     table = pd.DataFrame(
         {
             "feature": facts.features,
             "selected": facts.selected,
             "weight": facts.weights,
             "direction": np.where(facts.selected, facts.directions, 0).astype(np.int8),
-            "reason": reasons,
+            "reason": [_reason(facts, model, place) for place in range(len(facts.features))],
         }
     )
     return table.sort_values(
@@ -64,13 +59,14 @@ def _reason(facts: FeatureFacts, model: AnchorModel, place: int) -> str:
         levels = model.anchors[int(anchor[0])].levels
         return f"anchor: {np.exp(levels[1] - levels[0]):.3g} times as frequent among cases"
     found = facts.correlations[place]
-    shown = " and ".join(f"{value:.2f}" for value in found)
     if not found.any():
-        return "its count is the same for every patient"
-    side = "along with" if facts.directions[place] > 0 else "against"
-    if facts.selected[place]:
-        tie = "" if np.isnan(facts.ties[place]) else f", tie to the truth {facts.ties[place]:.2f}"
-        return f"goes {side} every anchor (correlation {shown}){tie}"
-    if facts.directions[place]:
-        return f"goes {side} every anchor ({shown}), but other features explain it"
-    return f"does not go along with every anchor (correlation {shown})"
+        return "constant: the same count for every patient"
+    shown = " and ".join(f"{value:.2f}" for value in found)
+    if not facts.directions[place]:
+        return f"not correlated with every anchor ({shown})"
+    sign = "positively" if facts.directions[place] > 0 else "negatively"
+    correlated = f"{sign} correlated with every anchor ({shown})"
+    if not facts.selected[place]:
+        return f"{correlated}, but explained by other features"
+    tie = facts.ties[place]
+    return correlated if np.isnan(tie) else f"{correlated}, coupling to the truth {tie:.2f}"

@@ -1,11 +1,12 @@
-"""From log odds to a probability that can be believed, and what it says of the flagged patients.
+"""Calibrated probabilities from log-odds, and the positive predictive value they imply.
 
-Counts of one patient vary together more than any model says, so that log odds s are too sure. With
+The counts of one patient are more dependent than any model assumes, so the log-odds s are
+overconfident. They are calibrated by
 
     logit P = alpha + beta s,
 
-(alpha, beta) being the logistic regression of the anchors' posterior on s, the mean of P is the
-prevalence. Reviewed charts then move alpha.
+the logistic regression of the anchors' posterior on s; the mean of P is then the prevalence.
+Reviewed charts shift alpha.
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.em import Z95
+from unelisa.phenotyping.counts import Floats
 from unelisa.scoring import bound_frequency
-from unelisa.sources.counts import Floats
 
 
 @dataclass(frozen=True)
@@ -33,24 +34,24 @@ class Calibration:
         return np.asarray(self.intercept + self.slope * scores)
 
     def shift(self, scores: Floats, signs: NDArray[np.int8]) -> "Calibration":
-        """Return the calibration with its intercept moved by reviewed charts.
+        """Return the calibration with its intercept shifted by reviewed charts.
 
-        The move d maximises their likelihood times N(0, 1): some charts refine, one decides little.
-        They are taken as reviewed at random, or at random among patients of like odds.
+        The shift maximizes their likelihood under a N(0, 1) prior, so a single chart has little
+        effect. Charts are assumed reviewed at random, given the log-odds.
         """
         odds, cases = self.log_odds(scores)[signs != 0], signs[signs != 0] > 0
-        move = 0.0
+        shift = 0.0
         for _ in range(50):
-            chances = expit(odds + move)
-            step = (np.sum(cases - chances) - move) / (np.sum(chances * (1 - chances)) + 1)
-            move += float(step)
+            chances = expit(odds + shift)
+            step = (np.sum(cases - chances) - shift) / (np.sum(chances * (1 - chances)) + 1)
+            shift += float(step)
             if abs(step) < 1e-8:
                 break
-        return replace(self, intercept=self.intercept + move)
+        return replace(self, intercept=self.intercept + shift)
 
 
 def calibrate(scores: Floats, chances: Floats) -> Calibration:
-    """Return the calibration that fits P(case) best by cross-entropy.
+    """Return the calibration that minimizes the cross-entropy to P(case).
 
     Examples
     --------
@@ -72,7 +73,7 @@ def calibrate(scores: Floats, chances: Floats) -> Calibration:
 
 
 class Estimate(NamedTuple):
-    """A share with its 95 % interval, and what it rests on."""
+    """A proportion with its 95 % interval, and what it is based on."""
 
     value: float
     low: float
@@ -81,35 +82,35 @@ class Estimate(NamedTuple):
 
 
 def expected_ppv(
-    chances: Floats, flagged: NDArray[np.bool_], readings: Sequence[Floats] = ()
+    chances: Floats, flagged: NDArray[np.bool_], alternatives: Sequence[Floats] = ()
 ) -> Estimate:
-    """Return the mean P(case) of the flagged patients, with an interval over other readings.
+    """Return the mean P(case) of the flagged patients, with an interval over alternative models.
 
-    The number of true cases among them is a sum of independent coins: its standard deviation is
-    sqrt(sum P (1 - P)). Around that, the interval reaches from the least to the greatest mean of
-    the readings: other P(case) that the same records allow. Reviewed charts are better than both.
+    The number of true cases among them is a sum of independent Bernoulli variables, with standard
+    deviation sqrt(sum P (1 - P)). The interval extends that far beyond the smallest and the
+    largest mean of the alternatives. Reviewed charts are more reliable than either.
 
     Parameters
     ----------
     chances
         P(case) per patient.
     flagged
-        Who is taken for a case.
-    readings
-        P(case) per patient with one anchor left out, and before the calibration.
+        Patients labeled as cases.
+    alternatives
+        P(case) per patient without one of the anchors, and before calibration.
     """
     inside = chances[flagged]
     if not len(inside):
         return Estimate(float("nan"), 0.0, 1.0, "no patient")
     value = float(inside.mean())
-    means = [value, *(float(reading[flagged].mean()) for reading in readings)]
+    means = [value, *(float(other[flagged].mean()) for other in alternatives)]
     reach = Z95 * float(np.sqrt((inside * (1 - inside)).sum())) / len(inside)
     low, high = max(0.0, min(means) - reach), min(1.0, max(means) + reach)
     return Estimate(value, low, high, "the model")
 
 
 def reviewed_ppv(signs: NDArray[np.int8], flagged: NDArray[np.bool_]) -> Estimate:
-    """Return the share of cases among the flagged patients whose charts were reviewed (Wilson).
+    """Return the proportion of cases among the flagged, reviewed patients (Wilson interval).
 
     Examples
     --------

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.phenotyping.omop.counts import Step
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Estimate
 from unelisa.report import charts
 from unelisa.report.items import BINS, SURE
 from unelisa.report.page import STYLE, require_jinja, write_policy
-from unelisa.sources.omop import Step
 
 TEMPLATE = "phenotype.html.j2"
 Facts = dict[str, Any]

@@ -1,1 +1,1 @@
-"""Where votes come from."""
+"""Where votes come from: files of votes and of labels, and fitted classifiers."""

@@ -1,4 +1,4 @@
-"""Votes of fitted classifiers: an unlabelled set judged by an ensemble trained elsewhere."""
+"""Votes of fitted classifiers: predictions on unlabeled data by models trained elsewhere."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def votes_from_estimators(
     *,
     items: Sequence[Any] | NDArray[Any] | None = None,
 ) -> Votes:
-    """Return one vote per fitted classifier and item: what its `predict` says.
+    """Return one vote per fitted classifier and item: the output of its `predict`.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def votes_from_estimators(
         Fitted scikit-learn classifiers of the same two classes: a list, (name, classifier) pairs
         as in a `VotingClassifier`, or a dict by name.
     X
-        The items, as the classifiers take them.
+        The items, as the classifiers expect them.
     items
-        Names of the items; their numbers by default, or the index of a data frame.
+        Names of the items; by default the index of a data frame, or row numbers.
 
     Examples
     --------
@@ -55,11 +55,11 @@ def votes_from_forest(
     ----------
     forest
         A fitted `RandomForestClassifier`, `ExtraTreesClassifier` or `BaggingClassifier` of two
-        classes. Trees say yes where they give the second class a probability of a half or more.
+        classes. A tree votes for the second class if its probability is at least one half.
     X
-        The items, as the forest takes them.
+        The items, as the forest expects them.
     items
-        Names of the items; their numbers by default, or the index of a data frame.
+        Names of the items; by default the index of a data frame, or row numbers.
 
     Examples
     --------
@@ -71,13 +71,13 @@ def votes_from_forest(
     """
     trees = getattr(forest, "estimators_", None)
     if not trees:
-        raise VotesError("the forest is not fitted: call its fit on labelled items first")
+        raise VotesError("the forest is not fitted; call its fit method first")
     classes = _two_classes(forest, "the forest")
     cells = _as_cells(X)
     chosen = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
     columns = []
     for tree, features in zip(trees, chosen, strict=True):
-        # trees of a forest know the classes by number only, so what they mean is the forest's word
+        # the trees of a forest number the classes; the forest has their names
         yes = tree.predict_proba(cells[:, features])[:, -1] >= 0.5
         sides = yes if len(tree.classes_) == 2 else np.full(cells.shape[0], tree.classes_[0] > 0)
         columns.append(np.where(sides, 1, -1).astype(np.int8))
@@ -91,7 +91,7 @@ def _name_estimators(estimators: Mapping[str, Any] | Sequence[Any]) -> dict[str,
     else:
         named = dict(zip(name_voters(len(estimators)).tolist(), estimators, strict=True))
     if not named:
-        raise VotesError("there is no classifier in the ensemble; give at least one")
+        raise VotesError("the ensemble has no classifier; pass at least one")
     if len(named) < len(estimators):
         raise VotesError("two classifiers have the same name; rename one")
     return named
@@ -102,16 +102,16 @@ def _shared_classes(named: Mapping[str, Any]) -> tuple[Any, Any]:
     first = next(iter(pairs.values()))
     for name, pair in pairs.items():
         if pair != first:
-            raise VotesError(f"classifier {name!r} was trained on other classes than the first one")
+            raise VotesError(f"classifier {name!r} has different classes than the first one")
     return first
 
 
 def _two_classes(model: Any, what: str) -> tuple[Any, Any]:
     classes = getattr(model, "classes_", None)
     if classes is None:
-        raise VotesError(f"{what} is not fitted: call its fit on labelled items first")
+        raise VotesError(f"{what} is not fitted; call its fit method first")
     if np.ndim(classes) != 1 or len(classes) != 2:
-        raise VotesError(f"{what} was trained on {len(classes)} classes; votes need two")
+        raise VotesError(f"{what} has {len(classes)} classes; votes need two")
     negative, positive = np.asarray(classes).tolist()
     return negative, positive
 
@@ -121,7 +121,7 @@ def _signs(predicted: Any, classes: tuple[Any, Any]) -> NDArray[np.int8]:
 
 
 def _as_cells(X: Any) -> NDArray[Any]:
-    """Return the items as an array or sparse matrix: a forest's trees do not know column names."""
+    """Return the items as an array or sparse matrix: the trees of a forest have no column names."""
     if hasattr(X, "tocsr"):
         return X.tocsr()  # type: ignore[no-any-return]
     return np.asarray(X)
@@ -130,7 +130,7 @@ def _as_cells(X: Any) -> NDArray[Any]:
 def _name_items(items: Any, X: Any, n_items: int) -> NDArray[Any]:
     if items is None:
         index = getattr(X, "index", None)
-        # a list has a method of that name
+        # a list has an `index` method
         items = np.arange(n_items) if index is None or callable(index) else index
     names = np.asarray(items)
     if names.shape != (n_items,):
@@ -145,7 +145,7 @@ def _assemble(
     items: NDArray[Any],
 ) -> Votes:
     if not len(items):
-        raise VotesError("there are 0 items to judge; give at least one")
+        raise VotesError("there are 0 items; at least one is required")
     values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         values[:, s] = column

@@ -1,4 +1,4 @@
-"""Known labels of items in a file: the truth to score against, or gold to settle the sides."""
+"""Known labels of items in a file: the truth to score against, or gold labels for `fit`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES, VOTE_NAMES
 from unelisa.sources.tables import VoteTable
+from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 
 Signs = NDArray[np.int8]
@@ -19,16 +20,16 @@ LABEL_NAMES = (*VOTE_NAMES, "truth", "gold", "y")
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Labels of some items, beside the votes they belong to.
+    """Labels of some items, together with the votes on them.
 
     Attributes
     ----------
     votes
         The votes.
     signs
-        -1 / +1 per item of the votes, 0 where the label is unknown.
+        -1 / +1 per item of the votes, 0 if the label is unknown.
     unvoted_items, unvoted_signs
-        The labelled items that nobody voted on.
+        The labeled items without votes.
     """
 
     votes: Votes
@@ -37,7 +38,7 @@ class KnownLabels:
     unvoted_signs: Signs
 
     def as_gold(self) -> NDArray[Any]:
-        """Return one label per item of the votes, None where unknown: the y of `fit`."""
+        """Return one label per item of the votes, None if unknown: the y of `fit`."""
         negative, positive = self.votes.classes
         words = {-1: negative, 0: None, 1: positive}
         gold = np.empty(self.votes.n_items, dtype=object)
@@ -45,9 +46,9 @@ class KnownLabels:
         return gold
 
     def scored_votes(self) -> Votes:
-        """Return the votes with an empty row for every labelled item that nobody voted on.
+        """Return the votes with an empty row for every labeled item without votes.
 
-        A method must answer for those items too: leaving them out would flatter all of them.
+        Methods are scored on those items too; omitting them would overstate every accuracy.
         """
         silent = len(self.unvoted_items)
         if silent == 0:
@@ -58,7 +59,7 @@ class KnownLabels:
         return Votes(values, items, self.votes.voters, self.votes.classes)
 
     def scored_signs(self) -> Signs:
-        """Return the labels of `scored_votes`, 0 where unknown."""
+        """Return the labels of `scored_votes`, 0 if unknown."""
         return np.concatenate([self.signs, self.unvoted_signs])
 
 
@@ -66,11 +67,12 @@ class LabelTable(VoteTable):
     """A file of labels: one row per item, read as the votes of a single voter."""
 
     def _read_text(self) -> Votes:
-        item, label = self._pick_columns(self._header())
-        return self._read_wide([item, label], item)
+        table = TextTable(self.path)
+        item, label = self._pick_columns(table.header)
+        return self._read_wide(table, [label], item)
 
     def _read_label(self, text: str) -> str:
-        """Return a label without the apostrophe that shields it from spreadsheets."""
+        """Return a label without the apostrophe that protects it from spreadsheets."""
         bare = text.removeprefix("'")
         own = {str(label) for label in self.coding}
         return bare if text not in own and bare in own else text
@@ -80,7 +82,7 @@ class LabelTable(VoteTable):
         return Votes.of(frame.select([item, label]), self.coding, item=item)
 
     def _pick_columns(self, present: list[str]) -> tuple[str, str]:
-        """Return the item and label columns: by their usual names, or the only two there are."""
+        """Return the item and label columns: by their usual names, or the only two columns."""
         item = next((name for name in present if name.lower() in ITEM_NAMES), None)
         label = next((name for name in present if name.lower() in LABEL_NAMES), None)
         if item is not None and label is not None:
@@ -91,13 +93,13 @@ class LabelTable(VoteTable):
 
 
 def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
-    r"""Return the labels in a file, matched to the votes by the items' names.
+    r"""Return the labels in a file, matched to the votes by item name.
 
     Parameters
     ----------
     path
-        CSV, Parquet or Feather as in `read_votes`, with columns item and label; the labels are
-        the votes' own two, an empty cell is unknown. Any part of the items may be there.
+        CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any subset of
+        the items; the labels are those of the votes, and an empty cell means unknown.
     votes
         The votes.
 
@@ -114,13 +116,13 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     try:
         table = LabelTable(file, coding=votes.classes).read()
     except VotesError as error:
-        raise VotesError(f"{file.name} cannot serve as labels of these votes: {error}") from None
+        raise VotesError(f"{file.name} cannot be used as labels of these votes: {error}") from None
     rows = _find_items(table.items, votes.items)
     known = rows >= 0
     if not known.any():
-        raise VotesError(f"{file.name} names none of the items of the votes; compare the two files")
+        raise VotesError(f"{file.name} has none of the items of the votes; compare the two files")
     if len(np.unique(rows[known])) < known.sum():
-        raise VotesError(f"{file.name} names an item twice; keep one row each")
+        raise VotesError(f"{file.name} contains an item twice; keep one row per item")
     signs = np.zeros(votes.n_items, dtype=np.int8)
     given = table.values[:, 0]
     signs[rows[known]] = given[known]
@@ -129,9 +131,9 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
 
 
 def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each named item, -1 for those that are not there.
+    """Return the index of each named item, -1 if it is absent.
 
-    Our own files of labels shield items such as =1+1 from spreadsheets by an apostrophe.
+    Our own label files protect items such as =1+1 from spreadsheets by an apostrophe.
     """
     place = {str(name): i for i, name in enumerate(items.tolist())}
     texts = [str(name) for name in named.tolist()]

@@ -1,9 +1,8 @@
-"""Vote tables larger than memory: read batch by batch, and kept as blocks in a file.
+"""Vote tables larger than memory, read batch by batch and stored as blocks in a file.
 
-Only wide tables (one row per item) come so. The table is read twice: first for its labels, the
-number of items and the longest name, then for the votes. What a batch takes is all that is in
-memory; the file of votes lies in the system's folder of temporary files (TMPDIR) and goes with the
-`Votes`.
+Only wide tables (one row per item) are streamed. The table is read twice: first for its labels, the
+number of items and the longest name, then for the votes. Only one batch is in memory at a time. The
+file of votes is in the temporary directory (TMPDIR) and is deleted with the `Votes`.
 """
 
 import re
@@ -27,14 +26,14 @@ from unelisa.votes import Votes, refuse_repeated_items
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-SEARCHED = 5_000_000  # items among which one that stands twice is looked for: 16 bytes each
+SEARCHED = 5_000_000  # items that are checked for duplicates, at 16 bytes each
 
 
 class Batch(NamedTuple):
     """Some rows of a wide table."""
 
     n_rows: int
-    names: NDArray[Any] | None  # of the items, None where they have none
+    names: NDArray[Any] | None  # of the items, None if they have none
     columns: Sequence[Column]  # one per voter
 
 
@@ -45,11 +44,11 @@ class WideStream:
     Attributes
     ----------
     voters
-        The names of the voters' columns.
+        Names of the voters' columns.
     open
-        Starts reading: gives the batches from the first on.
+        Returns an iterator over the batches, from the first.
     n_rows
-        Roughly how many rows there are, for the bar.
+        Approximate number of rows, for the progress bar.
     """
 
     voters: list[str]
@@ -59,14 +58,14 @@ class WideStream:
 
 @dataclass
 class Survey:
-    """What the first reading finds."""
+    """What the first pass finds."""
 
     n_items: int = 0
     found: dict[Label, str] = field(default_factory=dict)
-    names: Any = None  # the type of an array that can hold every item's name
+    names: Any = None  # dtype that can hold the name of every item
 
     def add(self, batch: Batch, voters: list[str]) -> None:
-        """Take in a batch."""
+        """Add a batch."""
         for name, column in zip(voters, batch.columns, strict=True):
             for label in column.distinct() - self.found.keys():
                 row = self.n_items + column.first_row(label) + 1
@@ -80,7 +79,7 @@ class Survey:
 
 
 def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
-    """Return the votes of a table, kept in a file."""
+    """Return the votes of a table, stored in a file."""
     with _show_progress(2 * stream.n_rows) as advance:
         survey = Survey()
         for batch in stream.open():
@@ -108,7 +107,7 @@ def _write(
     folder: Path,
     advance: Callable[[int], None],
 ) -> MappedBlocks:
-    """Write the votes block after block, one voter after the other within it; and the names."""
+    """Write the votes block by block, voter by voter within a block; and the item names."""
     n_voters = len(stream.voters)
     length = fitting_items(n_voters)
     buffer = np.empty((length, n_voters), dtype=np.int8, order="F")
@@ -133,7 +132,7 @@ def _write(
 
 
 def _open_names(survey: Survey, folder: Path) -> Any:
-    """Return the items' names, mapped from their file; numbers where they have none."""
+    """Return the item names, memory-mapped; row numbers if they have none."""
     if survey.names is None:
         return RowNumbers(survey.n_items)
     names = np.memmap(folder / "items", survey.names, mode="r", shape=(survey.n_items,))
@@ -144,8 +143,8 @@ def _open_names(survey: Survey, folder: Path) -> Any:
 
 @contextmanager
 def _show_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that advances a bar on a terminal by some rows."""
-    from rich import progress  # noqa: PLC0415 - a tenth of a second that small tables need not wait
+    """Give a function that advances a progress bar by some rows, on a terminal only."""
+    from rich import progress  # noqa: PLC0415 - a tenth of a second, only for large tables
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(stderr=True)
@@ -158,7 +157,7 @@ def _show_progress(total: int) -> Iterator[Callable[[int], None]]:
 
 
 def read_size(text: str | int) -> int:
-    """Return a number of bytes, given as such or as in "500MB".
+    """Return a number of bytes, given as a number or as text such as "500MB".
 
     Examples
     --------
@@ -168,6 +167,7 @@ def read_size(text: str | int) -> int:
     found = _SIZE.fullmatch(str(text).strip())
     size = 0.0 if found is None else float(found[1]) * _UNITS[found[2].upper()]
     if not 1 <= size < float("inf"):
-        told = str(text)[:60]
-        raise VotesError(f"a size in memory is a number of bytes such as 500MB, found {told!r}")
+        raise VotesError(
+            f"the memory limit must be a number of bytes, such as 500MB, found {str(text)[:60]!r}"
+        )
     return int(size)

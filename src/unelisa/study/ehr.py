@@ -26,9 +26,9 @@ from unelisa.errors import UnelisaWarning
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.scoring import score_labels
 from unelisa.solvers.blas import one_blas_thread
-from unelisa.sources.phenotype import FeatureVotes, votes_from_percentiles
 from unelisa.study.ehr_baselines import BASELINES
 from unelisa.study.ehr_sets import Places, ReviewedSet, Signs
+from unelisa.study.ehr_voters import FeatureVotes, votes_from_percentiles
 from unelisa.study.real import read_lines
 from unelisa.study.results import open_results
 from unelisa.votes import Votes

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from unelisa.sources.counts import CountTable
-from unelisa.sources.phenotype import two_means
+from unelisa.phenotyping.counts import CountTable
+from unelisa.study.ehr_voters import two_means
 
 Floats = NDArray[np.float64]
 ROUNDS = 200

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unelisa.datamart import simulate_ehr
 from unelisa.errors import ModelError
-from unelisa.sources.counts import CountTable, read_counts
+from unelisa.phenotyping.counts import CountTable, read_counts
 
 Signs = NDArray[np.int8]
 Places = NDArray[np.intp]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from unelisa.errors import RecordsError
-from unelisa.sources.omop_cohort import list_cohort, write_cohort
-from unelisa.sources.omop_connection import open_database
-from unelisa.sources.omop_features import parse_request
-from unelisa.sources.omop_tables import OmopTables
+from unelisa.phenotyping.omop.cohort import list_cohort, write_cohort
+from unelisa.phenotyping.omop.database import OmopTables, open_database
+from unelisa.phenotyping.omop.requests import parse_request
 
 SIGNS = (parse_request("ICD:714.%"), parse_request("LAB:21"))
 

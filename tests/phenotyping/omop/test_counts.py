@@ -7,9 +7,9 @@ import pytest
 
 import unelisa as ue
 from unelisa.errors import RecordsError
-from unelisa.sources.omop import CountRequest, count_patients
-from unelisa.sources.omop_connection import open_database
-from unelisa.sources.omop_tables import OmopTables
+from unelisa.phenotyping.omop.counts import count_patients
+from unelisa.phenotyping.omop.database import OmopTables, open_database
+from unelisa.phenotyping.omop.requests import CountRequest
 
 ALL = ["ICD:714.%", "NLP:%"]
 ENTRY = ["ICD:714.%", "LAB:anti-cyclic citrullinated peptide test"]

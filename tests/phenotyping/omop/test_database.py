@@ -7,7 +7,7 @@ import pytest
 
 import unelisa as ue
 from unelisa.errors import MissingExtraError, RecordsError
-from unelisa.sources.omop_connection import open_database
+from unelisa.phenotyping.omop.database import OmopTables, explain_engine, open_database
 
 ASKED = ["ICD:714.%", "NLP:%", "CONCEPT:10+", "LAB:21"]
 

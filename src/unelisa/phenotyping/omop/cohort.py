@@ -1,4 +1,4 @@
-"""Patients as rows of the OMOP table `cohort`: from when to when they belong to it."""
+"""The OMOP table `cohort`: the dates between which patients belong to it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,14 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import RecordsError
-from unelisa.sources.omop_features import (
-    UTILIZATIONS,
-    Request,
-    Window,
-    list_contacts,
-    list_days,
-)
-from unelisa.sources.omop_tables import OmopTables, explain_engine
+from unelisa.phenotyping.omop.database import OmopTables, explain_engine
+from unelisa.phenotyping.omop.records import list_contacts, list_days
+from unelisa.phenotyping.omop.requests import UTILIZATIONS, Request, Window
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,24 +20,24 @@ def list_cohort(
     tables: OmopTables,
     persons: NDArray[np.int64],
     definition: int,
-    signs: tuple[Request, ...],
+    anchors: tuple[Request, ...],
     window: Window = (None, None),
 ) -> "pd.DataFrame":
     """Return the cohort rows of some patients.
 
-    A patient enters on the first day with one of the signs (the anchors), or else on the first
-    day of care, and stays until the last day of care.
+    A patient enters on the first day with an anchor, or else on the first day of care, and stays
+    until the last day of care.
 
     Parameters
     ----------
     tables
         The database.
     persons
-        Who belongs to the cohort.
+        Members of the cohort.
     definition
-        The cohort's number, cohort_definition_id.
-    signs, window
-        The features that mark the start, and the days that count.
+        The number of the cohort, cohort_definition_id.
+    anchors, window
+        Features that mark the start, and the days that count.
     """
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
@@ -52,22 +47,21 @@ def list_cohort(
     contacts = list_contacts(tables, utilization, window)
     with explain_engine("dating the cohort"):
         care = _span(contacts).reindex(persons)
-        seen = _span(list_days(tables, signs, window)).reindex(persons)
+        seen = _span(list_days(tables, anchors, window)).reindex(persons)
     start = seen["first"].fillna(care["first"])
     end = care["last"].fillna(seen["last"]).where(lambda last: ~(last < start), start)
-    rows = pd.DataFrame(
-        {
-            "cohort_definition_id": np.full(len(persons), definition, dtype=np.int64),
-            "subject_id": persons,
-            "cohort_start_date": start.dt.date.to_numpy(),
-            "cohort_end_date": end.dt.date.to_numpy(),
-        }
+    columns = (
+        np.full(len(persons), definition, dtype=np.int64),
+        persons,
+        start.dt.date.to_numpy(),
+        end.dt.date.to_numpy(),
     )
+    rows = pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
     return rows.loc[start.notna().to_numpy()]
 
 
 def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = None) -> None:
-    """Add cohort rows to the database in one statement; refuse a number that is taken."""
+    """Insert cohort rows in one statement; reject a cohort number that is in use."""
     import pyarrow as pa  # noqa: PLC0415 - only tables need it
 
     if rows.empty:
@@ -80,7 +74,7 @@ def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = Non
         taken = here.count().to_pyarrow().as_py()
     if taken:
         raise RecordsError(
-            f"the cohort {number} has {taken} rows already; choose another number or delete them"
+            f"the cohort {number} already has {taken} rows; choose another number or delete them"
         )
     with explain_engine("writing the cohort"):
         content = pa.Table.from_pandas(rows, preserve_index=False)

@@ -1,9 +1,8 @@
-"""Counts from a database of health records in the OMOP common data model, 5.3 or 5.4."""
+"""Patient x feature counts from an OMOP database."""
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import date, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,18 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import RecordsError
-from unelisa.sources.omop_connection import open_database
-from unelisa.sources.omop_features import (
-    DOMAINS,
-    Request,
-    Window,
-    count_contacts,
-    count_days,
-    find_contacts,
-    list_days,
-    parse_request,
-)
-from unelisa.sources.omop_tables import OmopTables, as_number, explain_engine
+from unelisa.phenotyping.omop.database import OmopTables, explain_engine, open_database
+from unelisa.phenotyping.omop.records import count_contacts, count_days, list_days, list_patients
+from unelisa.phenotyping.omop.requests import DOMAINS, CountRequest, Day, Request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,83 +21,22 @@ MOST_FEATURES = 20_000
 _BATCH = 500_000
 
 Integers = NDArray[np.int64]
-Advance = Callable[[str], None]  # what is done next
+Advance = Callable[[str], None]  # called with what is queried next
 
 
 class Step(NamedTuple):
-    """One question to the database: what was counted, in how many rows it came, and how long."""
+    """One query: what was counted, the number of rows it returned, and the time it took."""
 
     what: str
     rows: int
     seconds: float
 
 
-@dataclass(frozen=True, eq=False)
-class PatientCounts:
-    """Patient x feature counts, and how they came about.
-
-    Attributes
-    ----------
-    table
-        One row per patient (index: person_id), one int32 column per feature.
-    steps
-        The questions that the database answered.
-    """
+class PatientCounts(NamedTuple):
+    """One row per patient (index: person_id) with int32 counts, and the queries behind them."""
 
     table: "pd.DataFrame"
     steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True)
-class CountRequest:
-    """What to count.
-
-    Attributes
-    ----------
-    features, utilization, entry, window
-        As in `read_omop`.
-    """
-
-    features: tuple[Request, ...]
-    utilization: str | None = "note_count"
-    entry: tuple[Request, ...] = ()
-    window: Window = (None, None)
-
-    @classmethod
-    def of(
-        cls,
-        features: Sequence[str],
-        utilization: str | None = "note_count",
-        entry: Sequence[str] = (),
-        window: tuple[date | str | None, date | str | None] = (None, None),
-    ) -> "CountRequest":
-        """Return the request, or raise `RecordsError` where it cannot be understood."""
-        if not features:
-            raise RecordsError("no feature was asked for; name some, such as ICD:714.%")
-        if utilization is not None:
-            find_contacts(utilization)
-        first, last = (_parse_day(day) for day in window)
-        if first is not None and last is not None and first > last:
-            raise RecordsError(f"the window ends ({last}) before it starts ({first})")
-        asked = tuple(dict.fromkeys(parse_request(text) for text in features))
-        rule = tuple(dict.fromkeys(parse_request(text) for text in entry))
-        return cls(asked, utilization, rule, (first, last))
-
-    def of_domain(self, domain: str) -> list[Request]:
-        """Return the features of one kind."""
-        return [one for one in self.features if one.domain == domain]
-
-    def narrow(self, columns: Sequence[str]) -> "CountRequest":
-        """Return the request for these columns only, each of them there even if it is empty."""
-        by_name = {one.column: one for one in self.features if one.reach != "each"}
-        return replace(self, features=tuple(by_name.get(c) or self._pick(c) for c in columns))
-
-    def _pick(self, column: str) -> Request:
-        """Return one feature of a pattern."""
-        if not any(one.covers(column) for one in self.features):
-            raise RecordsError(f"the feature {column[:60]!r} is needed, but not asked for")
-        domain, _, code = column.partition(":")
-        return Request(column, domain, code, "name")
 
 
 def read_omop(
@@ -116,13 +45,13 @@ def read_omop(
     *,
     utilization: str | None = "note_count",
     entry: Sequence[str] = (),
-    window: tuple[date | str | None, date | str | None] = (None, None),
+    window: tuple[Day, Day] = (None, None),
     schema: str | None = None,
 ) -> "pd.DataFrame":
     """Return patient x feature counts from a database in the OMOP common data model.
 
-    The database counts; only one number per patient and feature leaves it. Each feature counts at
-    most once a day. Needs `pip install "unelisa[omop]"`.
+    The database does the counting; only one number per patient and feature leaves it. Each feature
+    counts at most once a day. Requires `pip install "unelisa[omop]"`.
 
     Parameters
     ----------
@@ -130,15 +59,16 @@ def read_omop(
         Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
         a PostgreSQL server (postgresql://user@host/name); or an Ibis connection to any engine.
     features
-        What to count, as the columns shall be named: "ICD:714.0" a source code of a condition,
-        "ICD:714.%" every code that starts so, "ICD:714.+" those together as one feature,
-        "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and all below it,
-        "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them, "RX:..." drugs and
-        "LAB:..." measurements by concept number or name.
+        What to count, written as the columns will be named: "ICD:714.0" a source code of a
+        condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into
+        one feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and all
+        its descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them,
+        "RX:..." drugs and "LAB:..." measurements by concept number or name.
     utilization
-        How much care a patient gets: "note_count", "visit_count" or None for no such column.
+        Amount of care per patient: "note_count", "visit_count", or None for no such column.
     entry
-        Features of which a patient must have at least one to be included; all patients without.
+        Features of which a patient must have at least one to be included; by default all patients
+        are.
     window
         First and last day that count, as dates or "2001-12-31"; None leaves an end open.
     schema
@@ -148,7 +78,7 @@ def read_omop(
     -------
     pandas.DataFrame
         One row per patient (index: person_id, sorted), one int32 column per feature, then the
-        utilisation.
+        utilization.
 
     Examples
     --------
@@ -169,29 +99,31 @@ def read_omop(
 def count_patients(
     tables: OmopTables, request: CountRequest, advance: Advance | None = None
 ) -> PatientCounts:
-    """Return the counts that are asked for, calling `advance` before each question."""
+    """Return the requested counts, calling `advance` before each query."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
-    # every question is put together first: what lacks is told before anything long runs
+    # all queries are built first: a missing table is reported before anything long runs
     cohort = list_patients(tables, request)
     counts, use = _list_counts(tables, request, cohort), request.utilization
     contacts = None if use is None else count_contacts(tables, use, request.window)
-    questions = _Questions(advance)
-    persons = questions.ask_persons(cohort)
+    queries = _Queries(advance)
+    persons = _sort_persons(queries.run("patients", cohort))
     index = pd.Index(persons, name="person_id")
-    blocks = []
+    parts = []
     for domain, expression in counts.items():
-        found = questions.ask_counts(domain, expression, persons)
-        block = _arrange(found, request.of_domain(domain), len(persons))
-        blocks.append(pd.DataFrame(block.values, index, block.names))
-    table = pd.concat(blocks, axis=1)
-    if use is not None:
-        table[use] = questions.ask_contacts(use, contacts, persons)
-    return PatientCounts(table, tuple(questions.steps))
+        found = queries.run(f"{domain} counts", expression)
+        parts.append(_arrange(found, request.of_domain(domain), index))
+    if contacts is not None:
+        found = queries.run(str(use), contacts)
+        rows, known = _find(found, persons)
+        column = np.zeros(len(persons), dtype=np.int32)
+        column[rows] = found["days"].to_numpy()[known]
+        parts.append(pd.DataFrame({use: column}, index))
+    return PatientCounts(pd.concat(parts, axis=1), tuple(queries.steps))
 
 
 def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict[str, Any]:
-    """Return the counts of each domain that is asked for, as expressions."""
+    """Return the query for the counts of each requested domain."""
     counts = {}
     for domain in DOMAINS:
         asked = request.of_domain(domain)
@@ -201,141 +133,87 @@ def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict
     return counts
 
 
-def list_patients(tables: OmopTables, request: CountRequest) -> Any:
-    """Return the persons of the database that the entry rule lets in, as an expression."""
-    people = tables.take("person", person="person_id")
-    people = people.filter(people.person.notnull()).select(person=as_number(people.person))
-    if not request.entry:
-        return people
-    let_in = list_days(tables, request.entry, request.window)
-    return people.semi_join(let_in.select("person"), "person")
+@dataclass
+class _Queries:
+    """Runs queries one after another, recording rows and seconds."""
 
+    advance: Advance | None
+    steps: list[Step] = field(default_factory=list)
 
-class _Counts(NamedTuple):
-    """Counts in long form: patient (row), feature (place in `names`), number of days."""
-
-    rows: Integers
-    places: Integers
-    days: NDArray[np.int32]
-    names: list[str]
-
-
-class _Block(NamedTuple):
-    """Counts in wide form."""
-
-    values: NDArray[np.int32]
-    names: list[str]
-
-
-class _Questions:
-    """Asks the database one question after another, and notes rows and seconds."""
-
-    def __init__(self, advance: Advance | None) -> None:
-        self._advance = advance
-        self.steps: list[Step] = []
-
-    def ask_persons(self, expression: Any) -> Integers:
-        """Return the patients, sorted; nobody may be there twice."""
-        columns = self._ask("patients", expression)
-        persons = np.sort(columns["person"])
-        if len(persons) == 0:
-            raise RecordsError(
-                "no patient is left: the table person is empty, or nobody meets the entry rule in "
-                "the window"
-            )
-        twice = int((np.diff(persons) == 0).sum())
-        if twice:
-            raise RecordsError(f"the table person names {twice} patients more than once")
-        return persons
-
-    def ask_counts(self, domain: str, expression: Any, persons: Integers) -> _Counts:
-        """Return the counts of one domain for the patients."""
-        columns = self._ask(f"{domain} counts", expression)
-        rows, known = _find(columns["person"], persons)
-        names, places = columns["feature"]
-        return _Counts(rows[known], places[known], columns["days"][known], names)
-
-    def ask_contacts(self, what: str, expression: Any, persons: Integers) -> NDArray[np.int32]:
-        """Return the number of contacts of every patient."""
-        columns = self._ask(what, expression)
-        rows, known = _find(columns["person"], persons)
-        contacts = np.zeros(len(persons), dtype=np.int32)
-        contacts[rows[known]] = columns["days"][known]
-        return contacts
-
-    def _ask(self, what: str, expression: Any) -> dict[str, Any]:
-        if self._advance is not None:
-            self._advance(what)
+    def run(self, what: str, expression: Any) -> Any:
+        """Return the result as an Arrow table, features encoded as a dictionary."""
+        if self.advance is not None:
+            self.advance(what)
         start = time.perf_counter()
         with explain_engine(f"counting {what}"):
-            columns = _fetch(expression)
-        self.steps.append(Step(what, len(columns["person"]), time.perf_counter() - start))
-        return columns
+            table = _fetch(expression)
+        self.steps.append(Step(what, table.num_rows, time.perf_counter() - start))
+        return table
 
 
-def _fetch(expression: Any) -> dict[str, Any]:
-    """Return the columns of an answer: numbers as arrays, texts as (names, places)."""
-    parts: dict[str, list[Any]] = {name: [] for name in expression.columns}
-    places: dict[str, int] = {}
-    for batch in expression.to_pyarrow_batches(chunk_size=_BATCH):
-        for name, cells in zip(batch.schema.names, batch.columns, strict=True):
-            if name == "feature":
-                coded = cells.dictionary_encode()
-                here = [places.setdefault(t, len(places)) for t in coded.dictionary.to_pylist()]
-                parts[name].append(np.asarray(here, np.int32)[coded.indices.to_numpy()])
-            else:
-                kind = np.int64 if name == "person" else np.int32
-                parts[name].append(cells.to_numpy(zero_copy_only=False).astype(kind))
-    columns: dict[str, Any] = {
-        name: np.concatenate(some) if some else np.empty(0, np.int64)
-        for name, some in parts.items()
+def _fetch(expression: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - only tables need it
+
+    kinds = {
+        "person": pa.int64(),
+        "feature": pa.dictionary(pa.int32(), pa.string()),
+        "days": pa.int32(),
     }
-    if "feature" in columns:
-        columns["feature"] = list(places), columns["feature"]
-    return columns
+    schema = pa.schema([(name, kinds[name]) for name in expression.columns])
+    batches = expression.to_pyarrow_batches(chunk_size=_BATCH)
+    tables = [pa.Table.from_batches([batch]).cast(schema) for batch in batches]
+    return pa.concat_tables([schema.empty_table(), *tables]).unify_dictionaries()
 
 
-def _find(persons: Integers, among: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the rows of persons, and who is there at all: records may name strangers."""
-    rows = np.minimum(np.searchsorted(among, persons), len(among) - 1)
-    return rows, among[rows] == persons
+def _sort_persons(found: Any) -> Integers:
+    """Return the patients in order; reject an empty table and repeated patients."""
+    persons: Integers = np.sort(found["person"].to_numpy())
+    if len(persons) == 0:
+        raise RecordsError(
+            "no patients are left: the table person is empty, or nobody meets the entry rule in "
+            "the window"
+        )
+    repeated = int((np.diff(persons) == 0).sum())
+    if repeated:
+        raise RecordsError(f"the table person lists {repeated} patients more than once")
+    return persons
 
 
-def _arrange(found: _Counts, asked: Sequence[Request], n: int) -> _Block:
-    """Return the wide form: what was asked for by name comes first and is there even if empty."""
-    domain = asked[0].domain
-    _refuse_vain(found.names, asked)
+def _find(found: Any, persons: Integers) -> tuple[Integers, NDArray[np.bool_]]:
+    """Return the rows of the known persons, and which are known: records may name others."""
+    named = found["person"].to_numpy()
+    rows = np.minimum(np.searchsorted(persons, named), len(persons) - 1)
+    known = persons[rows] == named
+    return rows[known], known
+
+
+def _arrange(found: Any, asked: Sequence[Request], persons: "pd.Index[int]") -> "pd.DataFrame":
+    """Return one column per feature: first those requested by name, even if empty."""
+    import pandas as pd  # noqa: PLC0415 - only tables need it
+
+    domain, coded = asked[0].domain, found["feature"].combine_chunks()
+    present = coded.dictionary.to_pylist()
+    _reject_unmatched(present, asked)
     named = [one.label for one in asked if one.reach != "each"]
-    others = sorted(set(found.names) - set(named))
-    names = list(dict.fromkeys([*named, *others]))
+    names = list(dict.fromkeys([*named, *sorted(present)]))
     if len(names) > MOST_FEATURES:
         raise RecordsError(
-            f"{len(names)} features of {domain} were found, over {MOST_FEATURES}; ask for fewer"
+            f"{len(names)} features of {domain} were found, more than {MOST_FEATURES}; "
+            "request fewer"
         )
     place = {name: k for k, name in enumerate(names)}
-    values = np.zeros((n, len(names)), dtype=np.int32, order="F")
-    where = np.array([place[name] for name in found.names], dtype=np.int64)
-    if len(where):
-        values[found.rows, where[found.places]] = found.days
-    return _Block(values, [f"{domain}:{name}" for name in names])
+    places = np.array([place[name] for name in present], dtype=np.intp)
+    rows, known = _find(found, persons.to_numpy())
+    values = np.zeros((len(persons), len(names)), dtype=np.int32, order="F")
+    values[rows, places[coded.indices.to_numpy()[known]]] = found["days"].to_numpy()[known]
+    return pd.DataFrame(values, persons, [f"{domain}:{name}" for name in names])
 
 
-def _refuse_vain(names: Sequence[str], asked: Sequence[Request]) -> None:
-    """Refuse a pattern that nothing matches: a typing error would silently lose features."""
+def _reject_unmatched(names: Sequence[str], asked: Sequence[Request]) -> None:
+    """Reject a pattern without a match: a typing error would silently lose features."""
     for one in asked:
         if one.reach == "each" and not any(name.startswith(one.code) for name in names):
             raise RecordsError(
                 f"no patient has a record that matches {one.text[:60]!r}; compare it with the "
                 f"codes in the table {DOMAINS[one.domain].table}"
             )
-
-
-def _parse_day(day: date | str | None) -> date | None:
-    if isinstance(day, datetime):
-        return day.date()
-    if day is None or isinstance(day, date):
-        return day
-    try:
-        return date.fromisoformat(day)
-    except ValueError:
-        raise RecordsError(f"{day[:40]!r} is no date; write it as 2001-12-31") from None

@@ -1,32 +1,35 @@
-"""Where an OMOP database is: a DuckDB file, a folder of tables, a PostgreSQL server, or any engine.
+"""An OMOP database: a DuckDB file, a folder of tables, a PostgreSQL server, or any Ibis engine.
 
-Everything is opened for reading only, unless a cohort shall be written.
+Connections are read-only unless a cohort is to be written. Tables and columns are checked before
+anything is counted.
 """
 
-import gzip
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from unelisa.errors import RecordsError, missing_extra
+from unelisa.errors import RecordsError, UnelisaError, missing_extra
+from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
-_DELIMITERS = ",;|\t"
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+_LISTED = 12
 
 
 @contextmanager
 def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
-    """Give an Ibis connection, or raise `RecordsError` with one sentence; close what was opened.
+    """Give an Ibis connection, and close it afterward if it was opened here.
 
     Parameters
     ----------
     database
         Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
-        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection, which is used as
-        it is and stays open.
+        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection, which is used
+        as it is and stays open.
     read_only
-        Whether nothing shall be written.
+        Whether writing is forbidden.
     """
     if isinstance(database, require_ibis().backends.BaseBackend):
         yield database
@@ -36,36 +39,6 @@ def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
         yield connection
     finally:
         connection.disconnect()
-
-
-def _connect(database: Any, read_only: bool) -> Any:
-    if is_server(database):
-        return _connect_postgres(str(database), read_only)
-    path = Path(database)
-    if not _is_there(path):
-        raise RecordsError(_tell_absent(path))
-    if not path.is_dir():
-        return _connect_duckdb(path, read_only)
-    if not read_only:
-        raise RecordsError(f"{path.name} is a folder: a cohort can be written to a database")
-    return _connect_folder(path)
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.is_dir() or path.is_file()
-    except OSError:  # no file has such a name
-        return False
-
-
-def _tell_absent(path: Path) -> str:
-    ways = (
-        "name a DuckDB file, a folder of Parquet or CSV tables, or a server as "
-        "postgresql://user@host/name"
-    )
-    if _may_hold_secrets(str(path)):
-        return f"the database is neither a file nor a folder; {ways}"
-    return f"there is no database {path.name} in {path.parent}; {ways}"
 
 
 def is_server(database: Any) -> bool:
@@ -80,12 +53,35 @@ def is_server(database: Any) -> bool:
 
 
 def require_ibis() -> Any:
-    """Return Ibis, or say which extra brings it."""
+    """Return Ibis, or raise an error that names the extra it comes with."""
     try:
         import ibis  # noqa: PLC0415 - optional, and it takes most of a second
     except ImportError:
         raise missing_extra("databases need Ibis", "omop") from None
     return ibis
+
+
+def _connect(database: Any, read_only: bool) -> Any:
+    if is_server(database):
+        return _connect_postgres(str(database), read_only)
+    path = Path(database)
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError:  # not a valid file name
+        is_folder = is_file = False
+    if is_file:
+        return _connect_duckdb(path, read_only)
+    if is_folder and read_only:
+        return _connect_folder(path)
+    if is_folder:
+        raise RecordsError(f"{path.name} is a folder; a cohort can be written to a database only")
+    absent = f"there is no database {path.name} in {path.parent}"
+    if _may_hold_secrets(str(path)):
+        absent = "the database is neither a file nor a folder"
+    raise RecordsError(
+        f"{absent}; name a DuckDB file, a folder of Parquet or CSV tables, or a server as "
+        "postgresql://user@host/name"
+    )
 
 
 def _connect_duckdb(path: Path, read_only: bool) -> Any:
@@ -96,8 +92,8 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
     except duckdb.Error as error:
         raise RecordsError(
             f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}): it may "
-            "be damaged, of another kind, in use by another program, or written by a DuckDB newer "
-            f"than {duckdb.__version__}"
+            "be damaged, not a DuckDB file, in use by another program, or written by a DuckDB "
+            f"newer than {duckdb.__version__}"
         ) from None
 
 
@@ -108,8 +104,8 @@ def _connect_folder(folder: Path) -> Any:
     files = _list_files(folder)
     if not files:
         raise RecordsError(
-            f"the folder {folder.resolve().name} holds no {', '.join(_ENDINGS)} file; each OMOP "
-            "table is one"
+            f"the folder {folder.resolve().name} has no {', '.join(_ENDINGS)} file; it needs one "
+            "per OMOP table"
         )
     connection = require_ibis().duckdb.connect()
     for table, file in files.items():
@@ -119,7 +115,7 @@ def _connect_folder(folder: Path) -> Any:
                 parts = file / "*.parquet" if file.is_dir() else file
                 connection.read_parquet(parts, table_name=table)
             else:
-                # as text: a guess would turn the code 714.10 into the number 714.1
+                # as text: type inference would turn the code 714.10 into the number 714.1
                 connection.read_csv(file, table_name=table, all_varchar=True, **_find_form(file))
         except (duckdb.Error, OSError, EOFError) as error:
             raise RecordsError(
@@ -131,19 +127,16 @@ def _connect_folder(folder: Path) -> Any:
 def _find_form(file: Path) -> dict[str, Any]:
     """Return how a text file is written, by its header.
 
-    A guess from some rows may take a record for the header, or miss a first quote further down.
-    Vocabularies are handed out as tab-separated text, in which a quote is an ordinary letter.
+    Detection from sampled rows may take a record for the header, or miss a quote further down.
+    Vocabularies are distributed as tab-separated text in which a quote is an ordinary character.
     """
-    reader = gzip.open if file.name.lower().endswith(".gz") else open
-    with reader(file, "rt", encoding="utf-8", errors="replace") as lines:
-        header = str(lines.readline())
-    delimiter = max(_DELIMITERS, key=header.count)
+    delimiter = find_delimiter(read_beginning(file), ",")
     quotes = {"quote": ""} if delimiter == "\t" else {"quote": '"', "escape": '"'}
     return {"delim": delimiter, "header": True, "skip": 0, **quotes}
 
 
 def _list_files(folder: Path) -> dict[str, Path]:
-    """Return the file of each table; Parquet is preferred where both are there."""
+    """Return the file of each table, Parquet if there are several."""
     files: dict[str, Path] = {}
     for ending in reversed(_ENDINGS):
         for file in sorted(folder.iterdir()):
@@ -161,26 +154,21 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
     try:
         connection = psycopg.connect(address, autocommit=True)
     except psycopg.Error as error:
-        raise RecordsError(
-            f"the PostgreSQL server cannot be reached: {_tell(error, address)}"
-        ) from None
+        # the driver's message may quote a password if the address contains one
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        if _may_hold_secrets(address.partition("://")[2]):
+            reason = (
+                f"{type(error).__name__}; the driver's message is omitted because the address may "
+                "contain a password, which is safer in ~/.pgpass or PGPASSWORD"
+            )
+        raise RecordsError(f"the PostgreSQL server cannot be reached: {reason}") from None
     if read_only:
         connection.execute("SET default_transaction_read_only = on")
     return ibis.postgres.from_connection(connection)
 
 
-def _tell(error: Exception, address: str) -> str:
-    """Return the driver's first line; it may quote a password where the address holds one."""
-    if _may_hold_secrets(address.partition("://")[2]):
-        return (
-            f"{type(error).__name__}; the driver's words are left out because the address may hold "
-            "a password, which is safer in ~/.pgpass or PGPASSWORD"
-        )
-    return str(error).partition("\n")[0] or type(error).__name__
-
-
 def _may_hold_secrets(text: str) -> bool:
-    """Return whether a text may have a password in it; a mistyped address has it anywhere.
+    """Return whether a text may contain a password, anywhere in a mistyped address.
 
     Examples
     --------
@@ -189,3 +177,96 @@ def _may_hold_secrets(text: str) -> bool:
     """
     user, at, _ = text.rpartition("@")
     return "password" in text.lower() or (bool(at) and ":" in user)
+
+
+class OmopTables:
+    """Tables by their OMOP names, whatever the letter case of the engine.
+
+    Parameters
+    ----------
+    names
+        The existing tables.
+    open_table
+        Name -> Ibis table.
+    """
+
+    def __init__(self, names: Sequence[str], open_table: Callable[[str], Any]) -> None:
+        self.names = {name.lower(): name for name in names}
+        self._open = open_table
+
+    @classmethod
+    def of(cls, connection: Any, schema: str | None = None) -> "OmopTables":
+        """Return the tables of a connection, or of one of its schemas."""
+        if schema is not None and not _IDENTIFIER.fullmatch(schema):
+            raise RecordsError(
+                "the schema must be a plain name of letters, digits and underscores, such as cdm"
+            )
+        place = tuple(schema.split(".")) if schema is not None and "." in schema else schema
+        with explain_engine("listing the tables"):
+            names = connection.list_tables(database=place)
+        return cls(names, lambda name: connection.table(name, database=place))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def take(self, name: str, **columns: str) -> Any:
+        """Return an Ibis table of some columns, renamed; or say which of them are missing.
+
+        `take("person", patient="person_id")` has the one column `patient`.
+        """
+        if name not in self:
+            raise RecordsError(f"there is no table {name}; found {_list_names(self.names)}")
+        with explain_engine(f"opening {name}"):
+            table = self._open(self.names[name])
+        present = {column.lower(): column for column in table.columns}
+        missing = [column for column in columns.values() if column not in present]
+        if missing:
+            # if no column is right, the "header" may be the first record of a text file
+            sure = len(missing) < len(columns)
+            found = [one for one in present if sure or one.endswith(("_id", "_date"))]
+            raise RecordsError(
+                f"the table {name} has no column {' and no '.join(missing)}; "
+                f"found {_list_names(found)}"
+            )
+        return table.select(**{new: table[present[old]] for new, old in columns.items()})
+
+
+def as_number(column: Any) -> Any:
+    """Return a column of identifiers as 64-bit integers."""
+    return column if column.type().is_int64() else column.cast("int64")
+
+
+def as_day(column: Any) -> Any:
+    """Return a column of dates or times as dates."""
+    kind = column.type()
+    if kind.is_date():
+        return column
+    return column.date() if kind.is_timestamp() else column.cast("date")
+
+
+def as_text(column: Any) -> Any:
+    """Return a column of codes as text."""
+    return column if column.type().is_string() else column.cast("string")
+
+
+@contextmanager
+def explain_engine(doing: str) -> Iterator[None]:
+    """Replace an engine's error by one without its message, which may quote records."""
+    try:
+        yield
+    except (UnelisaError, AttributeError, NameError, ImportError):
+        raise  # ours, or a programming error
+    except Exception as error:
+        raise RecordsError(
+            f"the database failed while {doing} ({type(error).__name__}); its message is omitted "
+            "because it may quote records"
+        ) from None
+
+
+def _list_names(names: Iterable[str]) -> str:
+    """Return names for a message, at most a dozen."""
+    shown = sorted(names)
+    if not shown:
+        return "none"
+    more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
+    return ", ".join(name[:40] for name in shown[:_LISTED]) + more

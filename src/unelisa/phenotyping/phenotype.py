@@ -1,0 +1,171 @@
+"""A fitted phenotype: the parts that score a patient, and the steps that learn them in order."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from unelisa.phenotyping.anchors import AnchorModel, fit_anchors
+from unelisa.phenotyping.charts import ReviewedCharts
+from unelisa.phenotyping.counts import Counts, CountTable, Floats, Places
+from unelisa.phenotyping.expected_counts import ExpectedCounts
+from unelisa.phenotyping.features import FeatureFacts
+from unelisa.phenotyping.grouped_expert import GroupedExpert, learn_group
+from unelisa.phenotyping.posterior import (
+    Calibration,
+    Estimate,
+    calibrate,
+    expected_ppv,
+    reviewed_ppv,
+)
+from unelisa.phenotyping.screening import Screening, screen
+
+GROUP_WEIGHT = 0.5
+THRESHOLD = 0.5  # patients with a P(case) of at least this are flagged
+UNCALIBRATED = Calibration(0.0, 1.0)
+FEWEST_CHARTS = 10  # reviewed and flagged, to estimate the positive predictive value from them
+
+
+@dataclass(frozen=True)
+class FittedPhenotype:
+    """Everything that scores a patient.
+
+    Attributes
+    ----------
+    expected_counts
+        Counts expected at a given utilization.
+    anchor_model, anchors
+        The anchor model, and the indices of the anchors.
+    group, group_places
+        The grouped expert, None without secondary features, and their indices.
+    calibration
+        From the sum of the log-odds to P(case).
+    """
+
+    expected_counts: ExpectedCounts
+    anchor_model: AnchorModel
+    anchors: Places
+    group: GroupedExpert | None
+    group_places: Places
+    calibration: Calibration = UNCALIBRATED
+
+    def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
+        """Return the anchors' log-odds plus half the group's, before calibration."""
+        odds = self.anchor_model.log_odds(table.values[:, self.anchors], table.log_use)
+        if self.group is None:
+            return odds
+        if rates is None:
+            rates = self.expected_counts.rates(table)
+        return odds + GROUP_WEIGHT * self.group.log_ratio(rates[:, self.group_places])
+
+    def log_odds(self, table: CountTable) -> Floats:
+        """Return the calibrated log-odds of being a case."""
+        return self.calibration.log_odds(self.score(table))
+
+    def anchor_parts(self, table: CountTable) -> Floats:
+        """Return the contribution of each anchor to the score."""
+        return self.anchor_model.parts(table.values[:, self.anchors], table.log_use)
+
+    def expect_ppv(
+        self, table: CountTable, scores: Floats, threshold: float = THRESHOLD
+    ) -> Estimate:
+        """Return the expected PPV; its interval covers models without an anchor or calibration."""
+        chances = expit(self.calibration.log_odds(scores))
+        parts = self.anchor_parts(table)
+        without = [expit(self.calibration.log_odds(scores - part)) for part in parts.T]
+        return expected_ppv(chances, chances >= threshold, [*without, expit(scores)])
+
+
+class PhenotypeFit(NamedTuple):
+    """The result of a fit: the phenotype, facts about features, P(case) of the patients, PPV."""
+
+    phenotype: FittedPhenotype
+    facts: FeatureFacts
+    chances: Floats
+    ppv: Estimate
+
+
+def fit_phenotype(
+    table: CountTable,
+    anchors: Places,
+    charts: ReviewedCharts,
+    prevalence: float | None,
+    rng: np.random.Generator,
+) -> PhenotypeFit:
+    """Return the phenotype that the anchors define.
+
+    Parameters
+    ----------
+    table, anchors
+        The counts, and the indices of the anchors.
+    charts
+        The truth of some patients.
+    prevalence
+        The approximate prevalence, or None.
+    rng
+        Generator for the graph and the folds.
+    """
+    expected = ExpectedCounts.learn(table)
+    rates = expected.rates(table)
+    model = _learn_anchors(table, rates[:, anchors], anchors, charts, prevalence)
+    odds = model.log_odds(table.values[:, anchors], table.log_use)
+    screening = screen(rates, expected.votes(table), table.log_use, odds, anchors, rng)
+    places = screening.selected
+    chances = np.where(charts.signs == 0, expit(odds), charts.signs > 0)
+    group = learn_group(rates[:, places], chances, rng) if len(places) else None
+    phenotype = FittedPhenotype(expected, model, anchors, group, places)
+    scores = phenotype.score(table, rates)
+    calibration = calibrate(scores, chances)
+    if charts.n_charts:
+        calibration = calibration.shift(scores, charts.signs)
+    phenotype = replace(phenotype, calibration=calibration)
+    facts = _collect_facts(phenotype, screening, table, rates)
+    posterior = expit(calibration.log_odds(scores))
+    flagged = posterior >= THRESHOLD
+    if np.count_nonzero(flagged & (charts.signs != 0)) >= FEWEST_CHARTS:
+        ppv = reviewed_ppv(charts.signs, flagged)
+    else:
+        ppv = phenotype.expect_ppv(table, scores)
+    return PhenotypeFit(phenotype, facts, posterior, ppv)
+
+
+def _learn_anchors(
+    table: CountTable,
+    rates: Counts,
+    anchors: Places,
+    charts: ReviewedCharts,
+    prevalence: float | None,
+) -> AnchorModel:
+    """Return the anchor model, initialized from the sum of the anchors' standardized rates."""
+    rates = rates.astype(np.float64)
+    start = ((rates - rates.mean(axis=0)) / rates.std(axis=0)).sum(axis=1)
+    known = charts.signs if charts.n_charts else None
+    return fit_anchors(table.values[:, anchors], table.log_use, start, prevalence, known)
+
+
+def _collect_facts(
+    phenotype: FittedPhenotype, screening: Screening, table: CountTable, rates: Counts
+) -> FeatureFacts:
+    weights = np.zeros(len(table.features))
+    weights[phenotype.anchors] = _reach(phenotype.anchor_parts(table))
+    if phenotype.group is not None:
+        parts = phenotype.group.parts(rates[:, phenotype.group_places])
+        weights[phenotype.group_places] = GROUP_WEIGHT * _reach(parts)
+    sides = np.where(screening.directions < 0, -1, 1)
+    return FeatureFacts(
+        table.features,
+        phenotype.anchors,
+        screening.correlations,
+        screening.directions,
+        screening.ties,
+        weights > 0,
+        phenotype.calibration.slope * weights * sides,
+    )
+
+
+def _reach(contributions: NDArray[np.floating]) -> Floats:
+    """Return the difference between the 95 % and 5 % quantiles of each column."""
+    low, high = np.quantile(contributions, [0.05, 0.95], axis=0)
+    return np.asarray(high - low)
