@@ -186,7 +186,7 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["votes.csv", "--coding", "01"], "coding '01' allows"),
         (["votes.csv", "--coding", "roman"], "unknown coding"),
         (["votes.csv", "--item", "nothing"], "there is no column"),
-        (["votes.csv", "--truth", "codes.csv"], "codes.csv cannot serve as labels"),
+        (["votes.csv", "--truth", "codes.csv"], "codes.csv cannot be used as labels"),
         (["votes.csv", "--truth", "others.csv"], "none of the items"),
         (["votes.csv", "--gold", "nope.csv"], "there is no file nope.csv"),
         (["votes.csv", "--gold", "truth.csv", "--method", "majority-vote"], "leave --gold away"),

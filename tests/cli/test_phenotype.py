@@ -149,7 +149,7 @@ def test_a_kept_model_tells_what_new_records_lack(run, kept, tmp_path):
     [
         ('["ICD:714.0", ', "[", "was fitted with the anchors ICD:714.0 and NLP:rheumatoid"),
         ('"note_count"', '"visit_count"', "was fitted with utilization note_count"),
-        ('["ICD:714.%", "NLP:%"]', '["ICD:714.%"]', "is needed, but not asked for by the config"),
+        ('["ICD:714.%", "NLP:%"]', '["ICD:714.%"]', "is required, but not requested by the config"),
     ],
 )
 def test_a_kept_model_wants_its_own_configuration(
@@ -182,11 +182,11 @@ def test_only_json_goes_to_stdout(refused, database, option):
     ("old", "new", "sentence"),
     [
         ('["ICD:714.0"', '["ICD:999.9"', "ICD:999.9"),
-        ('["ICD:714.0"', '["ICD:71%4"', "no patient has the anchor 'ICD:71%4'"),
-        ('["ICD:714.0"', '["NLP:\u5173\u8282\u708e; --"', "no patient has the anchor 'NLP:"),
+        ('["ICD:714.0"', '["ICD:71%4"', "the anchor 'ICD:71%4' never occurs"),
+        ('["ICD:714.0"', '["NLP:\u5173\u8282\u708e; --"', "never occurs"),
         ("entry = [", 'entry = ["ICD:zzz%"]\n# [', "nobody meets the entry rule"),
-        ('["ICD:714.0"', '["ICD:x\'; DROP TABLE person; --"', "no patient has the anchor"),
-        ('["ICD:714.0"', '["WHAT:714.0"', "cannot be understood"),
+        ('["ICD:714.0"', '["ICD:x\'; DROP TABLE person; --"', "never occurs"),
+        ('["ICD:714.0"', '["WHAT:714.0"', "is not valid"),
         ('utilization = "note_count"', 'utilization = "beds"', "note_count, visit_count"),
         ('["ICD:714.%", "NLP:%"]', '["ICD:714.%", "RX:%"]', "there is no table drug_exposure"),
         ('["ICD:714.%", "NLP:%"]', '["ICD:0%", "NLP:%"]', "matches 'ICD:0%'"),
@@ -217,7 +217,7 @@ def test_a_patient_twice_is_refused(refused, database, tmp_path):
 def test_the_cohort_s_number_must_be_free(run, refused, database):
     assert run("phenotype", database, "--config", EXAMPLE, "--insert-cohort").exit_code == 0
     told = refused("phenotype", database, "--config", EXAMPLE, "--insert-cohort")
-    assert "the cohort 714 has" in told
+    assert "the cohort 714 already has" in told
 
 
 def test_bad_charts_are_refused(refused, database, tmp_path):

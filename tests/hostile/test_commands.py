@@ -63,8 +63,8 @@ REFUSED = {
     "a folder as a model": (_command("predict", _at("folder"), VOTES), "no ordinary file"),
     "a pipe as a model": (_command("predict", _at("pipe"), VOTES), "no ordinary file"),
     "a device as a model": (_command("report", "/dev/zero"), "no ordinary file"),
-    "a pipe as the truth": (_fit("--truth", _at("pipe.csv")), "no ordinary file"),
-    "a model as votes": (_fit("--truth", MODEL), "unknown ending"),
+    "a pipe as the truth": (_fit("--truth", _at("pipe.csv")), "not a regular file"),
+    "a model as votes": (_fit("--truth", MODEL), "unknown file extension"),
     "one column for all": (
         _fit("--item", "ann", "--voter", "ann", "--vote", "ann"),
         "three different",

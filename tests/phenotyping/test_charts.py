@@ -67,7 +67,7 @@ def test_minus_one_and_zero_together_are_refused():
 def test_strangers_and_wrong_lengths_are_refused():
     with pytest.raises(VotesError, match=r"none of the 1 patients named in the reviewed charts"):
         read_reviewed({"p9": 1}, PATIENTS)
-    with pytest.raises(VotesError, match="hold no label"):
+    with pytest.raises(VotesError, match="contain no label"):
         read_reviewed([None] * len(PATIENTS), PATIENTS)
     with pytest.warns(VotesWarning, match="1 of the 2 patients named in the reviewed charts"):
         assert read_reviewed({"p9": 1, "p2": 1}, PATIENTS).n_charts == 1

@@ -27,13 +27,13 @@ def test_rows_are_patients_where_nothing_names_them():
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
-        ({"a": [1, -1]}, "column 'a' has a count < 0 in data row 2"),
-        ({"a": [1, None]}, "column 'a' has no finite count in data row 2"),
-        ({"a": [1, np.inf]}, "column 'a' has no finite count in data row 2"),
+        ({"a": [1, -1]}, "column 'a' has a negative count in data row 2"),
+        ({"a": [1, None]}, "column 'a' has a missing or infinite count in data row 2"),
+        ({"a": [1, np.inf]}, "column 'a' has a missing or infinite count in data row 2"),
         ({"a": ["x", "y"]}, "column 'a' holds String, not counts"),
         (
             {"patient": ["x", "x"], "a": [1, 2]},
-            "the patient of data row 1 stands in the table twice",
+            "the patient in data row 1 appears more than once",
         ),
         ({"patient": ["x", "y"]}, "2 patients and 0 features"),
         ({"a": []}, "0 patients and 1 features"),
@@ -46,7 +46,7 @@ def test_bad_tables_are_refused_in_one_sentence(columns, told):
 
 
 def test_arrays_have_no_feature_names():
-    with pytest.raises(VotesError, match="whose columns are the features, found ndarray"):
+    with pytest.raises(VotesError, match="with one column per feature, found ndarray"):
         read_counts(np.zeros((3, 2)))
 
 
@@ -56,7 +56,7 @@ def test_two_columns_of_one_name_are_refused():
 
 
 def test_a_missing_utilization_column_is_told_with_what_is_there():
-    with pytest.raises(VotesError, match="no column 'notes' that tells.*the columns are 'a', 'b'"):
+    with pytest.raises(VotesError, match="no utilization column 'notes' among the.* 'a', 'b'"):
         read_counts(pd.DataFrame({"a": [1], "b": [2]}), "notes")
 
 

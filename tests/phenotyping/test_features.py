@@ -24,15 +24,15 @@ def table():
     return describe_features(facts, model).set_index("feature")
 
 
-def test_every_verdict_has_its_reason(table):
+def test_every_feature_has_its_reason(table):
     assert table["reason"].to_dict() == {
         "code": "anchor: 10 times as frequent among cases",
-        "for": "goes along with every anchor (correlation 0.40), tie to the truth 0.35",
-        "against": "goes against every anchor (correlation -0.30), tie to the truth -0.20",
-        "copy": "goes along with every anchor (0.20), but other features explain it",
-        "shade": "goes against every anchor (-0.20), but other features explain it",
-        "idle": "does not go along with every anchor (correlation 0.01)",
-        "never": "its count is the same for every patient",
+        "for": "positively correlated with every anchor (0.40), coupling to the truth 0.35",
+        "against": "negatively correlated with every anchor (-0.30), coupling to the truth -0.20",
+        "copy": "positively correlated with every anchor (0.20), but explained by other features",
+        "shade": "negatively correlated with every anchor (-0.20), but explained by other features",
+        "idle": "not correlated with every anchor (0.01)",
+        "never": "constant: the same count for every patient",
     }
 
 

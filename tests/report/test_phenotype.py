@@ -1,8 +1,8 @@
 import pytest
+from unelisa.sources.omop import Step
 
 import unelisa as ue
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
-from unelisa.sources.omop import Step
 
 ANCHORS = ["ICD:714.0", "NLP:rheumatoid arthritis"]
 

@@ -47,7 +47,7 @@ def test_text_stays_a_list_of_labels_and_places(folder):
 def test_what_is_wrong_with_which_file(folder):
     files = sorted(folder.iterdir())
     FIRST.rename(columns={"bob": "cat"}).to_parquet(files[1])
-    with pytest.raises(VotesError, match=r"b\.parquet has other columns than a\.parquet"):
+    with pytest.raises(VotesError, match=r"b\.parquet has different columns than a\.parquet"):
         read_columns(files)
     FIRST.assign(bob=[1.0, 0.0]).to_parquet(files[1])
     with pytest.raises(VotesError, match="different types in different files"):

@@ -87,7 +87,7 @@ def test_what_cannot_be_stored_is_refused_in_a_sentence(tmp_path):
     frame = as_words(crowd(400))
     write_folder(tmp_path / "mixed", frame)
     frame.rename(columns={"rater 3": "rater x"}).to_parquet(tmp_path / "mixed" / "z.parquet")
-    with pytest.raises(VotesError, match="z.parquet has other columns than part-0.parquet"):
+    with pytest.raises(VotesError, match="z.parquet has different columns than part-0.parquet"):
         ue.read_votes(tmp_path / "mixed", memory=1000)
     frame.loc[7, "item"] = "x3"
     frame.to_parquet(tmp_path / "twice.parquet")

@@ -100,7 +100,7 @@ def test_declared_codings_and_many_blocks(tmp_path):
     [
         ("", "votes.csv", "is empty"),
         ("item,a\n", "votes.csv", "0 items"),
-        ("a\n1\n", "votes.csv", "one column only"),
+        ("a\n1\n", "votes.csv", "only one column"),
         ("item,a,a\nx,1,0\n", "votes.csv", "two columns named 'a'"),
         ("item,a,b\nx,1\n", "votes.csv", "more or fewer cells"),
         ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 stands in the table twice"),
@@ -111,7 +111,7 @@ def test_declared_codings_and_many_blocks(tmp_path):
         (b"\x1f\x8b\x08\x00broken", "votes.csv.gz", "damaged"),
         ("not parquet", "votes.parquet", "damaged or not in the format"),
         ("", "votes.feather", "damaged or not in the format|empty"),
-        ("item,a,b\nx,1,0\n", "votes.xlsx", "unknown ending; use .csv"),
+        ("item,a,b\nx,1,0\n", "votes.xlsx", "unknown file extension; use .csv"),
     ],
 )
 def test_files_that_are_no_votes(content, name, message, tmp_path):

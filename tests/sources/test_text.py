@@ -3,8 +3,14 @@ import gzip
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.sources.headers import check_names, find_delimiter, refuse_missing_header
 from unelisa.sources.tables import read_votes
+from unelisa.sources.text import (
+    TextTable,
+    check_names,
+    find_delimiter,
+    read_beginning,
+    refuse_missing_header,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +30,7 @@ from unelisa.sources.tables import read_votes
 def test_what_parts_the_cells(line, usual, mark, tmp_path):
     for name, pack in (("votes.csv", bytes), ("votes.csv.gz", gzip.compress)):
         (tmp_path / name).write_bytes(pack(f"\n{line}\r\nx;,|\t\n".encode()))
-        assert find_delimiter(tmp_path / name, usual) == mark
+        assert find_delimiter(read_beginning(tmp_path / name), usual) == mark
 
 
 def test_names_are_stripped_and_must_differ():
@@ -42,3 +48,11 @@ def test_voters_named_like_votes_are_no_missing_header(tmp_path):
     with pytest.raises(VotesError, match="seems to have no header"):
         read_votes(tmp_path / "votes.csv")
     refuse_missing_header(["mrn", "yes"], None, "votes.csv")
+
+
+def test_cells_are_text_whatever_they_look_like(tmp_path):
+    (tmp_path / "votes.csv").write_text(" item ;ann;bob\n007;1;\n8;0;NA\n")
+    table = TextTable(tmp_path / "votes.csv")
+    assert table.header == ["item", "ann", "bob"]
+    (batch,) = table.batches(["item", "bob"])
+    assert [column.to_pylist() for column in batch.columns] == [["007", "8"], ["", "NA"]]

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from unelisa.scoring import score_labels
 from unelisa.phenotyping.counts import read_counts
+from unelisa.scoring import score_labels
 from unelisa.study.ehr_baselines import (
     BASELINES,
     DROPOUT,

@@ -36,7 +36,7 @@ def test_rows_are_added_to_the_database_once(tiny):
         stored = connection.table("cohort").to_pyarrow().to_pandas()
         assert stored["subject_id"].tolist() == [1, 2]
         assert stored["cohort_start_date"].tolist() == table["cohort_start_date"].tolist()
-        with pytest.raises(RecordsError, match="the cohort 7 has 2 rows already"):
+        with pytest.raises(RecordsError, match="the cohort 7 already has 2 rows"):
             write_cohort(connection, table)
 
 

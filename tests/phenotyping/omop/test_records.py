@@ -2,16 +2,9 @@ import ibis
 import pytest
 
 from unelisa.datamart.cdm import TABLES
-from unelisa.errors import RecordsError
-from unelisa.sources.omop import CountRequest, list_patients
-from unelisa.sources.omop_features import (
-    DOMAINS,
-    count_contacts,
-    count_days,
-    list_days,
-    parse_request,
-)
-from unelisa.sources.omop_tables import OmopTables
+from unelisa.phenotyping.omop.database import OmopTables
+from unelisa.phenotyping.omop.records import count_contacts, count_days, list_days, list_patients
+from unelisa.phenotyping.omop.requests import DOMAINS, CountRequest
 
 KINDS = {"bigint": "int64", "integer": "int32", "date": "date", "timestamp": "timestamp"}
 DRUGS = {"person_id": "int64", "drug_exposure_start_date": "date", "drug_concept_id": "int32"}
@@ -51,33 +44,3 @@ def test_the_same_expressions_compile_for_other_engines(engine):
         # the quote is escaped, so that what follows it stays inside the text
         assert "X'; DROP" not in sql.replace("\\'", "").replace("''", "")
     assert "note" in ibis.to_sql(count_contacts(tables, "note_count", (None, None)), dialect=engine)
-
-
-@pytest.mark.parametrize(
-    ("text", "column", "concept"),
-    [
-        ("ICD:m05.9", "ICD:M05.9", None),
-        ("ICD: 714.0 ", "ICD:714.0", None),
-        ("ICD:4019", "ICD:4019", None),
-        ("ICD:714.+", "ICD:714.+", None),
-        ("CONCEPT:80809", "CONCEPT:80809", 80809),
-        ("CONCEPT:80809+", "CONCEPT:80809+", 80809),
-        ("NLP:Joint Swelling", "NLP:joint swelling", None),
-        ("LAB:4%", "LAB:4", None),
-    ],
-)
-def test_a_feature_is_read_as_written(text, column, concept):
-    request = parse_request(text)
-    assert request.column == column
-    assert request.concept == concept
-
-
-@pytest.mark.parametrize("text", ["714.0", "ICD9:714.0", "ICD:", "ICD: ", ":x", "NLP:+", "icd:714"])
-def test_what_is_no_feature_is_refused(text):
-    with pytest.raises(RecordsError, match="the feature"):
-        parse_request(text)
-
-
-def test_an_unknown_utilisation_is_refused():
-    with pytest.raises(RecordsError, match="note_count, visit_count"):
-        count_contacts(OmopTables([], lambda name: None), "stays", (None, None))
