@@ -1,4 +1,4 @@
-"""A simulated datamart of health records: patients, their counts, and an OMOP database of them."""
+"""A simulated datamart of health records: patients, their counts, and their OMOP database."""
 
 from unelisa.datamart.database import write_datamart
 from unelisa.datamart.patients import SimulatedEhr, simulate_ehr

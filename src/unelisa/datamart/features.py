@@ -1,7 +1,7 @@
 """The 142 features of the simulated rheumatoid arthritis datamart, and what drives each count.
 
-9 codes 714.x, the concept "rheumatoid arthritis", 11 core concepts, 26 weak ones and 95 that have
-nothing to do with the disease. Concepts that the paper names keep their names.
+9 codes 714.x, the concept "rheumatoid arthritis", 11 core concepts, 26 weak ones and 95 unrelated
+to the disease. Concepts named in the paper keep their names.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 Role = Literal["anchor", "code", "core", "weak", "irrelevant"]
 
-N_TOPICS = 6  # comorbidity topics; each is shared by more concepts than the disease is
+N_TOPICS = 6  # comorbidity topics, each shared by more concepts than the disease
 
 
 class Feature(NamedTuple):
@@ -22,11 +22,11 @@ class Feature(NamedTuple):
     name
         Column of the count table.
     role
-        What it is to the disease.
+        Its relation to the disease.
     base
-        Log mean of a patient without the disease and with median utilisation.
+        Log mean for a patient without the disease and with median utilization.
     slope
-        Exponent of the utilisation u.
+        Exponent of the utilization u.
     case
         Log rate ratio of a case of severity s = 1.
     mimic
@@ -34,9 +34,9 @@ class Feature(NamedTuple):
     wear
         Log rate ratio of osteoarthritis.
     shape
-        Of the negative binomial: smaller is more uneven.
+        Size of the negative binomial: smaller is more dispersed.
     topic, loading
-        The comorbidity topic it follows, and how much.
+        The comorbidity topic it depends on, and how strongly.
     """
 
     name: str
@@ -81,7 +81,7 @@ CORE = (
     "antirheumatic agents",
     "joint swelling",
 )
-_GENERAL_CORE = {"c-reactive protein", "immunosuppressive agents"}  # other diseases have them too
+_GENERAL_CORE = {"c-reactive protein", "immunosuppressive agents"}  # occur in other diseases too
 _WORN_CORE = {"morning stiffness", "joint swelling"}
 WEAK = _names(
     """joint pain; arthritis; fatigue; prednisone; hydroxychloroquine; sedimentation rate; anemia;

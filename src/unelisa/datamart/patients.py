@@ -1,4 +1,4 @@
-"""Patients of a simulated rheumatoid arthritis datamart: truth, utilisation and counts."""
+"""Patients of a simulated rheumatoid arthritis datamart: truth, utilization and counts."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ class SimulatedEhr:
     reviewed
         person_id of the patients whose charts were reviewed.
     roles
-        What each feature is to the disease: anchor, code, core, weak or irrelevant.
+        Relation of each feature to the disease: anchor, code, core, weak or irrelevant.
     visits
         Number of visits per patient; at least the number of notes.
     tested
@@ -70,19 +70,18 @@ def simulate_ehr(
     """Return a simulated datamart of rheumatoid arthritis like the paper's, with its truth.
 
     142 features of 46,568 patients, 22.5 % of them cases; 435 charts reviewed, 98 of them cases.
-    What makes it hard is there: utilisation is lognormal and drives every count; severity varies
-    and 8 % of the cases are treated elsewhere and leave hardly a trace; other inflammatory
-    arthritis mimics the disease; osteoarthritis shares its pain; six comorbidity topics tie more
-    concepts together than the disease does; three of four patients without any code 714.x got one
-    to rule the disease out. Every patient has a code 714.x or an anti-CCP test.
+    The difficulties of real records are included: utilization is lognormal and drives every count;
+    severity varies, and 8 % of the cases are treated elsewhere and leave hardly a trace; other
+    inflammatory arthritis mimics the disease; osteoarthritis shares its pain; six comorbidity
+    topics link more concepts than the disease does; three of four patients without any code 714.x
+    get one as a rule-out diagnosis. Every patient has a code 714.x or an anti-CCP test.
 
-    A count is a number of days: no code on more days than visits, no concept on more days than
-    notes.
+    A count is a number of days: codes on at most as many days as visits, concepts as notes.
 
     Parameters
     ----------
     n_patients
-        Number of patients, at least 20; fewer than 870 have fewer charts reviewed.
+        Number of patients, at least 20; with fewer than 870, fewer charts are reviewed.
     random_state
         Seed or generator.
 
@@ -95,12 +94,10 @@ def simulate_ehr(
     >>> drawn.roles["NLP:morning stiffness"]
     'core'
     """
-    import pandas as pd  # noqa: PLC0415 - a third of a second that other names need not wait for
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
     if n_patients < _FEWEST_PATIENTS:
-        raise ModelError(
-            f"n_patients is {n_patients}; a datamart needs at least {_FEWEST_PATIENTS} patients"
-        )
+        raise ModelError(f"n_patients must be at least {_FEWEST_PATIENTS}, found {n_patients}")
     rng = np.random.default_rng(random_state)
     patients = _draw_patients(n_patients, rng)
     columns = {feature.name: _draw_counts(feature, patients, rng) for feature in FEATURES}
@@ -117,7 +114,7 @@ def simulate_ehr(
 
 
 def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
-    """Draw who has what, how severe it is and how much care a patient gets."""
+    """Draw the diseases, their severity and the amount of care of each patient."""
     case = rng.random(n) < PREVALENCE
     mimic = ~case & (rng.random(n) < 0.18)
     wear = ~case & ~mimic & (rng.random(n) < 0.30)
@@ -138,7 +135,7 @@ def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
 
 
 def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator) -> Counts:
-    """Draw the negative binomial count of `Feature`, at most one a day of care."""
+    """Draw the negative binomial count of a feature, at most one per day of care."""
     log_mean = (
         feature.base
         + feature.slope * (np.log(patients.notes) - _MEDIAN_LOG_NOTES)
@@ -147,7 +144,7 @@ def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator
         + feature.wear * patients.wear
         + feature.loading * patients.topics[feature.topic]
     )
-    # the days of care cap the count, so a larger mean says no more
+    # the days of care cap the count, so larger means make no difference
     mean = np.exp(np.minimum(log_mean, np.log(3.0 * _MOST_NOTES)))
     drawn = rng.poisson(mean * rng.gamma(feature.shape, 1 / feature.shape, len(mean)))
     days = patients.visits if feature.name.startswith("ICD:") else patients.notes
@@ -156,7 +153,7 @@ def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator
 
 
 def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Give who has no code 714.x a rule-out code or an anti-CCP test; return who was tested."""
+    """Give patients without a code 714.x a rule-out code or an anti-CCP test; return the tested."""
     coded = np.any([count > 0 for name, count in columns.items() if name.startswith("ICD:")], 0)
     ruled_out = ~coded & (rng.random(len(coded)) < 0.75)
     columns[f"ICD:{MAIN_CODE}"][ruled_out] = 1
@@ -165,7 +162,7 @@ def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> NDArray[np.b
 
 
 def _draw_reviewed(case: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[Any]:
-    """Draw whose charts were reviewed, with the paper's share of cases where enough are there."""
+    """Draw the reviewed charts, with the paper's proportion of cases if there are enough."""
     n = min(REVIEWED, len(case) // 2)
     n_cases = min(round(n * REVIEWED_CASES / REVIEWED), int(case.sum()))
     drawn = [

@@ -1,12 +1,10 @@
 """Counts -> dated records: the visits, codes, tests, notes and mentions behind every count.
 
-Every block of records is a mapping from column names to arrays, in the words of the OMOP tables.
-A count x becomes x days of care. What must not be counted is there too: a code recorded twice on
-one day, mentions that are negated, of a relative, or hypothetical.
+A count x becomes x days of care. Records that must not be counted are included too: codes repeated
+on one day, and mentions that are negated, hypothetical, or about a relative.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +21,19 @@ from unelisa.datamart.concepts import (
     MENTIONS,
     OUTPATIENT_VISIT,
     UTF8,
+    Block,
     Term,
 )
 from unelisa.datamart.features import MAIN_CONCEPT
 from unelisa.datamart.patients import UTILIZATION, SimulatedEhr
 
 Integers = NDArray[np.int64]
-Block = Mapping[str, Any]  # column -> array, or one value for all rows
 
 FIRST_DAY = np.datetime64("2000-01-01", "D")
 N_DAYS = 5844  # sixteen years
 REVIEWED_COHORT = 1
-# what a mention that says nothing of the patient's present state looks like; the last two leave
-# it to the reader to look at the modifiers
+# term_exists and term_modifiers of mentions that do not describe the patient now; in the last two
+# only the modifiers say so
 _NOT_THE_PATIENT_NOW = (
     ("N", "negation=true"),
     ("N", "subject=family member"),
@@ -45,14 +43,14 @@ _NOT_THE_PATIENT_NOW = (
 
 
 class Calendar:
-    """On which day each visit and each note of each patient took place.
+    """The day of each visit and each note of each patient.
 
     Attributes
     ----------
     visit_starts, note_starts
-        Number of the first visit and note of each patient; visits and notes count on from there.
+        Index of the first visit and note of each patient; the others follow it.
     visit_day, note_visit
-        Day of each visit, in days after the first of all; visit of each note.
+        Day of each visit, counted from the first day of all; visit of each note.
     """
 
     def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
@@ -62,12 +60,12 @@ class Calendar:
         self.visit_starts, self.note_starts = _starts(self.visits), _starts(self.notes)
         self.visit_day = self._draw_days(rng)
         patient, place = spread(self.notes)
-        # evenly spread over the visits, so that no visit has two notes
+        # spread evenly over the visits, so that no visit has two notes
         visit = place * self.visits[patient] // self.notes[patient]
         self.note_visit: Integers = self.visit_starts[patient] + visit
 
     def _draw_days(self, rng: np.random.Generator) -> Integers:
-        """Draw increasing days: each visit falls into its own part of the patient's years."""
+        """Draw increasing days: each visit falls into its own part of the patient's history."""
         gap = rng.uniform(5.0, 60.0, len(self.visits))
         span = np.clip((gap * self.visits).astype(np.int64), self.visits, N_DAYS)
         first = np.floor(rng.random(len(span)) * (N_DAYS - span + 1)).astype(np.int64)
@@ -77,12 +75,12 @@ class Calendar:
         return first[patient] + place * span[patient] // self.visits[patient] + jitter
 
     def date(self, visit: Integers) -> NDArray[np.datetime64]:
-        """Return the dates of visits, given by their numbers."""
+        """Return the dates of visits, given by index."""
         return FIRST_DAY + self.visit_day[visit]
 
 
 def spread(counts: Integers) -> tuple[Integers, Integers]:
-    """Return, for every single one of the counted things, whose it is and its place from 0.
+    """Return the owner of each counted thing, and its index among the owner's.
 
     Examples
     --------
@@ -96,9 +94,9 @@ def spread(counts: Integers) -> tuple[Integers, Integers]:
 def choose_days(
     count: Integers, available: Integers, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Return `count` different ones of the `available` days of each patient: patient, day.
+    """Return `count` distinct days of the `available` ones of each patient: patient, day.
 
-    The days lie evenly, from a random one onwards: (offset + k available // count) mod available.
+    The days are evenly spaced from a random offset: (offset + k available // count) mod available.
     """
     offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
     patient, place = spread(count)
@@ -145,7 +143,7 @@ def list_visits(calendar: Calendar) -> Block:
 
 
 def list_notes(calendar: Calendar) -> Block:
-    """Return the note rows; nobody wrote a text."""
+    """Return the note rows, without text."""
     patient, _ = spread(calendar.notes)
     return {
         "note_id": np.arange(len(patient)),
@@ -163,7 +161,7 @@ def list_notes(calendar: Calendar) -> Block:
 def list_conditions(
     drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
 ) -> Iterator[Block]:
-    """Yield the condition_occurrence rows of each code; every tenth is recorded twice that day."""
+    """Yield the condition_occurrence rows of each code; one in ten is recorded twice that day."""
     first = 0
     for code in CODES:
         count = drawn.counts[code.feature].to_numpy().astype(np.int64)
@@ -186,7 +184,7 @@ def list_conditions(
 def list_mentions(
     drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
 ) -> Iterator[Block]:
-    """Yield the note_nlp rows of each concept, first what counts, then what does not."""
+    """Yield the note_nlp rows of each concept: first those that count, then those that do not."""
     first = 0
     for term in MENTIONS:
         count = drawn.counts[term.feature].to_numpy().astype(np.int64)
@@ -201,8 +199,8 @@ def list_mentions(
 
 
 def _draw_denials(term: Term, calendar: Calendar, rng: np.random.Generator) -> Integers:
-    """Draw the notes that name a concept without saying that the patient has it now."""
-    # the datamart is full of patients in whom the disease was looked for
+    """Draw the notes that mention a concept that the patient does not have now."""
+    # many patients of the datamart were examined for the disease
     share = 0.03 if term.text == MAIN_CONCEPT else 0.001
     count = rng.binomial(calendar.notes, share)
     patient, place = choose_days(count, calendar.notes, rng)
@@ -230,7 +228,7 @@ def _mention_rows(
 
 
 def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator) -> Block:
-    """Return the measurement rows: one anti-CCP test for who was tested; results are not told."""
+    """Return the measurement rows: one anti-CCP test per tested patient, without its result."""
     patient, place = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
     visit = calendar.visit_starts[patient] + place
     return {
