@@ -20,12 +20,11 @@ from unelisa.phenotyping.posterior import (
     expected_ppv,
     reviewed_ppv,
 )
-from unelisa.phenotyping.screening import Screening, screen
+from unelisa.phenotyping.screening import Screening, screen, standardize
 
 GROUP_WEIGHT = 0.5
 THRESHOLD = 0.5  # patients with a P(case) of at least this are flagged
 UNCALIBRATED = Calibration(0.0, 1.0)
-FEWEST_CHARTS = 10  # reviewed and flagged, to estimate the positive predictive value from them
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,11 @@ def fit_phenotype(
     """
     expected = ExpectedCounts.learn(table)
     rates = expected.rates(table)
-    model = _learn_anchors(table, rates[:, anchors], anchors, charts, prevalence)
-    odds = model.log_odds(table.values[:, anchors], table.log_use)
+    known = charts.signs if charts.n_charts else None
+    counts = table.values[:, anchors]
+    start = standardize(rates[:, anchors].astype(np.float64)).sum(axis=1)
+    model = fit_anchors(counts, table.log_use, start, prevalence, known)
+    odds = model.log_odds(counts, table.log_use)
     screening = screen(rates, expected.votes(table), table.log_use, odds, anchors, rng)
     places = screening.selected
     chances = np.where(charts.signs == 0, expit(odds), charts.signs > 0)
@@ -123,26 +125,10 @@ def fit_phenotype(
     phenotype = replace(phenotype, calibration=calibration)
     facts = _collect_facts(phenotype, screening, table, rates)
     posterior = expit(calibration.log_odds(scores))
-    flagged = posterior >= THRESHOLD
-    if np.count_nonzero(flagged & (charts.signs != 0)) >= FEWEST_CHARTS:
-        ppv = reviewed_ppv(charts.signs, flagged)
-    else:
+    ppv = reviewed_ppv(charts.signs, posterior >= THRESHOLD)
+    if ppv is None:
         ppv = phenotype.expect_ppv(table, scores)
     return PhenotypeFit(phenotype, facts, posterior, ppv)
-
-
-def _learn_anchors(
-    table: CountTable,
-    rates: Counts,
-    anchors: Places,
-    charts: ReviewedCharts,
-    prevalence: float | None,
-) -> AnchorModel:
-    """Return the anchor model, initialized from the sum of the anchors' standardized rates."""
-    rates = rates.astype(np.float64)
-    start = ((rates - rates.mean(axis=0)) / rates.std(axis=0)).sum(axis=1)
-    known = charts.signs if charts.n_charts else None
-    return fit_anchors(table.values[:, anchors], table.log_use, start, prevalence, known)
 
 
 def _collect_facts(

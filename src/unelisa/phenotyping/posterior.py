@@ -21,6 +21,8 @@ from unelisa.em import Z95
 from unelisa.phenotyping.counts import Floats
 from unelisa.scoring import bound_frequency
 
+FEWEST_CHARTS = 10  # reviewed and flagged, to estimate the positive predictive value from them
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -109,18 +111,20 @@ def expected_ppv(
     return Estimate(value, low, high, "the model")
 
 
-def reviewed_ppv(signs: NDArray[np.int8], flagged: NDArray[np.bool_]) -> Estimate:
+def reviewed_ppv(signs: NDArray[np.int8], flagged: NDArray[np.bool_]) -> Estimate | None:
     """Return the proportion of cases among the flagged, reviewed patients (Wilson interval).
+
+    Returns None if fewer than ten charts of flagged patients were reviewed.
 
     Examples
     --------
-    >>> signs = np.array([1, 1, 1, -1, 0], dtype=np.int8)
-    >>> reviewed_ppv(signs, np.ones(5, dtype=bool)).basis
-    '4 reviewed charts'
+    >>> signs = np.array([1, -1, 1] * 4, dtype=np.int8)
+    >>> reviewed_ppv(signs, np.ones(12, dtype=bool)).basis
+    '12 reviewed charts'
     """
     seen = flagged & (signs != 0)
     n = int(seen.sum())
-    if n == 0:
-        return Estimate(float("nan"), 0.0, 1.0, "no patient")
+    if n < FEWEST_CHARTS:
+        return None
     share = float((signs[seen] > 0).mean())
     return Estimate(share, *bound_frequency(share, n), f"{n} reviewed charts")

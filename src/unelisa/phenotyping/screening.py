@@ -12,7 +12,7 @@ be forgotten.
 """
 
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ FEWEST_VOTERS = 3  # with fewer, no feature can be explained by the others
 _DEGREE = 3  # of the polynomial in log utilization that is removed before correlating features
 
 
-@dataclass(frozen=True)
-class Screening:
+class Screening(NamedTuple):
     """What was found about each feature.
 
     Attributes
@@ -103,15 +102,16 @@ def remove_utilization(rates: Counts, log_use: Floats) -> Counts:
 
 def correlate(rates: Counts, anchor_rates: Counts) -> Floats:
     """Return the correlation of every feature with every anchor; 0 for a constant feature."""
-    anchors = _standardize(anchor_rates.astype(np.float64))
+    anchors = standardize(anchor_rates.astype(np.float64))
     found = np.zeros((rates.shape[1], anchors.shape[1]))
     for feature in range(rates.shape[1]):
         column = rates[:, feature].astype(np.float64)
-        found[feature] = _standardize(column) @ anchors / len(column)
+        found[feature] = standardize(column) @ anchors / len(column)
     return found
 
 
-def _standardize(columns: Floats) -> Floats:
+def standardize(columns: Floats) -> Floats:
+    """Return the columns with mean 0 and standard deviation 1; 0 for a constant one."""
     spread = columns.std(axis=0)
     return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 1e-3, spread, np.inf))
 

@@ -41,9 +41,8 @@ def votes_from_estimators(
     """
     named = _name_estimators(estimators)
     classes = _shared_classes(named)
-    columns = [_signs(model.predict(X), classes) for model in named.values()]
-    voters = np.array(list(named), dtype=object)
-    return _assemble(columns, voters, classes, _name_items(items, X, len(columns[0])))
+    columns = [np.asarray(model.predict(X)) == classes[1] for model in named.values()]
+    return _assemble(columns, list(named), classes, X, items)
 
 
 def votes_from_forest(
@@ -73,16 +72,15 @@ def votes_from_forest(
     if not trees:
         raise VotesError("the forest is not fitted; call its fit method first")
     classes = _two_classes(forest, "the forest")
-    cells = _as_cells(X)
+    # without column names, which the trees of a forest do not have
+    cells = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     chosen = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
     columns = []
     for tree, features in zip(trees, chosen, strict=True):
         # the trees of a forest number the classes; the forest has their names
         yes = tree.predict_proba(cells[:, features])[:, -1] >= 0.5
-        sides = yes if len(tree.classes_) == 2 else np.full(cells.shape[0], tree.classes_[0] > 0)
-        columns.append(np.where(sides, 1, -1).astype(np.int8))
-    voters = name_voters(len(trees))
-    return _assemble(columns, voters, classes, _name_items(items, X, cells.shape[0]))
+        columns.append(yes if len(tree.classes_) == 2 else np.full(len(yes), tree.classes_[0] > 0))
+    return _assemble(columns, name_voters(len(trees)), classes, X, items)
 
 
 def _name_estimators(estimators: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -116,18 +114,16 @@ def _two_classes(model: Any, what: str) -> tuple[Any, Any]:
     return negative, positive
 
 
-def _signs(predicted: Any, classes: tuple[Any, Any]) -> NDArray[np.int8]:
-    return np.where(np.asarray(predicted) == classes[1], 1, -1).astype(np.int8)
-
-
-def _as_cells(X: Any) -> NDArray[Any]:
-    """Return the items as an array or sparse matrix: the trees of a forest have no column names."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()  # type: ignore[no-any-return]
-    return np.asarray(X)
-
-
-def _name_items(items: Any, X: Any, n_items: int) -> NDArray[Any]:
+def _assemble(
+    columns: Sequence[NDArray[np.bool_]],
+    voters: Sequence[Any] | NDArray[Any],
+    classes: tuple[Any, Any],
+    X: Any,
+    items: Any,
+) -> Votes:
+    n_items = len(columns[0])
+    if n_items == 0:
+        raise VotesError("there are 0 items; at least one is required")
     if items is None:
         index = getattr(X, "index", None)
         # a list has an `index` method
@@ -135,18 +131,7 @@ def _name_items(items: Any, X: Any, n_items: int) -> NDArray[Any]:
     names = np.asarray(items)
     if names.shape != (n_items,):
         raise VotesError(f"items must name each of the {n_items} items, found shape {names.shape}")
-    return names
-
-
-def _assemble(
-    columns: Sequence[NDArray[np.int8]],
-    voters: NDArray[Any],
-    classes: tuple[Any, Any],
-    items: NDArray[Any],
-) -> Votes:
-    if not len(items):
-        raise VotesError("there are 0 items; at least one is required")
-    values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
-    for s, column in enumerate(columns):
-        values[:, s] = column
-    return Votes(values, items, voters, classes)
+    values = np.empty((n_items, len(columns)), dtype=np.int8, order="F")
+    for s, positive in enumerate(columns):
+        values[:, s] = np.where(positive, 1, -1)
+    return Votes(values, names, np.array(voters, dtype=object), classes)

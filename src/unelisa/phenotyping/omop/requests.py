@@ -1,15 +1,4 @@
-"""What to count in an OMOP database.
-
-A feature is written as its column will be named::
-
-    ICD:714.0          the source code 714.0 in condition_occurrence
-    ICD:714.%          every code that starts with 714., each a feature of its own
-    ICD:714.+          the same codes combined into one feature
-    CONCEPT:80809      the standard concept 80809 in condition_occurrence
-    CONCEPT:80809+     it and all its descendants (concept_ancestor), as one feature
-    NLP:joint swelling mentions of a concept in notes (note_nlp), by its name; NLP:% means all
-    RX:..., LAB:...    drug_exposure and measurement, by concept number or name, as above
-"""
+"""What to count in an OMOP database: features, written as their columns will be named."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
