@@ -13,7 +13,6 @@ BANNED = {"utils", "helpers", "common", "manager", "handler"}
 # modules without a test file of their own name, the file that holds them to account, and why
 TESTED_ELSEWHERE = {
     "cli/interruption.py": ("test_main.py", "a signal needs a process of its own to arrive in"),
-    "cli/phenotype_model.py": ("cli/test_phenotype.py", "the halves of the one command there"),
 }
 
 

@@ -35,22 +35,22 @@ def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = [", "is no TOML file"),
-        ("", "it needs features under"),
-        ("[record]\na = 1", "'record' is not known; there are title and the tables .records."),
-        ("[[records]]\na = 1", "'records' is not known"),
-        ("title = 3", "title must be a text"),
-        ('title = " "', "title must be a text"),
-        ("[records]\nfeature = []", "has no 'feature'; there are features"),
-        ('[records]\nfeatures = "ICD:1"', "features under .records. must be a list of texts"),
-        ("[records]\nfeatures = [1]", "must be a list of texts"),
+        ("x = [", "is not a TOML file"),
+        ("", "features under .records. and anchors under"),
+        ("[record]\na = 1", "'record' is unknown; use title and the tables .records."),
+        ("[[records]]\na = 1", "'records' is unknown"),
+        ("title = 3", "title must be a string"),
+        ('title = " "', "title must be a string"),
+        ("[records]\nfeature = []", "has no key 'feature'; use features"),
+        ('[records]\nfeatures = "ICD:1"', "features under .records. must be a list of strings"),
+        ("[records]\nfeatures = [1]", "must be a list of strings"),
         ('[records]\nfirst_day = "2001"', "first_day under .records. must be a date"),
         ("[records]\nfirst_day = 12:00:00", "first_day under .records. must be a date"),
         ("[phenotype]\nprevalence = true", "prevalence under .phenotype. must be a number"),
-        ("[phenotype]\nseed = 1.5", "seed under .phenotype. must be a whole number"),
+        ("[phenotype]\nseed = 1.5", "seed under .phenotype. must be an integer"),
         (
             '[records]\nfeatures = ["ICD:1"]\n[phenotype]\nanchors = ["ICD:1%"]',
-            "an anchor is one feature",
+            "an anchor must be one feature",
         ),
     ],
 )
@@ -65,12 +65,12 @@ def test_bad_files_are_refused_in_one_sentence(tmp_path, text, sentence):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ("prevalence = 0", "prevalence under .phenotype. must lie between 0 and 1"),
-        ("prevalence = 1.0", "prevalence under .phenotype. must lie between 0 and 1"),
-        ("prevalence = nan", "prevalence under .phenotype. must lie between 0 and 1"),
+        ("prevalence = 0", "prevalence must be strictly between 0 and 1"),
+        ("prevalence = 1.0", "prevalence must be strictly between 0 and 1"),
+        ("prevalence = nan", "prevalence must be strictly between 0 and 1"),
         ("seed = -1", "seed under .phenotype. must be 0 or more"),
         ("[cohort]\nnumber = 2147483648", "number under .cohort. must be from 0 to 2147483647"),
-        ("[cohort]\nnumber = true", "number under .cohort. must be a whole number"),
+        ("[cohort]\nnumber = true", "number under .cohort. must be an integer"),
     ],
 )
 def test_values_out_of_range_are_refused(tmp_path, more, sentence):
@@ -85,7 +85,7 @@ def test_an_anchor_twice_is_refused(tmp_path):
     file.write_text(
         '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["NLP:RA", "NLP:ra"]\n'
     )
-    with pytest.raises(UnelisaError, match="name a feature twice"):
+    with pytest.raises(UnelisaError, match="each feature only once"):
         read_config(file)
 
 
@@ -94,7 +94,7 @@ def test_an_editor_s_mark_at_the_start_is_no_matter(tmp_path):
     file.write_text("\ufeff" + EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
     assert read_config(file) == read_config(EXAMPLE)
     file.write_bytes("title = 'é'".encode("latin-1"))
-    with pytest.raises(UnelisaError, match="it is not written in UTF-8"):
+    with pytest.raises(UnelisaError, match="it is not UTF-8 text"):
         read_config(file)
 
 

@@ -1,11 +1,11 @@
-"""`unelisa phenotype`: from a database of health records to who has a disease."""
+"""`unelisa phenotype`: who has a disease, from a database of health records."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import numpy as np
 import typer
 from rich import box
 from rich.console import Console
@@ -15,32 +15,28 @@ from rich.text import Text
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files, refuse_stdout
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
-from unelisa.cli.phenotype_model import (
-    Learned,
-    apply_phenotype,
-    fit_phenotype,
-    load_phenotype,
-)
 from unelisa.cli.screen import busy, printable, results
 from unelisa.cli.tables import figure
-from unelisa.errors import ModelError, RecordsError
+from unelisa.errors import ModelError, RecordsError, UnelisaWarning, warn_user
+from unelisa.kernels.compilation import Stopwatch
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
 from unelisa.phenotyping.omop.counts import count_patients
 from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
+from unelisa.storage import load
 from unelisa.storage import save as save_model
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_TABLE = 15
-Learn = Callable[["pd.DataFrame"], Learned]  # counts -> phenotyper
+Charts = dict[str, Any]  # person_id -> label
 
 
 class Cases(NamedTuple):
-    """What was found: label and P(case) per patient, the model, facts without patients, cohort."""
+    """Label and P(case) per patient, the model, facts that name no patient, and cohort rows."""
 
     persons: Any
     labels: Any
@@ -56,7 +52,7 @@ class Cases(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """The files that are asked for."""
+    """The requested output files."""
 
     out: Path | None
     report: Path | None
@@ -66,11 +62,11 @@ class Outputs(NamedTuple):
 
     @property
     def named(self) -> list[Path]:
-        """All of them that are no stdout."""
+        """Those that are not stdout."""
         return [path for path in self if path is not None and path != STDOUT]
 
     def check(self, *inputs: Path | None) -> None:
-        """Refuse, before any long work, what cannot be written."""
+        """Reject, before any long work, what cannot be written."""
         check_outputs(*self, inputs=inputs)
         refuse_stdout(*self[:-1])
         if self.report is not None:
@@ -108,7 +104,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="report.html", help="Write a page for people; it names no patient."),
+        typer.Option(metavar="report.html", help="Write a report, which names no patient."),
     ] = None,
     cohort: Annotated[
         Path | None,
@@ -116,7 +112,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     ] = None,
     insert: Annotated[
         bool,
-        typer.Option("--insert-cohort", help="Add the cases to the database's cohort table."),
+        typer.Option("--insert-cohort", help="Insert the cases into the database's cohort table."),
     ] = False,
     gold: Annotated[
         Path | None,
@@ -125,13 +121,11 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Keep the fitted model in a file.")
+        Path | None, typer.Option(metavar="MODEL", help="Save the fitted model to a file.")
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(
-            metavar="MODEL", help="Label with a model that --save kept, instead of fitting one."
-        ),
+        typer.Option(metavar="MODEL", help="Label with a saved model instead of fitting one."),
     ] = None,
     json: options.JsonFile = None,
 ) -> None:
@@ -139,15 +133,11 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     outputs = Outputs(out, report, cohort, save, json)
     outputs.check(config, gold, model, None if is_server(database) else Path(database))
     if model is not None and (gold, save) != (None, None):
-        raise ModelError("--gold and --save belong to a fit; leave them out with --model")
+        raise ModelError("--gold and --save apply to a fit; omit them with --model")
     wanted = read_config(config)
-    learn: Learn
-    if model is None:
-        learn = partial(fit_phenotype, wanted, charts=None if gold is None else read_charts(gold))
-    else:
-        kept, wanted = load_phenotype(model, wanted)
-        learn = partial(apply_phenotype, kept)
-    found = find_cases(database, wanted, learn, dated=cohort is not None or insert)
+    charts = None if gold is None else read_charts(gold)
+    kept = None if model is None else load_kept(model, wanted)
+    found = find_cases(database, wanted, kept, charts, dated=cohort is not None or insert)
     with output_files() as files:
         outputs.write(files, found)
         if insert:
@@ -159,36 +149,97 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         screen.print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
-def find_cases(database: str, wanted: PhenotypeConfig, learn: Learn, *, dated: bool) -> Cases:
-    """Return the labels of all patients of a database, and since when the cases are cases."""
+def load_kept(path: Path, wanted: PhenotypeConfig) -> Phenotyper:
+    """Return a saved phenotyper; reject one that the configuration does not fit."""
+    model = load(path, Phenotyper)
+    if set(model.anchors) != set(wanted.anchor_names):
+        anchors = " and ".join(str(name)[:60] for name in model.anchors)
+        raise ModelError(
+            f"{path.name} was fitted with the anchors {anchors}; the configuration names others"
+        )
+    if model.utilization != wanted.request.utilization:
+        raise ModelError(
+            f"{path.name} was fitted with utilization {str(model.utilization)[:60]}; "
+            "the configuration has a different one"
+        )
+    try:
+        wanted.request.narrow(model.feature_names_in_.tolist())
+    except RecordsError as error:
+        raise RecordsError(
+            f"{error} by the configuration; {path.name} was fitted with a different one"
+        ) from None
+    return model
+
+
+def find_cases(
+    database: str,
+    wanted: PhenotypeConfig,
+    kept: Phenotyper | None,
+    charts: Charts | None,
+    *,
+    dated: bool,
+) -> Cases:
+    """Return the labels of all patients in a database, by a kept phenotyper or a new one."""
+    request = wanted.request
+    if kept is not None:
+        request = request.narrow(kept.feature_names_in_.tolist())
     with busy("opening the database") as status, open_database(database) as connection:
-
-        def show(doing: str) -> None:
-            status.update(f"{doing} ...")
-
         tables = OmopTables.of(connection, wanted.schema)
-        counts = count_patients(tables, wanted.request, show)
-        show("finding the cases")
-        learned = learn(counts.table)
-        chances = learned.model.predict_proba(counts.table)[:, 1]
-        labels = np.asarray(learned.model.predict(counts.table))
-        persons = counts.table.index.to_numpy()
-        rows = None
+        counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
+        status.update("finding the cases ...")
+        with _noted() as notes, Stopwatch() as watch:
+            model = _fit(wanted, counts.table, charts) if kept is None else kept
+            if kept is not None:
+                _warn_of_absent(kept, counts.table)
+        chances = model.predict_proba(counts.table)[:, 1]
+        flagged = chances >= model.threshold_
+        persons, rows = counts.table.index.to_numpy(), None
         if dated:
-            show("dating the cohort")
-            cases, window = persons[labels == learned.model.classes_[1]], wanted.request.window
-            rows = list_cohort(tables, cases, wanted.cohort, wanted.anchors, window)
-    facts = describe_phenotype(wanted.title, learned.model, chances, counts.steps, learned.ppv)
-    facts.update(seconds=learned.seconds, warnings=learned.notes)
-    return Cases(persons, labels, chances, learned.model, facts, rows)
+            status.update("dating the cohort ...")
+            anchors, window = wanted.anchors, request.window
+            rows = list_cohort(tables, persons[flagged], wanted.cohort, anchors, window)
+    ppv = model.ppv_ if kept is None else model.expect_ppv(counts.table)
+    facts = describe_phenotype(wanted.title, model, chances, counts.steps, ppv)
+    facts.update(seconds=watch.seconds if kept is None else None, warnings=notes)
+    return Cases(persons, model.classes_[flagged.astype(int)], chances, model, facts, rows)
 
 
-def read_charts(path: Path) -> dict[str, Any]:
+def _fit(wanted: PhenotypeConfig, counts: "pd.DataFrame", charts: Charts | None) -> Phenotyper:
+    utilization, prevalence = wanted.request.utilization, wanted.prevalence
+    return Phenotyper(wanted.anchor_names, utilization, prevalence, wanted.seed).fit(counts, charts)
+
+
+def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
+    """Warn if no new patient has some feature that a saved model uses."""
+    table = model.features_
+    used = table["feature"][table["selected"]].tolist()
+    absent = [name for name in used if not counts[name].any()]
+    if absent:
+        warn_user(
+            f"{len(absent)} of the {len(used)} features that the model uses never occur here, such "
+            f"as {absent[0][:60]}; check that this database writes its codes as the one of the fit",
+            UnelisaWarning,
+        )
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Give a list of the warnings in the block, which are then emitted again."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnelisaWarning)
+        yield notes
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    notes += [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
+
+
+def read_charts(path: Path) -> Charts:
     """Return the labels of reviewed charts by person_id."""
     import pandas as pd  # noqa: PLC0415 - only this needs it here
 
     try:
-        # as text: numbers of 64 bits with a gap among them would be rounded
+        # as text: 64-bit numbers in a column with missing values would be rounded
         table = pd.read_csv(path, dtype={"person_id": str})
     except (OSError, ValueError):
         raise RecordsError(f"{path.name} cannot be read as a CSV table") from None
@@ -197,7 +248,7 @@ def read_charts(path: Path) -> dict[str, Any]:
     table = table[["person_id", "label"]].dropna()
     persons = table["person_id"].str.strip()
     if persons.duplicated().any():
-        raise RecordsError(f"{path.name} names a patient more than once")
+        raise RecordsError(f"{path.name} lists a patient more than once")
     return dict(zip(persons, table["label"].tolist(), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What to count and which anchors to use, as a TOML file says it."""
+"""What to count and which anchors to use, from a TOML file."""
 
 import tomllib
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unelisa.errors import ModelError, RecordsError
+from unelisa.phenotyping.cautions import check_settings
 from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_request
 
 # table -> key -> what it must be
@@ -23,33 +24,29 @@ _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
     "cohort": {"number": (int,)},
 }
 _WORDS = {
-    list: "a list of texts",
-    str: "a text",
+    list: "a list of strings",
+    str: "a string",
     date: "a date",
     float: "a number",
-    int: "a whole number",
+    int: "an integer",
 }
 LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
 
 
 @dataclass(frozen=True)
 class PhenotypeConfig:
-    """A phenotype to look for.
+    """The definition of a phenotype.
 
     Attributes
     ----------
     title
-        The disease, for people.
+        Name of the disease.
     request
-        What to count; the anchors are among it.
-    anchors
-        The features that stand for the disease.
-    prevalence
-        About which share of the patients has it, where that is known.
-    seed
-        Seed of all that is random.
+        What to count, including the anchors.
+    anchors, prevalence, seed
+        As in `Phenotyper`.
     schema
-        Schema of the OMOP tables, where there is one.
+        Schema of the OMOP tables, if any.
     cohort
         The number of the cohort, cohort_definition_id.
     """
@@ -64,36 +61,34 @@ class PhenotypeConfig:
 
     @property
     def anchor_names(self) -> list[str]:
-        """The anchors' columns."""
+        """The columns of the anchors."""
         return [one.column for one in self.anchors]
 
 
 def read_config(path: Path) -> PhenotypeConfig:
-    """Return the configuration in a file, or raise one sentence on what is wrong with it."""
+    """Return the configuration in a file, or raise an error that names the file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ModelError(f"{path.name} cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ModelError(f"{path.name} is no TOML file: {error}") from None
+        raise ModelError(f"{path.name} is not a TOML file: {error}") from None
     except UnicodeDecodeError:
-        raise ModelError(f"{path.name} is no TOML file: it is not written in UTF-8") from None
+        raise ModelError(f"{path.name} is not a TOML file: it is not UTF-8 text") from None
     try:
-        return _understand(content)
-    except RecordsError as error:
-        raise RecordsError(f"{path.name}: {error}") from None
-    except ModelError as error:
-        raise ModelError(f"{path.name}: {error}") from None
+        return _interpret(content)
+    except (RecordsError, ModelError) as error:
+        raise type(error)(f"{path.name}: {error}") from None
 
 
-def _understand(content: dict[str, Any]) -> PhenotypeConfig:
+def _interpret(content: dict[str, Any]) -> PhenotypeConfig:
     title = content.pop("title", "phenotype")
     if not isinstance(title, str) or not title.strip():
-        raise ModelError("title must be a text, such as Rheumatoid arthritis")
+        raise ModelError("title must be a string, such as Rheumatoid arthritis")
     _check(content)
     records, phenotype = content.get("records", {}), content.get("phenotype", {})
     if not records.get("features") or not phenotype.get("anchors"):
-        raise ModelError("it needs features under [records] and anchors under [phenotype]")
+        raise ModelError("features under [records] and anchors under [phenotype] are required")
     request = CountRequest.of(
         [*records["features"], *phenotype["anchors"]],
         records.get("utilization", "note_count"),
@@ -114,13 +109,10 @@ def _understand(content: dict[str, Any]) -> PhenotypeConfig:
 
 
 def _check_values(config: PhenotypeConfig) -> None:
-    """Refuse what no phenotype can have."""
+    """Reject values that no phenotype can have."""
+    check_settings(config.anchor_names, config.prevalence)
     if any(one.reach == "each" for one in config.anchors):
-        raise ModelError("an anchor is one feature; end it with + to take codes together")
-    if len(set(config.anchor_names)) < len(config.anchors):
-        raise ModelError("anchors under [phenotype] name a feature twice")
-    if config.prevalence is not None and not 0 < config.prevalence < 1:
-        raise ModelError("prevalence under [phenotype] must lie between 0 and 1, both left out")
+        raise ModelError("an anchor must be one feature; end it with + to combine codes")
     if config.seed < 0:
         raise ModelError("seed under [phenotype] must be 0 or more")
     if not 0 <= config.cohort <= LARGEST_NUMBER:
@@ -128,19 +120,19 @@ def _check_values(config: PhenotypeConfig) -> None:
 
 
 def _check(content: dict[str, Any]) -> None:
-    """Refuse what is not known, and what is of another kind than it must be."""
+    """Reject unknown tables and keys, and values of the wrong type."""
     for table, values in content.items():
         if table not in _KEYS or not isinstance(values, dict):
             raise ModelError(
-                f"{table[:40]!r} is not known; there are title and the tables "
+                f"{table[:40]!r} is unknown; use title and the tables "
                 f"{', '.join(f'[{name}]' for name in _KEYS)}"
             )
         for key, value in values.items():
             kinds = _KEYS[table].get(key)
             if kinds is None:
                 known = ", ".join(_KEYS[table])
-                raise ModelError(f"[{table}] has no {key[:40]!r}; there are {known}")
-            texts = not isinstance(value, list) or all(isinstance(one, str) for one in value)
-            # true is a whole number to Python
-            if not isinstance(value, kinds) or isinstance(value, bool) or not texts:
+                raise ModelError(f"[{table}] has no key {key[:40]!r}; use {known}")
+            strings = not isinstance(value, list) or all(isinstance(one, str) for one in value)
+            # a bool is an int in Python
+            if not isinstance(value, kinds) or isinstance(value, bool) or not strings:
                 raise ModelError(f"{key} under [{table}] must be {_WORDS[kinds[0]]}")
