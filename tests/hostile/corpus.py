@@ -226,7 +226,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "Latin-1 header": (_text(GOOD.replace("ann", "änn", 1).encode("latin-1")), "UTF-8"),
     "UTF-16": (_text(GOOD.encode("utf-16")), "UTF-16"),
     "UTF-16 without a mark": (_text(GOOD.encode("utf-16-le")), "null bytes"),
-    "null bytes": (_text(GOOD.replace("Zaphod7", "Zaphod7\0", 1)), "zero bytes"),
+    "zero bytes": (_text(GOOD.replace("Zaphod7", "Zaphod7\0", 1)), "null bytes"),
     "zero bytes in the header": (_text(GOOD.replace("bob", "b\0b", 1)), "null bytes"),
     "a line of 13 MB": (_text(_rows(f"{SECRET},yes,no,{'x' * 13_000_000}")), "4 MB"),
     "text and numbers": (_text(_rows(f"{SECRET},yes,no,1", f"{SECRET}b,yes,no,0")), "two labels"),
@@ -339,7 +339,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "Parquet of bytes that are no text": (_parquet({"ann": [b"\xff", b"no"] * 12}), "not UTF-8"),
     "a folder of two tables": (
         _folder_of({"ann": ["yes", "no"] * 12}, {"bob": ["yes", "no"] * 12}),
-        "other columns",
+        "different columns",
     ),
     "a folder of two types": (
         _folder_of({"ann": ["yes", "no"] * 12}, {"ann": [1, 0] * 12}),

@@ -120,7 +120,7 @@ def test_an_item_named_twice_in_a_truth_is_refused(tmp_path):
     truth.write_text(f"item,label\n{ITEMS[0]},yes\n'{ITEMS[0]},no\n")
     result = run("compare", votes, "--truth", truth)
     assert result.exit_code == 2
-    assert "names an item twice" in result.stderr
+    assert "contains an item twice" in result.stderr
 
 
 def test_a_warning_is_a_line_too(tmp_path):

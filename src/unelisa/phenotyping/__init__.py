@@ -1,1 +1,1 @@
-"""From counts of codes and concepts to who has a disease: anchors define the truth."""
+"""Probability of a disease from counts of codes and concepts; anchors define the truth."""

@@ -166,7 +166,7 @@ def _match(name: Any, requests: Sequence[Request]) -> Any:
 
 
 def _starts(name: Any, start: str) -> Any:
-    # not LIKE, as some engines would compile startswith: an underscore in a code is no wildcard
+    # not LIKE, as some engines would compile startswith: an underscore in a code is not a wildcard
     return name.left(len(start)) == start if start else name.notnull()
 
 
