@@ -92,7 +92,7 @@ def test_a_bad_file_is_refused_by_every_command(name, tmp_path):
     }[name]
     result = run(name, *arguments)
     assert result.exit_code == 2, result.output
-    assert "zero bytes" in result.stderr
+    assert "null bytes" in result.stderr
     assert not (tmp_path / "page.html").exists()
 
 
