@@ -39,18 +39,16 @@ class ClassCounts(NamedTuple):
     slope: float
     sizes: Floats
 
-    def means(self, use: Floats, truth: int) -> Floats:
-        """Return the expected counts of patients whose truth is 0 or 1."""
-        return np.asarray(np.exp(np.clip(self.levels[truth] + self.slope * use, -20, 12)))
+    def means(self, use: Floats) -> Floats:
+        """Return the expected counts of non-cases and cases: 2 x patients."""
+        return np.asarray(np.exp(np.clip(self.levels[:, None] + self.slope * use, -20, 12)))
 
-    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats, truth: int) -> Floats:
-        """Return log NB(x) without the term in x alone, which cancels between the classes."""
-        mean, size = self.means(use, truth), float(self.sizes[truth])
+    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats) -> Floats:
+        """Return log NB(x) of both classes, without the term in x alone, which cancels."""
+        mean, size, x = self.means(use), self.sizes[:, None], anchor.counts
         by_value = gammaln(anchor.values + size) - gammaln(size) + size * np.log(size)
-        x = anchor.counts
-        return np.asarray(
-            by_value[anchor.codes] + x * np.log(mean) - (x + size) * np.log(size + mean)
-        )
+        found = by_value[:, anchor.codes] + x * np.log(mean)
+        return np.asarray(found - (x + size) * np.log(size + mean))
 
 
 class AnchorCounts(NamedTuple):
@@ -75,10 +73,6 @@ class CaseOdds(NamedTuple):
 
     level: float
     slope: float
-
-    def of(self, use: Floats) -> Floats:
-        """Return the log-odds at these utilizations."""
-        return np.asarray(self.level + self.slope * use)
 
 
 @dataclass(frozen=True)
@@ -109,18 +103,16 @@ class AnchorModel:
     def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
         """Return z for patients with these anchor counts."""
         columns = [AnchorCounts.of(column) for column in counts.T]
-        others, cases = _joint(columns, log_use - self.mean_use, self.anchors, self.case_odds)
-        return cases - others
+        joint = _joint(columns, log_use - self.mean_use, self.anchors, self.case_odds)
+        return joint[1] - joint[0]
 
     def parts(self, counts: Counts, log_use: Floats) -> Floats:
         """Return the contribution of each anchor to z, per patient."""
-        use = log_use - self.mean_use
-        columns = [AnchorCounts.of(column) for column in counts.T]
-        added = [
-            found.log_likelihoods(anchor, use, 1) - found.log_likelihoods(anchor, use, 0)
-            for anchor, found in zip(columns, self.anchors, strict=True)
-        ]
-        return np.column_stack(added)
+        use, parts = log_use - self.mean_use, []
+        for column, found in zip(counts.T, self.anchors, strict=True):
+            others, cases = found.log_likelihoods(AnchorCounts.of(column), use)
+            parts.append(cases - others)
+        return np.column_stack(parts)
 
 
 def fit_anchors(
@@ -168,9 +160,9 @@ def fit_anchors(
             for anchor, found in zip(columns, anchors, strict=True)
         )
         odds = _update_odds(odds, use, chances, expected)
-        others, cases = _joint(columns, use, anchors, odds)
-        chances = _impose(expit(np.clip(cases - others, -40, 40)), known)
-        level = float(np.logaddexp(others, cases).mean())
+        joint = _joint(columns, use, anchors, odds)
+        chances = _impose(expit(np.clip(joint[1] - joint[0], -40, 40)), known)
+        level = float(np.logaddexp(*joint).mean())
         converged = abs(level - last) < TOLERANCE
         if converged:
             break
@@ -200,14 +192,13 @@ def _first_guess(anchor: AnchorCounts, chances: Floats) -> ClassCounts:
 
 def _joint(
     columns: list[AnchorCounts], use: Floats, anchors: tuple[ClassCounts, ...], odds: CaseOdds
-) -> tuple[Floats, Floats]:
-    """Return log P(x, truth | u) for truth 0 and 1."""
-    before = odds.of(use)
-    joint = [-np.logaddexp(0, before), -np.logaddexp(0, -before)]
+) -> Floats:
+    """Return log P(x, truth | u) for truth 0 and 1: 2 x patients."""
+    before = odds.level + odds.slope * use
+    joint = np.stack([-np.logaddexp(0, before), -np.logaddexp(0, -before)])
     for anchor, found in zip(columns, anchors, strict=True):
-        for truth in (0, 1):
-            joint[truth] += found.log_likelihoods(anchor, use, truth)
-    return joint[0], joint[1]
+        joint += found.log_likelihoods(anchor, use)
+    return joint
 
 
 def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
@@ -235,20 +226,19 @@ def _maximize(
     anchor: AnchorCounts, use: Floats, chances: Floats, found: ClassCounts, steps: int
 ) -> ClassCounts:
     """Return one anchor's parameters after Fisher scoring steps and a line search for the sizes."""
-    weights = (1 - chances, chances)
+    weights = np.stack([1 - chances, chances])
     for _ in range(steps):
         found = _score_step(anchor, use, weights, found)
-    sizes = [_best_size(anchor, weights[c], found.means(use, c)) for c in (0, 1)]
+    sizes = [_best_size(anchor, *parts) for parts in zip(weights, found.means(use), strict=True)]
     return found._replace(sizes=np.array(sizes))
 
 
 def _score_step(
-    anchor: AnchorCounts, use: Floats, weights: tuple[Floats, Floats], found: ClassCounts
+    anchor: AnchorCounts, use: Floats, weights: Floats, found: ClassCounts
 ) -> ClassCounts:
     score, curvature = np.zeros(3), 1e-6 * np.eye(3)
-    for c in (0, 1):
-        mean, size = found.means(use, c), found.sizes[c]
-        shrunk = weights[c] * size / (size + mean)
+    for c, mean in enumerate(found.means(use)):
+        shrunk = weights[c] * found.sizes[c] / (found.sizes[c] + mean)
         residual, information = shrunk * (anchor.counts - mean), shrunk * mean
         score[c] += residual.sum()
         score[2] += residual @ use
