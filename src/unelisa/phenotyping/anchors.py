@@ -103,8 +103,8 @@ class AnchorModel:
     def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
         """Return z for patients with these anchor counts."""
         columns = [AnchorCounts.of(column) for column in counts.T]
-        joint = _joint(columns, log_use - self.mean_use, self.anchors, self.case_odds)
-        return joint[1] - joint[0]
+        others, cases = _joint(columns, log_use - self.mean_use, self.anchors, self.case_odds)
+        return np.asarray(cases - others)
 
     def parts(self, counts: Counts, log_use: Floats) -> Floats:
         """Return the contribution of each anchor to z, per patient."""
