@@ -1,8 +1,12 @@
 """How the documentation is built: `make docs`."""
 
+import sys
 from pathlib import Path
 
 from unelisa import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
 
 project = "unelisa"
 copyright = "2026, the unelisa developers"
@@ -13,17 +17,20 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
+    "command_reference",
+    "mathml",
 ]
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+html_math_renderer = "mathml"  # typeset at build time: a page loads nothing from a network
 autosummary_generate = True
+autodoc_typehints = "none"  # types stand in the signature's source; aliases read badly there
 numpydoc_show_class_members = False
-exclude_patterns = ["_build", "study"]
+exclude_patterns = ["_build", "extensions", "study"]
 
 sphinx_gallery_conf = {
-    "examples_dirs": str(Path(__file__).parents[1] / "examples"),
+    "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,  # an example that fails is a page that lies
@@ -35,5 +42,13 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "unelisa"
-html_theme_options = {"show_prev_next": False, "secondary_sidebar_items": ["page-toc"]}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {
+    "header_links_before_dropdown": 4,
+    "navbar_align": "left",
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": True,
+}
+html_sidebars = {"index": []}
 html_show_sourcelink = False

@@ -1,4 +1,4 @@
-"""The page docs/phenotyping.md does what it says."""
+"""The page docs/how_to/health_records.md does what it says."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from unelisa.cli.phenotype_config import read_config
 from unelisa.datamart.patients import PATIENTS
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "phenotyping.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how_to" / "health_records.md").read_text(encoding="utf-8")
 
 
 def blocks(kind):
@@ -33,7 +33,7 @@ def test_every_command_and_the_python_run(tmp_path, monkeypatch, capsys):
         result = CliRunner().invoke(app, [*command, *few])
         assert result.exit_code == 0, result.output
     (script,) = blocks("python")
-    exec(compile(script, "phenotyping.md", "exec"), {})  # noqa: S102 - the page's own lines
+    exec(compile(script, "health_records.md", "exec"), {})  # noqa: S102 - the page's own lines
     assert "NLP:rheumatoid arthritis" in capsys.readouterr().out
     made = {"ra.truth.csv", "phenotype.csv", "report.html", "cohort.csv", "ra.npz", "later.csv"}
     assert made <= {file.name for file in tmp_path.iterdir()}
