@@ -20,6 +20,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_reference",
     "mathml",
+    "message_reference",
 ]
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

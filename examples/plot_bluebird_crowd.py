@@ -2,10 +2,10 @@
 A crowd looks at bluebirds
 ==========================
 
-Thirty-nine people say of 108 photographs whether they show an indigo bunting or a blue grosbeak, a
-task that most find hard: a few know birds, many guess, and some have the two names the wrong way
-round. The votes here are drawn to be like the well-known bluebirds data, so that the truth is
-known.
+Thirty-nine people say whether 108 photographs show an Indigo Bunting or a Blue Grosbeak. Most find
+this hard: a few know birds, many guess, and some have the two names the wrong way round. The votes
+here are simulated to resemble the bluebirds data, with *more* contrarians; the tutorial uses the
+real ones.
 """
 
 import warnings
@@ -23,22 +23,21 @@ right = rng.random((108, 39)) < accuracy
 votes = ue.Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
 
 # %%
-# With 108 items the graph of 39 voters cannot be learned, and nearly as many people have the names
-# the wrong way round as know them. The model says so: nobody can tell from such votes alone which
-# side is which.
+# The graph of 39 voters cannot be learned from 108 items, and nearly as many people have the names
+# the wrong way round as know them. The model warns that such votes alone do not show which side is
+# which.
 
-with warnings.catch_warnings(record=True, action="always") as told:
+with warnings.catch_warnings(record=True, action="always") as caught:
     model = ue.LatentIsing(random_state=0).fit(votes)
-print(*(warning.message for warning in told))
+print(*(warning.message for warning in caught))
 
 # %%
-# Who counts, and for how much: people who have the names the wrong way round are turned around
-# instead of thrown away.
+# The weight of each voter. People who have the names the wrong way round are reversed, not dropped.
 
 plots.voters(model, most=39, ax=plt.subplots(figsize=(6, 7), layout="constrained")[1])
 
 # %%
-# Against the truth, which no method has seen.
+# Accuracy against the truth, which no method has seen.
 
 methods = ["latent-ising", "majority-vote", "dawid-skene", "spectral-meta-learner"]
 axes = plots.comparison(list(ue.compare_methods(votes, truth, methods)))

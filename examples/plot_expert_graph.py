@@ -3,10 +3,10 @@ Who is an expert
 ================
 
 Twenty-five voters, seven of them experts, two of these contrarians: the graph that `LatentIsing`
-learns from their votes alone. Truth in the middle, experts around it, pruned voters outside; blue
-agrees, red contradicts, dashed lines are dependences between voters.
+learns from their votes alone. The truth is in the center, experts around it, pruned voters outside.
+Blue agrees, red contradicts, dashed lines are dependences between voters.
 
-``python examples/plot_expert_graph.py docs/images/experts.png`` makes the picture of the README.
+``python examples/plot_expert_graph.py docs/images/experts.png`` makes the picture in the README.
 """
 
 import sys
@@ -27,7 +27,7 @@ if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=130)
 
 # %%
-# The same links as the penalty falls: those between experts (strong lines) come first, and the
-# theory's penalty (dashed) keeps nearly nothing else.
+# The edges of the paper's graph as the penalty decreases. Those between experts (strong lines) enter
+# first, and the theoretical penalty (dashed) keeps almost nothing else.
 
 axes = plots.lambda_path(simulated.votes, experts=model.experts_)

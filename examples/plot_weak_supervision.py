@@ -1,9 +1,9 @@
 """
-Weak supervision: rules that abstain
-====================================
+Weak supervision: labeling functions that abstain
+=================================================
 
-Labelling rules vote where they apply and are silent elsewhere. Here ten keyword rules look for spam
-in short messages that are made up on the spot; every message has a known truth, which is kept back.
+Labeling functions vote where they apply and abstain elsewhere. Here ten keyword rules look for spam
+in short simulated messages, whose truth is known but not used.
 """
 
 import warnings
@@ -23,7 +23,7 @@ truth = rng.choice(np.array([-1, 1], dtype=np.int8), 1500, p=[0.7, 0.3])
 
 
 def write_message(spam):
-    """A message of six words, most of them fitting."""
+    """Return a message of six words, most of them typical of its class."""
     own, other = (SPAM, HAM) if spam else (HAM, SPAM)
     return [str(rng.choice(own if rng.random() < 0.75 else other)) for _ in range(6)]
 
@@ -33,7 +33,7 @@ rules = {f"says {word}": (word, "spam") for word in SPAM[:5]}
 rules |= {f"says {word}": (word, "ham") for word in HAM[:5]}
 
 # %%
-# A rule votes on the messages that hold its word: a table with many silent cells.
+# A rule votes on the messages that contain its word: a table with many missing votes.
 
 said = {
     rule: [label if word in message else None for message in messages]
@@ -43,18 +43,18 @@ votes = ue.Votes.of(pd.DataFrame(said), coding=("ham", "spam"))
 print(votes)
 
 # %%
-# A rule that never says anything but "spam" tells nothing by its votes alone, only by when it
-# speaks. `LatentIsing` hears that by itself: a rule's silence is its other answer.
+# A rule that can only say "spam" is informative by *when* it votes, not by its votes alone.
+# `LatentIsing` recognizes such one-sided voters and treats their abstention as the other answer.
 
-warnings.simplefilter("ignore", VotesWarning)  # each rule says one thing only, as it should
+warnings.simplefilter("ignore", VotesWarning)  # each rule gives one label only, by design
 labels = np.where(truth > 0, "spam", "ham")
 model = ue.LatentIsing(random_state=0).fit(votes)
 print(f"{(model.predict(votes) == labels).mean():.1%} right")
 print(model.voters_[["voter", "weight", "reason"]].to_string(index=False))
 
 # %%
-# Where you know that every rule has looked at every message, say so: then the absence of a word is
-# a vote like any other, and how common spam is can be learned as well.
+# If every rule was applied to every message, fill in the other label: then the absence of a word is a
+# vote like any other, and the share of spam can be estimated too.
 
 asked = pd.DataFrame(said)
 for rule, (_, label) in rules.items():
@@ -64,7 +64,7 @@ model = ue.LatentIsing(random_state=0).fit(asked)
 print(f"{(model.predict(asked) == labels).mean():.1%} right")
 
 # %%
-# How sure the labels are, and whether their probabilities can be believed.
+# The distribution of the probabilities, and their calibration.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 plots.posterior(model, asked, ax=left)
