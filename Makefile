@@ -25,8 +25,9 @@ check: .venv/.check
 bench: .venv/.test
 	$(BIN)/python benchmarks/solver.py
 
+# DOCS="-D plot_gallery=0" leaves the gallery's scripts unrun: `make test` runs them
 docs: .venv/.docs
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -j auto $(DOCS) -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # the graph library of the report, from npm; its files are part of the repository

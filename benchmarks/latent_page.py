@@ -1,4 +1,4 @@
-"""The tables of docs/model_tables.md, between their marks, from the rows of benchmarks/latent.py."""
+"""The tables of docs/model_tables.md, between their marks, from the rows of latent.py."""
 
 from pathlib import Path
 

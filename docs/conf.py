@@ -24,11 +24,13 @@ extensions = [
 ]
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+highlight_language = "none"
 html_math_renderer = "mathml"  # typeset at build time: a page loads nothing from a network
 autosummary_generate = True
 autodoc_typehints = "none"  # types stand in the signature's source; aliases read badly there
 numpydoc_show_class_members = False
-exclude_patterns = ["_build", "extensions", "study"]
+exclude_patterns = ["_build", "_templates", "extensions", "study"]
+templates_path = ["_templates"]
 
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
@@ -49,6 +51,7 @@ html_theme_options = {
     "header_links_before_dropdown": 4,
     "navbar_align": "left",
     "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
     "show_prev_next": True,
 }
 html_sidebars = {"index": []}

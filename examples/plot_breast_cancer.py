@@ -3,8 +3,8 @@ Thirty thresholds on breast cancer
 ==================================
 
 A data set that ships with scikit-learn: 569 tumors with 30 measurements each. Every measurement
-votes "malignant" if it is above its median; no diagnosis is used. Radius, perimeter and area measure
-nearly the same thing, so these voters are far from independent.
+votes "malignant" if it is above its median; no diagnosis is used. Radius, perimeter and area
+measure nearly the same thing, so these voters are far from independent.
 """
 
 import matplotlib.pyplot as plt
@@ -21,14 +21,14 @@ votes = ue.Votes.of(said, coding=("benign", "malignant"))
 print(votes)
 
 # %%
-# Which voters count, and which repeat each other: measurements of the same thing share their weight.
+# Which voters count, and which repeat each other: measurements of the same thing share weight.
 
 model = ue.LatentIsing(random_state=0).fit(votes)
 plots.graph(model, ax=plt.subplots(figsize=(7, 6), layout="constrained")[1])
 
 # %%
-# Several methods compared with the diagnoses. ``model.report("report.html", votes, diagnoses)`` puts
-# the same comparison on one page that opens anywhere.
+# Several methods compared with the diagnoses. ``model.report("report.html", votes, diagnoses)``
+# puts the same comparison on one page that opens anywhere.
 
 truth = np.where(cancer.target == 0, 1, -1)
 methods = ["latent-ising", "unelisa", "majority-vote", "dawid-skene", "spectral-meta-learner"]

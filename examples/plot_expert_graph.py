@@ -27,7 +27,7 @@ if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=130)
 
 # %%
-# The edges of the paper's graph as the penalty decreases. Those between experts (strong lines) enter
-# first, and the theoretical penalty (dashed) keeps almost nothing else.
+# The edges of the paper's graph as the penalty decreases. Those between experts (strong lines)
+# enter first, and the theoretical penalty (dashed) keeps almost nothing else.
 
 axes = plots.lambda_path(simulated.votes, experts=model.experts_)

@@ -2,10 +2,11 @@
 LLM judges, some of them the same model
 =======================================
 
-Twelve judges say whether an answer is good. Five come from different families and err independently.
-Four are the same model with different prompts: they repeat each other, right or wrong. One is a
-contrarian, like a prompt that asks for "any problem", and two guess. Counting votes counts the one
-model four times. And what is the truth here: what the five agree on, or what the four agree on?
+Twelve judges say whether an answer is good. Five come from different families and err
+independently. Four are the same model with different prompts: they repeat each other, right or
+wrong. One is a contrarian, like a prompt that asks for "any problem", and two guess. Counting votes
+counts the one model four times. And what is the truth here: what the five agree on, or what the
+four agree on?
 """
 
 import warnings
@@ -63,9 +64,9 @@ print(model.voters_[["voter", "verdict", "weight", "reason"]].to_string(index=Fa
 plots.graph(model, ax=plt.subplots(figsize=(6, 5.2), layout="constrained")[1])
 
 # %%
-# Without such labels, methods that weigh judges by their agreement follow the four. `UnElisa`, which
-# takes the hub of the judges' graph for the truth, does not: if judges may be copies of one another,
-# look at its result too.
+# Without such labels, methods that weigh judges by their agreement follow the four. `UnElisa`
+# takes the hub of the judges' graph for the truth and does not. If judges may be copies of one
+# another, look at its result too.
 
 methods = ["latent-ising", "majority-vote", "dawid-skene", "unelisa"]
 axes = plots.comparison(list(ue.compare_methods(votes, truth, methods)))

@@ -22,8 +22,8 @@ print(stability)
 plots.stable_voters(stability)
 
 # %%
-# The same for the edges: the weight of each in the fit, and its 95% interval over the resamples. Red
-# contradicts; gray edges appear in some resamples but not in the fit.
+# The same for the edges: the weight of each in the fit, and its 95% interval over the resamples.
+# Red contradicts; gray edges appear in some resamples but not in the fit.
 
 figure, axes = plt.subplots(figsize=(6.4, 6), layout="constrained")
 plots.stable_edges(stability, most=25, ax=axes)

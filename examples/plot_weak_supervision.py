@@ -53,8 +53,8 @@ print(f"{(model.predict(votes) == labels).mean():.1%} right")
 print(model.voters_[["voter", "weight", "reason"]].to_string(index=False))
 
 # %%
-# If every rule was applied to every message, fill in the other label: then the absence of a word is a
-# vote like any other, and the share of spam can be estimated too.
+# If every rule was applied to every message, fill in the other label: then the absence of a word
+# is a vote like any other, and the share of spam can be estimated too.
 
 asked = pd.DataFrame(said)
 for rule, (_, label) in rules.items():

@@ -1,5 +1,6 @@
-"""Documents say nothing that the repository does not hold."""
+"""Documents say nothing that the repository does not support."""
 
+import ast
 import json
 import re
 import runpy
@@ -10,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import unelisa
+from unelisa import errors
+
 ROOT = Path(__file__).parents[1]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+DOCS = ROOT / "docs"
+PARTS = ("learn", "how_to", "reference", "why")
+PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(p for x in PARTS for p in (DOCS / x).glob("*"))]
 
 
 def test_every_test_named_in_the_paper_notes_exists():
@@ -25,7 +31,7 @@ def test_every_test_named_in_the_paper_notes_exists():
     assert [name for name in sorted(named) if f"def {name}(" not in sources] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_to_files_lead_somewhere(page):
     text = page.read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)#\s]+)", text):
@@ -33,12 +39,66 @@ def test_links_to_files_lead_somewhere(page):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
-def test_the_readme_counts_the_other_programs_and_sets_that_were_run():
+def test_every_page_hangs_on_one_of_the_four_parts():
+    listed = {DOCS / "index.md"}
+    for part in PARTS:
+        index = DOCS / part / "index.md"
+        trees = re.findall(r"```{toctree}\n(.*?)```", index.read_text(encoding="utf-8"), re.DOTALL)
+        names = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+        listed |= {index, *((index.parent / f"{name}.md").resolve() for name in names)}
+    assert set(DOCS.rglob("*.md")) - listed <= set((DOCS / "_build").rglob("*.md")) | set(
+        (DOCS / "generated").rglob("*.md")
+    )
+
+
+def test_every_public_name_is_in_the_reference():
+    page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   (\w+)$", page, re.MULTILINE))
+    assert set(unelisa.__all__) - {"AGGREGATORS"} <= listed
+    assert _error_classes() <= listed
+
+
+def _error_classes():
+    own = [
+        x for x in vars(errors).values() if isinstance(x, type) and x.__module__ == errors.__name__
+    ]
+    return {x.__name__ for x in own if issubclass(x, Exception)}
+
+
+def test_the_guide_to_warnings_has_every_class_and_quotes_messages_of_the_source():
+    page = (DOCS / "how_to" / "warnings.md").read_text(encoding="utf-8")
+    assert _error_classes() - {"UnelisaError"} <= set(
+        re.findall(r"^### (\w+)$", page, re.MULTILINE)
+    )
+    quoted = re.findall(r"^\| `([^`]*)` \|", page, re.MULTILINE)
+    assert len(quoted) > 20
+    said = "\n".join(_texts(Path(unelisa.__file__).parent))
+    pieces = {piece.strip(": ") for quote in quoted for piece in quote.split("…")}
+    assert [piece for piece in sorted(pieces) if piece not in said] == []
+
+
+def _texts(package):
+    """Every text of the source as it is written there, … for what is filled in."""
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = node.values
+                yield "".join(x.value if isinstance(x, ast.Constant) else "…" for x in parts)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_the_readme_repeats_what_the_comparison_found():
     told = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    archive = json.loads((ROOT / "docs" / "study" / "real.json").read_text(encoding="utf-8"))
+    archive = json.loads((DOCS / "study" / "real.json").read_text(encoding="utf-8"))
     peers = {row["method"] for row in archive["rows"] if row["kind"] == "peers"}
-    said = f"{len(peers)} of other programs, on {len(archive['sets'])} sets of real votes"
-    assert said in told
+    assert f"{len(peers)} from other programs, on {len(archive['sets'])} sets of real votes" in told
+    page = (DOCS / "comparison.md").read_text(encoding="utf-8")
+    losses = [
+        re.search(rf"^\| {re.escape(name)} \|(?:[^|]*\|){{6}} ([\d.]+) \|", page, re.MULTILINE)[1]
+        for name in ("**latent-ising**", "crowd-kit MajorityVote")
+    ]
+    assert f"is {losses[0]}, against {losses[1]} for plain shares of votes" in told
 
 
 def test_the_table_of_the_gpu_is_what_was_measured():

@@ -68,7 +68,7 @@ def _as_markdown(text: str) -> str:
     return re.sub(r"(?<!`)<(\w+)>", r"`<\1>`", text)
 
 
-def _fill_page(app: Sphinx, docname: str, source: list[str]) -> None:
+def _fill_page(_app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == PAGE:
         source[0] = source[0].replace(MARK, render_commands())
 

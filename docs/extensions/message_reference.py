@@ -47,7 +47,7 @@ def _list(messages: list[str]) -> str:
     return f"<details><summary>All {len(messages)} messages</summary>\n\n{lines}\n\n</details>"
 
 
-def _fill_page(app: Sphinx, docname: str, source: list[str]) -> None:
+def _fill_page(_app: Sphinx, docname: str, source: list[str]) -> None:
     if docname == PAGE:
         for kind, messages in collect_messages().items():
             source[0] = source[0].replace(MARK.format(kind), _list(messages))
