@@ -3,17 +3,17 @@
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import unelisa as ue
 from unelisa import datasets
 from unelisa.cli import app
-from unelisa.sources.labels import KnownLabels, read_labels
-from unelisa.sources.tables import read_votes
-from unelisa.votes import Votes
 
 ROOT = Path(__file__).parents[1]
 # generated pages print what their commands say; the health records' page has a test of its own
@@ -60,21 +60,25 @@ def bluebirds(folder):
     """The published set, from the copy beside the checkout, under the workers' published names."""
     ids = [39, 97, 175, 335, 866, 885, 896, 1005, 1023, *range(1721, 1728), 1730, 1731, 1733, 1734]
     ids += [1737, 1738, *range(1740, 1744), 1750, *range(1755, 1767)]
-    copy = read_votes(folder / "votes_wide.csv.gz", coding="pm1")
-    signs = read_labels(folder / "truth.csv", copy).signs
-    votes = Votes(copy.values, copy.items, np.array(sorted(map(str, ids)), dtype=object))
-    return KnownLabels(votes, signs, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
+    table = pd.read_csv(folder / "votes_wide.csv.gz", dtype={"item": str}).set_index("item")
+    labels = pd.read_csv(folder / "truth.csv", dtype={"item": str}).set_index("item")["label"]
+    table.columns = sorted(map(str, ids))
+    return known_set(table, labels[table.index].to_numpy())
 
 
 def stand_in():
     """A crowd of the same size, for checkouts without the published one."""
     rng = np.random.default_rng(0)
-    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 108)
+    truth = rng.choice([-1, 1], 108)
     right = rng.random((108, 39)) < rng.uniform(0.35, 0.9, 39)
-    values = np.asfortranarray(np.where(right, truth[:, None], -truth[:, None]).astype(np.int8))
-    items, voters = np.arange(108).astype(str).astype(object), np.arange(39).astype(str)
-    nobody = np.empty(0, dtype=object), np.empty(0, dtype=np.int8)
-    return KnownLabels(Votes(values, items, voters.astype(object)), truth, *nobody)
+    table = pd.DataFrame(np.where(right, truth[:, None], -truth[:, None]))
+    return known_set(table.rename(str).rename(columns=str), truth)
+
+
+def known_set(table, truth):
+    """What `fetch_set` returns, as far as the pages use it."""
+    votes = ue.Votes.of(table.rename_axis("item").reset_index(), coding="pm1", item="item")
+    return SimpleNamespace(votes=votes, signs=truth)
 
 
 def run_command(line):
