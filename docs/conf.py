@@ -21,6 +21,7 @@ extensions = [
     "command_reference",
     "mathml",
     "message_reference",
+    "offline",
 ]
 myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -39,6 +40,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,  # an example that fails is a page that lies
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,  # a page that loads its style from a network
     "show_signature": False,
     "remove_config_comments": True,
 }
