@@ -77,4 +77,4 @@ fuzz: .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-min demo dist build docs/_build
+	rm -rf .venv .venv-min demo dist build docs/_build docs/auto_examples docs/generated
