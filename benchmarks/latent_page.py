@@ -1,11 +1,11 @@
-"""The tables of docs/model_tables.md, between their marks, from the rows of latent.py."""
+"""The tables of docs/model.md, between their marks, from the rows of benchmarks/latent.py."""
 
 from pathlib import Path
 
 import numpy as np
 from marks import fill_marks, table
 
-PAGE = Path(__file__).parents[1] / "docs" / "model_tables.md"
+PAGE = Path(__file__).parents[1] / "docs" / "model.md"
 STRUCTURES = ("auto", "plain", "tilt", "discount", "edges")
 METHODS = ("oracle", "latent-ising", "unelisa", "dawid-skene", "majority-vote")
 
