@@ -5,25 +5,28 @@ import math
 
 import numpy as np
 
-
-def vote_chance(vote, predictor, pull):
-    """P(f = vote | truth) for a voter with this predictor and pull a_s f_0."""
-    return 1 / (1 + math.exp(-2 * vote * (predictor + pull)))
+from unelisa.kernels.pseudo_likelihood import SURE
 
 
-def expected_loss(values, edges, fields, weights, posterior):
-    """-sum_is E_tau log P(f_is | f_0, other votes), vote by vote."""
+def vote_chance(vote, predictor, signal):
+    """P(f = vote | truth) for a voter with this predictor and signal a_s f_0."""
+    return 1 / (1 + math.exp(-2 * vote * (predictor + signal)))
+
+
+def expected_loss(values, edges, biases, weights, posterior):
+    """-sum_is E_tau log P(f_is | f_0, other votes), vote by vote, predictors bounded by SURE."""
     total = 0.0
     for row, tau in zip(values.tolist(), posterior.tolist(), strict=True):
         for s, f in enumerate(row):
             if f:
-                m = fields[s] + sum(edges[s, t] * g for t, g in enumerate(row) if t != s)
+                m = biases[s] + sum(edges[s, t] * g for t, g in enumerate(row) if t != s)
+                m = max(-SURE, min(SURE, m))
                 total -= tau * math.log(vote_chance(f, m, weights[s]))
                 total -= (1 - tau) * math.log(vote_chance(f, m, -weights[s]))
     return total
 
 
-def marginal_loss(values, edges, fields, weights, field):
+def marginal_loss(values, edges, biases, weights, field):
     """-sum_is log P(f_is | other observed votes), by enumeration of f_0 and f_s.
 
     A vote that is missing leaves its terms out of the joint weight of the others.
@@ -36,7 +39,7 @@ def marginal_loss(values, edges, fields, weights, field):
                     (side, truth): _height(
                         [side if t == s else g for t, g in enumerate(row)],
                         truth,
-                        (edges, fields, weights, field),
+                        (edges, biases, weights, field),
                     )
                     for side, truth in itertools.product((-1, 1), repeat=2)
                 }
@@ -47,6 +50,6 @@ def marginal_loss(values, edges, fields, weights, field):
 
 def _height(votes, truth, model):
     """exp of (2.1)'s exponent."""
-    edges, fields, weights, field = model
+    edges, biases, weights, field = model
     f = np.array(votes, dtype=float)
-    return math.exp(field * truth + fields @ f + truth * (weights @ f) + f @ edges @ f / 2)
+    return math.exp(field * truth + biases @ f + truth * (weights @ f) + f @ edges @ f / 2)

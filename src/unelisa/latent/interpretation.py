@@ -172,7 +172,7 @@ def read_edges(crowd: Crowd) -> Reading:
     weights, chances = np.zeros(n_voters), np.zeros(n_voters)
     errors, leanings = np.full(n_voters, np.nan), np.zeros(n_voters)
     weights[voters], chances[voters] = found.weights, found.expert_chance
-    errors[voters], leanings[voters] = found.standard_errors, found.fields
+    errors[voters], leanings[voters] = found.standard_errors, found.biases
     known = found.gain > len(voters)  # one nat per weight, as in Akaike's criterion
     rival = _find_rival(found)
     return Reading(

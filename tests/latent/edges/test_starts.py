@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from unelisa.latent.joint import Joint
-from unelisa.latent.pilot import fit_pilot
-from unelisa.latent.starts import propose_starts, resembles, warm_up
+from unelisa.latent.edges.likelihood import PseudoLikelihood
+from unelisa.latent.edges.pilot import fit_pilot
+from unelisa.latent.edges.starts import propose_starts, resembles, warm_up
 from unelisa.simulation import simulate_votes
 
 
@@ -13,13 +13,13 @@ def simulated():
 
 
 @pytest.fixture(scope="module")
-def joint(simulated):
-    return Joint(np.asarray(simulated.votes.values), None, fit_fields=False)
+def likelihood(simulated):
+    return PseudoLikelihood(np.asarray(simulated.votes.values), None, fit_biases=False)
 
 
 @pytest.fixture(scope="module")
-def pilot(joint):
-    return fit_pilot(joint)
+def pilot(likelihood):
+    return fit_pilot(likelihood)
 
 
 def test_weights_are_known_up_to_sign_and_scale():
@@ -29,16 +29,16 @@ def test_weights_are_known_up_to_sign_and_scale():
     assert not resembles(weights, [])
 
 
-def test_starts_differ_from_each_other(joint, pilot):
-    plain = [s.network.weights for s in propose_starts(joint, pilot) if not s.explained]
+def test_starts_differ_from_each_other(likelihood, pilot):
+    plain = [s.network.weights for s in propose_starts(likelihood, pilot) if not s.explained]
     assert len(plain) > 1
     for k, weights in enumerate(plain):
         assert not resembles(weights, plain[:k])
         assert np.abs(weights).max() <= 1
 
 
-def test_explained_edges_are_gone(joint, pilot):
-    for start in propose_starts(joint, pilot):
+def test_explained_edges_are_gone(likelihood, pilot):
+    for start in propose_starts(likelihood, pilot):
         network = start.network
         shared = np.outer(network.weights, network.weights)
         left = network.support & (np.abs(shared) > 0.2) & (shared * network.edges > 0)
@@ -46,10 +46,10 @@ def test_explained_edges_are_gone(joint, pilot):
         assert not network.edges[~network.support].any()
 
 
-def test_one_of_the_starts_is_near_the_truth(simulated, joint, pilot):
+def test_one_of_the_starts_is_near_the_truth(simulated, likelihood, pilot):
     truth = simulated.truth
     shares = []
-    for start in propose_starts(joint, pilot):
-        field = joint.truth_field(warm_up(joint, start, pilot).network)
+    for start in propose_starts(likelihood, pilot):
+        field = likelihood.truth_field(warm_up(likelihood, start).network)
         shares.append(np.mean(np.sign(field) == truth))
     assert max(*shares, 1 - min(shares)) > 0.9

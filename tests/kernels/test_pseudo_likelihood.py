@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import naive_latent
-from unelisa.kernels.joint import (
+from unelisa.kernels.pseudo_likelihood import (
+    differentiate_expected_loss,
     fast_exp,
     fast_log,
-    fill_expected_slopes,
     sum_expected_loss,
     sum_marginal_loss,
 )
@@ -20,25 +20,16 @@ def case(request):
     values[rng.random(values.shape) < request.param] = 0
     edges = np.triu(rng.normal(size=(N_VOTERS, N_VOTERS)), 1)
     edges += edges.T
-    fields, weights = rng.normal(size=N_VOTERS), rng.normal(size=N_VOTERS)
+    biases, weights = rng.normal(size=N_VOTERS), rng.normal(size=N_VOTERS)
     posterior = rng.random(N_ITEMS)
-    return values, edges, fields, weights, posterior
+    return values, edges, biases, weights, posterior
 
 
 def kernel_arguments(case):
-    values, edges, fields, weights, posterior = case
+    values, edges, biases, weights, posterior = case
     votes = np.ascontiguousarray(values.T).astype(np.float32)
-    predictors = (edges @ values.T + fields[:, None]).astype(np.float32)
+    predictors = (edges @ values.T + biases[:, None]).astype(np.float32)
     return votes, predictors, posterior.astype(np.float32), weights
-
-
-def slopes(case):
-    arguments = kernel_arguments(case)
-    shape = arguments[0].shape
-    residuals, curvatures, tilts = (np.empty(shape, np.float32) for _ in range(3))
-    weight_slopes = np.empty(N_VOTERS)
-    loss = fill_expected_slopes(*arguments, residuals, curvatures, tilts, weight_slopes)
-    return loss, residuals, curvatures, tilts, weight_slopes
 
 
 def test_exp_and_log_are_accurate_to_single_precision():
@@ -53,32 +44,36 @@ def test_exp_and_log_are_accurate_to_single_precision():
 def test_expected_loss_is_that_of_the_slow_twin(case):
     wanted = naive_latent.expected_loss(*case)
     assert sum_expected_loss(*kernel_arguments(case)) == pytest.approx(wanted, rel=1e-6)
-    assert slopes(case)[0] == pytest.approx(wanted, rel=1e-6)
+    assert differentiate_expected_loss(*kernel_arguments(case))[0] == pytest.approx(
+        wanted, rel=1e-6
+    )
 
 
-def test_slopes_are_finite_differences_of_the_loss(case):
-    values, edges, fields, weights, posterior = case
-    _, residuals, curvatures, tilts, weight_slopes = slopes(case)
+def test_derivatives_are_finite_differences_of_the_loss(case):
+    values, edges, biases, weights, posterior = case
+    _, residuals, curvatures, cross_curvatures, weight_scores = differentiate_expected_loss(
+        *kernel_arguments(case)
+    )
     step = 1e-4
     for s in range(N_VOTERS):
         unit = np.eye(N_VOTERS)[s] * step
 
         def loss(b, a, unit=unit):
             return naive_latent.expected_loss(
-                values, edges, fields + b * unit, weights + a * unit, posterior
+                values, edges, biases + b * unit, weights + a * unit, posterior
             )
 
         up, down, here = loss(1, 0), loss(-1, 0), loss(0, 0)
         assert residuals[s].sum() == pytest.approx(-(up - down) / (2 * step), abs=1e-4)
         assert curvatures[s].sum() == pytest.approx((up + down - 2 * here) / step**2, abs=1e-3)
         right, left = loss(0, 1), loss(0, -1)
-        assert weight_slopes[s] == pytest.approx(-(right - left) / (2 * step), abs=1e-4)
+        assert weight_scores[s] == pytest.approx(-(right - left) / (2 * step), abs=1e-4)
         mixed = (loss(1, 1) - loss(1, -1) - loss(-1, 1) + loss(-1, -1)) / (4 * step**2)
-        assert tilts[s].sum() == pytest.approx(mixed, abs=1e-3)
+        assert cross_curvatures[s].sum() == pytest.approx(mixed, abs=1e-3)
 
 
-def test_marginal_loss_and_its_slope_are_those_of_enumeration(case):
-    values, edges, fields, weights, _ = case
+def test_marginal_loss_and_its_gradient_are_those_of_enumeration(case):
+    values, edges, biases, weights, _ = case
     votes, predictors, _, _ = kernel_arguments(case)
 
     def kernel(field):
@@ -86,11 +81,11 @@ def test_marginal_loss_and_its_slope_are_those_of_enumeration(case):
         return sum_marginal_loss(votes, predictors, truth, weights)
 
     def naive(field):
-        return naive_latent.marginal_loss(values, edges, fields, weights, field)
+        return naive_latent.marginal_loss(values, edges, biases, weights, field)
 
-    loss, slope, curvature = kernel(0.3)
+    loss, gradient, curvature = kernel(0.3)
     assert loss == pytest.approx(naive(0.3), rel=1e-5)
-    assert slope == pytest.approx((naive(0.3001) - naive(0.2999)) / 2e-4, abs=1e-3)
+    assert gradient == pytest.approx((naive(0.3001) - naive(0.2999)) / 2e-4, abs=1e-3)
     assert curvature > 0
 
 

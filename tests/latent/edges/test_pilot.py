@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from unelisa.ising import Ising
-from unelisa.latent.joint import Joint
-from unelisa.latent.pilot import MOST_PARTNERS, candidate_pairs, fit_pilot
+from unelisa.latent.edges.likelihood import PseudoLikelihood
+from unelisa.latent.edges.pilot import MOST_PARTNERS, candidate_pairs, fit_pilot
 from unelisa.simulation import sample_ising
 
 
@@ -22,20 +22,20 @@ def test_the_graph_without_truth_is_recovered(ring, missing):
     edges, states = ring
     values = states.astype(np.int8)
     values[np.random.default_rng(0).random(values.shape) < missing] = 0
-    pilot = fit_pilot(Joint(values, None, fit_fields=False))
+    pilot = fit_pilot(PseudoLikelihood(values, None, fit_biases=False))
     assert np.array_equal(pilot.graph.support, edges != 0)
-    assert pilot.slab.size == pytest.approx(0.6, abs=0.12)
+    assert pilot.graph.slab.size == pytest.approx(0.6, abs=0.12)
     if not missing:
         assert np.allclose(pilot.graph.edges, edges, atol=0.15)
 
 
 def test_edges_stay_symmetric_and_off_the_diagonal(ring):
-    graph = fit_pilot(Joint(ring[1].astype(np.int8), None, fit_fields=True)).graph
+    graph = fit_pilot(PseudoLikelihood(ring[1].astype(np.int8), None, fit_biases=True)).graph
     assert np.array_equal(graph.edges, graph.edges.T)
     assert not graph.support.diagonal().any()
 
 
-def test_of_very_many_voters_the_strongest_pairs_are_looked_at():
+def test_with_very_many_voters_only_the_strongest_pairs_are_considered():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(200, 200))
     scores += scores.T

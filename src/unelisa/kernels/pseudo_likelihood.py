@@ -4,8 +4,8 @@ All arrays are voters x items. Voter s sees m_is = b_s + sum_t W_st f_it and the
 
     P(f_is | f_0 = +-1, other votes) = 1 / (1 + exp(-2 f_is (m_is +- a_s)))
 
-and tau_i = P(f_0 = +1 | votes of item i). An abstention (f_is = 0) adds nothing. Votes are computed
-in float32, one exponential each, and added up in float64.
+and tau_i = P(f_0 = +1 | votes of item i). An abstention (f_is = 0) adds nothing. Each vote
+is computed in float32 with one exponential; sums are in float64.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 
 @kernel
 def fast_exp(x: Any) -> Any:
-    """Return exp x for |x| < 43 in float32, relative error below 3e-7; the loop vectorises."""
+    """Return exp x for |x| < 43 in float32, relative error below 3e-7; the loop vectorizes."""
     power = np.int32(x * PER_LOG2 + np.float32(64.5)) - np.int32(64)
     r = x - np.float32(power) * LOG2
     series = ONE + r * np.float32(1 / 6)
@@ -77,28 +77,25 @@ def sum_expected_loss(
 
 
 @kernel
-def fill_expected_slopes(
-    votes: Singles,
-    predictors: Singles,
-    posterior: Singles,
-    weights: Floats,
-    residuals: Singles,
-    curvatures: Singles,
-    tilts: Singles,
-    weight_slopes: Floats,
-) -> float:
-    """Return `sum_expected_loss` and write its derivatives.
+def differentiate_expected_loss(
+    votes: Singles, predictors: Singles, posterior: Singles, weights: Floats
+) -> tuple[float, Singles, Singles, Singles, Floats]:
+    """Return `sum_expected_loss` and its derivatives.
 
-    With r(+-) = f - tanh(m +- a) and h(+-) = 1 - tanh(m +- a)^2: minus the slopes in m_is,
-    tau r(+) + (1 - tau) r(-), go to `residuals`; the curvatures tau h(+) + (1 - tau) h(-) in m and
-    in a to `curvatures`; the mixed ones, tau h(+) - (1 - tau) h(-), to `tilts`; minus the slopes
-    in a_s, summed over the items, to `weight_slopes`.
+    With r(+-) = f - tanh(m +- a) and h(+-) = 1 - tanh(m +- a)^2 these are, per vote: minus the
+    gradient in m_is, tau r(+) + (1 - tau) r(-); the curvature in m and in a, tau h(+) + (1 - tau)
+    h(-); the cross curvature in m and a, tau h(+) - (1 - tau) h(-). And per voter minus the
+    gradient in a_s.
     """
     n_voters, n_items = votes.shape
+    residuals = np.empty((n_voters, n_items), np.float32)
+    curvatures = np.empty((n_voters, n_items), np.float32)
+    cross_curvatures = np.empty((n_voters, n_items), np.float32)
+    weight_scores = np.empty(n_voters)
     loss = 0.0
     for s in range(n_voters):
         lower, upper = np.float32(np.exp(-2 * weights[s])), np.float32(np.exp(2 * weights[s]))
-        slope = 0.0
+        score = 0.0
         for i in range(n_items):
             f, tau = votes[s, i], posterior[i]
             e = fast_exp(-TWO * _clip(f * predictors[s, i], SURE))
@@ -111,26 +108,26 @@ def fill_expected_slopes(
             h_no = seen * rest * q_no * (TWO / (ONE + e_no))
             residuals[s, i] = f * (tau * q_yes + rest * q_no)
             curvatures[s, i] = h_yes + h_no
-            tilts[s, i] = h_yes - h_no
-            slope += np.float64(f * (tau * q_yes - rest * q_no))
-        weight_slopes[s] = slope
-    return loss
+            cross_curvatures[s, i] = h_yes - h_no
+            score += np.float64(f * (tau * q_yes - rest * q_no))
+        weight_scores[s] = score
+    return loss, residuals, curvatures, cross_curvatures, weight_scores
 
 
 @kernel
 def sum_marginal_loss(
     votes: Singles, predictors: Singles, truth: Singles, weights: Floats
 ) -> tuple[float, float, float]:
-    """Return -sum_is log P(f_is | other votes), the truth summed out, and its slopes in theta_0.
+    """Return -sum_is log P(f_is | other votes), the truth summed out.
 
     `truth` holds x_i = theta_0 + z_i / 2 + sum_s a_s f_is. With x = x_i - a_s f_is::
 
         logit P(f_is = +1 | other votes) = 2 m_is + log cosh(x + a_s) - log cosh(x - a_s)
 
-    The last two numbers are the first derivative in theta_0 and its Gauss-Newton curvature.
+    Then its gradient in theta_0 and the Gauss-Newton curvature.
     """
     n_voters, n_items = votes.shape
-    loss, slope, curvature = 0.0, 0.0, 0.0
+    loss, gradient, curvature = 0.0, 0.0, 0.0
     for s in range(n_voters):
         a = np.float32(weights[s])
         lower, upper = np.float32(np.exp(-2 * weights[s])), np.float32(np.exp(2 * weights[s]))
@@ -138,11 +135,11 @@ def sum_marginal_loss(
             f = votes[s, i]
             e = fast_exp(TWO * _clip(truth[i] - a * f, SURE))
             yes, no = e * upper, e * lower
-            pull = HALF * fast_log((ONE + yes) / (ONE + no)) - a
+            signal = HALF * fast_log((ONE + yes) / (ONE + no)) - a
             change = yes / (ONE + yes) - no / (ONE + no)
-            w = fast_exp(-TWO * _clip(f * (predictors[s, i] + pull), SURE + 3.0))
+            w = fast_exp(-TWO * _clip(f * (predictors[s, i] + signal), SURE + 3.0))
             q = TWO * w / (ONE + w)
             loss += np.float64(f * f * fast_log(ONE + w))
-            slope -= np.float64(f * q * change)
+            gradient -= np.float64(f * q * change)
             curvature += np.float64(f * f * q * (TWO - q) * change * change)
-    return loss, slope, curvature
+    return loss, gradient, curvature

@@ -6,9 +6,9 @@ from unelisa.latent.edges import fit_edges
 from unelisa.simulation import sample_ising, simulate_votes
 
 
-def fit(values, prior=None, seed=0):
+def fit(values, prior_odds=None, seed=0):
     values = np.asarray(values).astype(np.int8)
-    return fit_edges(values, prior, np.random.default_rng(seed))
+    return fit_edges(values, prior_odds, np.random.default_rng(seed))
 
 
 def accuracy(found, values, truth):
@@ -40,27 +40,27 @@ def test_experts_and_labels_of_the_paper_designs_are_recovered(snr):
     [{"expert_edges": 2}, {"voter_fields": 0.3, "field": 0.3}, {"missing": 0.2}],
     ids=["expert edges", "fields", "missing"],
 )
-def test_departures_from_the_paper_are_borne(departure):
+def test_departures_from_the_paper_are_tolerated(departure):
     check_recovery(
         simulate_votes(20, 6, "medium", n_items=1500, random_state=1, **departure), loss=0.02
     )
 
 
-def test_fields_tell_who_leans():
+def test_biases_are_recovered():
     simulated = simulate_votes(
         20, 6, "medium", n_items=2000, voter_fields=0.5, field=0.4, random_state=2
     )
     found = fit(simulated.votes.values)
-    assert np.corrcoef(found.fields, simulated.model.fields[1:])[0, 1] > 0.8
+    assert np.corrcoef(found.biases, simulated.model.fields[1:])[0, 1] > 0.8
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_pure_noise_does_not_pay_for_a_truth(seed):
+def test_pure_noise_does_not_support_a_truth(seed):
     values = np.random.default_rng(seed).choice([-1, 1], size=(600, 20))
     assert fit(values).gain <= 20
 
 
-def test_a_graph_without_truth_does_not_pay_for_one():
+def test_a_graph_without_truth_does_not_support_one():
     edges = np.zeros((21, 21))
     for s in range(20):
         t = (s + 1) % 20
@@ -77,7 +77,7 @@ def test_same_seed_same_fit():
     assert one.starts == two.starts
 
 
-def test_turning_all_votes_turns_nothing_but_signs():
+def test_flipping_all_votes_flips_signs_only():
     values = np.asarray(simulate_votes(15, 5, "high", n_items=500, random_state=4).votes.values)
     one, two = fit(values), fit(-values)
     assert np.allclose(np.abs(one.weights), np.abs(two.weights), atol=1e-3)
@@ -95,7 +95,7 @@ def test_starts_are_listed_from_the_cheapest():
 def test_a_prior_moves_the_truth_to_its_side():
     simulated = simulate_votes(15, 5, "medium", n_items=500, random_state=6)
     values = np.asarray(simulated.votes.values)
-    found = fit(values, prior=4.0 * simulated.truth)
+    found = fit(values, prior_odds=4.0 * simulated.truth)
     signs = np.sign(found.weights[simulated.experts])
     assert np.array_equal(signs, np.sign(simulated.model.edges[0, 1:][simulated.experts]))
 

@@ -1,0 +1,136 @@
+"""The edges reading: the truth is the hub of the voters' graph, and voters depend on each other.
+
+1. A graph without a truth node is fitted (`pilot`).
+2. What its edges leave unexplained suggests where the truth may be (`starts`).
+3. A search from each start alternates EM with moves that change the graph (`search`), and the
+   network with the shortest description of the votes wins.
+
+All of it maximizes one pseudo-likelihood (`likelihood`) by Newton steps (`newton`) under
+spike-and-slab priors (`slab`).
+"""
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.latent.edges.likelihood import PseudoLikelihood
+from unelisa.latent.edges.newton import Newton, slab_penalty
+from unelisa.latent.edges.pilot import fit_pilot
+from unelisa.latent.edges.search import Search
+from unelisa.latent.edges.slab import Floats, learn_weight_slab
+from unelisa.latent.edges.starts import Start, propose_starts, resembles, warm_up
+from unelisa.solvers.blas import one_blas_thread
+
+__all__ = ["EdgesFit", "StartRow", "fit_edges"]
+
+UNBALANCED = 3.0  # mean chi-square of the voters' balance above which biases are fitted
+PART_FROM, PART = 2500, 2000  # with more items than this, starts are compared on a part
+SMALL = 1e7  # items x voters^2 up to which more starts are tried
+TRIED_SMALL, TRIED = 5, 2  # starts of each kind whose edges are selected anew
+CARRIED = 2  # the best of them, which are improved to the end
+
+
+class StartRow(NamedTuple):
+    """One start that was improved to the end."""
+
+    name: str
+    cost: float  # nats
+    agreement: float  # share of the items on which its truth is the winner's, up to sign
+
+
+class EdgesFit(NamedTuple):
+    """The latent Ising model with edges between voters; the sign of the truth is not identified."""
+
+    field: float  # theta_0
+    weights: Floats  # posterior means of a_s, near 0 for voters that are not experts
+    standard_errors: Floats  # of a_s
+    expert_chance: Floats  # gamma_s
+    biases: Floats  # b_s
+    edges: Floats  # W, voters x voters
+    gain: float  # nats by which the fit is cheaper than the graph without a truth node
+    starts: list[StartRow]  # cheapest first
+
+
+def fit_edges(
+    values: NDArray[np.int8], prior_odds: Floats | None, rng: np.random.Generator
+) -> EdgesFit:
+    """Return the latent Ising model of the votes in the edges reading.
+
+    Parameters
+    ----------
+    values
+        Items x voters, -1, 0 (abstained) or +1; every voter gave both answers.
+    prior_odds
+        Log-odds of the truth per item, known besides the votes.
+    rng
+        Draws the items on which starts are compared.
+    """
+    sums, counts = values.sum(axis=0, dtype=np.float64), np.count_nonzero(values, axis=0)
+    unbalanced = bool(np.mean(sums**2 / np.maximum(counts, 1)) > UNBALANCED)
+    items = _draw_items(len(values), rng)
+    prior_odds = np.zeros(len(values)) if prior_odds is None else prior_odds
+    with one_blas_thread():
+        likelihood = PseudoLikelihood(values, prior_odds, fit_biases=unbalanced)
+        part = PseudoLikelihood(values[items], prior_odds[items], fit_biases=unbalanced)
+        pilot = fit_pilot(likelihood)
+        search, quick = Search(likelihood, pilot), Search(part, pilot)
+        warm = [_price(warm_up(part, start), quick) for start in propose_starts(likelihood, pilot)]
+        tried = TRIED_SMALL if values.size * values.shape[1] < SMALL else TRIED
+        starts = _keep_distinct(warm, tried, lambda start: start.explained)
+        candidates = [
+            _price(start._replace(network=search.reselect(start.network)), search)
+            for start in starts
+        ]
+        ends = [search.improve(start) for start in _keep_distinct(candidates, CARRIED)]
+        return _summarize(sorted(ends, key=lambda end: end.cost), search)
+
+
+def _draw_items(n_items: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the items on which starts are compared."""
+    if n_items <= PART_FROM:
+        return np.arange(n_items)
+    return np.sort(rng.choice(n_items, PART, replace=False))
+
+
+def _price(start: Start, search: Search) -> Start:
+    return start._replace(cost=search.cost(start.network))
+
+
+def _keep_distinct(
+    starts: list[Start], most: int, kind: Callable[[Start], Hashable] = lambda _: None
+) -> list[Start]:
+    """Return the cheapest starts that differ from each other, so many of each kind at most."""
+    kept: list[Start] = []
+    for start in sorted(starts, key=lambda start: start.cost):
+        same_kind = sum(kind(other) == kind(start) for other in kept)
+        known = resembles(start.network.weights, [other.network.weights for other in kept])
+        if same_kind < most and not known:
+            kept.append(start)
+    return kept
+
+
+def _summarize(ends: list[Start], search: Search) -> EdgesFit:
+    """Return the cheapest network with a free refit of its weights, and the other ends."""
+    network, likelihood = ends[0].network, search.likelihood
+    posterior = likelihood.posterior(network)
+    newton = Newton(likelihood, network.support)
+    free = newton.run(network, slab_penalty(network), 3, posterior=posterior)
+    weights, errors = free.network.weights, newton.standard_errors(free.hessians)
+    slab = learn_weight_slab(weights, errors)
+    yes = posterior > 0.5
+    shares = [float(np.mean((likelihood.posterior(end.network) > 0.5) == yes)) for end in ends]
+    return EdgesFit(
+        network.field,
+        slab.shrink(weights, errors),
+        errors,
+        slab.expert_probabilities(weights, errors),
+        free.network.biases,
+        network.edges,
+        search.gain(network),
+        [
+            StartRow(end.name, end.cost, max(share, 1 - share))
+            for end, share in zip(ends, shares, strict=True)
+        ],
+    )

@@ -1,0 +1,105 @@
+"""The voters' graph without a truth node: where the search for the truth begins.
+
+An l1 fit finds the strong pairs. Spike and slab then keeps the edges of the common size; what the
+experts share is weaker and stays in the spike.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from unelisa.kernels.pairs import Penalty
+from unelisa.latent.edges.likelihood import (
+    Mask,
+    Network,
+    PseudoLikelihood,
+    Singles,
+    empty_network,
+)
+from unelisa.latent.edges.newton import Newton, no_penalty, slab_penalty
+from unelisa.latent.edges.slab import Floats, Slab
+
+SCAD = 3.7  # Fan and Li (2001)
+MOST_PARTNERS = 128  # with more voters, only each voter's strongest pairs are considered
+
+
+class Pilot(NamedTuple):
+    """The graph without a truth node."""
+
+    smooth: Floats  # edges of the l1 fit, where the experts' common truth fills in
+    graph: Network  # the selected edges
+    pairs: Mask  # the pairs that may become edges
+
+
+def fit_pilot(likelihood: PseudoLikelihood) -> Pilot:
+    """Return the graph of all voters without a truth node."""
+    network = empty_network(likelihood.n_voters)
+    scores = likelihood.score_pairs(likelihood.differentiate(network, likelihood.even))
+    pairs = candidate_pairs(scores)
+    newton = Newton(likelihood, pairs, with_truth=False)
+    for strength in (1.0, 0.7):
+        penalty = _lasso(likelihood, network, strength, folded=strength < 1)
+        network = newton.run(network, penalty, 6).network
+    smooth = network.edges
+    sizes = np.abs(smooth[np.triu(pairs, 1)])
+    strong = sizes[sizes > 0]
+    size = float(np.quantile(strong, 0.75)) if len(strong) else 0.3
+    network = network._replace(slab=Slab(size, (0.4 * size) ** 2))
+    network = select_edges(newton, network, (0.4, 0.3, 0.2))
+    newton = Newton(likelihood, network.support, with_truth=False)
+    return Pilot(smooth, newton.run(network, slab_penalty(network), 4).network, pairs)
+
+
+def candidate_pairs(scores: Floats) -> Mask:
+    """Return the pairs to consider: all of them or, with very many voters, each one's strongest."""
+    n_voters = len(scores)
+    pairs = ~np.eye(n_voters, dtype=bool)
+    if n_voters > MOST_PARTNERS:
+        strength = np.abs(scores)
+        cut = -np.partition(-strength, MOST_PARTNERS // 2, axis=1)[:, MOST_PARTNERS // 2]
+        strong = strength > cut[:, None]
+        pairs &= strong | strong.T
+    return pairs
+
+
+def select_edges(
+    newton: Newton,
+    network: Network,
+    spikes: tuple[float, ...],
+    posterior: Singles | None = None,
+) -> Network:
+    """Return the network with its edges selected, and the slab learned with them.
+
+    Spike-and-slab EM over all pairs of `newton` at a given posterior. The standard deviations of
+    the spike, in units of the slab's size, narrow from round to round.
+    """
+    pairs, free = newton.pairs, no_penalty(len(network.weights))
+    for spike in spikes:
+        hessians = None  # computed once per spike
+        for _ in range(2):
+            slab, spike_sd = network.slab, spike * network.slab.size
+            precision, center = slab.expected_prior(network.edges, spike_sd)
+            penalty = free._replace(precision=precision, center=center)
+            network, at, hessians = newton.run(
+                network, penalty, 2, posterior=posterior, hessians=hessians
+            )
+            curvatures = at.curvatures.sum(axis=1, dtype=np.float64)
+            information = (curvatures[:, None] + curvatures)[pairs]
+            slab = slab.updated(network.edges[pairs], information, spike_sd)
+            network = network._replace(slab=slab)
+    support = np.zeros_like(network.support)
+    zero = slab.probabilities(network.edges[pairs], spikes[-1] * slab.size)[0]
+    support[pairs] = support[pairs[::-1]] = zero < 0.5
+    return network._replace(edges=np.where(support, network.edges, 0.0), support=support)
+
+
+def _lasso(
+    likelihood: PseudoLikelihood, network: Network, strength: float, *, folded: bool
+) -> Penalty:
+    """Return strength sqrt(log p) sd_st per pair; folded (SCAD), large edges are penalized less."""
+    at = likelihood.differentiate(network, likelihood.even)
+    l1 = strength * np.sqrt(np.log(likelihood.n_voters)) * likelihood.pair_sd(at)
+    if folded:
+        size = np.abs(network.edges) * likelihood.pair_information(at) / l1
+        l1 = l1 * np.clip((SCAD - size) / (SCAD - 1), 0.0, 1.0)
+    return no_penalty(likelihood.n_voters)._replace(l1=l1)

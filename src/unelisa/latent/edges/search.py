@@ -1,0 +1,198 @@
+"""The search for the cheapest network with a truth node: EM, and moves that change the graph."""
+
+import math
+
+import numpy as np
+from scipy.special import entr
+
+from unelisa.latent.edges.likelihood import Derivatives, Mask, Network, PseudoLikelihood
+from unelisa.latent.edges.newton import Newton, slab_penalty
+from unelisa.latent.edges.pilot import Pilot, select_edges
+from unelisa.latent.edges.slab import Floats, learn_weight_slab
+from unelisa.latent.edges.starts import Start
+
+WEAK = 0.4  # edges below this share of the common size are removed
+SEED = 1e-3  # absolute value of a new edge
+MAX_PASSES = 2  # through the moves, while the cost falls
+
+
+class Search:
+    """Moves on networks with a truth node; every move returns a new network."""
+
+    def __init__(self, likelihood: PseudoLikelihood, pilot: Pilot) -> None:
+        self.likelihood, self.pilot = likelihood, pilot
+        self.n_pairs = max(likelihood.n_voters * (likelihood.n_voters - 1) // 2, 1)
+
+    def improve(self, start: Start) -> Start:
+        """Return the cheapest network that the moves reach, in passes while the cost falls."""
+        for _ in range(MAX_PASSES):
+            before = start.cost
+            for move in (self.swap, self.cut, self.reselect):
+                network = move(start.network)
+                cost = self.cost(network)
+                if cost < start.cost:
+                    start = start._replace(network=network, cost=cost)
+            if not start.cost < before - 1.0:
+                break
+        return start
+
+    def reselect(self, network: Network) -> Network:
+        """Return the network with all edges selected anew, given its posterior."""
+        posterior = self.likelihood.posterior(network)
+        network = network._replace(slab=self.pilot.graph.slab)
+        newton = Newton(self.likelihood, self.pilot.pairs)
+        network = select_edges(newton, network, (0.3, 0.2), posterior)
+        return self.grow(self.maximize(network), 6)
+
+    def cut(self, network: Network) -> Network:
+        """Return the network without the edges between experts that the truth may explain."""
+        experts = self.expert_probabilities(network) > 0.5
+        shared = np.outer(network.weights * experts, network.weights * experts)
+        explained = network.support & (shared * network.edges > 0)
+        if not explained.any():
+            return network
+        return self.grow(self.maximize(network.keep(~explained), rounds=3), 3)
+
+    def maximize(
+        self, network: Network, rounds: int = 2, cycles: int = 2, trial: Mask | None = None
+    ) -> Network:
+        """Return the network after EM with slab priors on edges and weights.
+
+        Edges on trial have no slab: the votes must support their size.
+        """
+        newton = Newton(self.likelihood, network.support)
+        for _ in range(cycles):
+            at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
+            hessians = newton.hessians(at)
+            slab = learn_weight_slab(network.weights, newton.standard_errors(hessians))
+            weight_prior = slab.expected_prior(network.weights, 0.3 * slab.size)
+            penalty = slab_penalty(network)
+            if trial is not None:
+                loose = np.where(trial, 1e-3 * self.likelihood.n_items, penalty.precision)
+                center = np.where(trial, 0.0, penalty.center)
+                penalty = penalty._replace(precision=loose, center=center)
+            penalty = penalty._replace(
+                weight_precision=weight_prior[0], weight_center=weight_prior[1]
+            )
+            network = newton.run(network, penalty, rounds, hessians=hessians).network
+        return network
+
+    def expert_probabilities(self, network: Network) -> Floats:
+        """Return every voter's probability of being an expert."""
+        newton = Newton(self.likelihood, network.support)
+        at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
+        errors = newton.standard_errors(newton.hessians(at))
+        slab = learn_weight_slab(network.weights, errors)
+        return slab.expert_probabilities(network.weights, errors)
+
+    def cost(self, network: Network) -> float:
+        """Return the description length of votes and network in nats, which the search minimizes.
+
+        The votes cost their marginal loss; an edge log(n) / 2 and minus the log density of its
+        size under the slab, relative to the pilot's slab at its center; the choice of the edges
+        #pairs H(#edges / #pairs), with H the entropy. An expert costs half of log(n) / 2 + log p,
+        since it is one parameter of one regression, where an edge is one of two.
+        """
+        n_pairs, per_edge = self.n_pairs, math.log(self.likelihood.n_items) / 2
+        sizes = np.abs(network.edges[np.triu(network.support, 1)])
+        variance = network.slab.variance
+        edges = ((sizes - network.slab.size) ** 2).sum() / (2 * variance)
+        ratio = variance / self.pilot.graph.slab.variance
+        edges += len(sizes) * (per_edge + math.log(ratio) / 2)
+        graph = n_pairs * float(entr([len(sizes) / n_pairs, 1 - len(sizes) / n_pairs]).sum())
+        experts = self.expert_probabilities(network).sum() if np.any(network.weights) else 0.0
+        price = experts * (per_edge + math.log(self.likelihood.n_voters)) / 2
+        return float(self.likelihood.marginal_loss(network) + edges + graph + price)
+
+    def gain(self, network: Network) -> float:
+        """Return by how many nats a network is cheaper than those without a truth node.
+
+        It must be cheaper than the pilot's graph, and its experts must make it cheaper than its own
+        edges without them: there weights count by the probability that they are an expert's, since
+        many small ones fit noise. The smaller difference is returned. Fewer than three experts gain
+        nothing: a truth that two voters share is an edge between them.
+        """
+        probabilities = self.expert_probabilities(network)
+        own = network._replace(weights=np.zeros_like(network.weights), field=0.0)
+        newton = Newton(self.likelihood, own.support, with_truth=False)
+        own = newton.run(own, slab_penalty(own), 4).network
+        shrunk = network._replace(weights=network.weights * probabilities)
+        gain = min(
+            self.cost(own) - self.cost(shrunk), self.cost(self.pilot.graph) - self.cost(network)
+        )
+        return gain if np.count_nonzero(probabilities > 0.5) > 2 else min(gain, 0.0)
+
+    def prune(self, network: Network) -> Network:
+        """Return the network without edges that stay far below the common size."""
+        return network.keep(np.abs(network.edges) >= WEAK * network.slab.size)
+
+    def grow(self, network: Network, rounds: int) -> Network:
+        """Return the network after joining pairs whose score is the largest of both voters.
+
+        The score must exceed sqrt(2 log #pairs), the expected maximum of as many N(0, 1).
+        """
+        limit = math.sqrt(2 * math.log(self.n_pairs))
+        for _ in range(rounds):
+            at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
+            scores = self.likelihood.score_pairs(at)
+            sizes = np.where(network.support, 0.0, np.abs(scores))
+            largest = sizes.max(axis=1)
+            new = (sizes >= np.maximum(largest[:, None], largest) - 1e-9) & (sizes > limit)
+            pruned = self.prune(network)
+            if not new.any() and pruned.support.sum() == network.support.sum():
+                break
+            network = self.maximize(_join(pruned, new, scores), cycles=1)
+        return network
+
+    def swap(self, network: Network) -> Network:
+        """Return the network after each expert was offered its best alternative edge.
+
+        A voter whose edge is missing depends on the truth instead. The edge that would explain most
+        of its votes, were its weight 0, joins on trial; the likelihood decides between the two.
+        """
+        at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
+        scores = self.likelihood.edge_scores(at)
+        directions = np.zeros_like(network.edges)
+        for s in np.flatnonzero(self.expert_probabilities(network) > 0.5):
+            t, sign = self._alternative(network, int(s), at, scores[s])
+            if sign:
+                directions[s, t] = directions[t, s] = sign
+        trial = directions != 0
+        if not trial.any():
+            return network
+        network = self.maximize(_join(network, trial, directions), rounds=3, trial=trial)
+        return self.maximize(self.prune(network), cycles=1)
+
+    def _alternative(
+        self, network: Network, s: int, at: Derivatives, scores: Floats
+    ) -> tuple[int, float]:
+        """Return the voter whose edge would best replace a_s, and the edge's sign (0: none would).
+
+        A score test on the quadratic model: a_s goes to 0 and the edges of s adapt; the score that
+        is left in W_st is compared with its variance given those edges.
+        """
+        likelihood = self.likelihood
+        kept = np.flatnonzero(network.support[s])
+        if likelihood.fit_biases:
+            kept = np.append(kept, likelihood.n_voters)
+        curvatures = at.curvatures[s]
+        columns = (likelihood.design[kept] * curvatures) @ likelihood.design.T
+        cross = (likelihood.design @ at.cross_curvatures[s]).astype(np.float64)
+        square = columns[:, kept] + 1e-6 * likelihood.n_items * np.eye(len(kept))
+        solved = np.linalg.solve(square.astype(np.float64), np.column_stack([columns, cross[kept]]))
+        change = solved[:, -1] * network.weights[s]
+        left = scores + (cross * network.weights[s] - columns.T @ change)[:-1]
+        diagonal = likelihood.votes**2 @ curvatures
+        variance = diagonal - np.einsum("ut,ut->t", columns, solved[:, :-1])[:-1]
+        gains = left**2 / np.maximum(variance, 1e-4 * likelihood.n_items)
+        gains[network.support[s]] = 0.0
+        gains[s] = 0.0
+        t = int(np.argmax(gains))
+        enough = gains[t] > 2 * math.log(likelihood.n_voters)
+        return t, float(np.sign(left[t])) if enough else 0.0
+
+
+def _join(network: Network, new: Mask, directions: Floats) -> Network:
+    """Return the network with new edges, small ones with the sign of their directions."""
+    edges = np.where(new, SEED * np.sign(directions), network.edges)
+    return network._replace(edges=edges, support=network.support | new)
