@@ -56,21 +56,21 @@ def test_every_form_gives_the_same_votes(name, mirror):
     assert known.unvoted_items.tolist() == ["4"]
 
 
-def test_the_mirror_may_be_named_by_the_environment(mirror, monkeypatch):
+def test_the_mirror_can_be_set_in_the_environment(mirror, monkeypatch):
     monkeypatch.setenv("UNELISA_MIRROR", str(mirror))
     assert fetch_set("product").votes.shape == (3, 2)
 
 
-def test_a_changed_or_missing_copy_is_refused(mirror):
+def test_a_changed_or_missing_copy_is_rejected(mirror):
     (mirror / "product" / "truth.csv").write_text("item,truth\n1,0\n")
-    with pytest.raises(VotesError, match="not the published file"):
+    with pytest.raises(VotesError, match="differs from the published file"):
         fetch_set("product", mirror=mirror)
     (mirror / "product" / "truth.csv").unlink()
-    with pytest.raises(VotesError, match="the mirror has no product/truth.csv"):
+    with pytest.raises(VotesError, match="product/truth.csv is missing in the mirror"):
         fetch_set("product", mirror=mirror)
 
 
-def test_an_unknown_set_is_refused():
+def test_an_unknown_set_is_rejected():
     with pytest.raises(ModelError, match="choose bluebirds"):
         fetch_set("birds")
 
@@ -96,10 +96,10 @@ def test_files_are_fetched_and_checked_by_pooch(mirror, monkeypatch, tmp_path):
     ("error", "message"),
     [
         (ValueError("hash"), "has changed at its address"),
-        (OSError("no route"), "cannot be fetched"),
+        (OSError("no route"), "cannot be downloaded"),
     ],
 )
-def test_what_cannot_be_fetched_is_told_in_a_sentence(error, message, monkeypatch, tmp_path):
+def test_a_failed_download_is_explained(error, message, monkeypatch, tmp_path):
     pooch = pytest.importorskip("pooch")
 
     def retrieve(*arguments, **options):
@@ -118,7 +118,7 @@ def test_pooch_is_an_extra(monkeypatch):
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_addresses_are_lasting_and_checked(name):
+def test_addresses_are_permanent_and_checked(name):
     known = DATASETS[name]
     assert known.title
     assert known.licence

@@ -1,4 +1,4 @@
-"""Pictures by their structure: how many marks, where, in which colour; never by pixels."""
+"""Pictures by their structure: how many marks, where, in which color; never by pixels."""
 
 import builtins
 
@@ -131,7 +131,7 @@ def test_the_best_method_is_blue(metric, best):
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
 
 
-def test_a_metric_that_nobody_has_is_refused():
+def test_a_metric_without_values_is_rejected():
     with pytest.raises(ModelError, match="auc"):
         plots.comparison([MethodScore("a", accuracy=1.0)], metric="auc")
 
@@ -174,15 +174,15 @@ def test_stable_edges_have_their_intervals(crowd):
     assert "90%" in axes.get_xlabel()
 
 
-def test_stability_is_drawn_of_what_was_learned(crowd):
+def test_stability_needs_experts_or_a_graph(crowd):
     with pytest.raises(ModelError, match="without experts"):
         plots.stable_voters(bootstrap(crowd[0], select_neighborhoods, 2, random_state=0))
-    with pytest.raises(ModelError, match="without graph"):
+    with pytest.raises(ModelError, match="without a graph"):
         plots.stable_edges(bootstrap(crowd[0], MajorityVote(), 2, random_state=0))
 
 
 @pytest.mark.parametrize("name", ["graph", "voters", "posterior", "calibration"])
-def test_pictures_go_where_they_are_sent(name, model, crowd):
+def test_pictures_are_drawn_on_the_given_axes(name, model, crowd):
     more = {"posterior": crowd[:1], "calibration": crowd}.get(name, ())
     _, axes = pyplot.subplots()
     assert getattr(plots, name)(model, *more, ax=axes) is axes

@@ -1,13 +1,13 @@
-"""Public sets of votes with known truth, fetched by address and checked by checksum.
+"""Public vote sets with known truth, downloaded by address and verified by checksum.
 
-Nothing is shipped with the package. `fetch_set` looks, in this order, into
+Nothing is shipped with the package. `fetch_set` looks, in this order, in
 
 1. the folder named by `mirror` or by the environment variable UNELISA_MIRROR: one folder per set
    with its files under their own names, for machines without a network;
 2. the cache: `cache`, or the environment variable UNELISA_DATA, or the user's cache folder;
-3. the address, by pooch (`pip install "unelisa[datasets]"`).
+3. the address, through pooch (`pip install "unelisa[datasets]"`).
 
-A file with another checksum than the one written here is refused, wherever it comes from.
+A file whose checksum differs from the one recorded here is rejected, wherever it comes from.
 """
 
 import hashlib
@@ -33,15 +33,7 @@ Pairs = tuple[NDArray[Any], NDArray[np.int8]]
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file at a lasting address.
-
-    Attributes
-    ----------
-    address
-        Where it is; addresses in repositories name a commit, so that they cannot change.
-    sha256
-        Checksum of its bytes.
-    """
+    """A file at a permanent address (in a repository, one with a commit), and its checksum."""
 
     address: str
     sha256: str
@@ -54,12 +46,12 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class PublicSet:
-    """A public set of votes.
+    """A public vote set.
 
     Attributes
     ----------
     title
-        What was asked, of whom.
+        The question, and who answered it.
     licence
         As stated at the source.
     files
@@ -80,45 +72,37 @@ def _read_yaml(votes: Path, truth: Path) -> tuple[Triples, Pairs]:
     rows = []
     for voter, given in re.findall(r"(\d+): \{([^}]*)\}", votes.read_text(encoding="utf-8")):
         rows += [(item, voter, word) for item, word in cells.findall(given)]
-    items, voters, words = (np.array(column) for column in zip(*rows, strict=True))
-    labels = np.array(cells.findall(truth.read_text(encoding="utf-8")))
-    return (items, voters, _signs(words == "true")), (labels[:, 0], _signs(labels[:, 1] == "true"))
+    items, voters, words = np.array(rows).T
+    labeled, labels = np.array(cells.findall(truth.read_text(encoding="utf-8"))).T
+    return (items, voters, _signs(words == "true")), (labeled, _signs(labels == "true"))
 
 
 def _read_tables(votes: Path, truth: Path) -> tuple[Triples, Pairs]:
     """Read `item,worker,label` and `item,truth` with labels 0 and 1."""
-    return _as_triples(votes.read_text().splitlines()), _as_pairs(truth.read_text().splitlines())
+    return _parse(votes.read_text(), truth.read_text())
 
 
 def _read_archive(archive: Path) -> tuple[Triples, Pairs]:
     """Read crowd-kit's archive: crowd_labels.csv (performer or worker, task, label) and gt.csv."""
     with zipfile.ZipFile(archive) as files:
-        texts = {
-            Path(name).name: files.read(name).decode("utf-8").splitlines()
-            for name in files.namelist()
-            if name.endswith(".csv")
-        }
-    return _as_triples(texts["crowd_labels.csv"]), _as_pairs(texts["gt.csv"])
+        texts = {Path(name).name: name for name in files.namelist()}
+        votes, truth = (files.read(texts[name]).decode() for name in ("crowd_labels.csv", "gt.csv"))
+    return _parse(votes, truth)
 
 
-def _as_triples(lines: list[str]) -> Triples:
-    header, table = _split(lines)
-    voter = next(name for name in ("worker", "performer") if name in header)
-    item = next(name for name in ("item", "task") if name in header)
-    columns = [table[:, header.index(name)] for name in (item, voter, "label")]
-    return columns[0], columns[1], _signs(columns[2] == "1")
+def _parse(votes: str, truth: str) -> tuple[Triples, Pairs]:
+    item = "item", "task"
+    items, voters, given = _columns(votes, item, ("worker", "performer"), ("label",))
+    labeled, labels = _columns(truth, item, ("truth", "label"))
+    return (items, voters, _signs(given == "1")), (labeled, _signs(labels == "1"))
 
 
-def _as_pairs(lines: list[str]) -> Pairs:
-    header, table = _split(lines)
-    item = next(name for name in ("item", "task") if name in header)
-    label = next(name for name in ("truth", "label") if name in header)
-    return table[:, header.index(item)], _signs(table[:, header.index(label)] == "1")
-
-
-def _split(lines: list[str]) -> tuple[list[str], NDArray[Any]]:
-    header, *rows = [line.split(",") for line in lines if line]
-    return header, np.array(rows)
+def _columns(text: str, *wanted: tuple[str, ...]) -> list[NDArray[Any]]:
+    """Return columns of a CSV file, each by one of its possible names."""
+    header, *rows = [line.split(",") for line in text.splitlines() if line]
+    table = np.array(rows)
+    places = [next(header.index(name) for name in names if name in header) for names in wanted]
+    return [table[:, place] for place in places]
 
 
 def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
@@ -183,16 +167,16 @@ DATASETS: dict[str, PublicSet] = {
 def fetch_set(
     name: str, *, mirror: str | Path | None = None, cache: str | Path | None = None
 ) -> KnownLabels:
-    """Return a public set: its votes and the labels known of its items.
+    """Return a public set: its votes and the known labels of its items.
 
     Parameters
     ----------
     name
         One of `DATASETS`.
     mirror
-        A folder that holds copies, instead of the network; default: UNELISA_MIRROR, if set.
+        A folder with copies, used instead of the network; by default UNELISA_MIRROR, if set.
     cache
-        Where fetched files are kept; default: UNELISA_DATA, or the user's cache folder.
+        Where downloaded files are kept; by default UNELISA_DATA, or the user's cache folder.
 
     Examples
     --------
@@ -200,7 +184,7 @@ def fetch_set(
     ['bluebirds', 'product', 'relevance2', 'sentence_polarity']
     """
     if name not in DATASETS:
-        raise ModelError(f"there is no set {name[:60]!r}; choose {', '.join(DATASETS)}")
+        raise ModelError(f"unknown set {name[:60]!r}; choose {', '.join(DATASETS)}")
     chosen = DATASETS[name]
     copies = mirror or os.environ.get("UNELISA_MIRROR")
     if copies:
@@ -213,9 +197,11 @@ def fetch_set(
 def _find_copy(folder: Path, file: RemoteFile) -> Path:
     place = folder / file.name
     if not place.is_file():
-        raise VotesError(f"the mirror has no {folder.name}/{file.name}; copy it there")
+        raise VotesError(f"{folder.name}/{file.name} is missing in the mirror; copy it there")
     if hashlib.sha256(place.read_bytes()).hexdigest() != file.sha256:
-        raise VotesError(f"{folder.name}/{file.name} in the mirror is not the published file")
+        raise VotesError(
+            f"{folder.name}/{file.name} in the mirror differs from the published file; replace it"
+        )
     return place
 
 
@@ -223,22 +209,22 @@ def _fetch_file(name: str, file: RemoteFile, cache: str | Path | None) -> Path:
     try:
         import pooch  # noqa: PLC0415 - an extra
     except ImportError:
-        raise missing_extra("fetching sets needs pooch", "datasets") from None
+        raise missing_extra("downloading sets needs pooch", "datasets") from None
     root = Path(cache or os.environ.get("UNELISA_DATA") or pooch.os_cache("unelisa"))
     try:
         fetched = pooch.retrieve(
             file.address, f"sha256:{file.sha256}", fname=file.name, path=root / name
         )
     except ValueError:
-        raise VotesError(f"{file.name} of {name} has changed at its address: not used") from None
+        raise VotesError(f"{file.name} of {name} has changed at its address; not used") from None
     except OSError as error:
         reason = type(error).__name__
-        raise VotesError(f"{file.name} of {name} cannot be fetched ({reason})") from None
+        raise VotesError(f"{file.name} of {name} cannot be downloaded ({reason})") from None
     return Path(fetched)
 
 
 def _assemble(votes: Triples, truth: Pairs) -> KnownLabels:
-    """Return votes with their labels; of a voter's repeated votes on an item the first counts."""
+    """Return votes with their labels; of a voter's repeated votes on an item, the first counts."""
     items, voters, given = Names.of(votes[0]), Names.of(votes[1]), votes[2]
     values = np.zeros((len(items.names), len(voters.names)), dtype=np.int8, order="F")
     values[items.codes[::-1], voters.codes[::-1]] = given[::-1]
@@ -247,5 +233,4 @@ def _assemble(votes: Triples, truth: Pairs) -> KnownLabels:
     rows = np.array([place.get(name, -1) for name in truth[0].tolist()], dtype=np.intp)
     signs = np.zeros(table.n_items, dtype=np.int8)
     signs[rows[rows >= 0]] = truth[1][rows >= 0]
-    strangers = rows < 0
-    return KnownLabels(table, signs, truth[0][strangers].astype(object), truth[1][strangers])
+    return KnownLabels(table, signs, truth[0][rows < 0].astype(object), truth[1][rows < 0])

@@ -1,10 +1,11 @@
 """The report's pictures for notebooks: each function draws on matplotlib axes and returns them.
 
-Colours are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, grey does not
-count. Contrarians also differ by shape. The numbers are those of the report.
+The pictures show the report's numbers. Every function draws on the axes `ax`, by default on new
+ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, gray does
+not count. Contrarians also differ by shape.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from unelisa.report.charts import draw_graph
 from unelisa.report.items import SURE, Judged, count_scores
 from unelisa.report.layout import place_voters
 from unelisa.report.network import MOST_LINKS, Network
-from unelisa.report.reference import Reference, bin_calibration
+from unelisa.report.reference import bin_calibration
 from unelisa.report.voters import rank_voters
 from unelisa.report.wording import SHORT_NAME, show_name
 from unelisa.stability import Stability
@@ -29,20 +30,20 @@ from unelisa.votes import Votes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, RED, GREY, PALE = "#0072B2", "#D55E00", "#9aa0a6", "#9cc9e3"
+BLUE, RED, GRAY, PALE = "#0072B2", "#D55E00", "#9aa0a6", "#9cc9e3"
 INK, SOFT = "#202124", "#5f6368"
 LONGEST_NAME = 24
 
 
 def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the truth, its voters and their links.
+    """Draw the truth, the voters and their edges.
 
     Parameters
     ----------
     model
-        A fitted aggregator, or an `Ising` model, whose voters are then f1, f2, ...
+        A fitted aggregator, or an `Ising` model, whose voters are named f1, f2, ...
     ax
-        Where to draw; new axes by default.
+        The axes to draw on.
 
     Examples
     --------
@@ -72,16 +73,7 @@ def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "Axes":
-    """Draw the voters' weights, the heaviest on top.
-
-    Parameters
-    ----------
-    model
-        A fitted aggregator.
-    most
-        How many voters to show.
-    ax
-        Where to draw; new axes by default.
+    """Draw the weights of the voters, the `most` largest ones, largest on top.
 
     Examples
     --------
@@ -91,29 +83,16 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
     [1.0, 1.0, 1.0]
     """
     axes, shown = _axes(ax), rank_voters(model)[:most]
-    weights = model.weights_[shown]
-    names = [_label(model.voter_names_[s], LONGEST_NAME) for s in shown]
-    rows = np.arange(len(shown))
-    axes.barh(rows, weights, color=np.where(weights < 0, RED, BLUE), height=0.7)
-    axes.plot(np.zeros(len(rows)), rows, ".", color=GREY, markersize=3)  # pruned: a bare dot
-    axes.set_yticks(rows, names)
-    axes.invert_yaxis()
+    weights, names = model.weights_[shown], [model.voter_names_[s] for s in shown]
+    _draw_bars(axes, names, weights, np.where(weights < 0, RED, BLUE))
+    axes.plot(np.zeros(len(shown)), np.arange(len(shown)), ".", color=GRAY, markersize=3)  # pruned
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set_xlabel("weight: how much a yes raises the score")
     return axes
 
 
 def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw how sure the labels are: a histogram of P(positive), or of the score.
-
-    Parameters
-    ----------
-    model
-        A fitted aggregator.
-    X
-        Votes, as in `predict`.
-    ax
-        Where to draw; new axes by default.
+    """Draw a histogram of P(positive) or, without probabilities, of the score.
 
     Examples
     --------
@@ -135,16 +114,16 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the share of truly positive items at each stated probability.
+    """Draw the share of truly positive items at each predicted probability.
 
     Parameters
     ----------
     model
         A fitted aggregator with `predict_proba`.
     X, y
-        Votes, and true labels as far as they are known.
+        Votes, and the true labels that are known.
     ax
-        Where to draw; new axes by default.
+        The axes to draw on.
 
     Examples
     --------
@@ -152,20 +131,26 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
     >>> simulated = ue.simulate_votes(random_state=0)
     >>> model = ue.DawidSkene(random_state=0).fit(simulated.votes)
     >>> calibration(model, simulated.votes, simulated.truth).get_xlabel()
-    'stated probability'
+    'predicted probability'
     """
     if not hasattr(model, "predict_proba"):
-        raise ModelError(f"{type(model).__name__} gives a margin, which has no calibration")
-    axes, known = _axes(ax), _known(X, y)
-    chances: NDArray[np.float64] = model.predict_proba(known.votes)[:, 1]
-    bins = bin_calibration(known.signs > 0, chances)
+        raise ModelError(
+            f"{type(model).__name__} predicts no probabilities, so it has no calibration"
+        )
+    axes, votes = _axes(ax), Votes.accept(X)
+    signs = read_gold(y, votes)
+    items = np.flatnonzero(signs)
+    if len(items) == 0:
+        raise ModelError("y holds no known label; calibration needs some")
+    chances: NDArray[np.float64] = model.predict_proba(votes.take_items(items))[:, 1]
+    bins = bin_calibration(signs[items] > 0, chances)
     means, shares, lows, highs = (
         np.array([one[key] for one in bins]) for key in ("mean", "share", "low", "high")
     )
-    axes.plot([0, 1], [0, 1], ":", color=GREY)
+    axes.plot([0, 1], [0, 1], ":", color=GRAY)
     reach = np.maximum([shares - lows, highs - shares], 0)
     axes.errorbar(means, shares, reach, fmt="o-", color=BLUE, capsize=2)
-    axes.set(xlabel="stated probability", ylabel="share truly positive")
+    axes.set(xlabel="predicted probability", ylabel="share truly positive")
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return axes
 
@@ -173,41 +158,28 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
 def comparison(
     rows: Sequence[Any], *, metric: str = "accuracy", ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the methods side by side.
-
-    Parameters
-    ----------
-    rows
-        What `unelisa.compare_methods` yields.
-    metric
-        A field of its rows.
-    ax
-        Where to draw; new axes by default.
+    """Draw one metric of the methods that `unelisa.compare_methods` yields.
 
     Examples
     --------
-    >>> from unelisa.study.comparison import MethodScore
-    >>> axes = comparison([MethodScore("unelisa", 0.9), MethodScore("majority-vote", 0.8)])
-    >>> [label.get_text() for label in axes.get_yticklabels()]
+    >>> from types import SimpleNamespace as Row
+    >>> rows = [Row(method="unelisa", accuracy=0.9), Row(method="majority-vote", accuracy=0.8)]
+    >>> [label.get_text() for label in comparison(rows).get_yticklabels()]
     ['unelisa', 'majority-vote']
     """
     axes = _axes(ax)
     known = [row for row in rows if getattr(row, metric) is not None]
     if not known:
-        raise ModelError(f"no method has a figure for {metric!r}")
+        raise ModelError(f"no method has a value of {metric!r}")
     values = np.array([getattr(row, metric) for row in known], dtype=np.float64)
     best = values.min() if metric == "log_loss" else values.max()
     places = np.arange(len(known))
-    axes.hlines(places, min(values.min(), 0.5), values, color=GREY, linewidth=1)
-    axes.scatter(values, places, c=np.where(values == best, BLUE, GREY), s=60, zorder=3)
+    axes.hlines(places, min(values.min(), 0.5), values, color=GRAY, linewidth=1)
+    axes.scatter(values, places, c=np.where(values == best, BLUE, GRAY), s=60, zorder=3)
     for place, value in zip(places, values, strict=True):
         axes.annotate(f"{value:.3f}", (value, place), (7, -3), textcoords="offset points")
-    axes.set_yticks(places, [row.method for row in known])
-    axes.invert_yaxis()
-    left, right = axes.get_xlim()
-    ticks = [tick for tick in axes.get_xticks() if left <= tick <= right]
-    axes.set_xticks(ticks)
-    axes.set_xlim(left, right + 0.14 * (right - left))  # room for the last figure
+    _name_rows(axes, [row.method for row in known])
+    axes.margins(x=0.14)  # room for the last number
     axes.set_xlabel(metric.replace("_", " "))
     return axes
 
@@ -220,20 +192,20 @@ def lambda_path(
     fit_intercept: bool = False,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw how the links between voters appear as the penalty falls.
+    """Draw how the edges between voters appear as the penalty falls.
 
     Parameters
     ----------
     X
         Votes.
     experts
-        Voters whose mutual links are drawn strong, such as `model.experts_`; the others fade.
+        Voters whose edges to each other stand out, such as `model.experts_`.
     n_penalties
-        How many penalties, from 4 times the theory's to a quarter of it.
+        Number of penalties, from 4 times the theory's to a quarter of it.
     fit_intercept
         As in `select_neighborhoods`.
     ax
-        Where to draw; new axes by default.
+        The axes to draw on.
 
     Examples
     --------
@@ -245,13 +217,13 @@ def lambda_path(
     axes, votes = _axes(ax), Votes.accept(X)
     theory = float(np.median(theory_penalty(votes)))
     penalties = theory * np.geomspace(4, 0.25, n_penalties)
-    weights = np.array([_links(votes, penalty, fit_intercept) for penalty in penalties])
+    fits = (select_neighborhoods(votes, penalty, fit_intercept) for penalty in penalties)
+    weights = np.array([VoterGraph.of(fit.weights).weights for fit in fits])
     chosen = np.isin(np.arange(votes.n_voters), experts)
     strong = (chosen[:, None] & chosen[None, :]) | (len(np.atleast_1d(experts)) == 0)
     for s, t in zip(*np.nonzero(np.triu(weights.any(axis=0))), strict=True):
-        path = weights[:, s, t]
-        color, width = RED if path[-1] < 0 else BLUE, 1.6 if strong[s, t] else 0.7
-        alpha = 1.0 if strong[s, t] else 0.4
+        path, (width, alpha) = weights[:, s, t], (1.6, 1.0) if strong[s, t] else (0.7, 0.4)
+        color = RED if path[-1] < 0 else BLUE
         axes.plot(penalties, path, color=color, linewidth=width, alpha=alpha)
     axes.axvline(theory, color=INK, linestyle="--", linewidth=1)
     axes.set_xscale("log")
@@ -259,21 +231,14 @@ def lambda_path(
     axes.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.invert_xaxis()
-    axes.set(xlabel="penalty (dashed: the theory's)", ylabel="weight of the link")
+    axes.set(xlabel="penalty (dashed: the theory's)", ylabel="weight of the edge")
     return axes
 
 
 def stable_voters(stability: Stability, *, most: int = 30, ax: "Axes | None" = None) -> "Axes":
-    """Draw how often each voter is an expert among the resamples; experts of the fit are blue.
+    """Draw how often each voter is an expert in the resamples of `unelisa.bootstrap`.
 
-    Parameters
-    ----------
-    stability
-        What `unelisa.bootstrap` returned.
-    most
-        How many voters to show, the most frequent first.
-    ax
-        Where to draw; new axes by default.
+    The `most` frequent ones are shown; experts of the fit itself are blue.
 
     Examples
     --------
@@ -286,25 +251,16 @@ def stable_voters(stability: Stability, *, most: int = 30, ax: "Axes | None" = N
     if stability.voters is None or "frequency" not in stability.voters:
         raise ModelError("this bootstrap was of a fit without experts")
     table = stability.voters.sort_values("frequency", ascending=False, kind="stable")[:most]
-    axes, rows = _axes(ax), np.arange(len(table))
-    axes.barh(rows, table["frequency"], color=np.where(table["expert"], BLUE, GREY), height=0.7)
-    axes.set_yticks(rows, [_label(name, LONGEST_NAME) for name in table["voter"]])
-    axes.invert_yaxis()
+    axes, colors = _axes(ax), np.where(table["expert"], BLUE, GRAY)
+    _draw_bars(axes, table["voter"], table["frequency"], colors)
     axes.set(xlim=(0, 1), xlabel="share of the resamples in which it is an expert")
     return axes
 
 
 def stable_edges(stability: Stability, *, most: int = 30, ax: "Axes | None" = None) -> "Axes":
-    """Draw the edges' weights with their intervals; edges that the fit itself has not are grey.
+    """Draw the weights of edges in the resamples of `unelisa.bootstrap`, with their intervals.
 
-    Parameters
-    ----------
-    stability
-        What `unelisa.bootstrap` returned.
-    most
-        How many edges to show, the most frequent among the resamples.
-    ax
-        Where to draw; new axes by default.
+    The `most` frequent ones are shown; edges that are not in the fit itself are gray.
 
     Examples
     --------
@@ -315,23 +271,21 @@ def stable_edges(stability: Stability, *, most: int = 30, ax: "Axes | None" = No
     'weight of the edge, with its 95% interval'
     """
     if stability.edges is None:
-        raise ModelError("this bootstrap was of a fit without graph")
+        raise ModelError("this bootstrap was of a fit without a graph")
     table = stability.edges[:most].sort_values("weight", ascending=False, kind="stable")
     axes, rows, weights = _axes(ax), np.arange(len(table)), table["weight"].to_numpy()
-    colors = np.where(table["edge"], np.where(weights < 0, RED, BLUE), GREY).tolist()
+    colors = np.where(table["edge"], np.where(weights < 0, RED, BLUE), GRAY).tolist()
     axes.hlines(rows, table["low"], table["high"], colors=colors, linewidth=2)
     axes.scatter(weights, rows, c=colors, s=18, zorder=3)
     axes.axvline(0, color=INK, linewidth=0.8)
     ends = zip(table["voter"], table["other"], strict=True)
-    named = [", ".join(_label(name, SHORT_NAME) for name in pair) for pair in ends]
-    axes.set_yticks(rows, named)
-    axes.invert_yaxis()
+    _name_rows(axes, [", ".join(_label(name, SHORT_NAME) for name in pair) for pair in ends])
     axes.set_xlabel(f"weight of the edge, with its {stability.level:.0%} interval")
     return axes
 
 
 def _axes(ax: "Axes | None") -> "Axes":
-    """Return the axes to draw on, or say which extra brings matplotlib."""
+    """Return the axes to draw on; without matplotlib the error names the extra to install."""
     if ax is not None:
         return ax
     try:
@@ -339,6 +293,17 @@ def _axes(ax: "Axes | None") -> "Axes":
     except ImportError:
         raise missing_extra("plots need matplotlib", "report") from None
     return pyplot.subplots(layout="constrained")[1]
+
+
+def _draw_bars(axes: "Axes", names: Iterable[Any], lengths: Any, colors: Any) -> None:
+    """Draw one horizontal bar per name, the first on top."""
+    axes.barh(np.arange(len(lengths)), lengths, color=colors, height=0.7)
+    _name_rows(axes, [_label(name, LONGEST_NAME) for name in names])
+
+
+def _name_rows(axes: "Axes", labels: list[str]) -> None:
+    axes.set_yticks(np.arange(len(labels)), labels)
+    axes.invert_yaxis()
 
 
 def _draw_lines(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
@@ -353,7 +318,7 @@ def _draw_lines(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]
 
 
 def _draw_nodes(axes: "Axes", drawn: dict[str, Any], names: Sequence[str]) -> None:
-    looks = {"expert": ("o", BLUE, INK), "contrarian": ("D", RED, INK), "pruned": ("o", GREY, SOFT)}
+    looks = {"expert": ("o", BLUE, INK), "contrarian": ("D", RED, INK), "pruned": ("o", GRAY, SOFT)}
     nodes = drawn["nodes"]
     for role, (marker, color, _) in looks.items():
         chosen = [node for node in nodes if node[3] == role]
@@ -372,19 +337,5 @@ def _draw_nodes(axes: "Axes", drawn: dict[str, Any], names: Sequence[str]) -> No
 
 
 def _label(name: Any, longest: int) -> str:
-    """Return a name as matplotlib shall write it: a name is no formula."""
+    """Return a name as text for matplotlib, which would read $ as the start of a formula."""
     return show_name(name, longest).replace("$", r"\$")
-
-
-def _known(X: Any, y: Any) -> Reference:
-    """Return the votes on the items whose truth is known, and their signs."""
-    votes = Votes.accept(X)
-    signs = read_gold(y, votes)
-    items = np.flatnonzero(signs)
-    if len(items) == 0:
-        raise ModelError("y holds no known label; calibration needs some")
-    return Reference(votes.take_items(items), signs[items])
-
-
-def _links(votes: Votes, penalty: float, fit_intercept: bool) -> NDArray[np.float64]:
-    return VoterGraph.of(select_neighborhoods(votes, penalty, fit_intercept).weights).weights
