@@ -1,10 +1,10 @@
-"""The Ising model of the truth and its voters: (2.1)-(2.3), (3.1)-(3.4), (G1)-(G3), (A1)-(A2).
+"""The Ising model of the truth and its voters: (2.1)-(2.3), (3.1)-(3.4), (G1)-(G3).
 
 Node 0 is the truth f_0 and node s is the paper's f_s; arrays over voters count from 0, so voter s,
 column s of the votes, is node s + 1. A distribution over nodes is a tensor with one axis of length
-2 per node, index 0 for -1 and 1 for +1: summing over an axis marginalises that node. Its
-Walsh-Hadamard transform holds the moments of all subsets of nodes at once; as f^2 = 1, the product
-of two subsets is their symmetric difference, and Hessians are looked up there.
+2 per node, index 0 for -1 and 1 for +1: summing over an axis marginalizes that node. Its
+Walsh-Hadamard transform holds the moments of all subsets of nodes; since f^2 = 1, the product of
+two subsets is their symmetric difference, and Hessians are looked up there.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-10  # largest mismatch of moments that a projection may keep
 
 
 class Violation(NamedTuple):
-    """One broken condition: its name, the node that breaks it, and a sentence that says how."""
+    """A violated condition: its name, the node that violates it, and a sentence that says how."""
 
     condition: str
     node: int
@@ -37,7 +37,7 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True)
 class Identifiability:
-    """Which of (G1)-(G3) fail, and where; true when none does: ``bool(Identifiability(()))``."""
+    """Which of (G1)-(G3) are violated, and where; true when none is."""
 
     violations: tuple[Violation, ...]
 
@@ -53,24 +53,12 @@ class Projection(NamedTuple):
     divergence: float
 
 
-class Assumptions(NamedTuple):
-    """The constants of (A1) and (A2), one per voter; they hold where c_min > 0 and alpha > 0.
-
-    c_min = λ_min(I_NN), infinite without neighbours; lambda_max = λ_max(E f f') over the other
-    voters; alpha = 1 - ||I_N'N I_NN^-1||_inf, with N' the voters outside Ñ_s.
-    """
-
-    c_min: Floats
-    lambda_max: Floats
-    alpha: Floats
-
-
 @dataclass(frozen=True, init=False, eq=False)
 class Ising:
     """The joint distribution (2.1) of the truth and p voters.
 
-    P(f) = exp(sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t - A(θ)) for f in {-1, +1}^(p+1). The paper
-    has a field on the truth only; with fields on voters P(f_0 = +1) is not sigmoid(2 θ_0).
+    P(f) = exp(sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t - A(θ)) for f in {-1, +1}^(p+1). In the
+    paper only the truth has a field; if voters have fields, P(f_0 = +1) is not sigmoid(2 θ_0).
 
     Parameters
     ----------
@@ -121,7 +109,7 @@ class Ising:
 
     @property
     def effective_neighborhoods(self) -> tuple[Indices, ...]:
-        """Return Ñ_s, as voter numbers, for every voter: neighbours, and an expert's siblings.
+        """Return Ñ_s, as voter numbers, for every voter: neighbors, and an expert's siblings.
 
         An expert has d_s + d_0 - 2 of them under (G3). The paper's d_s + d_0 - 1 counts the edge to
         the truth twice: its own Ñ_1 = {2, ..., 7} has 6 = 3 + 5 - 2 members.
@@ -147,14 +135,16 @@ class Ising:
 
         With L_s = θ_0 + sum_{t != s} θ_0t f_t the log odds are 2 (θ_s + sum_t θ_st f_t)
         + log cosh(L_s + θ_0s) - log cosh(L_s - θ_0s), for any edges and fields; for a non-expert
-        the cosines cancel. The voter's own column is not read; all others must have voted.
+        the cosines cancel. The voter's own column is ignored; all others must have voted.
         """
         values = _checked_votes(votes, self.n_voters)
         if not 0 <= voter < self.n_voters:
             raise ModelError(f"voter must be in 0..{self.n_voters - 1}, found {voter}")
         others = np.delete(np.arange(self.n_voters), voter)
         if np.any(values[:, others] == 0):
-            raise VotesError("a voter's conditional needs every other vote, found abstentions")
+            raise VotesError(
+                "a voter's conditional needs all other votes, found missing ones; drop those items"
+            )
         own = _weigh(values, self.edges[voter + 1, 1:], self.fields[voter + 1])
         rest = _weigh(values[:, others], self.edges[0, 1:][others], self.fields[0])
         link = self.edges[0, voter + 1]
@@ -163,8 +153,8 @@ class Ising:
     def posterior(self, votes: ArrayLike) -> Floats:
         """Return P(f_0 = +1 | f) = sigmoid(2 (θ_0 + sum_s θ_0s f_s)) per item.
 
-        Exact for complete votes, whatever the voters' edges. A vote of 0 (abstained) adds nothing;
-        that is still exact where the abstainer has neither edges to other voters nor a field.
+        Exact for complete votes, whatever the voters' edges. A missing vote (0) is ignored, which
+        is exact if that voter has neither edges to other voters nor a field.
         """
         score = _weigh(_checked_votes(votes, self.n_voters), self.edges[0, 1:], self.fields[0])
         return np.asarray(expit(2 * score))
@@ -174,22 +164,22 @@ class Ising:
         return np.where(self.posterior(votes) >= 0.5, 1, -1).astype(np.int8)
 
     def identifiable(self) -> Identifiability:
-        """Return where the graph breaks (G1)-(G3).
+        """Return where the graph violates (G1)-(G3).
 
-        (G1): d_s <= d_0 - 2 for every voter. (G3): no edge between experts. (G2), no way from a
-        non-expert to the truth but through an expert, holds for every model of this class: a voter
-        next to the truth is an expert by definition, and a second hidden node cannot be written. A
-        voter that reaches nothing is uninformative but allowed, as f_16..f_18 of Figure 2.1 are.
+        (G1): d_s <= d_0 - 2 for every voter. (G3): no edge between experts. (G2), every path from a
+        non-expert to the truth leads through an expert, holds for every model of this class: the
+        neighbors of the truth are the experts, and there is no second hidden node. A voter without
+        a path to the truth is uninformative but allowed, as f_16..f_18 of Figure 2.1 are.
         """
-        degrees, experts, broken = self.degrees, self.experts + 1, []
+        degrees, experts, violations = self.degrees, self.experts + 1, []
         limit = degrees[0] - 2
         for s in np.flatnonzero(degrees[1:] > limit) + 1:
             text = f"f_{s} has degree {degrees[s]}, (G1) allows at most d_0 - 2 = {limit}."
-            broken.append(Violation("G1", int(s), text))
+            violations.append(Violation("G1", int(s), text))
         for s, t in experts[np.argwhere(np.triu(self.edges[np.ix_(experts, experts)]))]:
-            text = f"f_{s} and f_{t} are both experts and joined by an edge, which (G3) forbids."
-            broken.append(Violation("G3", int(s), text))
-        return Identifiability(tuple(broken))
+            text = f"f_{s} and f_{t} are both experts and share an edge, which (G3) forbids."
+            violations.append(Violation("G3", int(s), text))
+        return Identifiability(tuple(violations))
 
     def _log_marginal(self) -> Floats:
         voters = _log_weights(self.fields[1:], self.edges[1:, 1:])
@@ -201,7 +191,7 @@ def approximate_edges(model: Ising) -> Floats:
 
     Between experts θ̃_rt = 1/2 log(cosh(θ_0r + θ_0t) / cosh(θ_0r - θ_0t)): the printed sums factor,
     and θ_0 cancels. Elsewhere θ̃_rt = θ_rt; an edge between experts, which (G3) forbids, is added.
-    The lemma is exact for two experts only; `project` gives the true minimiser.
+    The lemma is exact for two experts only; `project` gives the true minimizer.
 
     Examples
     --------
@@ -217,11 +207,12 @@ def approximate_edges(model: Ising) -> Floats:
 
 
 def project(model: Ising, *, fit_fields: bool = False) -> Projection:
-    """Return the Ising model of the voters that minimises KL(P̃ || Q), by Newton's method.
+    """Return the Ising model of the voters that minimizes KL(P̃ || Q), by Newton's method.
 
-    The minimiser of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment (and, with
-    ``fit_fields``, every mean) of P̃. The default, edges only, is (3.4). Lemma 3.1 misses it from
-    three experts on, and from four on its θ̃ = θ* fails at a non-expert that joins three of them.
+    The minimizer of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment (and, with
+    ``fit_fields``, every mean) of P̃. The default, edges only, is (3.4). Lemma 3.1 differs from it
+    from three experts on, and from four on its θ̃ = θ* fails for a non-expert with three of them as
+    neighbors.
 
     Examples
     --------
@@ -238,49 +229,8 @@ def project(model: Ising, *, fit_fields: bool = False) -> Projection:
     return Projection(fields, edges, max(0.0, float(rel_entr(marginal, nearest).sum())))
 
 
-def fisher_information(edges: Floats, voter: int) -> Floats:
-    """Return I_s = E[h(f) f_rest f_rest'] under Q_θ̃, with h = 1 - tanh^2(sum_t θ̃_st f_t).
-
-    ``edges`` is θ̃, p x p; rows and columns of the result are the other voters, in order.
-
-    Examples
-    --------
-    >>> fisher_information(np.zeros((3, 3)), 0).round(12).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    density = softmax(_log_weights(np.zeros(len(edges)), edges))
-    curvature = 1 - np.tanh(_linear(0.0, edges[voter])) ** 2
-    return _pair_moments(density * curvature, voter)
-
-
-def check_assumptions(model: Ising, *, closed_form: bool = False) -> Assumptions:
-    """Return the constants of (A1) and (A2) for every voter.
-
-    Q_θ̃ is the true projection, or Lemma 3.1's with ``closed_form``; neighbourhoods are the Ñ_s.
-
-    Examples
-    --------
-    >>> star = np.zeros((4, 4))
-    >>> star[0, 1:] = star[1:, 0] = 1.0
-    >>> check_assumptions(Ising(0.0, star)).alpha.tolist()
-    [1.0, 1.0, 1.0]
-    """
-    edges = approximate_edges(model) if closed_form else project(model).edges
-    density = softmax(_log_weights(np.zeros(len(edges)), edges))
-    rows = []
-    for s, hood in enumerate(model.effective_neighborhoods):
-        near = np.isin(np.delete(np.arange(model.n_voters), s), hood)
-        fisher = fisher_information(edges, s)
-        inside, across = fisher[np.ix_(near, near)], fisher[np.ix_(near, ~near)]
-        spread = np.abs(np.linalg.solve(inside, across)).sum(axis=0)
-        smallest = np.linalg.eigvalsh(inside).min(initial=np.inf)
-        largest = np.linalg.eigvalsh(_pair_moments(density, s)).max(initial=0.0)
-        rows.append((smallest, largest, 1 - spread.max(initial=0.0)))
-    return Assumptions(*np.array(rows).T)
-
-
 def _match_moments(wanted: Floats, subsets: Indices, p: int) -> Floats:
-    """Return the minimiser of A(θ̃) - θ̃'μ: Newton directions, halved until it falls (Armijo)."""
+    """Return the minimizer of A(θ̃) - θ̃'μ, by Newton steps with Armijo backtracking."""
 
     def objective(at: Floats) -> float:
         return float(logsumexp(_log_weights(*_unpack(at, p))) - at @ wanted)
@@ -292,15 +242,15 @@ def _match_moments(wanted: Floats, subsets: Indices, p: int) -> Floats:
         gradient = means - wanted
         if np.max(np.abs(gradient), initial=0.0) <= _TOLERANCE:
             return theta
-        # A trace of ridge keeps the system solvable when strong edges make moments nearly equal.
+        # A small ridge keeps the system solvable when strong edges make moments nearly equal.
         hessian = moments[subsets[:, None] ^ subsets] - np.outer(means, means)
         direction = -np.linalg.solve(hessian + 1e-13 * np.eye(len(theta)), gradient)
-        # 1e-13 is the objective's rounding: without it the last, tiny steps would be refused.
-        ceiling, slope, step = objective(theta) + 1e-13, 1e-4 * float(gradient @ direction), 1.0
-        while step > 1e-9 and objective(theta + step * direction) > ceiling + step * slope:
+        # 1e-13 is the objective's rounding: without it the last, tiny steps would be rejected.
+        ceiling, descent, step = objective(theta) + 1e-13, 1e-4 * float(gradient @ direction), 1.0
+        while step > 1e-9 and objective(theta + step * direction) > ceiling + step * descent:
             step /= 2
         theta = theta + step * direction
-    warn_user("the projection did not match all moments", ConvergenceWarning)
+    warn_user("the projection did not match all moments within 100 iterations", ConvergenceWarning)
     return theta
 
 
@@ -331,11 +281,6 @@ def _moments(weights: Floats) -> Floats:
     return moments.ravel()
 
 
-def _pair_moments(weights: Floats, without: int) -> Floats:
-    bits = np.delete(1 << np.arange(weights.ndim)[::-1], without)
-    return np.asarray(_moments(weights)[bits[:, None] ^ bits])
-
-
 def _linear(intercept: float, weights: Floats) -> Floats:
     """Return intercept + sum_s w_s f_s for all states, as a tensor."""
     return np.asarray(reduce(np.add.outer, np.outer(weights, _SIGNS), np.float64(intercept)))
@@ -344,7 +289,7 @@ def _linear(intercept: float, weights: Floats) -> Floats:
 def _log_weights(fields: Floats, edges: Floats) -> Floats:
     """Return sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t for all states, node by node."""
     if len(fields) > MAX_NODES:
-        raise ModelError(f"enumeration takes at most {MAX_NODES} nodes, found {len(fields)}")
+        raise ModelError(f"enumeration is limited to {MAX_NODES} nodes, found {len(fields)}")
     energy = np.zeros(())
     for s, field in enumerate(fields):
         energy = energy[..., None] + np.multiply.outer(_linear(field, edges[s, :s]), _SIGNS)
@@ -357,7 +302,7 @@ def _log_two_cosh(x: Floats) -> Floats:
 
 
 def _weigh(votes: NDArray[np.int8], weights: Floats, intercept: float) -> Floats:
-    """Return intercept + votes @ weights, reading only the columns that weigh something."""
+    """Return intercept + votes @ weights, reading only the columns with a nonzero weight."""
     columns = np.flatnonzero(weights)
     score = np.empty(len(votes))
     for start in range(0, len(votes), _ROWS):

@@ -1,8 +1,9 @@
-"""Votes with known truth and experts: the designs of section 5.1, whole or with a stated flaw.
+"""Votes with known truth and experts: the designs of section 5.1, plain or with a flaw.
 
-Where the text leaves the graph open, we read it so (`docs/paper_notes.md`): every voter has at
-most d_0 - 2 neighbours, the truth included, as (G1) demands; each non-expert joins a voter already
-in the graph; then random pairs, never two experts, join until about half of the places are taken.
+Where the paper leaves the graph open, it is read as follows (`docs/paper_notes.md`): every voter
+has at most d_0 - 2 neighbors, the truth included, as (G1) demands; each non-expert joins a voter
+already in the graph; then random pairs, never two experts, join until about half of the places are
+taken.
 """
 
 import math
@@ -31,9 +32,9 @@ Pairs = list[tuple[int, int]]
 EDGE_STRENGTHS = {"high": 0.25, "medium": 0.5, "low": 1.0}
 
 # Rounds of tempering before the first and between two kept states. In the hardest design (81
-# voters, 21 experts, low SNR; 3 graphs, 12 chains each) pair moments then vary 2.0 times as much as
-# those of independent states; 2.9 times with 4 rounds, 1.4 with 16. In the two other designs that
-# were measured (high 81/21, low 49/7) it is 1.0 to 1.2.
+# voters, 21 experts, low SNR; 3 graphs, 12 chains each) the variance of pair moments is then 2.0
+# times that of independent states (2.9 times with 4 rounds, 1.4 with 16); in the two other designs
+# that were measured (high 81/21, low 49/7), 1.0 to 1.2 times.
 _BURN_IN, _THIN = 500, 12
 
 # The voters' edges of Figure 2.1, layer by layer.
@@ -46,7 +47,7 @@ _FIGURE_2_1 = (
 class Sample(NamedTuple):
     """Sampled states, items x (p + 1) with the truth in column 0, and how often the truth flipped.
 
-    ``flips`` counts changes of f_0 between successive states that the chain made by itself. It is
+    ``flips`` counts the changes of f_0 between successive states that the chain itself made. It is
     near 2 π (1 - π) n for independent states; far fewer mean that the chain has not mixed.
     """
 
@@ -56,7 +57,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class SimulatedVotes:
-    """Votes and all that is usually hidden behind them.
+    """Votes, and what usually stays hidden behind them.
 
     Attributes
     ----------
@@ -103,12 +104,17 @@ def simulate_votes(  # noqa: PLR0913 -- a design is a point in a space of this m
         n; the paper's 30 d̃_max log p by default, see `count_items`.
     sampler
         How states are drawn, see `sample_ising`.
-    field, expert_edges, voter_fields
-        Departures from the paper's designs, see `disturb_design`.
+    field
+        θ_0: without voter fields P(f_0 = +1) = sigmoid(2 θ_0); the paper has 0.
+    expert_edges
+        Number of random edges between experts, as strong as the others; each violates (G3), and
+        (G1) where it lifts an expert's degree above d_0 - 2.
+    voter_fields
+        Standard deviation of the voters' own normal fields; the paper has none.
     missing
-        Probability with which each vote is lost, independently of everything.
+        Probability that a vote is missing, independently of everything else.
     random_state
-        A seed or generator; every random number comes from this one generator.
+        A seed or generator, the source of every random number.
 
     Examples
     --------
@@ -122,18 +128,14 @@ def simulate_votes(  # noqa: PLR0913 -- a design is a point in a space of this m
     if not 0 <= missing < 1:
         raise ModelError(f"missing must be a share from 0 to below 1, found {missing}")
     rng = np.random.default_rng(random_state)
-    sound = design_graph(n_voters, n_experts, snr, density=density, random_state=rng)
-    model = disturb_design(
-        sound,
-        field=field,
-        expert_edges=expert_edges,
-        strength=_edge_strength(snr),
-        voter_fields=voter_fields,
-        random_state=rng,
-    )
+    model = design_graph(n_voters, n_experts, snr, density=density, random_state=rng)
+    edges = _join_experts(model, expert_edges, _edge_strength(snr), rng)
+    fields = rng.normal(0.0, voter_fields, len(edges)) if voter_fields else np.zeros(len(edges))
+    fields[0] = field
+    model = Ising(fields, edges)
     n = count_items(model) if n_items is None else n_items
     states, flips = sample_ising(model, n, sampler, random_state=rng)
-    votes = Votes.of(_lose_votes(states[:, 1:], missing, rng), coding="pm1")
+    votes = Votes.of(_drop_votes(states[:, 1:], missing, rng), coding="pm1")
     return SimulatedVotes(votes, states[:, 0].copy(), model.experts, model, flips)
 
 
@@ -148,7 +150,7 @@ def design_graph(
     """Return a random Ising model of section 5.1 that satisfies (G1)-(G3).
 
     θ_0s = +1 or -1 with probability .7 and .3, redrawn until the positive experts are a strict
-    majority; θ_st = +-strength with equal probability; voters stand in random order.
+    majority; θ_st = +-strength with equal probability; voters are in random order.
 
     Parameters
     ----------
@@ -156,12 +158,12 @@ def design_graph(
         p.
     n_experts
         d_0 >= 3: "log", "sqrt" or "quarter" for log p, sqrt p or p / 4 rounded up, or a number.
-        With 3 experts (G1) leaves each voter one neighbour: an expert has the truth, non-experts
-        can only pair up among themselves. From 4 on every voter is connected to the truth.
+        With 3 experts, (G1) leaves each voter one neighbor: an expert has the truth, non-experts
+        can only pair up with each other. From 4 on, every voter is connected to the truth.
     snr
         Strength of the voters' edges: "high" .25, "medium" .5, "low" 1, or a number.
     density
-        "tree" stops once every non-expert has joined, "half" goes on to half of the places that
+        "tree" stops once every non-expert has joined, "half" continues to half of the places that
         (G1) leaves (or stays a tree if that has more), "full" until no pair can be joined.
     random_state
         A seed or generator.
@@ -184,50 +186,6 @@ def design_graph(
     return Ising(0.0, (edges + edges.T)[np.ix_(nodes, nodes)])
 
 
-def disturb_design(
-    model: Ising,
-    *,
-    field: float = 0.0,
-    expert_edges: int = 0,
-    strength: float = 0.5,
-    voter_fields: float = 0.0,
-    random_state: RandomState = None,
-) -> Ising:
-    """Return the model with what the paper's designs leave out.
-
-    Parameters
-    ----------
-    model
-        A sound design.
-    field
-        θ_0: without voter fields P(f_0 = +1) = sigmoid(2 θ_0).
-    expert_edges, strength
-        Number of random edges +-strength between experts; each breaks (G3), and (G1) where it
-        lifts an expert's degree above d_0 - 2.
-    voter_fields
-        Standard deviation of the voters' own normal fields.
-    random_state
-        A seed or generator.
-
-    Examples
-    --------
-    >>> model = disturb_design(design_graph(random_state=0), expert_edges=1, random_state=0)
-    >>> "G3" in [violation.condition for violation in model.identifiable().violations]
-    True
-    """
-    rng = np.random.default_rng(random_state)
-    experts, edges = model.experts + 1, model.edges.copy()
-    first, second = np.triu_indices(len(experts), 1)
-    if not 0 <= expert_edges <= len(first):
-        raise ModelError(f"expert_edges must be in 0..{len(first)}, found {expert_edges}")
-    for k in rng.choice(len(first), expert_edges, replace=False):
-        s, t = experts[first[k]], experts[second[k]]
-        edges[s, t] = edges[t, s] = strength * rng.choice([-1.0, 1.0])
-    fields = rng.normal(0.0, voter_fields, len(edges)) if voter_fields else np.zeros(len(edges))
-    fields[0] = model.fields[0] + field
-    return Ising(fields, edges)
-
-
 def sample_ising(
     model: Ising,
     n_items: int,
@@ -243,10 +201,10 @@ def sample_ising(
     n_items
         n.
     sampler
-        "tempering": parallel tempering, the one that mixes. "gibbs": the paper's sampler, 1000
-        iterations of burn-in and every 2 (p + 1)-th kept, an iteration being the update of one
-        node, the reading that reproduces its tables best. "gibbs-sweeps": the same with an
-        iteration being a pass over all nodes. Both leave the truth stuck when experts are many.
+        "tempering": parallel tempering, which mixes. "gibbs": the paper's sampler, 1000 iterations
+        of burn-in and every 2 (p + 1)-th state kept; an iteration is the update of one node, which
+        reproduces the paper's tables best. "gibbs-sweeps": the same, but an iteration is a sweep
+        over all nodes. With many experts, the truth hardly ever flips under the two Gibbs samplers.
     random_state
         A seed or generator.
 
@@ -343,14 +301,21 @@ def _draw_polarity(d0: int, rng: np.random.Generator) -> Floats:
 
 def _draw_pairs(p: int, d0: int, density: Density, rng: np.random.Generator) -> Pairs:
     """Return the voters' edges; voters 0..d0-1 are the experts."""
-    places = np.full(p, d0 - 2)
-    places[:d0] -= 1  # taken by the truth
-    tree = _attach(places, d0, rng)
+    free = np.full(p, d0 - 2)
+    free[:d0] -= 1  # taken by the truth
+    n_places, pairs = int(free.sum()), _attach(free, d0, rng)
+    free -= np.bincount(np.ravel(pairs).astype(np.intp), minlength=p)
     if density == "tree":
-        return tree
-    # An edge takes two places.
-    limit = places.sum() // 4 if density == "half" else places.sum()
-    return _thicken(tree, places, d0, int(limit), rng)
+        return pairs
+    limit = n_places // 4 if density == "half" else n_places  # an edge takes two places
+    first, second = np.triu_indices(p, 1)
+    taken = set(pairs)
+    for k in rng.permutation(np.flatnonzero(second >= d0)):  # never two experts
+        s, t = first[k], second[k]
+        if len(pairs) < limit and free[s] and free[t] and (s, t) not in taken:
+            pairs.append((s, t))
+            free[[s, t]] -= 1
+    return pairs
 
 
 def _attach(places: NDArray[np.int_], d0: int, rng: np.random.Generator) -> Pairs:
@@ -367,25 +332,20 @@ def _attach(places: NDArray[np.int_], d0: int, rng: np.random.Generator) -> Pair
     return pairs
 
 
-def _thicken(
-    tree: Pairs, places: NDArray[np.int_], d0: int, limit: int, rng: np.random.Generator
-) -> Pairs:
-    """Return the tree and random pairs with room, not two experts, up to ``limit`` edges."""
-    pairs, taken = list(tree), set(tree)
-    free = places - np.bincount(np.ravel(tree).astype(np.intp), minlength=len(places))
-    first, second = np.triu_indices(len(places), 1)
-    for k in rng.permutation(np.flatnonzero(second >= d0)):
-        if len(pairs) >= limit:
-            break
-        s, t = first[k], second[k]
-        if free[s] and free[t] and (s, t) not in taken:
-            pairs.append((s, t))
-            free[[s, t]] -= 1
-    return pairs
+def _join_experts(model: Ising, n_edges: int, strength: float, rng: np.random.Generator) -> Floats:
+    """Return the model's edges and random ones, +-strength, between experts."""
+    experts, edges = model.experts + 1, model.edges.copy()
+    first, second = np.triu_indices(len(experts), 1)
+    if not 0 <= n_edges <= len(first):
+        raise ModelError(f"expert_edges must be in 0..{len(first)}, found {n_edges}")
+    for k in rng.choice(len(first), n_edges, replace=False):
+        s, t = experts[first[k]], experts[second[k]]
+        edges[s, t] = edges[t, s] = strength * rng.choice([-1.0, 1.0])
+    return edges
 
 
-def _lose_votes(values: Signs, missing: float, rng: np.random.Generator) -> Signs:
-    """Return the votes with a random share set to 0, voter by voter to spare memory."""
+def _drop_votes(values: Signs, missing: float, rng: np.random.Generator) -> Signs:
+    """Return the votes with a random share set to 0, voter by voter to save memory."""
     kept = np.array(values, order="F")
     if missing:
         for s in range(kept.shape[1]):
