@@ -217,22 +217,17 @@ STAR_EDGES = {2: 0.663, 3: 0.469, 4: 0.360, 5: 0.292, 7: 0.210, 9: 0.163, 13: 0.
 
 @pytest.mark.parametrize(("d0", "edge"), STAR_EDGES.items())
 def test_the_true_projection_of_a_star_falls_with_the_number_of_experts(d0, edge):
-    found = project(star(d0)).edges[np.triu_indices(d0, 1)]
+    found = project(star(d0))[np.triu_indices(d0, 1)]
     np.testing.assert_allclose(found, edge, atol=5.5e-4)
 
 
-@given(st.integers(2, 5), SEEDS, st.booleans())
+@given(st.integers(2, 5), SEEDS)
 @settings(deadline=None, max_examples=25)
-def test_projection_matches_the_moments(p, seed, fit_fields):
+def test_projection_matches_the_moments(p, seed):
     model = random_ising(p, seed)
-    found = project(model, fit_fields=fit_fields)
-    pairs, means = naive_sampling.pair_moments(found.fields, found.edges)
-    wanted_pairs, wanted_means = naive_sampling.pair_moments(model.fields, model.edges)
-    np.testing.assert_allclose(pairs, wanted_pairs[1:, 1:], atol=1e-8)
-    if fit_fields:
-        np.testing.assert_allclose(means, wanted_means[1:], atol=1e-8)
-    else:
-        assert not found.fields.any()
+    pairs, _ = naive_sampling.pair_moments(np.zeros(p), project(model))
+    wanted, _ = naive_sampling.pair_moments(model.fields, model.edges)
+    np.testing.assert_allclose(pairs, wanted[1:, 1:], atol=1e-8)
 
 
 def divergence_of(model, edges):
@@ -244,25 +239,21 @@ def divergence_of(model, edges):
 
 def test_the_projection_is_nearer_than_the_lemma():
     model = star(5)
-    found = project(model)
-    assert found.divergence == pytest.approx(divergence_of(model, found.edges), abs=1e-12)
-    assert found.divergence < divergence_of(model, approximate_edges(model)) - 0.1
-    assert project(star(5, field=0.5), fit_fields=True).divergence < (
-        project(star(5, field=0.5)).divergence
-    )
+    lemma, found = (divergence_of(model, edges(model)) for edges in (approximate_edges, project))
+    assert 0 <= found < lemma - 0.1
 
 
 def test_three_experts_are_exactly_an_ising_model_but_not_the_lemmas():
     found = project(star(3))
-    assert found.divergence < 1e-14
-    assert abs(found.edges[0, 1] - approximate_edges(star(3))[0, 1]) > 0.19
+    assert divergence_of(star(3), found) < 1e-14
+    assert abs(found[0, 1] - approximate_edges(star(3))[0, 1]) > 0.19
 
 
 @pytest.mark.parametrize(("d0", "differs"), [(3, False), (4, True)])
 def test_edges_of_a_non_expert_that_joins_three_of_four_experts_are_not_kept(d0, differs):
     links = {(0, s): 1.0 for s in range(1, d0 + 1)}
     model = with_edges(d0 + 2, {**links, **{(s, d0 + 1): 0.8 for s in (1, 2, 3)}})
-    kept = np.abs(project(model).edges[-1] - model.edges[-1, 1:]).max()
+    kept = np.abs(project(model)[-1] - model.edges[-1, 1:]).max()
     assert (kept > 1e-3) == differs
     assert (kept < 1e-8) != differs
 
@@ -271,7 +262,7 @@ def test_an_unreachable_tolerance_gives_a_warning(monkeypatch):
     monkeypatch.setattr("unelisa.ising._TOLERANCE", -1.0)
     with pytest.warns(ConvergenceWarning, match="did not match all moments"):
         found = project(star(2))
-    assert found.edges[0, 1] == pytest.approx(0.6625, abs=5e-5)
+    assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
 
 
 def test_pair_moments_are_hyperbolic_tangents_on_trees_only():

@@ -7,13 +7,14 @@ Walsh-Hadamard transform holds the moments of all subsets of nodes; since f^2 = 
 two subsets is their symmetric difference, and Hessians are looked up there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp, rel_entr, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
 
@@ -43,14 +44,6 @@ class Identifiability:
 
     def __bool__(self) -> bool:
         return not self.violations
-
-
-class Projection(NamedTuple):
-    """The voters' own Ising model nearest to their marginal: θ̃_s, θ̃_st and KL(P̃ || Q) in nats."""
-
-    fields: Floats
-    edges: Floats
-    divergence: float
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -206,38 +199,47 @@ def approximate_edges(model: Ising) -> Floats:
     return np.asarray(model.edges[1:, 1:] + siblings)
 
 
-def project(model: Ising, *, fit_fields: bool = False) -> Projection:
-    """Return the Ising model of the voters that minimizes KL(P̃ || Q), by Newton's method.
+def project(model: Ising) -> Floats:
+    """Return θ̃ of (3.4), p x p: the edges that minimize KL(P̃ || Q), by Newton's method.
 
-    The minimizer of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment (and, with
-    ``fit_fields``, every mean) of P̃. The default, edges only, is (3.4). Lemma 3.1 differs from it
-    from three experts on, and from four on its θ̃ = θ* fails for a non-expert with three of them as
-    neighbors.
+    The minimizer of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment of P̃. Lemma
+    3.1 differs from it from three experts on, and from four on its θ̃ = θ* fails for a non-expert
+    with three of them as neighbors.
 
     Examples
     --------
     >>> star = np.zeros((6, 6))
     >>> star[0, 1:] = star[1:, 0] = 1.0
-    >>> bool(np.isclose(project(Ising(0.0, star)).edges[0, 1], 0.292, atol=5e-4))
+    >>> bool(np.isclose(project(Ising(0.0, star))[0, 1], 0.292, atol=5e-4))
     True
     """
-    marginal = model.marginal()
-    subsets = _subsets(model.n_voters, with_singles=fit_fields)
-    wanted = _moments(marginal)[subsets]
-    fields, edges = _unpack(_match_moments(wanted, subsets, model.n_voters), model.n_voters)
-    nearest = softmax(_log_weights(fields, edges))
-    return Projection(fields, edges, max(0.0, float(rel_entr(marginal, nearest).sum())))
+    p = model.n_voters
+    pairs, bits = np.triu_indices(p, 1), 1 << np.arange(p)[::-1]
+    subsets = bits[pairs[0]] | bits[pairs[1]]  # where `_moments` has the pairs
+    wanted = _moments(model.marginal())[subsets]
+
+    def edges_of(theta: Floats) -> Floats:
+        edges = np.zeros((p, p))
+        edges[pairs] = theta
+        return edges + edges.T
+
+    def log_weights(theta: Floats) -> Floats:
+        return _log_weights(np.zeros(p), edges_of(theta))
+
+    return edges_of(_match_moments(log_weights, subsets, wanted))
 
 
-def _match_moments(wanted: Floats, subsets: Indices, p: int) -> Floats:
+def _match_moments(
+    log_weights: Callable[[Floats], Floats], subsets: Indices, wanted: Floats
+) -> Floats:
     """Return the minimizer of A(θ̃) - θ̃'μ, by Newton steps with Armijo backtracking."""
 
     def objective(at: Floats) -> float:
-        return float(logsumexp(_log_weights(*_unpack(at, p))) - at @ wanted)
+        return float(logsumexp(log_weights(at)) - at @ wanted)
 
     theta = np.zeros(len(subsets))
     for _ in range(100):
-        moments = _moments(softmax(_log_weights(*_unpack(theta, p))))
+        moments = _moments(softmax(log_weights(theta)))
         means = moments[subsets]
         gradient = means - wanted
         if np.max(np.abs(gradient), initial=0.0) <= _TOLERANCE:
@@ -252,23 +254,6 @@ def _match_moments(wanted: Floats, subsets: Indices, p: int) -> Floats:
         theta = theta + step * direction
     warn_user("the projection did not match all moments within 100 iterations", ConvergenceWarning)
     return theta
-
-
-def _unpack(parameters: Floats, p: int) -> tuple[Floats, Floats]:
-    """Return fields and edges from one vector: the pairs s < t in order, then fields, if any."""
-    upper = np.triu_indices(p, 1)
-    pairs, singles = np.split(parameters, [len(upper[0])])
-    fields, edges = np.zeros(p), np.zeros((p, p))
-    fields[: len(singles)] = singles
-    edges[upper] = pairs
-    return fields, edges + edges.T
-
-
-def _subsets(p: int, *, with_singles: bool) -> Indices:
-    """Return the positions, in `_moments`, of all pairs and optionally of all single voters."""
-    bits = 1 << np.arange(p)[::-1]
-    first, second = np.triu_indices(p, 1)
-    return np.concatenate([bits[first] | bits[second], bits if with_singles else bits[:0]])
 
 
 def _moments(weights: Floats) -> Floats:

@@ -59,7 +59,7 @@ def test_turning_an_expert_around_turns_theta_around():
     star[0, 1:] = star[1:, 0] = [1.5, 0.5, 1.0, 1.0]
     turned = star.copy()
     turned[0, 2] = turned[2, 0] = -0.5
-    same, opposite = (project(Ising(0.0, edges)).edges[0, 1] for edges in (star, turned))
+    same, opposite = (project(Ising(0.0, edges))[0, 1] for edges in (star, turned))
     assert same == pytest.approx(-opposite)
 
 

@@ -151,7 +151,7 @@ def _projection_surface(grid: Floats, d0: int) -> Floats:
         for j, second in enumerate(grid[: i + 1]):
             star = np.zeros((d0 + 1, d0 + 1))
             star[0, 1:] = [first, second, *[1.0] * (d0 - 2)]
-            surface[i, j] = surface[j, i] = project(Ising(0.0, star + star.T)).edges[0, 1]
+            surface[i, j] = surface[j, i] = project(Ising(0.0, star + star.T))[0, 1]
     return surface
 
 
