@@ -1,4 +1,4 @@
-"""VoterGraph: who depends on whom, with sign and strength."""
+"""VoterGraph: which voters depend on each other, with sign and strength."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,7 +20,7 @@ class VoterGraph:
     weights
         Voters x voters, symmetric, zero diagonal: the mean of the two regressions' coefficients.
     adjacency
-        Voters x voters, symmetric: where there is an edge.
+        Voters x voters, symmetric: whether there is an edge.
 
     Examples
     --------
@@ -40,8 +40,8 @@ class VoterGraph:
     def of(cls, nodewise: NDArray[np.float64], edge_rule: EdgeRule = "either") -> "VoterGraph":
         """Return the graph of nodewise coefficients (row s = voter s's regression).
 
-        The paper leaves open what to do where voter s selects t but t does not select s:
-        "either" keeps the edge (the reading that reproduces its tables), "both" drops it.
+        The paper does not say what to do if voter s selects t but t does not select s: "either"
+        keeps the edge (which reproduces its tables), "both" drops it.
         """
         chosen = nodewise != 0
         if edge_rule == "either":

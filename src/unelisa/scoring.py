@@ -1,4 +1,4 @@
-"""How good: experts against the true ones (5.1), labels and probabilities against the truth."""
+"""Scores of experts (5.1), labels and probabilities against the truth."""
 
 from typing import Any, NamedTuple
 
@@ -19,9 +19,9 @@ class ExpertScore(NamedTuple):
 
 
 class LabelScore(NamedTuple):
-    """Quality of scores against the truth; NaN where a figure is not defined.
+    """Quality of scores against the truth; NaN where a metric is undefined.
 
-    accuracy and balanced_accuracy count a tie (score 0) as half right; f_score is the paper's:
+    accuracy and balanced_accuracy count a tie (score 0) as half correct; f_score is the paper's,
     the harmonic mean of ppv and npv.
     """
 
@@ -35,7 +35,7 @@ class LabelScore(NamedTuple):
 
 
 def bound_frequency(share: float, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a chance that came true in a share of n cases.
+    """Return Wilson's 95% interval of a probability, given the observed share of n cases.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def bound_frequency(share: float, n: int) -> tuple[float, float]:
 
 
 def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:
-    """Return hit rate and precision; precision is NaN where nobody was found.
+    """Return hit rate and precision of the experts found; precision is NaN if there are none.
 
     Examples
     --------
@@ -63,16 +63,16 @@ def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:
 def score_labels(
     truth: NDArray[np.int8], scores: Floats, probabilities: Floats | None = None
 ) -> LabelScore:
-    """Return how well scores tell +1 from -1.
+    """Return how well scores separate +1 from -1.
 
     Parameters
     ----------
     truth
-        -1 / +1 per item; items with 0 (unknown) are left out.
+        -1 / +1 per item; items with 0 (unknown) are ignored.
     scores
         One per item, positive for +1.
     probabilities
-        P(+1) per item for the log loss, or None where the method gives no probability.
+        P(+1) per item for the log loss, or None if the method predicts no probabilities.
 
     Examples
     --------
@@ -82,13 +82,13 @@ def score_labels(
     """
     known = truth != 0
     truth, scores = truth[known], scores[known]
-    right = (1 + truth * np.sign(scores)) / 2
+    correct = (1 + truth * np.sign(scores)) / 2
     positive, predicted = truth > 0, scores >= 0
-    recalls = [_mean(right[positive]), _mean(right[~positive])]
+    recalls = [_mean(correct[positive]), _mean(correct[~positive])]
     ppv = _mean(positive[predicted])
     npv = _mean(~positive[~predicted])
     return LabelScore(
-        accuracy=_mean(right),
+        accuracy=_mean(correct),
         balanced_accuracy=float(np.mean(recalls)),
         auc=_auc(positive, scores),
         log_loss=float("nan") if probabilities is None else _log_loss(truth, probabilities[known]),
@@ -99,7 +99,7 @@ def score_labels(
 
 
 def calibration_error(truth: NDArray[np.int8], probabilities: Floats, n_bins: int = 10) -> float:
-    """Return the expected calibration error: mean |share of +1 - mean P(+1)| over equal bins.
+    """Return the expected calibration error: mean |share of +1 - mean P(+1)| in equal bins.
 
     Examples
     --------
@@ -117,14 +117,14 @@ def calibration_error(truth: NDArray[np.int8], probabilities: Floats, n_bins: in
 def _auc(positive: NDArray[np.bool_], scores: Floats) -> float:
     if positive.all() or not positive.any():
         return float("nan")
-    # the share of pairs in the right order, ties counted half: Mann and Whitney's U
+    # Mann and Whitney's U: the share of pairs in the right order, ties counted half
     ranks, n_positive = rankdata(scores), int(positive.sum())
     above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
     return float(above / (n_positive * (len(positive) - n_positive)))
 
 
 def _log_loss(truth: NDArray[np.int8], probabilities: Floats) -> float:
-    # one wrong item at P = 1 must not make every method infinitely bad
+    # one wrong item at P = 1 must not make the loss infinite
     right = np.clip(np.where(truth > 0, probabilities, 1 - probabilities), 1e-6, 1.0)
     return float(-np.log(right).mean())
 

@@ -16,21 +16,21 @@ from unelisa.votes import Votes
 
 
 class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
-    """Keeps the columns of the experts: Algorithm 1.
+    """Select the experts by Algorithm 1 and keep their columns.
 
     Parameters
     ----------
     penalty
         "theory", "ebic" or a number: see `select_neighborhoods`.
     edge_rule
-        "either" or "both" of two voters must select each other for an edge.
+        Whether "either" or "both" of two voters must select the other for an edge.
     fit_intercept
         Whether each voter's regression has an intercept; the paper has none.
     solver
-        A name in `unelisa.solvers.SOLVERS`. "auto": "working_set", or "torch" where torch finds a
+        A name in `unelisa.solvers.SOLVERS`. "auto" is "working_set", or "torch" if torch finds a
         GPU and items x voters^2 is at least 1e11.
     n_jobs
-        Threads, counted as scikit-learn does.
+        Number of threads, as in scikit-learn.
     random_state
         Seed or generator for breaking ties in the ranking.
 
@@ -43,7 +43,7 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
     graph_
         The learned `VoterGraph`.
     neighborhoods_
-        The regressions it was made of.
+        The regressions behind it.
     selection_
         Knots and ranks.
 
@@ -73,7 +73,7 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "ExpertSelector":  # noqa: ARG002 - scikit-learn's
-        """Return self with the experts found; y is ignored."""
+        """Return the fitted selector; y is ignored."""
         votes = self._enter(X)
         self.neighborhoods_ = select_neighborhoods(
             votes,
@@ -92,8 +92,8 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Return the experts' votes.
 
-        `Votes` for `Votes` and for a long table; otherwise what scikit-learn would: an array, or a
-        frame where `set_output` asks for one.
+        As `Votes` if X is `Votes` or a long table; otherwise as scikit-learn does: an array, or a
+        frame if `set_output` asks for one.
         """
         check_is_fitted(self)
         if isinstance(X, Votes) or _is_long(X):
@@ -106,6 +106,6 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
 
 
 def _is_long(table: Any) -> bool:
-    """Return whether a table has one row per vote, which has no columns to keep."""
+    """Return whether a table has one row per vote, and so no columns to keep."""
     names: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
     return None not in long_columns(map(str, names), (None, None, None))

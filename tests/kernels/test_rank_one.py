@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_spectral
-from unelisa.kernels.rank_one import descend_rank_one
+from unelisa.kernels.rank_one import descend_rank_one, sum_minors
 
 LOOSE = 1e6  # a bound that is never met
 
@@ -17,7 +17,7 @@ def draw_problem(seed, p=6):
 
 
 @given(st.integers(0, 200), st.sampled_from([0.5, LOOSE]))
-def test_no_sweep_raises_the_loss(seed, bound):
+def test_no_sweep_increases_the_loss(seed, bound):
     r, precision, start = draw_problem(seed)
     losses = []
     v = np.clip(start, -bound, bound)
@@ -69,3 +69,27 @@ def test_a_voter_without_pairs_gets_nothing():
 def test_the_limit_of_sweeps_is_reported():
     r, precision, start = draw_problem(1)
     assert descend_rank_one(r, precision, np.full(6, LOOSE), start, 3, 0.0)[1] == 3
+
+
+@pytest.mark.parametrize("witnesses", [range(7), (1, 2, 5, 6), (3,)])
+def test_minors_equal_their_slow_twin(witnesses):
+    rng = np.random.default_rng(0)
+    r = rng.normal(size=(7, 7))
+    r = r + r.T
+    found = sum_minors(r, np.array(witnesses))
+    assert found == pytest.approx(naive_spectral.minors(r, list(witnesses)), abs=1e-9)
+
+
+def test_a_rank_one_covariance_has_no_minors_whatever_its_diagonal():
+    v = np.array([0.9, -0.5, 0.3, 0.7, 0.2])
+    r = np.outer(v, v) + np.diag([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert sum_minors(r, np.arange(5)) == pytest.approx(np.zeros((5, 5)), abs=1e-12)
+
+
+def test_a_dependent_pair_stands_out():
+    r = np.full((6, 6), 0.1)
+    r[0, 1] = r[1, 0] = 0.5
+    scores = sum_minors(r, np.arange(6))
+    assert scores[0, 1] == scores.max()
+    # 12 ordered pairs of witnesses, each minor is .5 * .1 - .1 * .1
+    assert scores[0, 1] == pytest.approx(12 * 0.04)

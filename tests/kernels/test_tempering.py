@@ -64,7 +64,7 @@ def test_running_differences_do_not_drift():
     for _ in range(20_000):
         sweep_chain(chains, 0, lists, 0.3, rng)
     state = chains.states[0].astype(float)
-    np.testing.assert_allclose(chains.pull[0], fields + edges @ state, atol=1e-10)
+    np.testing.assert_allclose(chains.local[0], fields + edges @ state, atol=1e-10)
     assert chains.energies[0] == pytest.approx(
         naive_sampling.energy(state, fields, edges), abs=1e-9
     )

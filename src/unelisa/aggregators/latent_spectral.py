@@ -9,7 +9,7 @@ from scipy.linalg import eigh, polar, qr
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.blocks import Held, weigh_votes
-from unelisa.kernels.minors import sum_minors
+from unelisa.kernels.rank_one import sum_minors
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 

@@ -1,7 +1,7 @@
 """The paper's Gibbs sampler (section 5.1) for an Ising model, one node at a time.
 
 Node s is redrawn from its full conditional, P(f_s = +1 | rest) = sigmoid(2 (θ_s + sum_t θ_st f_t)),
-nodes in the order 0, 1, ..., p, 0, 1, ... The cost of a pass over all nodes is the number of edges.
+nodes in the order 0, 1, ..., p, 0, 1, ... A sweep over all nodes costs the number of edges.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ Signs = NDArray[np.int8]
 
 
 class NeighborLists(NamedTuple):
-    """Edges node by node: those of node s lie at ``starts[s]:starts[s + 1]`` of the other two."""
+    """Edges node by node: those of node s are ``starts[s]:starts[s + 1]`` of the other two."""
 
     starts: NDArray[np.int64]
     neighbors: NDArray[np.int64]
@@ -39,7 +39,7 @@ def list_neighbors(edges: Floats) -> NeighborLists:
 
 @kernel
 def draw_signs(n_nodes: int, rng: np.random.Generator) -> Signs:
-    """Return independent fair signs, the start of every chain."""
+    """Return independent fair signs, the initial state of every chain."""
     signs = np.empty(n_nodes, np.int8)
     for s in range(n_nodes):
         signs[s] = 1 if rng.random() < 0.5 else -1
@@ -55,7 +55,7 @@ def redraw_node(
     beta: float,
     rng: np.random.Generator,
 ) -> None:
-    """Replace f_s by a draw from its full conditional under P(f)^β, in place."""
+    """Redraw f_s from its full conditional under P(f)^β, in place."""
     local = fields[s]
     for k in range(lists.starts[s], lists.starts[s + 1]):
         local += lists.weights[k] * state[lists.neighbors[k]]
@@ -73,10 +73,10 @@ def sample_gibbs(
 ) -> tuple[Signs, int]:
     """Return ``n_samples`` states (node 0 first) and how often node 0 flipped between them.
 
-    ``burn_in`` and ``thin`` count single-node updates: the paper's 1000 and 2 (p + 1). Reading its
-    "iteration" as a pass over all nodes multiplies both by p + 1. The first state is kept ``thin``
-    updates after the burn-in. A chain that mixes flips about 2 π (1 - π) n_samples times; 0 flips
-    mean that the sample carries one label only.
+    ``burn_in`` and ``thin`` count single-node updates: the paper's 1000 and 2 (p + 1). If its
+    "iteration" is a sweep over all nodes, both are p + 1 times as large. The first state is kept
+    ``thin`` updates after the burn-in. A chain that mixes flips about 2 π (1 - π) n_samples times;
+    0 flips mean that the sample has one label only.
 
     Examples
     --------

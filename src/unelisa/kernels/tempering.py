@@ -1,8 +1,8 @@
 """Parallel tempering for an Ising model: chains at P(f)^β for a ladder of β, which swap states.
 
-Plain Gibbs hardly ever turns the truth over together with its experts (once per 72,707 passes with
-21 experts). The hot chains, where all nodes are nearly free, do it all the time, and hand their
-states down the ladder.
+Plain Gibbs sampling hardly ever flips the truth together with its experts (once per 72,707 sweeps
+with 21 experts). The hot chains, whose nodes are nearly independent, do it all the time and pass
+their states down the ladder.
 """
 
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from unelisa.kernels.gibbs import Floats, NeighborLists, Signs, draw_signs
 
 
 class Chains(NamedTuple):
-    """All chains, one per row, with what saves recomputing: most cold nodes do not flip in a pass.
+    """All chains, one per row, with their local fields and energies.
 
-    Of chain c, ``pull[c, s]`` is θ_s + sum_t θ_st f_t and ``energies[c]`` is
-    sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t. Differences keep both up to date, and their rounding
-    stays near 1e-12 over 10^6 flips.
+    For chain c, ``local[c, s]`` is θ_s + sum_t θ_st f_t and ``energies[c]`` is
+    sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t. Both are updated by differences, since most cold nodes
+    do not flip in a sweep; the rounding error stays near 1e-12 over 10^6 flips.
     """
 
     states: Signs
-    pull: Floats
+    local: Floats
     energies: Floats
 
 
@@ -42,17 +42,17 @@ def temperature_ladder(n_levels: int = 16, hottest: float = 0.05) -> Floats:
 def start_chains(
     fields: Floats, lists: NeighborLists, n_chains: int, rng: np.random.Generator
 ) -> Chains:
-    """Return chains of independent fair signs."""
+    """Return chains that start from independent fair signs."""
     n_nodes = len(fields)
     states = draw_signs(n_chains * n_nodes, rng).reshape(n_chains, n_nodes)
-    pull, energies = np.empty((n_chains, n_nodes)), np.zeros(n_chains)
+    local, energies = np.empty((n_chains, n_nodes)), np.zeros(n_chains)
     for c in range(n_chains):
         for s in range(n_nodes):
-            pull[c, s] = fields[s]
+            local[c, s] = fields[s]
             for k in range(lists.starts[s], lists.starts[s + 1]):
-                pull[c, s] += lists.weights[k] * states[c, lists.neighbors[k]]
-            energies[c] += 0.5 * states[c, s] * (fields[s] + pull[c, s])
-    return Chains(states, pull, energies)
+                local[c, s] += lists.weights[k] * states[c, lists.neighbors[k]]
+            energies[c] += 0.5 * states[c, s] * (fields[s] + local[c, s])
+    return Chains(states, local, energies)
 
 
 @kernel
@@ -60,24 +60,24 @@ def sweep_chain(
     chains: Chains, c: int, lists: NeighborLists, beta: float, rng: np.random.Generator
 ) -> None:
     """Redraw every node of chain c in turn from its full conditional under P^β, in place."""
-    state, pull = chains.states[c], chains.pull[c]
+    state, local = chains.states[c], chains.local[c]
     for s in range(len(state)):
-        positive = rng.random() < 1.0 / (1.0 + np.exp(-2.0 * beta * pull[s]))
+        positive = rng.random() < 1.0 / (1.0 + np.exp(-2.0 * beta * local[s]))
         if positive == (state[s] > 0):
             continue
-        chains.energies[c] -= 2.0 * state[s] * pull[s]
+        chains.energies[c] -= 2.0 * state[s] * local[s]
         state[s] = -state[s]
         for k in range(lists.starts[s], lists.starts[s + 1]):
-            pull[lists.neighbors[k]] += 2.0 * state[s] * lists.weights[k]
+            local[lists.neighbors[k]] += 2.0 * state[s] * lists.weights[k]
 
 
 @kernel
 def swap_levels(
     level: NDArray[np.int64], energies: Floats, betas: Floats, first: int, rng: np.random.Generator
 ) -> None:
-    """Offer the swaps (first, first + 1), (first + 2, first + 3), ... of the ladder, in place.
+    """Propose the swaps (first, first + 1), (first + 2, first + 3), ... of the ladder, in place.
 
-    ``level[k]`` is the chain at β_k. A swap is taken with probability
+    ``level[k]`` is the chain at β_k. A swap is accepted with probability
     min(1, exp((β_k - β_k+1) (E_k+1 - E_k))), which leaves the product of the P^β unchanged.
     """
     for k in range(first, len(betas) - 1, 2):
@@ -98,11 +98,11 @@ def sample_tempering(
 ) -> tuple[Signs, int]:
     """Return ``n_samples`` states of the chain at β = 1 (node 0 first) and its number of flips.
 
-    ``burn_in`` and ``thin`` count rounds: a pass over all nodes of all chains, coldest first, and
-    one offer of swaps. Without any field f and -f are equally likely, and each kept state is turned
-    over with probability 1/2. Those turns are free and prove nothing, so ``flips`` counts how often
-    node 0 differs between successive kept states *before* them, by the chains' own moves and swaps:
-    up to 2 π (1 - π) n_samples where chains forget, 0 where they are stuck.
+    ``burn_in`` and ``thin`` count rounds: a sweep over all nodes of all chains, coldest first, and
+    one set of proposed swaps. Without fields f and -f are equally likely, and each kept state is
+    negated with probability 1/2. That says nothing about mixing, so ``flips`` counts how often node
+    0 differs between successive kept states *before* it, by the chains' own moves and swaps: about
+    2 π (1 - π) n_samples if the chains mix, 0 if they are stuck.
 
     Examples
     --------
