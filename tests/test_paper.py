@@ -6,10 +6,11 @@ import pytest
 import naive
 from unelisa.aggregators import DawidSkene, UnElisa
 from unelisa.em import best_reliability
+from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.scoring import score_experts, score_labels
 from unelisa.selection import ExpertSelector
-from unelisa.simulation import simulate_votes
+from unelisa.simulation import figure_2_1, simulate_votes
 from unelisa.votes import Votes
 
 
@@ -31,6 +32,70 @@ def test_3_6_as_printed_is_unbounded_below_and_with_plus_it_is_the_likelihood():
     z = np.delete(values, 0, axis=1) @ theta
     likelihood = np.log1p(np.exp(-2 * values[:, 0] * z)).mean()
     assert objective(values, 0, theta, 0.0, sign=1) == pytest.approx(likelihood)
+
+
+def population_coefficients(model, voter):
+    """The minimizer of (3.6) without penalty for infinitely many items, by Newton's method."""
+    p = model.n_voters
+    no, yes = np.moveaxis(model.marginal(), voter, 0).reshape(2, -1)
+    others = 2.0 * np.indices((2,) * (p - 1)).reshape(p - 1, -1) - 1
+    theta = np.zeros(p - 1)
+    for _ in range(12):
+        mean = np.tanh(theta @ others)
+        gradient = others @ ((no + yes) * mean - (yes - no))
+        hessian = (others * ((no + yes) * (1 - mean**2))) @ others.T
+        theta -= np.linalg.solve(hessian, gradient)
+    assert np.abs(gradient).max() < 1e-10
+    return np.insert(theta, voter, 0.0)
+
+
+def test_votes_come_from_p_tilde_so_experts_select_voters_that_are_not_their_neighbors():
+    """Figure 2.1, weights 1: f_1's coefficient on f_8 exceeds that on its sibling f_4."""
+    model = figure_2_1()
+    expert, other = population_coefficients(model, 0), population_coefficients(model, 7)
+    assert 7 not in model.effective_neighborhoods[0]
+    assert expert[[7, 3]] == pytest.approx([0.183, 0.105], abs=5e-4)
+    # a non-expert's conditional is logistic in its neighbors alone, so "both" drops the edge
+    assert other[0] == pytest.approx(0, abs=1e-9)
+    assert set(np.flatnonzero(np.abs(other) > 1e-9)) == {1, 2, 4}
+
+
+def test_with_many_items_either_is_inconsistent_and_both_mostly_finds_the_experts():
+    """Independent draws of 100,000 items from Figure 2.1 with weights .8 and edges .5."""
+    chances = figure_2_1(0.8, 0.5).marginal().ravel()
+    found = {"either": 0, "both": 0}
+    for seed in range(8):
+        cells = np.random.default_rng(seed).choice(len(chances), 100_000, p=chances)
+        values = 2 * np.stack(np.unravel_index(cells, (2,) * 18), axis=1).astype(np.int8) - 1
+        for rule in found:
+            selector = ExpertSelector(edge_rule=rule, random_state=0).fit(values)
+            found[rule] += selector.experts_.tolist() == [0, 1, 2, 3, 4]
+    assert found == {"either": 0, "both": 5}
+
+
+def chain_incoherence(strength):
+    """(A2)'s alpha of the first of four voters on a chain: its neighbor is the second."""
+    edges = np.diag([0.0, *[strength] * 3], 1)
+    votes, chances = naive.all_votes(4), Ising(0.0, edges + edges.T).marginal().ravel()
+    curvature = 1 - np.tanh(strength * votes[:, 1]) ** 2
+    fisher = (votes[:, 1:].T * (chances * curvature)) @ votes[:, 1:]
+    return 1 - np.abs(fisher[1:, 0] / fisher[0, 0]).max()
+
+
+@pytest.mark.parametrize("strength", [0.3, 0.6, 1.0, 2.0])
+def test_theorem_3_2_s_lambda_as_printed_does_not_control_the_noise(strength):
+    """Ravikumar et al. (2010), Lemma 2: the score exceeds what (A2) tolerates with a probability of
+    at most 2 exp(log p - alpha^2 lambda^2 n / (128 (2 - alpha)^2)); lambda is in sqrt(log p / n).
+    """
+    alpha, p = chain_incoherence(strength), 25
+
+    def bound(factor):
+        return 2 * p ** (1 - (alpha * factor / (2 - alpha)) ** 2 / 128)
+
+    assert alpha == pytest.approx(1 - np.tanh(strength))
+    assert bound(16 * (2 - alpha) / alpha) == pytest.approx(2 / p)
+    printed = bound(16 * alpha / (1 - alpha))
+    assert (printed > 1) == (strength > 0.5)  # vacuous once alpha is below about .6
 
 
 @pytest.mark.slow

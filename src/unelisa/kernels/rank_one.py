@@ -1,4 +1,4 @@
-"""Covariances whose off-diagonal entries are nearly rank one: the nearest such matrix, and minors."""
+"""Covariances whose off-diagonal entries are nearly rank one: the nearest such matrix; minors."""
 
 import numpy as np
 from numpy.typing import NDArray
