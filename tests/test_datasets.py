@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unelisa import datasets
-from unelisa.datasets import DATASETS, PublicSet, RemoteFile, fetch_set
+from unelisa.datasets import DATASETS, PublicSet, fetch_set
 from unelisa.errors import MissingExtraError, ModelError, VotesError
 from unelisa.sources.tables import read_votes
 
@@ -37,7 +37,7 @@ def mirror(tmp_path, monkeypatch):
     }
     for name, files in contents.items():
         (tmp_path / name).mkdir()
-        stubs = tuple(RemoteFile(f"https://nowhere/{file}", sha256(c)) for file, c in files.items())
+        stubs = {f"https://nowhere/{file}": sha256(c) for file, c in files.items()}
         known = DATASETS[name]
         stub = PublicSet(known.title, known.licence, stubs, known.read)
         monkeypatch.setitem(datasets.DATASETS, name, stub)
@@ -122,11 +122,11 @@ def test_addresses_are_permanent_and_checked(name):
     known = DATASETS[name]
     assert known.title
     assert known.licence
-    for file in known.files:
-        assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
-        assert file.address.startswith("https://")
-        if "github" in file.address:
-            assert re.search(r"/[0-9a-f]{40}/", file.address)
+    for address, checksum in known.files.items():
+        assert re.fullmatch(r"[0-9a-f]{64}", checksum)
+        assert address.startswith("https://")
+        if "github" in address:
+            assert re.search(r"/[0-9a-f]{40}/", address)
 
 
 @pytest.mark.shared
@@ -148,5 +148,5 @@ def test_the_published_bluebirds_are_the_shared_ones(shared_data, tmp_path):
             text, line = (text + line.rstrip() + "\n", "  ") if len(line) > 81 else (text, line)
             line += f"{cell}, "
         text += line[:-2] + "}\n"
-    assert sha256(text.encode()) == DATASETS["bluebirds"].files[0].sha256
+    assert sha256(text.encode()) == next(iter(DATASETS["bluebirds"].files.values()))
     assert np.count_nonzero(votes.values) == text.count("true") + text.count("false")

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import gammaln, softmax
 
 import naive_sampling
 from unelisa.errors import ConvergenceWarning, ModelError, VotesError
@@ -56,12 +58,9 @@ def test_joint_equals_the_naive_enumeration(p, seed):
 
 @given(st.integers(1, 6), SEEDS)
 @settings(deadline=None, max_examples=30)
-def test_marginal_and_partition_follow_from_the_joint(p, seed):
+def test_the_marginal_follows_from_the_joint(p, seed):
     model = random_ising(p, seed)
     np.testing.assert_allclose(model.marginal(), model.joint().sum(axis=0), atol=1e-14)
-    state = np.ones(p + 1)
-    log_chance = naive_sampling.energy(state, model.fields, model.edges) - model.log_partition()
-    assert np.log(model.joint()[cell(state.astype(int))]) == pytest.approx(log_chance, abs=1e-10)
 
 
 def test_strong_edges_do_not_overflow():
@@ -72,7 +71,7 @@ def test_strong_edges_do_not_overflow():
 
 def test_too_many_voters_are_rejected():
     big = Ising(0.0, np.zeros((MAX_NODES + 2, MAX_NODES + 2)))
-    for call in (big.joint, big.marginal, big.log_partition, lambda: project(big)):
+    for call in (big.joint, big.marginal, lambda: project(big)):
         with pytest.raises(ModelError, match="limited to 22 nodes, found"):
             call()
 
@@ -215,10 +214,24 @@ def test_lemma_says_the_same_for_any_number_of_experts(d0):
 STAR_EDGES = {2: 0.663, 3: 0.469, 4: 0.360, 5: 0.292, 7: 0.210, 9: 0.163, 13: 0.112, 21: 0.068}
 
 
+def exchangeable_edge(d0):
+    """The one edge of the projection of a star, from the distribution of the sum of its votes."""
+    total = 2.0 * np.arange(d0 + 1) - d0
+    states = gammaln(d0 + 1) - gammaln(np.arange(d0 + 1) + 1) - gammaln(d0 - np.arange(d0 + 1) + 1)
+
+    def square(log_weights):
+        return softmax(states + log_weights) @ total**2
+
+    wanted = square(np.logaddexp(total, -total))
+    return brentq(lambda edge: square(edge * total**2 / 2) - wanted, 0.0, 1.0)
+
+
 @pytest.mark.parametrize(("d0", "edge"), STAR_EDGES.items())
 def test_the_true_projection_of_a_star_falls_with_the_number_of_experts(d0, edge):
-    found = project(star(d0))[np.triu_indices(d0, 1)]
-    np.testing.assert_allclose(found, edge, atol=5.5e-4)
+    assert exchangeable_edge(d0) == pytest.approx(edge, abs=5.5e-4)
+    if d0 < 13:  # enumeration takes seconds beyond
+        found = project(star(d0))[np.triu_indices(d0, 1)]
+        np.testing.assert_allclose(found, edge, atol=5.5e-4)
 
 
 @given(st.integers(2, 5), SEEDS)
@@ -292,7 +305,6 @@ def test_leaving_non_experts_out_couples_the_experts():
 def test_neighborhoods_of_a_small_graph():
     model = with_edges(5, {(0, 1): 1, (0, 3): -1, (1, 2): 0.5, (2, 4): 0.5})
     assert model.n_voters == 4
-    assert [hood.tolist() for hood in model.neighborhoods] == [[1, 3], [0, 2], [1, 4], [0], [2]]
     assert model.degrees.tolist() == [2, 2, 2, 1, 1]
     assert model.experts.tolist() == [0, 2]
     hoods = [hood.tolist() for hood in model.effective_neighborhoods]

@@ -32,19 +32,6 @@ Pairs = tuple[NDArray[Any], NDArray[np.int8]]
 
 
 @dataclass(frozen=True)
-class RemoteFile:
-    """A file at a permanent address (in a repository, one with a commit), and its checksum."""
-
-    address: str
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """The file's own name."""
-        return self.address.rpartition("/")[2]
-
-
-@dataclass(frozen=True)
 class PublicSet:
     """A public vote set.
 
@@ -55,14 +42,14 @@ class PublicSet:
     licence
         As stated at the source.
     files
-        Its files.
+        Permanent addresses (in a repository, with a commit), each with its SHA-256 checksum.
     read
         Files -> (items, voters, votes), (items, labels); votes and labels are -1 / +1.
     """
 
     title: str
     licence: str
-    files: tuple[RemoteFile, ...]
+    files: dict[str, str]
     read: Callable[..., tuple[Triples, Pairs]]
 
 
@@ -109,22 +96,24 @@ def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
     return np.where(positive, 1, -1).astype(np.int8)
 
 
-def _at(repository: str, commit: str, folder: str, *files: tuple[str, str]) -> tuple[Any, ...]:
-    root = f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}"
-    return tuple(RemoteFile(f"{root}/{name}", checksum) for name, checksum in files)
+def _at(folder: str, files: dict[str, str]) -> dict[str, str]:
+    return {f"{folder}/{name}": checksum for name, checksum in files.items()}
 
 
-_INFERENCE = ("yuan-li/truth-inference-at-scale", "ff6d32971fb3ca17e2f0c784a126d8b26495dbce")
+_GITHUB = "https://raw.githubusercontent.com"
+_INFERENCE = (
+    f"{_GITHUB}/yuan-li/truth-inference-at-scale/ff6d32971fb3ca17e2f0c784a126d8b26495dbce/data"
+)
 DATASETS: dict[str, PublicSet] = {
     "bluebirds": PublicSet(
         "Indigo Bunting or Blue Grosbeak? 39 workers on 108 pictures (Welinder et al. 2010)",
         "BSD (the repository's)",
         _at(
-            "welinder/cubam",
-            "1db8c09a0c670f9ed5504897425285c5058da98e",
-            "demo/bluebirds",
-            ("labels.yaml", "8b1b28e4b869b19bb03beac476c7073149cef784f9524ebe17380a1292a6126c"),
-            ("gt.yaml", "c9eb769c845ca99495a07b5c28c4290c78436fd8eac65c0747736c4ef8126340"),
+            f"{_GITHUB}/welinder/cubam/1db8c09a0c670f9ed5504897425285c5058da98e/demo/bluebirds",
+            {
+                "labels.yaml": "8b1b28e4b869b19bb03beac476c7073149cef784f9524ebe17380a1292a6126c",
+                "gt.yaml": "c9eb769c845ca99495a07b5c28c4290c78436fd8eac65c0747736c4ef8126340",
+            },
         ),
         _read_yaml,
     ),
@@ -132,10 +121,11 @@ DATASETS: dict[str, PublicSet] = {
         "The same product? 176 workers on 8,315 pairs of records (Wang et al. 2012)",
         "MIT (the repository's; none stated for the data)",
         _at(
-            *_INFERENCE,
-            "data/crowd_truth_inference/d_jn-product",
-            ("label.csv", "525098daa3d9aa4919160ecef7daaf65a42d2b92c01ffbb5b5ff17b63110b366"),
-            ("truth.csv", "cd86cc6574fa1693520085eb4b4919e6676afbdffbf53b708edadeeb0150d2f6"),
+            f"{_INFERENCE}/crowd_truth_inference/d_jn-product",
+            {
+                "label.csv": "525098daa3d9aa4919160ecef7daaf65a42d2b92c01ffbb5b5ff17b63110b366",
+                "truth.csv": "cd86cc6574fa1693520085eb4b4919e6676afbdffbf53b708edadeeb0150d2f6",
+            },
         ),
         _read_tables,
     ),
@@ -143,21 +133,20 @@ DATASETS: dict[str, PublicSet] = {
         "A positive film review? 203 workers on 4,999 sentences (Rodrigues et al. 2013)",
         "MIT (the repository's; none stated for the data)",
         _at(
-            *_INFERENCE,
-            "data/active-crowd-toolkit/SP",
-            ("label.csv", "f7925ededbb2586bb8c787d29d0dc0fc28103daee5d436e683b42d555780e467"),
-            ("truth.csv", "26546f7031104001c4aa134268fe0a5df74e35b5ca7e7b7e56967849024e3ab3"),
+            f"{_INFERENCE}/active-crowd-toolkit/SP",
+            {
+                "label.csv": "f7925ededbb2586bb8c787d29d0dc0fc28103daee5d436e683b42d555780e467",
+                "truth.csv": "26546f7031104001c4aa134268fe0a5df74e35b5ca7e7b7e56967849024e3ab3",
+            },
         ),
         _read_tables,
     ),
     "relevance2": PublicSet(
         "Is a page relevant to a query? 7,138 workers on 99,319 pairs (Toloka, crowd-kit)",
         "none stated",
-        (
-            RemoteFile(
-                "https://tlk.s3.yandex.net/dataset/crowd-kit/relevance-2.zip",
-                "0d8b5c4ffdb042cc1435ac20933bcf3218310e0bcc6dd27baef5bcfe64973bef",
-            ),
+        _at(
+            "https://tlk.s3.yandex.net/dataset/crowd-kit",
+            {"relevance-2.zip": "0d8b5c4ffdb042cc1435ac20933bcf3218310e0bcc6dd27baef5bcfe64973bef"},
         ),
         _read_archive,
     ),
@@ -188,39 +177,37 @@ def fetch_set(
     chosen = DATASETS[name]
     copies = mirror or os.environ.get("UNELISA_MIRROR")
     if copies:
-        places = [_find_copy(Path(copies) / name, file) for file in chosen.files]
+        paths = [_find_copy(Path(copies) / name, *file) for file in chosen.files.items()]
     else:
-        places = [_fetch_file(name, file, cache) for file in chosen.files]
-    return _assemble(*chosen.read(*places))
+        paths = [_download(name, *file, cache) for file in chosen.files.items()]
+    return _assemble(*chosen.read(*paths))
 
 
-def _find_copy(folder: Path, file: RemoteFile) -> Path:
-    place = folder / file.name
-    if not place.is_file():
-        raise VotesError(f"{folder.name}/{file.name} is missing in the mirror; copy it there")
-    if hashlib.sha256(place.read_bytes()).hexdigest() != file.sha256:
+def _find_copy(folder: Path, address: str, sha256: str) -> Path:
+    path = folder / address.rpartition("/")[2]
+    if not path.is_file():
+        raise VotesError(f"{folder.name}/{path.name} is missing in the mirror; copy it there")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
         raise VotesError(
-            f"{folder.name}/{file.name} in the mirror differs from the published file; replace it"
+            f"{folder.name}/{path.name} in the mirror differs from the published file; replace it"
         )
-    return place
+    return path
 
 
-def _fetch_file(name: str, file: RemoteFile, cache: str | Path | None) -> Path:
+def _download(name: str, address: str, sha256: str, cache: str | Path | None) -> Path:
     try:
         import pooch  # noqa: PLC0415 - an extra
     except ImportError:
         raise missing_extra("downloading sets needs pooch", "datasets") from None
-    root = Path(cache or os.environ.get("UNELISA_DATA") or pooch.os_cache("unelisa"))
+    folder = Path(cache or os.environ.get("UNELISA_DATA") or pooch.os_cache("unelisa")) / name
+    file = address.rpartition("/")[2]
     try:
-        fetched = pooch.retrieve(
-            file.address, f"sha256:{file.sha256}", fname=file.name, path=root / name
-        )
+        return Path(pooch.retrieve(address, f"sha256:{sha256}", fname=file, path=folder))
     except ValueError:
-        raise VotesError(f"{file.name} of {name} has changed at its address; not used") from None
+        raise VotesError(f"{file} of {name} has changed at its address; not used") from None
     except OSError as error:
         reason = type(error).__name__
-        raise VotesError(f"{file.name} of {name} cannot be downloaded ({reason})") from None
-    return Path(fetched)
+        raise VotesError(f"{file} of {name} cannot be downloaded ({reason})") from None
 
 
 def _assemble(votes: Triples, truth: Pairs) -> KnownLabels:

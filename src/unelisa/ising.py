@@ -86,11 +86,6 @@ class Ising:
         return len(self.fields) - 1
 
     @property
-    def neighborhoods(self) -> tuple[Indices, ...]:
-        """Return N_s, as node numbers, for every node 0..p."""
-        return tuple(np.flatnonzero(row) for row in self.edges)
-
-    @property
     def degrees(self) -> Indices:
         """Return d_s, the size of N_s, for every node 0..p."""
         return np.asarray(np.count_nonzero(self.edges, axis=1))
@@ -117,11 +112,9 @@ class Ising:
 
     def marginal(self) -> Floats:
         """Return P̃(f_1, ..., f_p), f_0 summed out: a tensor of shape (2,) * p."""
-        return np.asarray(softmax(self._log_marginal()))
-
-    def log_partition(self) -> float:
-        """Return A(θ) of (2.1)."""
-        return float(logsumexp(self._log_marginal()))
+        voters = _log_weights(self.fields[1:], self.edges[1:, 1:])
+        truth = _log_two_cosh(_linear(self.fields[0], self.edges[0, 1:]))
+        return np.asarray(softmax(voters + truth))
 
     def conditional(self, votes: ArrayLike, voter: int) -> Floats:
         """Return P(f_s = +1 | all other voters) per item, f_0 summed out: (3.1) and (3.2).
@@ -173,10 +166,6 @@ class Ising:
             text = f"f_{s} and f_{t} are both experts and share an edge, which (G3) forbids."
             violations.append(Violation("G3", int(s), text))
         return Identifiability(tuple(violations))
-
-    def _log_marginal(self) -> Floats:
-        voters = _log_weights(self.fields[1:], self.edges[1:, 1:])
-        return voters + _log_two_cosh(_linear(self.fields[0], self.edges[0, 1:]))
 
 
 def approximate_edges(model: Ising) -> Floats:

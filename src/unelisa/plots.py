@@ -42,8 +42,6 @@ def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
     ----------
     model
         A fitted aggregator, or an `Ising` model, whose voters are named f1, f2, ...
-    ax
-        The axes to draw on.
 
     Examples
     --------
@@ -122,8 +120,6 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
         A fitted aggregator with `predict_proba`.
     X, y
         Votes, and the true labels that are known.
-    ax
-        The axes to draw on.
 
     Examples
     --------
@@ -204,8 +200,6 @@ def lambda_path(
         Number of penalties, from 4 times the theory's to a quarter of it.
     fit_intercept
         As in `select_neighborhoods`.
-    ax
-        The axes to draw on.
 
     Examples
     --------

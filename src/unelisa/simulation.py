@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError
 from unelisa.ising import Ising
 from unelisa.kernels.gibbs import list_neighbors, sample_gibbs
-from unelisa.kernels.tempering import sample_tempering, temperature_ladder
+from unelisa.kernels.tempering import sample_tempering
 from unelisa.votes import Votes
 
 ExpertCount = Literal["log", "sqrt", "quarter"] | int
@@ -31,11 +31,11 @@ Pairs = list[tuple[int, int]]
 # |θ_st| between voters; experts have |θ_0s| = 1, so that "high" means little noise.
 EDGE_STRENGTHS = {"high": 0.25, "medium": 0.5, "low": 1.0}
 
-# Rounds of tempering before the first and between two kept states. In the hardest design (81
-# voters, 21 experts, low SNR; 3 graphs, 12 chains each) the variance of pair moments is then 2.0
-# times that of independent states (2.9 times with 4 rounds, 1.4 with 16); in the two other designs
-# that were measured (high 81/21, low 49/7), 1.0 to 1.2 times.
-_BURN_IN, _THIN = 500, 12
+# Inverse temperatures of tempering, and its rounds before the first and between two kept states.
+# In the hardest design (81 voters, 21 experts, low SNR; 3 graphs, 12 chains each) the variance of
+# pair moments is then 2.0 times that of independent states (2.9 times with 4 rounds, 1.4 with 16);
+# in the two other designs that were measured (high 81/21, low 49/7), 1.0 to 1.2 times.
+_BETAS, _BURN_IN, _THIN = np.linspace(1.0, 0.05, 16), 500, 12
 
 # The voters' edges of Figure 2.1, layer by layer.
 _FIGURE_2_1 = (
@@ -219,8 +219,7 @@ def sample_ising(
     rng, lists = np.random.default_rng(random_state), list_neighbors(model.edges)
     n_nodes = len(model.fields)
     if sampler == "tempering":
-        ladder = temperature_ladder()
-        return Sample(*sample_tempering(model.fields, lists, ladder, n_items, _BURN_IN, _THIN, rng))
+        return Sample(*sample_tempering(model.fields, lists, _BETAS, n_items, _BURN_IN, _THIN, rng))
     if sampler not in ("gibbs", "gibbs-sweeps"):
         raise ModelError(f"sampler must be tempering, gibbs or gibbs-sweeps, found {sampler!r}")
     updates = 1 if sampler == "gibbs" else n_nodes

@@ -48,18 +48,13 @@ def draw_signs(n_nodes: int, rng: np.random.Generator) -> Signs:
 
 @kernel
 def redraw_node(
-    state: Signs,
-    s: int,
-    fields: Floats,
-    lists: NeighborLists,
-    beta: float,
-    rng: np.random.Generator,
+    state: Signs, s: int, fields: Floats, lists: NeighborLists, rng: np.random.Generator
 ) -> None:
-    """Redraw f_s from its full conditional under P(f)^β, in place."""
+    """Redraw f_s from its full conditional, in place."""
     local = fields[s]
     for k in range(lists.starts[s], lists.starts[s + 1]):
         local += lists.weights[k] * state[lists.neighbors[k]]
-    state[s] = 1 if rng.random() < 1.0 / (1.0 + np.exp(-2.0 * beta * local)) else -1
+    state[s] = 1 if rng.random() < 1.0 / (1.0 + np.exp(-2.0 * local)) else -1
 
 
 @kernel
@@ -91,7 +86,7 @@ def sample_gibbs(
     turn, flips = 0, 0
     for i in range(n_samples):
         for _ in range(thin if i else burn_in + thin):
-            redraw_node(state, turn, fields, lists, 1.0, rng)
+            redraw_node(state, turn, fields, lists, rng)
             turn = turn + 1 if turn + 1 < n_nodes else 0
         samples[i] = state
         if i and samples[i, 0] != samples[i - 1, 0]:

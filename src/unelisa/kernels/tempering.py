@@ -27,17 +27,6 @@ class Chains(NamedTuple):
     energies: Floats
 
 
-def temperature_ladder(n_levels: int = 16, hottest: float = 0.05) -> Floats:
-    """Return the inverse temperatures β from 1 down to ``hottest``, evenly spaced.
-
-    Examples
-    --------
-    >>> temperature_ladder(3, 0.5).tolist()
-    [1.0, 0.75, 0.5]
-    """
-    return np.linspace(1.0, hottest, n_levels)
-
-
 @kernel
 def start_chains(
     fields: Floats, lists: NeighborLists, n_chains: int, rng: np.random.Generator
@@ -108,8 +97,8 @@ def sample_tempering(
     --------
     >>> from unelisa.kernels.gibbs import list_neighbors
     >>> lists = list_neighbors(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    >>> rng = np.random.default_rng(0)
-    >>> states, flips = sample_tempering(np.zeros(2), lists, temperature_ladder(), 100, 10, 4, rng)
+    >>> rng, betas = np.random.default_rng(0), np.linspace(1.0, 0.05, 16)
+    >>> states, flips = sample_tempering(np.zeros(2), lists, betas, 100, 10, 4, rng)
     >>> states.shape, flips > 20
     ((100, 2), True)
     """

@@ -23,21 +23,13 @@ from unelisa.latent.edges.slab import Floats, learn_weight_slab
 from unelisa.latent.edges.starts import Start, propose_starts, resembles, warm_up
 from unelisa.solvers.blas import one_blas_thread
 
-__all__ = ["EdgesFit", "StartRow", "fit_edges"]
+__all__ = ["EdgesFit", "fit_edges"]
 
 UNBALANCED = 3.0  # mean chi-square of the voters' balance above which biases are fitted
 PART_FROM, PART = 2500, 2000  # with more items than this, starts are compared on a part
 SMALL = 1e7  # items x voters^2 up to which more starts are tried
 TRIED_SMALL, TRIED = 5, 2  # starts of each kind whose edges are selected anew
 CARRIED = 2  # the best of them, which are improved to the end
-
-
-class StartRow(NamedTuple):
-    """One start that was improved to the end."""
-
-    name: str
-    cost: float  # nats
-    agreement: float  # share of the items on which its truth is the winner's, up to sign
 
 
 class EdgesFit(NamedTuple):
@@ -50,7 +42,7 @@ class EdgesFit(NamedTuple):
     biases: Floats  # b_s
     edges: Floats  # W, voters x voters
     gain: float  # nats by which the fit is cheaper than the graph without a truth node
-    starts: list[StartRow]  # cheapest first
+    starts: list[Start]  # those that were improved to the end, cheapest first
 
 
 def fit_edges(
@@ -121,6 +113,7 @@ def _summarize(ends: list[Start], search: Search) -> EdgesFit:
     slab = learn_weight_slab(weights, errors)
     yes = posterior > 0.5
     shares = [float(np.mean((likelihood.posterior(end.network) > 0.5) == yes)) for end in ends]
+    pairs = zip(ends, shares, strict=True)
     return EdgesFit(
         network.field,
         slab.shrink(weights, errors),
@@ -129,8 +122,5 @@ def _summarize(ends: list[Start], search: Search) -> EdgesFit:
         free.network.biases,
         network.edges,
         search.gain(network),
-        [
-            StartRow(end.name, end.cost, max(share, 1 - share))
-            for end, share in zip(ends, shares, strict=True)
-        ],
+        [end._replace(agreement=max(share, 1 - share)) for end, share in pairs],
     )

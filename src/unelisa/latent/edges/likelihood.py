@@ -94,10 +94,11 @@ class PseudoLikelihood:
         """Return the expected loss and its derivatives at given predictors."""
         return Derivatives(*differentiate_expected_loss(self.votes, predictors, posterior, weights))
 
-    def differentiate(self, network: Network, posterior: Singles) -> Derivatives:
-        """Return the expected loss and its derivatives at a network."""
+    def differentiate(self, network: Network, posterior: Singles | None = None) -> Derivatives:
+        """Return the expected loss and its derivatives at a network and a posterior, or its own."""
         predictors = self.predictors(network.edges, network.biases)
-        return self.evaluate(predictors, posterior, network.weights)
+        tau = self.posterior(network) if posterior is None else posterior
+        return self.evaluate(predictors, tau, network.weights)
 
     def marginal_loss(self, network: Network) -> float:
         """Return -sum log P(f_is | other votes) in nats, the truth summed out."""

@@ -62,26 +62,24 @@ class Search:
         """
         newton = Newton(self.likelihood, network.support)
         for _ in range(cycles):
-            at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
-            hessians = newton.hessians(at)
+            hessians = newton.hessians(self.likelihood.differentiate(network))
             slab = learn_weight_slab(network.weights, newton.standard_errors(hessians))
-            weight_prior = slab.expected_prior(network.weights, 0.3 * slab.size)
-            penalty = slab_penalty(network)
+            precision, center = slab.expected_prior(network.weights, 0.3 * slab.size)
+            penalty = slab_penalty(network)._replace(
+                weight_precision=precision, weight_center=center
+            )
             if trial is not None:
                 loose = np.where(trial, 1e-3 * self.likelihood.n_items, penalty.precision)
                 center = np.where(trial, 0.0, penalty.center)
                 penalty = penalty._replace(precision=loose, center=center)
-            penalty = penalty._replace(
-                weight_precision=weight_prior[0], weight_center=weight_prior[1]
-            )
             network = newton.run(network, penalty, rounds, hessians=hessians).network
         return network
 
     def expert_probabilities(self, network: Network) -> Floats:
         """Return every voter's probability of being an expert."""
         newton = Newton(self.likelihood, network.support)
-        at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
-        errors = newton.standard_errors(newton.hessians(at))
+        hessians = newton.hessians(self.likelihood.differentiate(network))
+        errors = newton.standard_errors(hessians)
         slab = learn_weight_slab(network.weights, errors)
         return slab.expert_probabilities(network.weights, errors)
 
@@ -133,8 +131,7 @@ class Search:
         """
         limit = math.sqrt(2 * math.log(self.n_pairs))
         for _ in range(rounds):
-            at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
-            scores = self.likelihood.score_pairs(at)
+            scores = self.likelihood.score_pairs(self.likelihood.differentiate(network))
             sizes = np.where(network.support, 0.0, np.abs(scores))
             largest = sizes.max(axis=1)
             new = (sizes >= np.maximum(largest[:, None], largest) - 1e-9) & (sizes > limit)
@@ -150,7 +147,7 @@ class Search:
         A voter whose edge is missing depends on the truth instead. The edge that would explain most
         of its votes, were its weight 0, joins on trial; the likelihood decides between the two.
         """
-        at = self.likelihood.differentiate(network, self.likelihood.posterior(network))
+        at = self.likelihood.differentiate(network)
         scores = self.likelihood.edge_scores(at)
         directions = np.zeros_like(network.edges)
         for s in np.flatnonzero(self.expert_probabilities(network) > 0.5):

@@ -21,6 +21,7 @@ class Start(NamedTuple):
     network: Network
     explained: bool  # whether the edges that its weights would explain were left out
     cost: float = np.inf  # nats, see `Search.cost`
+    agreement: float = 1.0  # share of items with the cheapest start's truth, up to sign
 
 
 def propose_starts(likelihood: PseudoLikelihood, pilot: Pilot) -> Iterator[Start]:
