@@ -43,13 +43,10 @@ class VoterGraph:
         The paper does not say what to do if voter s selects t but t does not select s: "either"
         keeps the edge (which reproduces its tables), "both" drops it.
         """
-        chosen = nodewise != 0
-        if edge_rule == "either":
-            adjacency = chosen | chosen.T
-        elif edge_rule == "both":
-            adjacency = chosen & chosen.T
-        else:
+        if edge_rule not in ("either", "both"):
             raise ModelError(f"edge_rule must be 'either' or 'both', found {edge_rule!r}")
+        chosen = nodewise != 0
+        adjacency = chosen | chosen.T if edge_rule == "either" else chosen & chosen.T
         np.fill_diagonal(adjacency, False)
         return cls(np.where(adjacency, (nodewise + nodewise.T) / 2, 0.0), adjacency)
 

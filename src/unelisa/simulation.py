@@ -300,34 +300,28 @@ def _draw_polarity(d0: int, rng: np.random.Generator) -> Floats:
 
 def _draw_pairs(p: int, d0: int, density: Density, rng: np.random.Generator) -> Pairs:
     """Return the voters' edges; voters 0..d0-1 are the experts."""
-    free = np.full(p, d0 - 2)
+    pairs, free, present = [], np.full(p, d0 - 2), np.arange(p) < d0
     free[:d0] -= 1  # taken by the truth
-    n_places, pairs = int(free.sum()), _attach(free, d0, rng)
-    free -= np.bincount(np.ravel(pairs).astype(np.intp), minlength=p)
-    if density == "tree":
-        return pairs
-    limit = n_places // 4 if density == "half" else n_places  # an edge takes two places
-    first, second = np.triu_indices(p, 1)
-    taken = set(pairs)
-    for k in rng.permutation(np.flatnonzero(second >= d0)):  # never two experts
-        s, t = first[k], second[k]
-        if len(pairs) < limit and free[s] and free[t] and (s, t) not in taken:
-            pairs.append((s, t))
-            free[[s, t]] -= 1
-    return pairs
+    limit = free.sum() // 4 if density == "half" else free.sum()  # an edge takes two places
 
+    def join(s: int, t: int) -> None:
+        pairs.append((s, t))
+        free[[s, t]] -= 1
 
-def _attach(places: NDArray[np.int_], d0: int, rng: np.random.Generator) -> Pairs:
-    """Return one edge for each non-expert, in random order, to a random earlier voter with room."""
-    free, pairs = places.copy(), []
-    present = np.arange(len(places)) < d0
-    for t in d0 + rng.permutation(len(places) - d0):
+    for t in d0 + rng.permutation(p - d0):  # each non-expert, to an earlier voter with room
         hosts = np.flatnonzero(present & (free > 0))
         if len(hosts):
             s = hosts[rng.integers(len(hosts))]
-            pairs.append((min(s, t), max(s, t)))
-            free[[s, t]] -= 1
+            join(min(s, t), max(s, t))
         present[t] = True
+    if density == "tree":
+        return pairs
+    first, second = np.triu_indices(p, 1)
+    taken = set(pairs)
+    for k in rng.permutation(np.flatnonzero(second >= d0)):  # random pairs, never two experts
+        s, t = first[k], second[k]
+        if len(pairs) < limit and free[s] and free[t] and (s, t) not in taken:
+            join(s, t)
     return pairs
 
 

@@ -106,7 +106,7 @@ def test_hessians_are_second_differences_of_the_loss():
             if f
         )
 
-    square = newton.hessian_of(s, hessians) - RIDGE * 50 * np.eye(6)
+    square = hessians[s] - RIDGE * 50 * np.eye(6)
     for j, k in [(0, 0), (0, 1), (2, 4), (1, 5), (4, 5), (5, 5)]:
         u, v = np.eye(6)[j] * step, np.eye(6)[k] * step
         wanted = (loss(u + v) - loss(u - v) - loss(v - u) + loss(-u - v)) / (4 * step**2)
@@ -134,6 +134,6 @@ def test_a_hessian_of_many_partners_is_taken_from_a_part_of_the_items():
     likelihood = PseudoLikelihood(values, None, fit_biases=False)
     wide, narrow = Newton(likelihood, all_pairs(30)), Newton(likelihood, np.zeros((30, 30), bool))
     at = likelihood.differentiate(empty_network(30), likelihood.even)
-    few, all_items = (n.hessian_of(0, n.hessians(at))[-1, -1] for n in (wide, narrow))
+    few, all_items = (newton.hessians(at)[0][-1, -1] for newton in (wide, narrow))
     assert wide.stride > 1
     assert few == pytest.approx(all_items, rel=0.01)

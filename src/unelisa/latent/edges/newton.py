@@ -27,7 +27,7 @@ class Fit(NamedTuple):
 
     network: Network
     derivatives: Derivatives  # where the last round began
-    hessians: Singles
+    hessians: list[Singles]
 
 
 def no_penalty(n_voters: int) -> Penalty:
@@ -63,7 +63,7 @@ class Newton:
         rounds: int,
         *,
         posterior: Singles | None = None,
-        hessians: Singles | None = None,
+        hessians: list[Singles] | None = None,
         rebuild: Collection[int] = REBUILD,
     ) -> Fit:
         """Return the fit after some steps from a network.
@@ -88,45 +88,39 @@ class Newton:
                 break
         return fit
 
-    def hessians(self, at: Derivatives) -> Singles:
-        """Return every voter's Hessian, from every stride-th item; see `Layout`."""
+    def hessians(self, at: Derivatives) -> list[Singles]:
+        """Return every voter's Hessian over its partners, its bias and its weight.
+
+        From every stride-th item.
+        """
         likelihood, stride = self.likelihood, self.stride
         design = np.ascontiguousarray(likelihood.design[:, ::stride])
         roots = np.sqrt(at.curvatures[:, ::stride])
-        hessians = np.zeros(int(self.layout.squares[-1]), np.float32)
+        hessians = []
         for s, partners in enumerate(self.partners):
             rows = design[np.append(partners, likelihood.n_voters)]
-            square = self.hessian_of(s, hessians)
+            hessian = np.empty((len(rows) + 1, len(rows) + 1), np.float32)
             scaled = rows * roots[s]
-            square[:-1, :-1] = scaled @ scaled.T  # one factor, its own transpose: half the work
-            square[:-1, -1] = square[-1, :-1] = rows @ at.cross_curvatures[s, ::stride]
-            square[-1, -1] = square[-2, -2]
-        hessians *= likelihood.n_items / design.shape[1]
-        for s in range(likelihood.n_voters):
-            np.einsum("ii->i", self.hessian_of(s, hessians))[:] += RIDGE * likelihood.n_items
+            hessian[:-1, :-1] = scaled @ scaled.T  # one factor, its own transpose: half the work
+            hessian[:-1, -1] = hessian[-1, :-1] = rows @ at.cross_curvatures[s, ::stride]
+            hessian[-1, -1] = hessian[-2, -2]
+            hessian *= likelihood.n_items / design.shape[1]
+            np.einsum("ii->i", hessian)[:] += RIDGE * likelihood.n_items
+            hessians.append(hessian)
         return hessians
 
-    def hessian_of(self, s: int, hessians: Singles) -> Singles:
-        """Return the view of voter s's Hessian: its partners, its bias, its weight."""
-        low, high = self.layout.squares[s], self.layout.squares[s + 1]
-        side = len(self.partners[s]) + 2
-        return hessians[low:high].reshape(side, side)
-
-    def standard_errors(self, hessians: Singles) -> Floats:
+    def standard_errors(self, hessians: list[Singles]) -> Floats:
         """Return the standard error of every weight, given the truth."""
-        errors = np.empty(self.likelihood.n_voters)
-        for s in range(len(errors)):
-            square = self.hessian_of(s, hessians)
-            if not self.likelihood.fit_biases:
-                square = np.delete(np.delete(square, -2, axis=0), -2, axis=1)
-            errors[s] = np.sqrt(max(np.linalg.inv(square)[-1, -1], 1e-12))
-        return errors
+        if not self.likelihood.fit_biases:
+            hessians = [np.delete(np.delete(one, -2, axis=0), -2, axis=1) for one in hessians]
+        variances = np.array([np.linalg.inv(one)[-1, -1] for one in hessians])
+        return np.asarray(np.sqrt(np.maximum(variances, np.float32(1e-12))), np.float64)
 
     def _posterior(self, network: Network) -> Singles:
         return self.likelihood.posterior(network) if self.with_truth else self.likelihood.even
 
     def _minimize(
-        self, network: Network, at: Derivatives, hessians: Singles, penalty: Penalty
+        self, network: Network, at: Derivatives, hessians: list[Singles], penalty: Penalty
     ) -> Network:
         """Return the minimum of the quadratic model and its penalty."""
         edge_scores = self.likelihood.edge_scores(at)
@@ -137,7 +131,7 @@ class Newton:
         ]
         chosen, biases, weights = descend_pairs(
             self.layout,
-            hessians,
+            np.concatenate(hessians, axis=None),
             -np.concatenate(scores),
             penalty,
             (network.edges[self.pairs], network.biases, network.weights),
