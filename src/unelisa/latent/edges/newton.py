@@ -66,15 +66,16 @@ class Newton:
         hessians: list[Singles] | None = None,
         rebuild: Collection[int] = REBUILD,
     ) -> Fit:
-        """Return the fit after some steps from a network.
+        """Return the fit after at most so many Newton steps from a network.
 
-        At a given posterior, or in every round at that of the network; with given Hessians until
-        the first round of `rebuild`, or with those of the network.
+        Without a posterior, every round takes the network's own. Hessians are computed in the
+        first round unless given, and in the rounds of `rebuild`.
         """
         likelihood, penalty = self.likelihood, self._per_pair(penalty)
         predictors = likelihood.predictors(network.edges, network.biases)
         for count in range(rounds):
-            before, tau = network, self._posterior(network) if posterior is None else posterior
+            before = network
+            tau = self._posterior(network) if posterior is None else posterior
             at = likelihood.evaluate(predictors, tau, network.weights)
             if hessians is None or count in rebuild:
                 hessians = self.hessians(at)
