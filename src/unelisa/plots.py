@@ -186,7 +186,7 @@ def comparison(
 
     Examples
     --------
-    >>> from unelisa.study.comparison import MethodScore
+    >>> from unelisa.comparison import MethodScore
     >>> axes = comparison([MethodScore("unelisa", 0.9), MethodScore("majority-vote", 0.8)])
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['unelisa', 'majority-vote']
