@@ -289,6 +289,7 @@ def main():
     parser.add_argument("--page", action="store_true", help="only write the tables of the page")
     asked = parser.parse_args()
     if not asked.page:
+        ROWS.parent.mkdir(exist_ok=True)
         sets = find_sets(asked.data) if asked.data else {}
         warnings.simplefilter("ignore")
         with one_blas_thread():

@@ -62,6 +62,8 @@ def study_tables(table: StudyTable, up_to_sign: bool = False) -> Iterator[Group]
 
 def _level_table(cells: list[CellTable], up_to_sign: bool) -> Table:
     columns = [name for name in HEADS if _find(cells[0], name, up_to_sign)]
+    if len(columns) == len(HEADS):
+        columns.remove("unelisa-intercepts")  # all of them are wider than 80 characters
     shown = _new_table(["p/d0", ""], [*(HEADS[column] for column in columns), "truth"], 0)
     for cell in cells:
         _add_cell(shown, cell, columns, up_to_sign)

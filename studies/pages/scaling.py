@@ -33,20 +33,17 @@ def _per_million(part: Json, items: int) -> str:
 def places_table(report: Json) -> str:
     """Return what fits and labels take when the votes are in files or sparse."""
     mapped, labels, sparse = report["mapped"], report["labels"], report["sparse"]
-    crowd = report["crowd"]
+    items, crowd = mapped["items"], report["crowd"]
     size, stored = (f"{x['items']:,} x {x['voters']}" for x in (mapped, crowd))
-    gigabytes = mapped["items"] * mapped["voters"] / 1e9
+    speed = f"{labels['items'] / labels['cpu'] / 1e6:.2f} million items per second"
+    store = f"store {size} votes from {mapped['files_mb']:,.0f} MB of Parquet"
+    fit = f"fit `UnElisa` to them, {items * mapped['voters'] / 1e9:.0f} GB in a file"
+    command = f"`unelisa fit FOLDER --memory 500MB --save` on the {items:,} items"
+    label = f"label {labels['items']:,} items of {labels['voters']} voters, Parquet to Parquet"
+    cells = f"{sparse['votes']:,} sparse votes on {sparse['items']:,} x {sparse['voters']:,}"
     parts = [
-        (
-            f"store {size} votes from {mapped['files_mb']:,.0f} MB of Parquet",
-            f"{mapped['store']['cpu']:.0f} s",
-            mapped["store"],
-        ),
-        (
-            f"fit `UnElisa` to them, {gigabytes:.0f} GB in a file",
-            _per_million(mapped["fit"], mapped["items"]),
-            mapped["fit"],
-        ),
+        (store, f"{mapped['store']['cpu']:.0f} s", mapped["store"]),
+        (fit, _per_million(mapped["fit"], items), mapped["fit"]),
         *(
             (
                 f"fit `{method}` to a crowd of {stored} in a file",
@@ -55,23 +52,9 @@ def places_table(report: Json) -> str:
             )
             for method in METHODS
         ),
-        (
-            f"`unelisa fit FOLDER --memory 500MB --save` on the {mapped['items']:,} items",
-            f"{mapped['command']['cpu']:.0f} s",
-            mapped["command"],
-        ),
-        (
-            f"label {labels['items']:,} items of {labels['voters']} voters, Parquet to Parquet",
-            f"{labels['cpu']:.1f} s ({labels['items'] / labels['cpu'] / 1e6:.2f} million items "
-            "per second)",
-            labels,
-        ),
-        (
-            f"fit `LatentIsing` to {sparse['votes']:,} sparse votes on {sparse['items']:,} x "
-            f"{sparse['voters']:,}",
-            f"{sparse['fit']['cpu']:.0f} s",
-            sparse["fit"],
-        ),
+        (command, f"{mapped['command']['cpu']:.0f} s", mapped["command"]),
+        (label, f"{labels['cpu']:.1f} s ({speed})", labels),
+        (f"fit `LatentIsing` to {cells}", f"{sparse['fit']['cpu']:.0f} s", sparse["fit"]),
     ]
     rows = [[what, cpu, f"{part['peak_mb']:.0f} MB"] for what, cpu, part in parts]
     return markdown_table(["what", "CPU", "peak memory above the interpreter"], rows)

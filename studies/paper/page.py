@@ -172,6 +172,14 @@ def _count_trials(study: StudyTable) -> str:
     return "-".join(str(count) for count in sorted({min(counts), max(counts)}))
 
 
+def _count_fewer(study: StudyTable) -> str:
+    """Return which methods have fewer trials in the first cell, in parentheses."""
+    cell = study["cells"][0]
+    counts = {LABELS[name]: figure["trials"] for name, figure in cell["up_to_sign"].items()}
+    fewer = [f"{name}: {count}" for name, count in counts.items() if count < cell["trials"]]
+    return f" ({'; '.join(fewer)})" if fewer else ""
+
+
 def _count_marks(study: StudyTable) -> list[str]:
     counts = []
     for column in PUBLISHED_COLUMNS:
@@ -195,10 +203,10 @@ def _show_study(study: StudyTable, title: str) -> str:
     return join_blocks(
         f"## {title}",
         f"{_SAMPLERS[study['sampler']]}, {study['graph']} graphs, {_count_trials(study)} trials a "
-        "cell (LatentIsing and unElisa with intercepts: 40). Each entry: our mean ± its standard "
-        "error, then the published number. = within two of our standard errors, ▲ ours is above, "
-        "▼ below. |f̄₀|: mean distance of the truth's average from 0; flips: how often the truth "
-        "changes between successive items.",
+        f"cell{_count_fewer(study)}. Each entry: our mean ± its standard error, then the published "
+        "number. = within two of our standard errors, ▲ ours is above, ▼ below. |f̄₀|: mean "
+        "distance of the truth's average from 0; flips: how often the truth changes between "
+        "successive items.",
         "### Experts and unElisa",
         _cell_table(cells, _EXPERTS, find_figure, mixing=True),
         "### The other methods",
