@@ -3,9 +3,9 @@ import warnings
 
 import numpy as np
 import pytest
-from unelisa.comparison import MethodScore, build_aggregator, compare_methods, score_model
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
+from unelisa.comparison import MethodScore, build_aggregator, compare_methods, score_model
 from unelisa.errors import ModelError, UnelisaWarning, VotesError
 from unelisa.votes import Votes
 

@@ -203,7 +203,8 @@ def _named(row: Row | None) -> list[str]:
 def _show_intercepts(sets: Sequence[Json], rows: Sequence[Row]) -> str:
     """Return UnElisa without and with intercepts; nothing if the second has not run."""
     found = {(row["set"], row["method"]): row for row in rows}
-    names = [facts["set"] for facts in sets if (facts["set"], INTERCEPTS) in found]
+    both = {name for name, method in found if method == INTERCEPTS and (name, "unelisa") in found}
+    names = [facts["set"] for facts in sets if facts["set"] in both]
     if not names:
         return ""
     figures = ("accuracy", "balanced_accuracy")
