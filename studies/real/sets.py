@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def find_sets(folder: Path) -> dict[str, Reader]:
         votes = next((place / name for name in _VOTES if (place / name).is_file()), None)
         truth = next((place / name for name in _TRUTH if (place / name).is_file()), None)
         if votes is not None and truth is not None:
-            sets[place.name] = _reader(votes, truth)
+            sets[place.name] = partial(_read_set, votes, truth)
     if not sets:
         raise ModelError(f"no folder in {folder.name} holds votes.csv and truth.csv")
     return sets
@@ -59,15 +60,11 @@ def find_sets(folder: Path) -> dict[str, Reader]:
 
 def fetched_sets() -> dict[str, Reader]:
     """Return how to fetch each public set that `unelisa.datasets` knows, by name."""
-    return {name: _fetcher(name) for name in DATASETS}
+    return {name: partial(fetch_set, name) for name in DATASETS}
 
 
-def _reader(votes: Path, truth: Path) -> Reader:
-    return lambda: read_labels(truth, read_votes(votes, coding="pm1"))
-
-
-def _fetcher(name: str) -> Reader:
-    return lambda: fetch_set(name)
+def _read_set(votes: Path, truth: Path) -> KnownLabels:
+    return read_labels(truth, read_votes(votes, coding="pm1"))
 
 
 def describe_set(name: str, known: KnownLabels) -> Json:

@@ -94,7 +94,8 @@ def test_what_is_selected_is_named(datamart, made):
     assert count_roles(datamart, ["NLP:cough", "unheard of"])["irrelevant"] == 1
 
 
-def test_a_run_goes_on_where_it_was(datamart, tmp_path):
+def test_a_run_goes_on_where_it_was(datamart, made, tmp_path, monkeypatch):
+    monkeypatch.setattr("studies.ehr.splits.prepare", lambda _: made)
     told = []
     run_set(datamart, tmp_path, 1, told.append)
     first = (tmp_path / "ehr.jsonl").read_bytes()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from studies.real.intervals import FIGURES, _Sample, score_with_intervals
+from studies.real.intervals import FIGURES, score_with_intervals
 from unelisa.scoring import score_labels
 
 
@@ -12,18 +12,6 @@ def answers():
     scores = np.round(truth + rng.normal(0, 1.5, 200), 1)  # with ties, some of them at 0
     scores[:10] = 0
     return truth, scores, 1 / (1 + np.exp(-scores))
-
-
-def test_weights_count_as_repeated_items(answers):
-    """Naive: score every item as often as its weight says."""
-    truth, scores, chances = answers
-    sample = _Sample(truth, scores, chances)
-    for seed in range(5):
-        times = np.random.default_rng(seed).integers(0, 4, len(truth))
-        again = [np.repeat(column, times) for column in (truth, scores, chances)]
-        expected = score_labels(*again)._asdict()
-        figures = sample.figures(times.astype(float))
-        assert figures == pytest.approx([expected[name] for name in FIGURES])
 
 
 def test_values_are_the_plain_figures_and_lie_within(answers):
