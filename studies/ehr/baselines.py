@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from unelisa.phenotyping.counts import CountTable
 from studies.ehr.voters import two_means
+from unelisa.phenotyping.counts import CountTable
 
 Floats = NDArray[np.float64]
 ROUNDS = 200

@@ -4,9 +4,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer
 
+from studies.ehr.voters import two_means, votes_from_percentiles
 from unelisa.aggregators import DawidSkene
 from unelisa.phenotyping.counts import read_counts
-from studies.ehr.voters import two_means, votes_from_percentiles
 
 
 def test_the_papers_voters_of_the_breast_cancer_measurements():
