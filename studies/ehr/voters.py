@@ -1,7 +1,7 @@
 """The paper's voters: every feature cut at nine percentiles and by k-means.
 
-The cuts of one feature are nested and explain one another, so that a graph of such voters mostly
-connects features with themselves; and any feature is frequent in a long record.
+The cuts of one feature are nested and explain each other, so a graph of such voters mostly connects
+features with themselves; and long records have many of every feature.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ PERCENTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 class FeatureVotes(NamedTuple):
-    """Votes, and for every voter the place of the feature it was made from."""
+    """Votes, and for every voter the position of the feature it was made from."""
 
     votes: Votes
     features: NDArray[np.intp]
