@@ -1,8 +1,8 @@
-"""How accurate LatentIsing is, and what each of its parts contributes; behind docs/model.md.
+"""How accurate LatentIsing is, and what each of its parts contributes; see docs/model_tables.md.
 
     python benchmarks/latent.py                    every part, into results/latent.json
     python benchmarks/latent.py --parts real gold  some parts
-    python benchmarks/latent.py --page             the tables of docs/model.md, from the JSON
+    python benchmarks/latent.py --page             the tables of docs/model_tables.md
 
 broken     section 5.1's votes with one assumption broken; 49 voters, medium signal
 intercepts the paper's method with intercepts on the same votes

@@ -1,4 +1,4 @@
-"""The tables of docs/model.md, between their marks, from the rows of benchmarks/latent.py."""
+"""The tables of docs/model_tables.md, between their marks, from benchmarks/latent.py's rows."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -305,8 +305,8 @@ def show_intercepts(paper: StudyTable, mixed: StudyTable) -> str:
         "the same trials, ± their standard errors. " + " ".join(counts),
         "The designs of section 5.1 are balanced, so intercepts have nothing to gain there, and "
         "with a chain that is stuck they absorb the only signal. On votes that are not balanced "
-        "they help: see the [comparison on real votes](comparison.md) and the broken assumptions "
-        "of [the model](model.md).",
+        "they help: see the [comparison on real votes](comparison.md) and the "
+        "[broken assumptions](model_tables.md).",
         markdown_table(header, rows),
     )
 
