@@ -1,21 +1,22 @@
-"""What LatentIsing reaches, and what each of its parts is worth; behind docs/model.md.
+"""How accurate LatentIsing is, and what each of its parts contributes; see docs/model_tables.md.
 
     python benchmarks/latent.py                    every part, into results/latent.json
     python benchmarks/latent.py --parts real gold  some parts
-    python benchmarks/latent.py --page             the tables of docs/model.md, from the JSON
+    python benchmarks/latent.py --page             the tables of docs/model_tables.md
 
-broken    section 5.1's votes with one assumption broken; 49 voters, medium signal
-parts     every structure forced in turn, on simulated cells
-real      the same on real votes with known truth; ranks beside the published scores of peers
-gold      20 random gold labels, 20 draws, scored on all other items (one row per set)
-medical   breast cancer (scikit-learn): 30 medians as voters, and nine nested thresholds each
-rate      the weight of the estimated class rate, chosen on all other sets, for every set
-noise     votes without any truth
-ensembles votes of small classifiers, and of rules they learn, on scikit-learn's data sets
+broken     section 5.1's votes with one assumption broken; 49 voters, medium signal
+intercepts the paper's method with intercepts on the same votes
+parts      every structure forced in turn, on simulated cells
+real       the same on real votes with known truth
+gold       20 random gold labels, 20 draws, scored on all other items (one row per set)
+medical    breast cancer (scikit-learn): 30 medians as voters, and nine nested thresholds each
+rate       the weight of the estimated class rate, chosen on all other sets, for every set
+noise      votes without any truth
+ensembles  votes of small classifiers, and of rules they learn, on scikit-learn's data sets
 
-Results are kept row by row in results/latent.jsonl: a run that was stopped goes on. Seeds start at
-30,000; nothing was chosen on them. Real sets lie in the folder --data (as `unelisa reproduce real`
-reads them); these were looked at while the method was made.
+Results are kept row by row in results/latent.jsonl, so an interrupted run continues; they are added
+to results/latent.json. Seeds start at 30,000; nothing was chosen on them. Real sets are in the
+folder --data (as `unelisa reproduce real` reads them); they were used to develop the method.
 """
 
 import argparse
@@ -27,16 +28,16 @@ from pathlib import Path
 
 import numpy as np
 from ensembles import KINDS, draw_ensemble, tasks
-from latent_page import write_page
 from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
+from studies.pages.model import write_pages
+from studies.paper.cells import CELLS
+from studies.real.sets import find_sets
+from unelisa.comparison import build_aggregator
 from unelisa.latent import reading
 from unelisa.scoring import score_experts
 from unelisa.solvers.blas import one_blas_thread
-from unelisa.study.cells import CELLS
-from unelisa.study.comparison import build_aggregator
-from unelisa.study.real_sets import find_sets
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "results" / "latent.jsonl"
@@ -55,8 +56,8 @@ RIVALS = ("unelisa", "dawid-skene", "majority-vote", "spectral-meta-learner")
 RATES = (1.0, 0.75, 0.5, 0.25, 0.0)
 GOLD, DRAWS = 20, 20
 ENSEMBLES = 5  # draws of each
-LONG_GOLD = {"dream_s1"}  # 92,362 items, fitted some 150 times
-MOST_IN_GRAPH = 250  # voters, for whom edges are tried by force on real votes
+LONG_GOLD = {"dream_s1"}  # 92,362 items, fitted about 150 times
+MOST_IN_GRAPH = 250  # voters, for forced edges on real votes
 
 
 def up_to_sign(scores, truth):
@@ -81,7 +82,7 @@ def fitted(votes, **settings):
 
 
 def compile_kernels():
-    """Both readings once, so that no task's seconds hold their compilation."""
+    """Fit both readings once, so that no task's seconds include compilation."""
     fitted(ue.simulate_votes(random_state=0).votes)
     data = load_breast_cancer().data
     fitted(np.where(data > np.median(data, axis=0), 1, -1).astype(np.int8))
@@ -107,6 +108,12 @@ def run_broken(key, settings):
     positive = float(np.mean(drawn.truth > 0))
     facts = {"seconds": seconds, "rarer_class": min(positive, 1 - positive)}
     return {"scores": scores, **facts, **experts_found(model, drawn)}
+
+
+def run_intercepts(key, settings):
+    drawn = ue.simulate_votes(49, key["size"], "medium", random_state=key["seed"], **settings)
+    model = ue.UnElisa(fit_intercept=True, random_state=key["seed"]).fit(drawn.votes)
+    return {"accuracy": up_to_sign(model.decision_function(drawn.votes), drawn.truth)}
 
 
 def experts_found(model, drawn):
@@ -147,13 +154,13 @@ def run_real(key, read):
     model, seconds = fitted(known.votes, structure=key["structure"])
     scores = score_all(model, known)
     kept = model.structure_.loc[model.structure_["kept"], "structure"]
-    told = {"kept": str(kept.iloc[0]) if len(kept) else "", "coherence": float(model.coherence_)}
-    return {**scores, **told, "seconds": seconds, "two_readings": bool(model.two_readings_)}
+    facts = {"kept": str(kept.iloc[0]) if len(kept) else "", "coherence": float(model.coherence_)}
+    return {**scores, **facts, "seconds": seconds, "two_readings": bool(model.two_readings_)}
 
 
 def gold_tasks(sets, **_):
     small = {name: read for name, read in sets.items() if name not in LONG_GOLD}
-    for name, read in {**small, **sets}.items():  # the long one comes last
+    for name, read in {**small, **sets}.items():  # the long one last
         yield {"set": name}, read
 
 
@@ -165,16 +172,16 @@ def run_gold(_, read):
     return {"with": [with_gold for with_gold, _ in draws], "without": [w for _, w in draws]}
 
 
-def one_draw(known, unlabelled, seed):
+def one_draw(known, unlabeled, seed):
     """Accuracy on the items without gold label, with and without the labels."""
     rng = np.random.default_rng(seed)
-    labelled = rng.choice(np.flatnonzero(known.signs), GOLD, replace=False)
+    labeled = rng.choice(np.flatnonzero(known.signs), GOLD, replace=False)
     gold, rest = known.as_gold(), known.scored_signs()
-    gold[np.setdiff1d(np.arange(len(gold)), labelled)] = None
-    rest[labelled] = 0
+    gold[np.setdiff1d(np.arange(len(gold)), labeled)] = None
+    rest[labeled] = 0
     model, _ = fitted(known.votes, y=gold)
     scores = model.decision_function(known.scored_votes())
-    return accuracies(scores, rest)["accuracy"], accuracies(unlabelled, rest)["accuracy"]
+    return accuracies(scores, rest)["accuracy"], accuracies(unlabeled, rest)["accuracy"]
 
 
 def medical_tasks(**_):
@@ -207,7 +214,7 @@ def run_rate(key, read):
 
 @contextmanager
 def changed_rate(rate):
-    """The weight of the class rate is a constant of the package; here it is what is asked."""
+    """Replace the package's constant weight of the class rate for a while."""
     kept, reading.RATE = reading.RATE, rate
     try:
         yield
@@ -246,6 +253,7 @@ def run_ensembles(key, _):
 
 PARTS = {
     "broken": (broken_tasks, run_broken),
+    "intercepts": (broken_tasks, run_intercepts),
     "parts": (parts_tasks, run_parts),
     "real": (real_tasks, run_real),
     "gold": (gold_tasks, run_gold),
@@ -262,7 +270,7 @@ def read_rows():
     return [json.loads(line) for line in ROWS.read_text().splitlines()]
 
 
-def run_part(part, tasks, run, told):
+def run_part(part, tasks, run):
     done = {json.dumps(row["key"]) for row in read_rows() if row["part"] == part}
     for key, given in tasks:
         if json.dumps(key) in done:
@@ -270,7 +278,7 @@ def run_part(part, tasks, run, told):
         row = {"part": part, "key": key, "value": run(key, given)}
         with ROWS.open("a") as file:
             file.write(json.dumps(row) + "\n")
-        print(part, told(key), row["value"], flush=True)
+        print(part, *key.values(), row["value"], flush=True)
 
 
 def main():
@@ -281,6 +289,7 @@ def main():
     parser.add_argument("--page", action="store_true", help="only write the tables of the page")
     asked = parser.parse_args()
     if not asked.page:
+        ROWS.parent.mkdir(exist_ok=True)
         sets = find_sets(asked.data) if asked.data else {}
         warnings.simplefilter("ignore")
         with one_blas_thread():
@@ -288,10 +297,12 @@ def main():
             for part in asked.parts:
                 tasks, run = PARTS[part]
                 given = tasks(trials=asked.trials, sets=sets)
-                run_part(part, given, run, lambda key: " ".join(map(str, key.values())))
-        rows = sorted(read_rows(), key=lambda row: (row["part"], json.dumps(row["key"])))
-        RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
-    write_page(json.loads(RESULTS.read_text()))
+                run_part(part, given, run)
+        stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+        rows = {(row["part"], json.dumps(row["key"])): row for row in [*stored, *read_rows()]}
+        RESULTS.write_text(json.dumps([rows[key] for key in sorted(rows)], indent=0) + "\n")
+    for page in write_pages(json.loads(RESULTS.read_text()), HERE.parent / "docs"):
+        print(f"written: {page}")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
-"""Other programs on the sets of real votes, each in an environment of its own.
+"""Other programs on the sets of real votes, each in its own environment.
 
     python benchmarks/peers.py                     # everything that is missing, then the page
-    python benchmarks/peers.py --only snorkel      # peers whose name holds a word
-    python benchmarks/peers.py --again --only deem # run these once more
+    python benchmarks/peers.py --only snorkel      # peers whose name contains a word
+    python benchmarks/peers.py --again --only deem # run these again
 
-The environments are built under benchmarks/.envs, which git ignores, so that our tests do not
-depend on them. Each peer has its defaults, one thread, 120 s of processor time and 6 GB per set;
-one that fails or takes longer has a row that says so. Rows go to results/real/peers.jsonl, or, with
---only, to a file of their own, so that several can run at the same time; they have the form of
-`unelisa.study.real`. At the end docs/study/real.json and docs/comparison.md are made from
-these and from the rows of `unelisa reproduce real`, which is run where its rows are missing.
+The environments are built under benchmarks/.envs, which git ignores, so our tests do not depend on
+them. Each peer has its defaults (docs/comparison.md lists the exceptions), one thread, 120 s of CPU
+time and 6 GB per set; one that fails or takes longer has a row that says so. Rows go to
+results/real/peers.jsonl, or, with --only, to their own file, so that several can run at the same
+time; their form is that of `studies.real.runs`. At the end these rows and those of
+`unelisa reproduce real`, run where they are missing, are added to docs/study/real.json, and
+docs/comparison.md is written from it.
 """
 
 import argparse
@@ -27,28 +28,28 @@ from pathlib import Path
 import numpy as np
 from peer_programs import LIMIT, PROGRAMS
 
-from unelisa.solvers.blas import one_blas_thread
-from unelisa.study.real import (
+from studies.markdown import write_page
+from studies.real.page import render_real
+from studies.real.runs import (
     PEERS,
     collect_real,
-    format_real,
     list_tasks,
     make_row,
     read_rows,
     run_real,
     score_answers,
 )
-from unelisa.study.real_page import render_real
-from unelisa.study.real_sets import find_sets
-from unelisa.study.results import open_results
+from studies.real.sets import find_sets
+from studies.records import format_archive, open_results, read_archive
+from unelisa.solvers.blas import one_blas_thread
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE / ".envs"
 LIMIT_BYTES = 6 * 2**30
-PATIENCE = 3600  # of the clock: a peer that waits for ever uses no processor time
-# torch by its exact version: a bare torch brings gigabytes of libraries for graphics cards.
+PATIENCE = 3600  # wall time: a peer that hangs uses no CPU time
+# torch by its exact version: plain torch installs gigabytes of GPU libraries.
 # crowd-kit's Wawa and ZeroBasedSkill break with newer releases of scikit-learn. flyingsquid
-# declares nothing; pgmpy 0.1.20 has what it imports, and needs pkg_resources.
+# declares no dependencies; pgmpy 0.1.20 has what it imports, and needs pkg_resources.
 TORCH = "torch==2.13.0"
 PINS = {
     "crowd-kit": ["crowd-kit==1.4.2", "scikit-learn<1.6"],
@@ -67,7 +68,7 @@ PINS = {
 
 
 def build_environment(name):
-    """Return the Python of a peer's environment, built where it is missing or its pins changed."""
+    """Return the Python of a peer's environment, built if it is missing or its pins changed."""
     folder, pins = ENVIRONMENTS / name, "\n".join(PINS[name])
     python, mark = folder / "bin" / "python", folder / "pins.txt"
     if not (mark.exists() and mark.read_text() == pins):
@@ -83,7 +84,7 @@ def limit_memory():
 
 
 def run_peer(peer, python, votes_file, folder):
-    """Run a peer; return what it wrote, and a note where it wrote nothing."""
+    """Run a peer; return what it wrote, and a note if it wrote nothing."""
     out = folder / "answers.npz"
     out.unlink(missing_ok=True)
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -99,7 +100,7 @@ def run_peer(peer, python, votes_file, folder):
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return None, {}, f"did not end within {PATIENCE} s"
+        return None, {}, f"did not finish within {PATIENCE} s"
     if done.returncode == -signal.SIGXCPU:
         return None, {}, f"took more than {LIMIT} s"
     if done.returncode != 0:
@@ -112,15 +113,15 @@ def score_peer(peer, python, name, known, folder):
     scored = known.scored_votes()
     votes_file = folder / "votes.npy"
     np.save(votes_file, scored.values)
-    answers, told, note = run_peer(peer, python, votes_file, folder)
+    answers, facts, note = run_peer(peer, python, votes_file, folder)
     where = name, peer, PEERS
     if answers is None:
         return make_row(where, {}, note=note)
     scores, chances = answers["scores"], answers["chances"]
     if not np.isfinite(scores).all():
-        return make_row(where, {}, note="failed: some scores are no numbers")
+        return make_row(where, {}, note="failed: some scores are not numbers")
     figures = score_answers(known, scores, None if np.isnan(chances).all() else chances)
-    return make_row(where, figures, told["seconds"], f"version {told['version']}")
+    return make_row(where, figures, facts["seconds"], f"version {facts['version']}")
 
 
 def run_peers(sets, results, only, again):
@@ -147,8 +148,8 @@ def main():
     parser.add_argument("--data", type=Path, default=root.parent / "shared" / "data")
     parser.add_argument("--results", type=Path, default=root / "results" / "real")
     parser.add_argument("--docs", type=Path, default=root / "docs")
-    parser.add_argument("--only", default="", help="peers whose name holds this")
-    parser.add_argument("--again", action="store_true", help="run also what is there")
+    parser.add_argument("--only", default="", help="peers whose name contains this")
+    parser.add_argument("--again", action="store_true", help="also run what is there")
     parser.add_argument(
         "--peers-only", action="store_true", help="neither our methods nor the page"
     )
@@ -160,10 +161,13 @@ def main():
     if asked.peers_only:
         return
     run_real(sets, asked.results, list_tasks())
-    archive = collect_real(asked.results)
-    (asked.docs / "study").mkdir(parents=True, exist_ok=True)
-    (asked.docs / "study" / "real.json").write_text(format_real(archive), encoding="utf-8")
-    (asked.docs / "comparison.md").write_text(render_real(archive), encoding="utf-8")
+    stored = asked.docs / "study" / "real.json"
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    old = read_archive(stored, "rows", "unelisa reproduce real") if stored.exists() else None
+    archive = collect_real(asked.results, old)
+    page = render_real(archive)
+    write_page(stored, format_archive(archive, "set"))
+    write_page(asked.docs / "comparison.md", page)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""How reliable it is, in numbers.
+"""Reliability, in numbers.
 
     python benchmarks/reliability.py tests        tests of bad input, crashes, privacy, ...
     python benchmarks/reliability.py kills        kill -9 while outputs are written, 50 times
-    python benchmarks/reliability.py evidence     noise flagged, simulated crowds not flagged
-    python benchmarks/reliability.py calibration  do items of probability q come true so often?
-    python benchmarks/reliability.py load         a fit of 46,568 x 1,400 in a loop: is memory flat?
+    python benchmarks/reliability.py evidence     how often noise and simulated crowds are flagged
+    python benchmarks/reliability.py calibration  how well probabilities are calibrated
+    python benchmarks/reliability.py load         memory over repeated fits of 46,568 x 1,400 votes
     python benchmarks/reliability.py fuzz LOG     the executions in the log of fuzz/read_votes.py
     python benchmarks/reliability.py page         docs/reliability.md, from results/reliability.json
 
-Each part is written as it ends, in the place of its older self.
+Each part is written as it finishes and replaces its earlier results.
 """
 
 import argparse
@@ -24,14 +24,15 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-from reliability_page import write_page
 from solver_votes import stored_votes
 
 import unelisa as ue
+from studies.markdown import write_page
+from studies.pages.reliability import render_reliability
+from studies.paper.cells import CELLS
 from unelisa.errors import UnelisaWarning
 from unelisa.evidence import weigh_evidence
 from unelisa.scoring import calibration_error
-from unelisa.study.cells import CELLS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -54,7 +55,7 @@ LOAD = (46_568, 1_400)
 
 def count_tests(kinds: list[str], before: dict[str, Any]) -> dict[str, Any]:
     """Run these kinds' tests; count cases, generated examples, failures and skips."""
-    told = dict(before)
+    counted = dict(before)
     for kind in kinds:
         file = KINDS[kind]
         with tempfile.TemporaryDirectory() as folder:
@@ -79,9 +80,9 @@ def count_tests(kinds: list[str], before: dict[str, Any]) -> dict[str, Any]:
         counts = {
             name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")
         }
-        told[kind] = {"file": file, "examples": examples, **counts}
-        print(kind, told[kind], flush=True)
-    return told
+        counted[kind] = {"file": file, "examples": examples, **counts}
+        print(kind, counted[kind], flush=True)
+    return counted
 
 
 def count_flips() -> int:
@@ -103,10 +104,10 @@ def count_kills(tries: int = 50) -> dict[str, int]:
 
 
 def draw_noise(rng: np.random.Generator, kind: str) -> ue.Votes:
-    """Votes of voters who know nothing, each with a leaning of its own or none."""
+    """Votes of uninformative voters, with or without individual biases."""
     n_items, n_voters = int(rng.integers(30, 5000)), int(rng.integers(2, 82))
-    leaning = rng.beta(1, 3, n_voters) if "unbalanced" in kind else np.full(n_voters, 0.5)
-    values = np.where(rng.random((n_items, n_voters)) < leaning, 1, -1).astype(np.int8)
+    yes = rng.beta(1, 3, n_voters) if "unbalanced" in kind else np.full(n_voters, 0.5)
+    values = np.where(rng.random((n_items, n_voters)) < yes, 1, -1).astype(np.int8)
     if "missing" in kind:
         values[rng.random(values.shape) < rng.uniform(0.1, 0.95)] = 0
     names = np.array([f"v{s}" for s in range(n_voters)], dtype=object)
@@ -138,7 +139,7 @@ def rate_evidence(seed: int, sets: int, repeats: int) -> dict[str, object]:
 
 
 def rate_calibration(seed: int, repeats: int) -> list[dict[str, object]]:
-    """Expected calibration error at the paper's sizes, the side taken from the truth."""
+    """Expected calibration error at the paper's sizes, the sign taken from the truth."""
     rows = []
     for cell in CELLS:
         chances, truths, flagged = [], [], 0
@@ -175,7 +176,7 @@ def hold_load(seconds: float) -> dict[str, object]:
             )
         memory.append(resident_bytes())
         print(f"{time.monotonic() - start:.0f} s, {memory[-1] / 1e6:.0f} MB", flush=True)
-    settled = memory[1:]  # the first fit brings compiled code and workspaces
+    settled = memory[1:]  # the first fit loads compiled code and workspaces
     return {
         "items": LOAD[0],
         "voters": LOAD[1],
@@ -216,7 +217,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
     chosen = parser.parse_args()
     if chosen.part == "page":
-        write_page(read_results(), ROOT / "docs" / "reliability.md")
+        write_page(ROOT / "docs" / "reliability.md", render_reliability(read_results()))
         return
     kinds = read_results().get("tests", {}).get("kinds", {})
     measured = {

@@ -1,13 +1,14 @@
-"""How fits grow, and what they take where the votes are not a table in memory.
+"""How fits grow, and what they cost if the votes are not a table in memory.
 
     python benchmarks/scaling.py                      everything, into results/scaling.json
     python benchmarks/scaling.py --parts growth dask  some parts
     python benchmarks/scaling.py --page               the tables of docs/scaling.md, from the JSON
 
-Each measurement has a process of its own. CPU seconds are those of all its processes, a cluster's
-included. Memory is the peak of the resident set above what the process had after importing the
-package and one small fit. Votes: ten experts of different worth, one of them a contrarian, and
-other voters who follow each other in threes; in the growth of LatentIsing, a crowd of one mind.
+Each measurement has its own process. CPU seconds include all its processes, also those of a
+cluster. Memory is the peak resident set above that after importing the package and one small fit.
+Two kinds of votes: "crowd", voters of different accuracy who all look at the truth, on which both
+methods are timed (parts growth and crowd); and "graph", ten experts, one of them a contrarian,
+among voters who follow each other in threes (parts labels, dask and mapped).
 """
 
 import argparse
@@ -23,17 +24,19 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-from scaling_page import write_page
+
+from studies.pages.scaling import write_scaling
 
 RESULTS = Path(__file__).parent / "results" / "scaling.json"
 EXPERTS = np.array([0.85, 0.8, 0.78, 0.75, 0.72, 0.7, 0.68, 0.66, 0.64, 0.3])
 ITEMS = (100_000, 200_000, 400_000)
 VOTERS = (25, 50, 100)
 MAPPED = (20_000_000, 50)
-LABELLED = (2_000_000, 50)
+LABELED = (2_000_000, 50)
 DASK = (1_000_000, 100)
 SPARSE = (100_000, 10_000, 10_000_000)
 FILE_ITEMS = 1_000_000
+METHODS = ("UnElisa", "LatentIsing")
 
 
 def make_votes(n_items: int, n_voters: int, seed: int = 0) -> np.ndarray:
@@ -50,7 +53,7 @@ def make_votes(n_items: int, n_voters: int, seed: int = 0) -> np.ndarray:
 
 
 def make_crowd(n_items: int, n_voters: int, seed: int = 0) -> np.ndarray:
-    """Votes of voters who all look at the truth, better or worse."""
+    """Votes of voters who all look at the truth, with different accuracies."""
     rng = np.random.default_rng(seed)
     truth = rng.random(n_items) < 0.4
     votes = np.empty((n_items, n_voters), dtype=np.int8, order="F")
@@ -61,7 +64,7 @@ def make_crowd(n_items: int, n_voters: int, seed: int = 0) -> np.ndarray:
 
 
 def make_sparse(n_items: int, n_voters: int, n_votes: int) -> object:
-    """A crowd in which a few voters vote much and most vote little."""
+    """A crowd in which a few voters vote often and most rarely."""
     import scipy.sparse as sp  # noqa: PLC0415
 
     rng = np.random.default_rng(0)
@@ -103,10 +106,10 @@ def read_memory(field: str) -> float:
 
 
 class Meter:
-    """CPU, wall time and peak memory from its making on."""
+    """CPU, wall time and peak memory since its creation."""
 
     def __init__(self) -> None:
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        Path("/proc/self/clear_refs").write_text("5")  # reset the peak
         self.before, self.cpu, self.wall = read_memory("VmRSS"), spend(), time.perf_counter()
 
     def read(self) -> dict:
@@ -118,14 +121,15 @@ class Meter:
 
 
 def warm_up() -> None:
-    """Load what is loaded once: the package, its compiled kernels."""
-    for method in ("UnElisa", "LatentIsing"):
-        build(method).fit(make_votes(9000, 20))
+    """Load what is loaded once: the package and its compiled kernels, for both kinds of votes."""
+    for method in METHODS:
+        for make in (make_votes, make_crowd):
+            build(method).fit(make(9000, 20))
 
 
 def measure_growth(method: str, n_items: int, n_voters: int) -> dict:
     warm_up()
-    votes = (make_votes if method == "UnElisa" else make_crowd)(n_items, n_voters)
+    votes = make_crowd(n_items, n_voters)
     meter = Meter()
     model = build(method).fit(votes)
     return {**meter.read(), "experts": len(model.experts_)}
@@ -154,18 +158,18 @@ def measure_mapped(folder: str) -> dict:
     return {"store": stored, "fit": meter.read(), "experts": len(model.experts_)}
 
 
-def measure_latent(folder: str) -> dict:
+def measure_crowd(folder: str, method: str) -> dict:
     import unelisa as ue  # noqa: PLC0415
 
     warm_up()
     votes = ue.read_votes(folder, coding="pm1", memory="50MB")
     meter = Meter()
-    model = build("LatentIsing", n_jobs=2).fit(votes)
-    return {**meter.read(), "reading": model.reading_}
+    model = build(method, n_jobs=2).fit(votes)
+    return {**meter.read(), "experts": len(model.experts_)}
 
 
 def measure_command(folder: str) -> dict:
-    """The command line's own way: fit, save, and label every item."""
+    """The command line: fit and save."""
     from typer.testing import CliRunner  # noqa: PLC0415
 
     from unelisa.cli import app  # noqa: PLC0415
@@ -186,7 +190,7 @@ def measure_labels(folder: str) -> dict:
     from unelisa.report.label_files import label_file, plan_files  # noqa: PLC0415
 
     warm_up()
-    model = build("UnElisa").fit(make_votes(50_000, LABELLED[1]))
+    model = build("UnElisa").fit(make_votes(50_000, LABELED[1]))
     model.named_voters_ = True
     pairs = plan_files([Path(folder)], Path(folder).parent / "labels")
     label_file(model, (pairs[0][0], pairs[0][1].with_name("warm.parquet")), "pm1")
@@ -257,7 +261,7 @@ def run_growth() -> dict:
     cells = [(n, 50) for n in ITEMS] + [(ITEMS[0], p) for p in VOTERS if p != 50]
     return {
         method: [{"items": n, "voters": p, **run("growth", method, n, p)} for n, p in cells]
-        for method in ("UnElisa", "LatentIsing")
+        for method in METHODS
     }
 
 
@@ -273,18 +277,19 @@ def run_mapped() -> dict:
     }
 
 
-def run_latent() -> dict:
+def run_crowd() -> dict:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "votes"
-        write_files(folder, *LABELLED, make=make_crowd)
-        return {"items": LABELLED[0], "voters": LABELLED[1], **run("latent", str(folder))}
+        write_files(folder, *LABELED, make=make_crowd)
+        size = {"items": LABELED[0], "voters": LABELED[1]}
+        return size | {method: run("crowd", str(folder), method) for method in METHODS}
 
 
 def run_labels() -> dict:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "votes"
-        write_files(folder, *LABELLED)
-        return {"voters": LABELLED[1], **run("labels", str(folder))}
+        write_files(folder, *LABELED)
+        return {"voters": LABELED[1], **run("labels", str(folder))}
 
 
 def run_dask() -> dict:
@@ -304,7 +309,7 @@ MEASURES = {
     "growth": measure_growth,
     "mapped": measure_mapped,
     "command": measure_command,
-    "latent": measure_latent,
+    "crowd": measure_crowd,
     "labels": measure_labels,
     "dask": measure_dask,
     "sparse": measure_sparse,
@@ -312,7 +317,7 @@ MEASURES = {
 PARTS = {
     "growth": run_growth,
     "labels": run_labels,
-    "latent": run_latent,
+    "crowd": run_crowd,
     "dask": run_dask,
     "sparse": run_sparse,
     "mapped": run_mapped,
@@ -353,7 +358,7 @@ def main() -> None:
             report[part] = {"machine": describe_machine(), **PARTS[part]()}
             RESULTS.write_text(json.dumps(report, indent=2) + "\n")
     if set(PARTS) <= set(report):
-        write_page(report)
+        write_scaling(report, RESULTS.parents[2] / "docs" / "scaling.md")
 
 
 if __name__ == "__main__":

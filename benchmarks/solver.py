@@ -1,15 +1,15 @@
-"""How fast the solver is: beside its peers, against its floor, and as problems grow.
+"""The solver's speed: beside its peers, against its floor, and as problems grow.
 
     python benchmarks/solver.py                   everything, into results/solver.json
     python benchmarks/solver.py --sizes 5000x81 --peers skglm adelie --parts sizes
     python benchmarks/solver.py --page            the tables of docs/performance.md, from the JSON
 
-Each part is written as it ends, in the place of its older self.
+Each part is written as it finishes and replaces its earlier results.
 
-One thread, CPU seconds. Solvers take turns within each size, each in a process of its own. A peer
-solves a few voters, as loosely as still meets a violation of 1e-3 lambda, and its time is scaled to
-all. All optimality conditions are checked here in float64 on the problem as stated. Problems
-without intercepts have votes without fields; two more, marked biased, have votes with them.
+One thread, CPU seconds. Solvers take turns within each size, each in its own process. A peer solves
+a few voters, with the loosest tolerance that gives a violation of at most 1e-3 lambda, and its time
+is scaled to all voters. All optimality conditions are checked here in float64 on the original
+problem. Problems without intercepts have voters without biases; two more, marked biased, have them.
 """
 
 import argparse
@@ -24,9 +24,10 @@ import venv
 from pathlib import Path
 
 import numpy as np
-from solver_page import print_ratios, write_page
 from solver_votes import stored_votes
 from threadpoolctl import threadpool_limits
+
+from studies.pages.performance import summarize_size, write_performance
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "solver.json"
@@ -34,10 +35,10 @@ SCRATCH = HERE / ".envs"
 TOL = 1e-3
 ROUNDS = 3
 SIZES = [(500, 25), (5_000, 81), (46_568, 300), (46_568, 1_400), (1_000_000, 100)]
-BIASED = [(5_000, 81), (46_568, 300)]  # also without intercepts on votes with fields
+BIASED = [(5_000, 81), (46_568, 300)]  # also without intercepts on votes with biases
 LADDER = 10.0 ** np.arange(-3, -13, -1)
 NEEDS = {"celer": "celer", "adelie": "adelie", "python-glmnet": "python-glmnet"}
-WITHOUT_INTERCEPT = {"liblinear", "celer"}  # liblinear penalises its intercept, celer has none
+WITHOUT_INTERCEPT = {"liblinear", "celer"}  # liblinear penalizes its intercept, celer has none
 SMALL_ONLY = {"saga"}  # hours at the larger sizes
 ONE_THREAD = {
     f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "VECLIB_MAXIMUM")
@@ -57,7 +58,7 @@ def peer_python(name: str) -> str | None:
     install = [python, "-m", "pip", "install", "--quiet", NEEDS[name], "numpy", "scikit-learn"]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if done.returncode:
-        print(f"{name} does not install here and is left out")
+        print(f"{name} does not install here and is skipped")
         return None
     return str(python)
 
@@ -103,10 +104,10 @@ def violation(votes, voters, weights, intercepts, penalty, intercept) -> float:
         residual = rows[:, voters] - np.tanh(rows @ weights.T + intercepts)
         sums += residual.T @ rows
         ones += residual.sum(axis=0)
-    slopes = sums / n_items
-    # peers leave dust where others have zeros; below 1e-9 a weight is none
+    gradients = sums / n_items
+    # peers leave tiny weights where others have zeros; below 1e-9 counts as zero
     signs = np.sign(np.where(np.abs(weights) > 1e-9, weights, 0.0))
-    excess = np.where(signs != 0, np.abs(slopes - penalty * signs), np.abs(slopes) - penalty)
+    excess = np.where(signs != 0, np.abs(gradients - penalty * signs), np.abs(gradients) - penalty)
     excess[np.arange(len(voters)), voters] = 0.0
     worst = max(float(excess.max()), float(np.abs(ones).max()) / n_items if intercept else 0.0)
     return max(worst, 0.0) / penalty
@@ -155,7 +156,7 @@ def measure_size(size, intercept, biased, peers) -> dict:
     for worker in list(workers):
         settings[worker.name] = calibrate(worker, votes, voters, penalty, intercept)
         if settings[worker.name] is None:
-            print(f"  {worker.name} misses 1e-3 lambda and is left out")
+            print(f"  {worker.name} misses 1e-3 lambda and is skipped")
             workers.remove(worker)
             worker.close()
     result = take_turns(ours, workers, settings, (votes, voters, penalty, intercept))
@@ -273,7 +274,7 @@ def measure_sizes(report, sizes, peers) -> None:
                 continue
             print(f"{size[0]:,} x {size[1]:,}, intercepts: {intercept}, biased votes: {biased}")
             new = measure_size(size, intercept, biased, pythons)
-            print_ratios(new)
+            print(summarize_size(new))
             report["sizes"] = [old for old in report.get("sizes", []) if place(old) != place(new)]
             report["sizes"] = sorted([*report["sizes"], new], key=place)
             write(report)
@@ -311,7 +312,7 @@ def main() -> None:
     options = parser.parse_args()
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if options.page:
-        write_page(report)
+        write_performance(report, HERE.parent / "docs" / "performance.md")
         return
     report["machine"] = machine()
     if "sizes" in options.parts:

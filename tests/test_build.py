@@ -108,7 +108,7 @@ def test_a_wheel_built_from_the_sdist_is_the_same(built, tmp_path):
     with tarfile.open(built[1]) as archive:
         archive.extractall(tmp_path, filter="data")
     source = next(tmp_path.glob("unelisa-*"))
-    for name in ("tests", "README.md", "LICENSE", "SECURITY.md", "constraints-min.txt"):
+    for name in ("tests", "studies", "README.md", "LICENSE", "SECURITY.md", "constraints-min.txt"):
         assert (source / name).exists(), name
     again, _ = build(source, tmp_path / "dist")
     with zipfile.ZipFile(built[0]) as first, zipfile.ZipFile(again) as second:

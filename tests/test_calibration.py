@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from studies.paper.cells import CELLS
 from unelisa.aggregators import LatentIsing
 from unelisa.errors import UnelisaWarning
 from unelisa.scoring import calibration_error
 from unelisa.simulation import simulate_votes
-from unelisa.study.cells import CELLS
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 0.02

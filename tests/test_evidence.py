@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from studies.paper.cells import CELLS
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing
 from unelisa.evidence import Evidence, weigh_evidence
 from unelisa.simulation import simulate_votes
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
-from unelisa.study.cells import CELLS
 from unelisa.votes import Votes
 
 

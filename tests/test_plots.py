@@ -8,13 +8,13 @@ from matplotlib import colors, pyplot
 
 from unelisa import plots
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from unelisa.comparison import MethodScore
 from unelisa.errors import MissingExtraError, ModelError
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods
 from unelisa.selection import ExpertSelector
 from unelisa.simulation import figure_2_1
 from unelisa.stability import bootstrap
-from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
 

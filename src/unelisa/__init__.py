@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Wawa,
         ZeroBasedSkill,
     )
+    from unelisa.comparison import compare_methods
     from unelisa.datamart import simulate_ehr
     from unelisa.experts import select_experts
     from unelisa.graph import VoterGraph
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from unelisa.sources.tables import read_votes
     from unelisa.stability import Stability, bootstrap
     from unelisa.storage import load, save
-    from unelisa.study.comparison import compare_methods
     from unelisa.votes import Votes
 
 __version__ = "0.1.0"
@@ -58,7 +58,7 @@ _HOMES = {
     "Wawa": "aggregators",
     "ZeroBasedSkill": "aggregators",
     "bootstrap": "stability",
-    "compare_methods": "study.comparison",
+    "compare_methods": "comparison",
     "load": "storage",
     "read_omop": "phenotyping.omop.counts",
     "read_votes": "sources.tables",

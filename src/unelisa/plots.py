@@ -158,9 +158,9 @@ def comparison(
 
     Examples
     --------
-    >>> from types import SimpleNamespace as Row
-    >>> rows = [Row(method="unelisa", accuracy=0.9), Row(method="majority-vote", accuracy=0.8)]
-    >>> [label.get_text() for label in comparison(rows).get_yticklabels()]
+    >>> from unelisa.comparison import MethodScore
+    >>> axes = comparison([MethodScore("unelisa", 0.9), MethodScore("majority-vote", 0.8)])
+    >>> [label.get_text() for label in axes.get_yticklabels()]
     ['unelisa', 'majority-vote']
     """
     axes = _axes(ax)

@@ -4,7 +4,7 @@ from io import StringIO
 from rich.console import Console
 
 from unelisa.cli.tables import comparison_table, voter_table
-from unelisa.study.comparison import MethodScore
+from unelisa.comparison import MethodScore
 
 
 def _print(table, width=80):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from unelisa.comparison import MethodScore
 from unelisa.report.findings import VERSION, collect_findings, name_method
 from unelisa.report.reference import Reference
-from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from unelisa.comparison import MethodScore
 from unelisa.report import downloads
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import embed_json, render_page, render_report, write_report
 from unelisa.report.reference import Reference
-from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -3,6 +3,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from unelisa.aggregators import DawidSkene, MajorityVote
+from unelisa.comparison import MethodScore
 from unelisa.report.reference import (
     ROC_POINTS,
     Reference,
@@ -11,7 +12,6 @@ from unelisa.report.reference import (
     score_reference,
     trace_roc,
 )
-from unelisa.study.comparison import MethodScore
 
 
 def test_roc_equals_scikit_learns():

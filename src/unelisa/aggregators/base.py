@@ -119,7 +119,7 @@ class Aggregator(VotesEstimator):
         y
             The items' true labels as far as they are known, to compare with; as in `fit`.
         comparison
-            All methods' scores against that truth: rows of `study.comparison.compare_methods`.
+            All methods' scores against that truth: rows of `comparison.compare_methods`.
         show_items
             Whether the page may name items. They may be patients.
 

@@ -7,8 +7,8 @@ from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.methods import find_methods
 from unelisa.cli.screen import progress, results
 from unelisa.cli.tables import comparison_table
+from unelisa.comparison import MethodScore, compare_methods
 from unelisa.sources.labels import KnownLabels
-from unelisa.study.comparison import MethodScore, compare_methods
 
 
 def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options

@@ -21,10 +21,10 @@ from unelisa.cli.methods import DEFAULT_METHOD, build_method
 from unelisa.cli.screen import busy, results
 from unelisa.cli.simulate import make_folder, tabulate_votes
 from unelisa.cli.tables import comparison_table, voter_table
+from unelisa.comparison import MethodScore
 from unelisa.scoring import score_experts
 from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.sources.labels import KnownLabels
-from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
 # this seed draws two contrarians among the experts, which makes plain counting fail visibly

@@ -17,6 +17,7 @@ from unelisa.cli.methods import DEFAULT_METHOD, build_method, find_methods
 from unelisa.cli.screen import busy, printable, results
 from unelisa.cli.tables import comparison_table, voter_table
 from unelisa.cli.verdict import warn_if_unreliable
+from unelisa.comparison import MethodScore, score_model
 from unelisa.errors import ConvergenceWarning, ModelError
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
@@ -27,7 +28,6 @@ from unelisa.sources.labels import KnownLabels
 from unelisa.sources.tables import MEMORY
 from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
-from unelisa.study.comparison import MethodScore, score_model
 from unelisa.votes import Votes
 
 

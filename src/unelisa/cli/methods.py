@@ -5,8 +5,8 @@ from contextlib import suppress
 from typing import Any
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.comparison import build_aggregator
 from unelisa.errors import ModelError
-from unelisa.study.comparison import build_aggregator
 
 DEFAULT_METHOD = "latent-ising"
 

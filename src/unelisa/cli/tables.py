@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli.screen import printable
+from unelisa.comparison import MethodScore
 from unelisa.report.findings import Findings
-from unelisa.study.comparison import MethodScore
 
 LONGEST_TABLE = 20
 _COLOURS = {"expert": "blue", "counted": "blue", "contrarian": "red"}

@@ -1,1 +1,0 @@
-"""Studies: everything that compares methods or re-runs the paper."""

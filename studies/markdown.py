@@ -1,0 +1,76 @@
+"""How pages are written: tables, shares, blocks of text, and parts between marks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unelisa.outputs import whole_file
+
+DASH = "–"  # noqa: RUF001
+
+
+def markdown_table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    r"""Return a Markdown table; bars in the text are escaped.
+
+    Examples
+    --------
+    >>> print(markdown_table(["a", "b"], [["|x|", 1]]))
+    | a | b |
+    | --- | --- |
+    | \|x\| | 1 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(
+        "| " + " | ".join(str(x).replace("|", "\\|") for x in line) + " |" for line in lines
+    )
+
+
+def share(value: float | None, digits: int = 3) -> str:
+    """Return a share without its leading zero; a dash for None.
+
+    Examples
+    --------
+    >>> share(.5), share(1, 2), share(None)
+    ('.500', '1.00', '-')
+    """
+    return "-" if value is None else f"{value:.{digits}f}".removeprefix("0")
+
+
+def join_blocks(*blocks: str) -> str:
+    """Return headings, paragraphs and tables separated by blank lines; empty ones are left out."""
+    return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
+
+
+def has_mark(page: Path, name: str) -> bool:
+    """Return whether a page has a place for the named part."""
+    return f"<!-- {name} -->\n" in page.read_text(encoding="utf-8")
+
+
+def fill_marks(page: Path, parts: Mapping[str, str]) -> None:
+    """Replace what stands between `<!-- name -->` and `<!-- end name -->`, for each part."""
+    text = page.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
+        before, rest = text.split(start)
+        text = before + start + part + "\n" + end + rest.split(end)[1]
+    write_page(page, text)
+
+
+def write_page(page: Path, text: str) -> None:
+    """Write a page, completely or not at all."""
+    with whole_file(page) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def group_by(rows: Iterable[Any], *keys: str) -> dict[tuple[Any, ...], list[Any]]:
+    """Return the rows by the values of some of their keys, in order of appearance.
+
+    Examples
+    --------
+    >>> group_by([{"a": 1, "b": 2}, {"a": 1, "b": 3}], "a")
+    {(1,): [{'a': 1, 'b': 2}, {'a': 1, 'b': 3}]}
+    """
+    groups: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups

@@ -1,0 +1,1 @@
+"""Writers of the docs pages whose numbers are measured by the programs in benchmarks/."""

@@ -1,0 +1,111 @@
+"""docs/reliability.md, from the results of benchmarks/reliability.py."""
+
+from collections.abc import Callable
+from typing import Any
+
+from studies.markdown import join_blocks, markdown_table
+from studies.records import Json
+
+LIMIT = 0.02
+_HEAD = """# Reliability: what was tried, and what failed
+
+Every number on this page is written by `python benchmarks/reliability.py page` from what its other
+parts measured; `SECURITY.md` lists the promises and the test behind each of them."""
+
+
+def render_reliability(results: Json) -> str:
+    """Return the page with the parts that were measured."""
+    parts = [render(results[name]) for name, render in PARTS.items() if name in results]
+    return join_blocks(_HEAD, *parts)
+
+
+def _tests(found: Json) -> str:
+    rows = [
+        [
+            kind,
+            f"`{row['file']}`",
+            f"{row['tests'] - row['skipped']:,}",
+            row["examples"] or "",
+            row["failures"] + row["errors"],
+        ]
+        for kind, row in found["kinds"].items()
+    ]
+    header = ["kind", "tests", "cases", "generated examples", "failures"]
+    return join_blocks(
+        "## Cases tried",
+        markdown_table(header, rows),
+        f"The storage test also reads {found['damaged_files']:,} damaged versions of one model "
+        "file: every byte flipped, and the file cut at every byte. Each one is rejected with a "
+        "one-sentence message.",
+    )
+
+
+def _kills(found: Json) -> str:
+    return join_blocks(
+        "## Killed while writing",
+        "A process that keeps writing the four outputs of a fit was killed (`kill -9`) "
+        f"{found['killed']} times at random moments. Incomplete files found under their final "
+        f"names: {found['broken']}.",
+    )
+
+
+def _fuzz(found: Json) -> str:
+    return join_blocks(
+        "## Fuzzing",
+        "`fuzz/read_votes.py` (atheris, coverage-guided) gave the readers "
+        f"{found['executions']:,} files in {found['seconds']:,} seconds: {found['crashes']} "
+        "crashes.",
+    )
+
+
+def _load(found: Json) -> str:
+    sizes = found["megabytes"]
+    return join_blocks(
+        "## Sustained load",
+        f"Votes of {found['voters']:,} voters on {found['items']:,} items were fitted "
+        f"{found['fits']} times in {found['seconds']:.0f} seconds in one process. Resident memory "
+        f"was {sizes[1]:,.0f} MB after the second fit and at most {max(sizes[1:]):,.0f} MB later: "
+        f"growth {found['growth']:.1%}.",
+    )
+
+
+def _noise(found: Json) -> str:
+    rows = [[kind, f"{share:.1%}"] for kind, share in found["flagged"].items()]
+    spam = ""
+    if "hitspam_flagged" in found:
+        flagged = "flagged" if found["hitspam_flagged"] else "not flagged"
+        spam = f" The votes of hitspam, which carry no information on the truth, are {flagged}."
+    return join_blocks(
+        "## Votes without a signal",
+        "`reliable_` says whether the votes can identify a truth at all. Uninformative voters, "
+        f"{found['noise_sets']} sets of each kind:",
+        markdown_table(["noise", "flagged"], rows),
+        f"Of {found['crowds']} crowds drawn from the paper's designs, {found['false_alarms']} were "
+        f"flagged by mistake; the weakest was {found['weakest_crowd']:.0f} standard deviations "
+        f"beyond chance.{spam}",
+    )
+
+
+def _calibration(found: Any) -> str:
+    rows = [[row["cell"], f"{row['items']:,}", f"{row['error']:.4f}"] for row in found]
+    large = [row["cell"] for row in found if row["error"] >= LIMIT]
+    named = f" ({', '.join(large)})" if large else ""
+    crowds, flagged = (sum(row[key] for row in found) for key in ("crowds", "flagged"))
+    return join_blocks(
+        "## Calibration",
+        "Expected calibration error (ten bins) of `LatentIsing` on votes drawn from its own model "
+        "at the paper's sizes, with the sign taken from the truth:",
+        markdown_table(["design", "items", "error"], rows),
+        f"The error is {LIMIT} or more in {len(large)} of {len(found)} designs{named}. The fitted "
+        f"model flagged {flagged} of these {crowds} crowds as unreliable.",
+    )
+
+
+PARTS: dict[str, Callable[[Any], str]] = {
+    "tests": _tests,
+    "kills": _kills,
+    "fuzz": _fuzz,
+    "load": _load,
+    "evidence": _noise,
+    "calibration": _calibration,
+}

@@ -1,0 +1,364 @@
+"""docs/reproduction.md, made from the archive: numbers come from there, words from here.
+
+No result is written in this file, so the page cannot disagree with the results.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from studies.markdown import join_blocks, markdown_table, share
+from studies.paper.cells import LEVELS, PUBLISHED_COLUMNS
+from studies.paper.differences import MARKS, name_row, show_differences
+from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure, find_study
+from studies.paper.trials import COLUMNS, FIRST_TRIALS, LABELS
+from studies.records import Json
+
+NEAR, WITHIN, FOUND = 0.005, 0.03, 0.95
+_EXPERTS = ("hit_rate", "precision", "unelisa-bayes", "unelisa-amv", "latent-ising", "oracle")
+_SAMPLERS = {"paper": "Gibbs as in the paper", "mixed": "Parallel tempering"}
+
+_INTRODUCTION = """# The paper's study, reproduced
+
+Section 5.1 of the paper simulates {cells} cells: three signal-to-noise ratios, 25, 49 or 81 voters,
+and three numbers of experts, with 200 trials each (tables 5.1 to 5.3). This page shows our numbers
+beside the published ones, with the paper's own sampler and with one that mixes, and explains the
+differences that remain. Nothing is tuned per cell: `UnElisa` runs with its defaults throughout.
+
+All numbers come from these commands, run in a clone; an interrupted run continues where it stopped:
+
+```
+{commands}
+unelisa reproduce figures --sampler paper --out docs/images
+unelisa reproduce figures --sampler mixed --out docs/images
+unelisa reproduce page --out docs --results results/study
+```
+
+The last one adds the results to `docs/study/tables.json` and writes this page from that file. A
+trial took {paper} of CPU time with the paper's sampler and {mixed} with tempering, not counting
+LatentIsing and unElisa with intercepts.
+
+`--jobs` runs trials in parallel; the numbers do not depend on it. The seed of a trial is derived
+from the names of its cell, number, sampler and graph, so `--cells low-81-sqrt --trials 3` gives the
+first three trials of that cell exactly as they are here. `--up-to-sign` shows accuracies up to a
+global sign, and `--json` writes everything in machine-readable form."""
+
+_INTERPRETATION = """## How the paper is interpreted
+
+The text leaves some points open. The interpretation below came closest to the published tables
+among about fifty that were scanned before this study; it is the default everywhere.
+
+- Experts: log p, sqrt p and p / 4, rounded up. Positive experts are a strict majority.
+- Penalty: sqrt(log p / n) on w = 2θ, the coefficients of the logit. There is an edge if either
+  voter selects the other. No intercepts. A voter without neighbors is not a knot; ties in the
+  ranking are broken at random.
+- Graphs (`--graph half`): every non-expert joins the graph, then random edges are added up to half
+  of what (G1) allows. `full` continues until no edge can be added, `tree` adds none. Each trial has
+  a fresh graph, the same for both samplers; voters are in random order.
+- Items: n = 30 d̃_max log p with d̃_s = d_s + d_0 - 2 for an expert, rounded up.
+- Gibbs: one iteration updates one node; 1000 iterations of burn-in, then every 2 (p + 1)th is kept.
+- A tie counts half. If no expert is found, hit rate and precision count as 0 and both rules are
+  majority vote; this happened in {none_found}.
+- *Majority sign*: the side with more experts is called positive, as in the paper; methods without
+  experts weigh voters by their estimated reliability. *Up to sign*: max(a, 1 - a) in every trial,
+  since votes alone never identify the sign.
+- *Oracle*: the Bayes rule with the true weights, applied item by item. It is optimal for
+  independent items. Successive items of the paper's sampler are dependent, so a method that learns
+  from all items can do better: up to sign, unElisa-Bayes beats it by more than two standard errors
+  in {paper} of {cells} cells with the paper's sampler, and in {mixed} with tempering."""
+
+_MIXING = """## Where the published cells measure an unmixed chain
+
+With independent items the truth would flip n / 2 times (the number after the slash). The paper's
+sampler updates one node at a time; with many experts, these hold the truth in place, and a whole
+sample may have a single label. The score then shows how a method does on one class, with voters
+that hardly vary. Entries: with the paper's sampler → with tempering (published)."""
+
+_STUCK = """With the paper's own sampler (first table) the chain often never leaves one value of the
+truth: |f̄₀| is 1, and all items have the same label. Such votes cannot show who knows the truth.
+Without intercepts, unElisa attributes the voters' biases to it. LatentIsing can attribute them to
+the voters, but does not always: of the {trials} such trials among the first 40 of every cell, it
+selects experts in {claimed} and calls the result reliable in {reliable}."""
+
+_FIGURES = """## Figures
+
+![Figure 2.1](images/figure-2-1.svg)
+
+Figure 2.1: the example graph; f₁ to f₅ are the experts.
+
+![Figure 3.1](images/figure-3-1.svg)
+
+Figure 3.1: θ̃ of two experts as a function of their weights for θ₀ = 0; weights of equal sign above,
+of opposite sign below. Lemma 3.1's closed form is exact for two experts only; with more, the true
+projection is smaller (the other experts have weight 1).
+
+![Hit rate and precision against n](images/sizes-mixed-half.svg)
+
+Hit rate and precision against n, ± two standard errors, tempering."""
+
+
+def render_page(archive: Json) -> str:
+    """Return the page in Markdown."""
+    paper, mixed = find_study(archive, "paper"), find_study(archive, "mixed")
+    return join_blocks(
+        _introduce(archive["studies"], paper, mixed),
+        _interpret(paper, mixed),
+        _show_errors(archive["studies"]),
+        _show_study(paper, "The tables with the paper's sampler"),
+        show_differences(paper),
+        _show_mixing(paper, mixed),
+        _show_study(mixed, "The tables with a sampler that mixes"),
+        show_intercepts(paper, mixed),
+        show_latent(mixed, paper),
+        _FIGURES,
+        *(_figure_of(level, sampler) for sampler in _SAMPLERS for level in LEVELS),
+    )
+
+
+def _introduce(studies: Sequence[StudyTable], paper: StudyTable, mixed: StudyTable) -> str:
+    commands = [
+        f"unelisa reproduce tables --sampler {study['sampler']} --graph {study['graph']}"
+        for study in studies
+    ]
+    costs = {}
+    for study in (paper, mixed):
+        parts = [cost for name, cost in study["seconds"].items() if name not in FIRST_TRIALS]
+        costs[study["sampler"]] = f"{1000 * sum(parts):.0f} ms"
+    return _INTRODUCTION.format(cells=len(paper["cells"]), commands="\n".join(commands), **costs)
+
+
+def _interpret(paper: StudyTable, mixed: StudyTable) -> str:
+    cells = [cell for study in (paper, mixed) for cell in study["cells"]]
+    none = sum(cell["experts"]["unelisa"]["none_found"] for cell in cells)
+    return _INTERPRETATION.format(
+        none_found=f"{none or 'none'} of {sum(cell['trials'] for cell in cells):,} trials",
+        paper=sum(map(_beats_oracle, paper["cells"])),
+        mixed=sum(map(_beats_oracle, mixed["cells"])) or "none",
+        cells=len(paper["cells"]),
+    )
+
+
+def _beats_oracle(cell: CellTable) -> bool:
+    """Return whether unElisa-Bayes is above; errors are added as if trials were independent.
+
+    Both methods see the same trials, so the true error of the difference is smaller.
+    """
+    ours, oracle = (cell["up_to_sign"][name] for name in ("unelisa-bayes", "oracle"))
+    error = math.hypot(ours["standard_error"] or 0.0, oracle["standard_error"] or 0.0)
+    return ours["mean"] - oracle["mean"] > 2 * error
+
+
+def _gaps(cells: Sequence[CellTable], key: str) -> list[Figure]:
+    return [cell["gaps"][key] for cell in cells if key in cell["gaps"]]
+
+
+def _is_above(gap: Figure) -> bool:
+    return gap["mean"] > 2 * (gap["standard_error"] or 0.0)
+
+
+def _is_below(gap: Figure) -> bool:
+    return gap["mean"] < -2 * (gap["standard_error"] or 0.0)
+
+
+def _show_errors(studies: Sequence[StudyTable]) -> str:
+    """Return the mean absolute errors of every study against the published cells."""
+    header = ["sampler", "graph", "trials", *(LABELS[column] for column in PUBLISHED_COLUMNS)]
+    names = [[study["sampler"], study["graph"], _count_trials(study)] for study in studies]
+    errors = [[_error(study, column) for column in PUBLISHED_COLUMNS] for study in studies]
+    marks = [_count_marks(study) for study in studies]
+    bounds = ", ".join(f"{LABELS[name]} {share(limit, 2)}" for name, limit in LIMITS.items())
+    return join_blocks(
+        "## How close we come",
+        "Mean absolute error over the 27 published cells, accuracies under majority sign. The "
+        f"bounds we promise for the paper's sampler on half graphs: {bounds}.",
+        markdown_table(header, ([*a, *b] for a, b in zip(names, errors, strict=True))),
+        "Cells within two standard errors / above / below:",
+        markdown_table(header, ([*a, *b] for a, b in zip(names, marks, strict=True))),
+    )
+
+
+def _count_trials(study: StudyTable) -> str:
+    """Return the trials per cell, as a range if a run is not finished."""
+    counts = {cell["trials"] for cell in study["cells"]}
+    return "-".join(str(count) for count in sorted({min(counts), max(counts)}))
+
+
+def _count_fewer(study: StudyTable) -> str:
+    """Return which methods have fewer trials in the first cell, in parentheses."""
+    cell = study["cells"][0]
+    counts = {LABELS[name]: figure["trials"] for name, figure in cell["up_to_sign"].items()}
+    fewer = [f"{name}: {count}" for name, count in counts.items() if count < cell["trials"]]
+    return f" ({'; '.join(fewer)})" if fewer else ""
+
+
+def _count_marks(study: StudyTable) -> list[str]:
+    counts = []
+    for column in PUBLISHED_COLUMNS:
+        figures = [find_figure(cell, column) for cell in study["cells"]]
+        marks = [figure["mark"] for figure in figures if figure is not None]
+        counts.append(" / ".join(str(marks.count(mark)) for mark in ("within", "above", "below")))
+    return counts
+
+
+def _error(study: StudyTable, column: str) -> str:
+    error = share(study["errors"][column])
+    faithful = (study["sampler"], study["graph"]) == ("paper", "half")
+    if not faithful or column not in LIMITS:
+        return error
+    return f"**{error}**" if study["errors"][column] <= LIMITS[column] else f"{error} (too large)"
+
+
+def _show_study(study: StudyTable, title: str) -> str:
+    """Return the three tables of a study: experts and unElisa, rivals, all up to sign."""
+    cells, signed = study["cells"], study["cells"][0]["up_to_sign"]
+    return join_blocks(
+        f"## {title}",
+        f"{_SAMPLERS[study['sampler']]}, {study['graph']} graphs, {_count_trials(study)} trials a "
+        f"cell{_count_fewer(study)}. Each entry: our mean ± its standard error, then the published "
+        "number. = within two of our standard errors, ▲ ours is above, ▼ below. |f̄₀|: mean "
+        "distance of the truth's average from 0; flips: how often the truth changes between "
+        "successive items.",
+        "### Experts and unElisa",
+        _cell_table(cells, _EXPERTS, find_figure, mixing=True),
+        "### The other methods",
+        _cell_table(cells, PUBLISHED_COLUMNS[4:], find_figure),
+        "### All methods, up to a global sign",
+        _cell_table(
+            cells, [x for x in COLUMNS if x in signed], lambda cell, name: cell["up_to_sign"][name]
+        ),
+    )
+
+
+def _cell_table(
+    cells: Sequence[CellTable],
+    columns: Iterable[str],
+    find: Callable[[CellTable, str], Figure | None],
+    mixing: bool = False,
+) -> str:
+    shown = [name for name in columns if find(cells[0], name)]
+    more = ["|f̄₀|", "flips", "n"] if mixing else []
+    rows = []
+    for cell in cells:
+        facts = [share(cell["mean_truth"], 2), f"{cell['flips']:.0f}", f"{cell['items']:.0f}"]
+        entries = [_entry(find(cell, name)) for name in shown]
+        rows.append([name_row(cell), *entries, *facts[: len(more)]])
+    return markdown_table(["cell", *(LABELS[name] for name in shown), *more], rows)
+
+
+def _entry(figure: Figure | None) -> str:
+    """Return a figure as mean ± error, published number and mark."""
+    if figure is None:
+        return ""
+    error = figure["standard_error"]
+    ours = share(figure["mean"]) + ("" if error is None else f" ±{share(error)}")
+    if figure["published"] is None:
+        return ours
+    return f"{ours}; {share(figure['published'])} {MARKS[figure['mark']]}".rstrip()
+
+
+def _difference(gap: Figure) -> str:
+    return f"{gap['mean']:+.3f} ±{share(gap['standard_error'] or 0.0)}"
+
+
+def _show_mixing(paper: StudyTable, mixed: StudyTable) -> str:
+    """Return how the two samplers differ, cell by cell."""
+    names = ("hit_rate", "unelisa-bayes", "spectral-meta-learner", "dawid-skene")
+    rows = []
+    for stuck, free in zip(paper["cells"], mixed["cells"], strict=True):
+        flips = [f"{cell['flips']:.0f} / {cell['items'] / 2:.0f}" for cell in (stuck, free)]
+        pairs = []
+        for name in names:
+            ours, theirs = find_figure(stuck, name), find_figure(free, name)
+            if ours is not None and theirs is not None:
+                means = f"{share(ours['mean'])} → {share(theirs['mean'])}"
+                pairs.append(f"{means} ({share(ours['published'])})")
+        rows.append([name_row(stuck), *flips, share(stuck["mean_truth"], 2), *pairs])
+    header = ["cell", "flips, paper's", "flips, mixed", "|f̄₀|, paper's"]
+    return join_blocks(_MIXING, markdown_table([*header, *(LABELS[x] for x in names)], rows))
+
+
+def show_intercepts(paper: StudyTable, mixed: StudyTable) -> str:
+    """Return the section on unElisa with intercepts; nothing if no trial has it."""
+    shown = [s for s in (paper, mixed) if "unelisa-intercepts" in s["cells"][0]["experts"]]
+    if not shown:
+        return ""
+    header, counts = ["cell"], []
+    rows = [[name_row(cell)] for cell in shown[0]["cells"]]
+    for study in shown:
+        names = ("hit rate", "precision", "up to sign", "minus without")
+        header += [f"{study['sampler']}: {name}" for name in names]
+        gaps = _gaps(study["cells"], "intercepts")
+        for row, cell, gap in zip(rows, study["cells"], gaps, strict=True):
+            experts = cell["experts"]["unelisa-intercepts"]
+            signed = cell["up_to_sign"]["unelisa-intercepts"]
+            figures = experts["hit_rate"], experts["precision"], signed
+            row += [*(share(figure["mean"]) for figure in figures), _difference(gap)]
+        counts.append(
+            f"In the first {gaps[0]['trials']} trials of every cell with the {study['sampler']} "
+            f"sampler it is better by more than two standard errors in {sum(map(_is_above, gaps))} "
+            f"of {len(gaps)} cells and worse in {sum(map(_is_below, gaps))}."
+        )
+    return join_blocks(
+        "## The paper's method with intercepts",
+        "The paper's regressions have no intercepts, so its method assumes balanced votes. "
+        "`UnElisa(fit_intercept=True)` drops that assumption; everything else is as above. "
+        "Differences are to unElisa-Bayes without intercepts, in accuracy up to a global sign on "
+        "the same trials, ± their standard errors. " + " ".join(counts),
+        "The designs of section 5.1 are balanced, so intercepts have nothing to gain there, and "
+        "with a chain that is stuck they absorb the only signal. On votes that are not balanced "
+        "they help: see the [comparison on real votes](comparison.md) and the "
+        "[broken assumptions](model_tables.md).",
+        markdown_table(header, rows),
+    )
+
+
+def show_latent(mixed: StudyTable, paper: StudyTable) -> str:
+    """Return the section on LatentIsing; nothing if no trial has it."""
+    cells = [cell for cell in mixed["cells"] if "latent-ising" in cell["experts"]]
+    if not cells:
+        return ""
+    counts = sorted({cell["up_to_sign"]["latent-ising"]["trials"] for cell in cells})
+    header = ["cell", "hit rate", "precision", "majority sign", "up to sign"]
+    gaps, plain = _gaps(cells, "oracle"), _gaps(cells, "unelisa-bayes")
+    found = [cell["experts"]["latent-ising"] for cell in cells]
+    totals = {
+        "near": sum(gap["mean"] >= -NEAR for gap in gaps),
+        "within": sum(gap["mean"] >= -WITHIN for gap in gaps),
+        "found": sum(min(x["hit_rate"]["mean"], x["precision"]["mean"]) >= FOUND for x in found),
+        "behind": sum(gap["mean"] < -NEAR for gap in plain),
+    }
+    told = {name: f"{count} of {len(cells)}" for name, count in totals.items()}
+    stuck = paper.get("stuck", {"trials": 0})
+    return join_blocks(
+        "## Beyond the paper: LatentIsing on the same votes",
+        f"The first {'-'.join(map(str, counts))} trials of every cell, {mixed['sampler']} sampler, "
+        "`LatentIsing` with its defaults. The last two columns are differences of accuracies up to "
+        "a global sign on the same trials, ± their standard errors.",
+        markdown_table([*header, "minus the oracle", "minus unElisa-Bayes"], map(_row, cells)),
+        f"Accuracy up to sign is within {share(NEAR)} of the oracle in {told['near']} cells and "
+        f"within {share(WITHIN, 2)} in {told['within']}; hit rate and precision are both at least "
+        f"{share(FOUND, 2)} in {told['found']}; it is more than {share(NEAR)} below unElisa-Bayes "
+        f"in {told['behind']}. A trial took {mixed['seconds']['latent-ising']:.1f} s of CPU time "
+        "on average.",
+        _STUCK.format(**stuck) if stuck["trials"] else "",
+    )
+
+
+def _row(cell: CellTable) -> list[str]:
+    experts = cell["experts"]["latent-ising"]
+    figures = (
+        experts["hit_rate"],
+        experts["precision"],
+        cell["accuracy"]["latent-ising"],
+        cell["up_to_sign"]["latent-ising"],
+    )
+    gaps = [_difference(cell["gaps"][name]) for name in ("oracle", "unelisa-bayes")]
+    return [name_row(cell), *(share(figure["mean"]) for figure in figures), *gaps]
+
+
+def _figure_of(level: str, sampler: str) -> str:
+    name = f"accuracy-{level}-{sampler}-half"
+    return join_blocks(
+        f"![Accuracies, {level} SNR, {sampler}](images/{name}.svg)",
+        f"Accuracies of single trials, {level} SNR ({_SAMPLERS[sampler]}): boxes span the central "
+        "half of the trials, whiskers 90 %; diamonds are the published means.",
+    )

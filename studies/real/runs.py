@@ -1,0 +1,212 @@
+"""Every method on every set of real votes: one line of JSON per set and method, then one archive.
+
+`benchmarks/peers.py` appends the rows of other programs to its own file beside ours, in the same
+form; the archive joins them all.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from studies.markdown import group_by
+from studies.real.intervals import Figure, score_with_intervals
+from studies.real.sets import Reader, describe_set
+from studies.real.supervised import BUDGETS, REFERENCES, score_reference
+from studies.records import Json, make_archive, open_results, read_lines
+from unelisa.aggregators import AGGREGATORS
+from unelisa.comparison import build_aggregator
+from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.solvers.blas import one_blas_thread
+from unelisa.sources.labels import KnownLabels
+
+Floats = NDArray[np.float64]
+RESAMPLES = 300
+OURS, VARIANTS, SUPERVISED, PEERS = "ours", "variants", "supervised", "peers"
+INTERCEPTS = "unelisa-intercepts"
+# Methods with other settings than their defaults: shown beside them, but not ranked.
+SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {INTERCEPTS: ("unelisa", {"fit_intercept": True})}
+_DIGITS = 5
+
+
+class Row(TypedDict):
+    """One method on one set.
+
+    kind is "ours", "variants", "supervised" or "peers". figures has (value, low, high) for each
+    figure that is defined; note says why there is none, or is empty. A supervised row's low and
+    high are the extremes over its splits.
+    """
+
+    set: str
+    method: str
+    kind: str
+    figures: dict[str, list[float]]
+    seconds: float | None
+    note: str
+
+
+# a set's votes and labels, and its name -> the row
+Task = Callable[[KnownLabels, str], Row]
+
+
+def make_row(
+    where: tuple[str, str, str],
+    figures: Mapping[str, Figure | None],
+    seconds: float | None = None,
+    note: str = "",
+) -> Row:
+    """Return a row; `where` is the set, the method and the kind of method."""
+    name, method, kind = where
+    return {
+        "set": name,
+        "method": method,
+        "kind": kind,
+        "figures": {
+            key: [round(float(x), _DIGITS) for x in figure]
+            for key, figure in figures.items()
+            if figure is not None
+        },
+        "seconds": None if seconds is None else round(seconds, 3),
+        "note": note,
+    }
+
+
+def score_answers(
+    known: KnownLabels, scores: Floats, probabilities: Floats | None
+) -> dict[str, Figure | None]:
+    """Return the figures, with intervals, of scores for the items of `known.scored_votes()`."""
+    return score_with_intervals(known.scored_signs(), scores, probabilities, RESAMPLES)
+
+
+def run_method(name: str, known: KnownLabels, where: str) -> Row:
+    """Return the row of one of our methods, fitted to the votes alone."""
+    method, settings = SETTINGS.get(name, (name, {}))
+    place = where, name, VARIANTS if settings else OURS
+    model = build_aggregator(method, random_state=0).set_params(**settings)
+    start = time.process_time()
+    try:
+        model.fit(known.votes)
+    except ModelError as error:
+        return make_row(place, {}, note=f"refused: {error}")
+    seconds = time.process_time() - start
+    asked = known.scored_votes()
+    scores = model.decision_function(asked)
+    chances = model.predict_proba(asked)[:, 1] if hasattr(model, "predict_proba") else None
+    return make_row(place, score_answers(known, scores, chances), seconds)
+
+
+def run_reference(name: str, budget: int, known: KnownLabels, where: str) -> Row:
+    """Return the row of a supervised reference with the given number of labels."""
+    start = time.process_time()
+    figures = score_reference(name, known, budget)
+    place = where, f"{name} ({budget:,} labels)", SUPERVISED
+    if figures is None:
+        return make_row(place, {}, note="too few labeled items to leave some for the test")
+    return make_row(place, figures, time.process_time() - start)
+
+
+def list_tasks(methods: Sequence[str] | None = None, supervised: bool = True) -> dict[str, Task]:
+    """Return what is run on each set, by the method's name in the rows."""
+    tasks: dict[str, Task] = {}
+    for name in methods or (*AGGREGATORS, *SETTINGS):
+        tasks[name] = partial(run_method, name)
+    for name in REFERENCES if supervised else ():
+        for budget in BUDGETS:
+            tasks[f"{name} ({budget:,} labels)"] = partial(run_reference, name, budget)
+    return tasks
+
+
+def run_real(
+    sets: Mapping[str, Reader],
+    folder: Path,
+    tasks: Mapping[str, Task],
+    done: Callable[[str, int], Any] = lambda _name, _count: None,
+) -> None:
+    """Run what the results in a folder lack, set by set, and append each row as it finishes.
+
+    Parameters
+    ----------
+    sets
+        How to read each set.
+    folder
+        Where ours.jsonl and sets.jsonl are kept.
+    tasks
+        What to run, from `list_tasks`.
+    done
+        Called with the set's name and the number of tasks already there, then 1 after each.
+    """
+    with (
+        open_results(folder / "ours.jsonl") as rows,
+        open_results(folder / "sets.jsonl") as facts,
+        one_blas_thread(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
+        there = {(row["set"], row["method"]) for row in read_rows(folder)}
+        described = {fact["set"] for fact in read_lines(folder / "sets.jsonl")}
+        for name, read in sets.items():
+            missing = [method for method in tasks if (name, method) not in there]
+            done(name, len(tasks) - len(missing))
+            if not missing and name in described:
+                continue
+            known = read()
+            if name not in described:
+                facts.append(describe_set(name, known))
+            for method in missing:
+                rows.append(dict(tasks[method](known, name)))
+                done(name, 1)
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """Return all rows in a results folder, ours and the peers'; of two the later one counts."""
+    rows: dict[tuple[str, str], Row] = {}
+    for file in (folder / "ours.jsonl", *sorted(folder.glob("peers*.jsonl"))):
+        for row in read_lines(file):
+            rows[row["set"], row["method"]] = row
+    return list(rows.values())
+
+
+def collect_real(folder: Path, stored: Json | None = None) -> Json:
+    """Return the archive of a results folder, added to a stored one, in a fixed order."""
+    old = stored or {"sets": [], "rows": []}
+    found = [*old["sets"], *read_lines(folder / "sets.jsonl")]
+    facts = {fact["set"]: fact for fact in found}
+    rows = {(row["set"], row["method"]): row for row in [*old["rows"], *read_rows(folder)]}
+    ordered = sorted(rows.values(), key=lambda row: (row["set"], row["kind"], row["method"]))
+    return make_archive(
+        sets=[facts[name] for name in sorted(facts)],
+        rows=[row for row in ordered if row["set"] in facts],
+    )
+
+
+def rank_methods(rows: Iterable[Row], figure: str) -> dict[str, float]:
+    """Return each method's mean rank over the sets: 1 is best, ties share the mean of their ranks.
+
+    A method without the figure on a set (it refused, failed or ran out of time) ranks last there.
+
+    Examples
+    --------
+    >>> rows = [make_row(("a", "x", "ours"), {"auc": Figure(.9, .8, 1)}),
+    ...         make_row(("a", "y", "ours"), {})]
+    >>> rank_methods(rows, "auc")
+    {'x': 1.0, 'y': 2.0}
+    """
+    groups = group_by(rows, "set")
+    methods = sorted({row["method"] for mine in groups.values() for row in mine})
+    sign = 1 if figure == "log_loss" else -1
+    ranks = []
+    for _, mine in sorted(groups.items()):
+        found = {
+            row["method"]: sign * row["figures"][figure][0]
+            for row in mine
+            if figure in row["figures"]
+        }
+        ranks.append(rankdata([found.get(method, np.inf) for method in methods]))
+    means = np.mean(ranks, axis=0)
+    return {method: float(mean) for method, mean in zip(methods, means, strict=True)}

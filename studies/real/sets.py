@@ -1,0 +1,91 @@
+"""Where sets of real votes with known truth come from: a folder, or public downloads."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from studies.records import Json
+from unelisa.datasets import DATASETS, fetch_set
+from unelisa.errors import ModelError
+from unelisa.one_sided import ONE_SIDED
+from unelisa.sources.labels import KnownLabels, read_labels
+from unelisa.sources.tables import read_votes
+
+_VOTES = ("votes.csv", "votes.csv.gz", "votes_wide.csv", "votes_wide.csv.gz")
+_TRUTH = ("truth.csv", "truth.csv.gz")
+
+Reader = Callable[[], KnownLabels]
+
+VARIABLE = "UNELISA_SETS"
+BESIDE = Path("../shared/data")  # next to a clone
+
+
+def find_shared_data() -> Path | None:
+    """Return the folder named by UNELISA_SETS, or the one next to a clone; None if neither is."""
+    named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():
+        raise ModelError(f"{VARIABLE} names {named[:200]!r}, which is not a folder; correct it")
+    place = Path(named or BESIDE)
+    return place if place.is_dir() else None
+
+
+def choose_sets(folder: Path | None) -> dict[str, Reader]:
+    """Return the sets in a folder; by default the shared ones, otherwise the public downloads."""
+    place = find_shared_data() if folder is None else folder
+    return fetched_sets() if place is None else find_sets(place)
+
+
+def find_sets(folder: Path) -> dict[str, Reader]:
+    """Return how to read each set under a folder, by name.
+
+    A set is a folder with votes.csv (item, voter, vote) or votes_wide.csv (item, one column per
+    voter) and truth.csv (item, label), possibly gzipped; votes and labels are -1 or +1. Other
+    folders are ignored.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder} is not a folder: name the folder that holds the sets")
+    sets: dict[str, Reader] = {}
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        votes = next((place / name for name in _VOTES if (place / name).is_file()), None)
+        truth = next((place / name for name in _TRUTH if (place / name).is_file()), None)
+        if votes is not None and truth is not None:
+            sets[place.name] = partial(_read_set, votes, truth)
+    if not sets:
+        raise ModelError(f"no folder in {folder.name} holds votes.csv and truth.csv")
+    return sets
+
+
+def fetched_sets() -> dict[str, Reader]:
+    """Return how to fetch each public set that `unelisa.datasets` knows, by name."""
+    return {name: partial(fetch_set, name) for name in DATASETS}
+
+
+def _read_set(votes: Path, truth: Path) -> KnownLabels:
+    return read_labels(truth, read_votes(votes, coding="pm1"))
+
+
+def describe_set(name: str, known: KnownLabels) -> Json:
+    """Return what a set looks like, apart from who is right.
+
+    missing is the share of absent votes, base_rate the share of +1 among the known labels, unvoted
+    the share of labeled items without votes, one_sided the share of votes cast by nearly constant
+    voters.
+    """
+    values, signs = known.votes.values, known.scored_signs()
+    labelled = signs[signs != 0]
+    counts = known.votes.vote_counts()
+    yes = np.count_nonzero(values > 0, axis=0)
+    larger = np.maximum(yes, counts - yes) / np.maximum(counts, 1)
+    return {
+        "set": name,
+        "items": known.votes.n_items,
+        "labelled": len(labelled),
+        "voters": known.votes.n_voters,
+        "missing": float(1 - counts.sum() / values.size),
+        "base_rate": float(np.mean(labelled > 0)),
+        "unvoted": len(known.unvoted_signs) / max(len(labelled), 1),
+        "one_sided": float(counts[larger >= ONE_SIDED].sum() / max(counts.sum(), 1)),
+    }

@@ -1,0 +1,117 @@
+"""Results on disk: one line of JSON per finished piece of work, then one archive of them all.
+
+A run may be stopped at any moment, by Ctrl-C, by kill -9 or by a full disk, and resumed later. Each
+line is written by one call and flushed to disk before its work counts as done. A torn last line
+lacks its line feed: readers skip it, and the next run cuts it off.
+"""
+
+import errno
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import unelisa
+from unelisa.errors import ModelError
+
+FORMAT = 1
+Json = dict[str, Any]
+
+
+class ResultsFile:
+    """A results file open for appending; made by `open_results`."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self._path = path
+        self._handle = handle
+        self._lock = threading.Lock()
+
+    def append(self, record: Json) -> None:
+        """Add one line, on disk when this returns; after an error the file is as before."""
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
+        with self._lock:
+            size = os.fstat(self._handle).st_size
+            try:
+                if os.write(self._handle, line) != len(line):  # the disk took only a part
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._handle)
+            except OSError as error:
+                os.ftruncate(self._handle, size)
+                raise OSError(error.errno, error.strerror, str(self._path)) from None
+
+
+@contextmanager
+def open_results(path: Path) -> Iterator[ResultsFile]:
+    """Open a file for appending, without a torn last line; refuse if another run has it open."""
+    plain = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | plain, 0o666)
+    try:
+        _lock_file(handle, path)
+        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
+        yield ResultsFile(path, handle)
+    finally:
+        os.close(handle)  # also releases the lock, as does the end of the process
+
+
+def _lock_file(handle: int, path: Path) -> None:
+    try:
+        import fcntl  # noqa: PLC0415 - absent on Windows, where nothing is locked
+    except ImportError:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise ModelError(
+            f"another run is writing {path}: wait for it to finish, or use another folder"
+        ) from None
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Return the complete lines of a results file; an empty list if there is no file."""
+    if not path.exists():
+        return []
+    found = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            raise ModelError(
+                f"line {number} of {path.name} is not JSON: delete that line, or use a new folder"
+            ) from None
+    return found
+
+
+def make_archive(**parts: Any) -> Json:
+    """Return an archive: its format, the version that made it, and its parts."""
+    return {"format": FORMAT, "unelisa": unelisa.__version__, **parts}
+
+
+def format_archive(archive: Json, *first_keys: str) -> str:
+    """Return an archive as JSON, with a new line before each row that starts with a given key.
+
+    Examples
+    --------
+    >>> print(format_archive({"rows": [{"set": 1}, {"set": 2}]}, "set"), end="")
+    {"rows":[
+    {"set":1},
+    {"set":2}]}
+    """
+    text = json.dumps(archive, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for key in first_keys:
+        text = text.replace(f'{{"{key}":', f'\n{{"{key}":')
+    return text + "\n"
+
+
+def read_archive(path: Path, part: str, command: str) -> Json:
+    """Return an archive from its file, which must have the named part; `command` makes one."""
+    try:
+        archive: Any = json.loads(path.read_text(encoding="utf-8"))
+        known = archive["format"] == FORMAT and part in archive
+    except (OSError, ValueError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise ModelError(f"{path.name} is not an archive of this study: create it with {command}")
+    return archive  # type: ignore[no-any-return]

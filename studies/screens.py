@@ -1,0 +1,174 @@
+"""What the studies print on a terminal of 80 columns."""
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from studies.ehr.splits import FIGURES
+from studies.ehr.tables import TITLES
+from studies.markdown import share
+from studies.paper.cells import CELLS, LEVELS, find_cell
+from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure
+from studies.real.runs import OURS, PEERS, rank_methods
+from studies.records import Json
+from unelisa.cli.tables import figure as show_figure
+
+# A column's name in the study -> its header.
+HEADS = {
+    "hit_rate": "hit",
+    "precision": "prec",
+    "unelisa-bayes": "Bayes",
+    "unelisa-amv": "AMV",
+    "spectral-meta-learner": "SML",
+    "latent-spectral-meta-learner": "SML-L",
+    "dawid-skene": "DS",
+    "majority-vote": "MV",
+    "latent-ising": "Lat",
+    "unelisa-intercepts": "Icpt",
+    "oracle": "best",
+}
+_MARKS = {"within": ("=", "green"), "above": ("+", "blue"), "below": ("-", "red"), None: (" ", "")}
+
+
+def show_study(screen: Console, table: StudyTable, up_to_sign: bool) -> None:
+    """Print the tables, the errors against the paper and the cost of a trial."""
+    for shown in (*study_tables(table, up_to_sign), show_errors(table), show_seconds(table)):
+        screen.print(shown)
+        screen.print()
+
+
+def _new_table(left: list[str], right: list[str], space: int = 1) -> Table:
+    shown = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, space, 0, 0))
+    for name in left:
+        shown.add_column(name, no_wrap=True)
+    for name in right:
+        shown.add_column(name, justify="right", no_wrap=True)
+    return shown
+
+
+def study_tables(table: StudyTable, up_to_sign: bool = False) -> Iterator[Group]:
+    """Yield one table with its title per signal-to-noise ratio, as in the paper."""
+    sign = "up to a global sign" if up_to_sign else "majority sign"
+    how = f"{table['sampler']} sampler, {table['graph']} graph; {sign}"
+    for level in LEVELS:
+        cells = [cell for cell in table["cells"] if find_cell(cell["cell"]).snr == level]
+        if cells:
+            title = Text(f"Table {cells[0]['table']}, {level} SNR; {how}", "bold")
+            yield Group(title, _level_table(cells, up_to_sign))
+
+
+def _level_table(cells: list[CellTable], up_to_sign: bool) -> Table:
+    columns = [name for name in HEADS if _find(cells[0], name, up_to_sign)]
+    if len(columns) == len(HEADS):
+        columns.remove("unelisa-intercepts")  # all of them are wider than 80 characters
+    shown = _new_table(["p/d0", ""], [*(HEADS[column] for column in columns), "truth"], 0)
+    for cell in cells:
+        _add_cell(shown, cell, columns, up_to_sign)
+    return shown
+
+
+def _add_cell(shown: Table, cell: CellTable, columns: list[str], up_to_sign: bool) -> None:
+    """Add a cell's three lines; the last column shows whether the chain mixed."""
+    figures = [_find(cell, name, up_to_sign) for name in columns]
+    name = f"{find_cell(cell['cell']).n_voters}/{cell['n_experts']}"
+    shown.add_row(name, "ours", *(_marked(x) for x in figures), f"|{short(cell['mean_truth'], 2)}|")
+    errors = (_plain(x, "standard_error") for x in figures)
+    shown.add_row("", "s.e.", *errors, f"{cell['flips']:.0f} fl")
+    paper = (_plain(figure, "published") for figure in figures)
+    shown.add_row(f"T={cell['trials']}", "paper", *paper, end_section=True)
+
+
+def _find(cell: CellTable, column: str, up_to_sign: bool) -> Figure | None:
+    if up_to_sign and column in cell["up_to_sign"]:
+        return cell["up_to_sign"][column]
+    return find_figure(cell, column)
+
+
+def _marked(figure: Figure | None) -> Text:
+    if figure is None:
+        return Text()
+    mark, color = _MARKS[figure["mark"]]
+    return Text.assemble(short(figure["mean"]), (mark, color))
+
+
+def _plain(figure: Figure | None, key: str) -> Text:
+    value = None if figure is None else figure[key]  # type: ignore[literal-required]
+    return Text("" if value is None else f"{short(value)} ", "dim")
+
+
+def short(value: float, digits: int = 3) -> str:
+    """Return a share without its leading zero, 1 with one digit less, so that widths agree.
+
+    Examples
+    --------
+    >>> short(.9864), short(1)
+    ('.986', '1.00')
+    """
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("0") if text[0] == "0" else text[:-1]
+
+
+def show_errors(table: StudyTable) -> Text:
+    """Return the mean absolute errors against the published cells, with their bounds.
+
+    The bounds apply to the faithful study and all cells together.
+    """
+    cells = len(table["cells"])
+    faithful = (table["sampler"], table["graph"], cells) == ("paper", "half", len(CELLS))
+    shown = []
+    for column, error in table["errors"].items():
+        limit = LIMITS.get(column) if faithful else None
+        bound = "" if limit is None else f" ({'<=' if error <= limit else '>'} {short(limit, 2)})"
+        shown.append(f"{HEADS[column]} {short(error)}{bound}")
+    legend = (
+        "\n= within two standard errors of the paper, + above, - below. Icpt: Bayes with "
+        "intercepts; best: the Bayes rule with the true model; truth: |its mean|, near 1 if the "
+        "chain was stuck, and its flips."
+    )
+    head = f"Mean absolute error against the {cells} published cells: "
+    return Text.assemble((head, "bold"), ", ".join(shown), (legend, "dim"))
+
+
+def show_seconds(table: StudyTable) -> str:
+    """Return the milliseconds of CPU time per trial, in total and by part."""
+    parts = sorted(table["seconds"].items(), key=lambda part: -part[1])
+    listed = ", ".join(f"{name} {1000 * seconds:.1f}" for name, seconds in parts)
+    return f"CPU time per trial {1000 * sum(table['seconds'].values()):.0f} ms: {listed}"
+
+
+def show_ranks(screen: Console, archive: Json) -> None:
+    """Print the methods on real votes by mean rank."""
+    rows = [row for row in archive["rows"] if row["kind"] in (OURS, PEERS)]
+    figures = ("accuracy", "balanced_accuracy", "auc")
+    ranks = {name: rank_methods(rows, name) for name in figures}
+    table = _new_table(["method"], ["accuracy", "balanced", "AUC", "mean accuracy", "sets"])
+    for method in sorted(ranks["accuracy"], key=lambda name: ranks["balanced_accuracy"][name]):
+        mine = [row["figures"] for row in rows if row["method"] == method and row["figures"]]
+        found = [figures["accuracy"][0] for figures in mine]
+        mean = show_figure(sum(found) / len(found) if found else None)
+        cells = [f"{ranks[name][method]:.1f}" for name in figures]
+        table.add_row(method, *cells, mean, str(len(found)))
+    screen.print(f"[bold]Mean ranks over {len(archive['sets'])} sets; 1 is best[/bold]\n")
+    screen.print(table)
+
+
+def show_methods(screen: Console, archive: Json) -> None:
+    """Print every method of the EHR study under every protocol."""
+    for facts in archive["sets"]:
+        titles = ["F" if name == "f_score" else TITLES[name] for name in FIGURES]
+        table = _new_table(["labels", "method"], titles)
+        for row in archive["methods"]:
+            if row["set"] == facts["set"]:
+                found = [row["figures"].get(name) for name in FIGURES]
+                cells = ["" if x is None else share(x[0]) for x in found]
+                table.add_row(row["protocol"], row["method"], *cells)
+        screen.print(f"[bold]{facts['set']}[/bold], means over the splits")
+        screen.print(table)
+        screen.print()
+    screen.print(
+        "labels: paper = all charts, which leaks the test; train = the training half. "
+        "F: harmonic mean of PPV and NPV."
+    )

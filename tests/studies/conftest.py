@@ -1,0 +1,142 @@
+"""Results of the studies with stated scores, without running them, and a command line to call."""
+
+import pytest
+from typer.testing import CliRunner
+
+from studies.ehr.rare import HELPS, summarize_rare
+from studies.ehr.sets import simulated_set
+from studies.ehr.splits import FIGURES, NONE, OURS, PAPER, PENLOG, UNELISA
+from studies.ehr.tables import summarize_splits
+from studies.paper.cells import CELLS, list_series, list_trials
+from studies.paper.tables import collect_archive
+from studies.paper.trials import COLUMNS, results_path
+from studies.records import make_archive, open_results
+from unelisa.cli import app
+
+
+@pytest.fixture
+def run():
+    """Call the command line in this process."""
+
+    def call(*arguments):
+        return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Call the command line, expect exit code 2 and one sentence, and return the sentence."""
+
+    def call(*arguments):
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stderr.count("\n") == 1
+        assert "Traceback" not in result.output
+        return result.stderr.strip()
+
+    return call
+
+
+def _make_record(trial, accuracy=0.9, hit=0.5, precision=0.75, methods=COLUMNS):
+    scores = {name: {"accuracy": accuracy} for name in methods}
+    selecting = {"unelisa-bayes", "unelisa-amv", "latent-ising", "unelisa-intercepts"}
+    for name in selecting & set(methods):
+        scores[name] |= {"hit_rate": hit, "precision": precision}
+    return {
+        "cell": trial.cell.name,
+        "trial": trial.number,
+        "sampler": trial.sampler,
+        "graph": trial.graph,
+        "factor": trial.factor,
+        "n": 100,
+        "flips": 7,
+        "mean_truth": 0.2,
+        "scores": scores,
+        "seconds": {"sampler": 1.0, "unelisa": 2.0, "latent-ising": 3.0},
+    }
+
+
+@pytest.fixture(scope="session")
+def make_record():
+    """A function that returns a trial's record as `run_trial` gives it."""
+    return _make_record
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """A results folder: both samplers on half graphs, one cell on trees, a short series."""
+    folder = tmp_path_factory.mktemp("results")
+    for sampler, graph, cells in (
+        ("paper", "half", CELLS),
+        ("mixed", "half", CELLS),
+        ("paper", "tree", CELLS[:1]),
+    ):
+        with open_results(results_path(folder, sampler, graph)) as file:
+            for trial in list_trials(cells, 2, sampler, graph):
+                file.append(_make_record(trial, accuracy=(0.95, 0.97)[trial.number]))
+    with open_results(results_path(folder, "mixed", "half", series=True)) as file:
+        for trial in list_series(2, "mixed", "half"):
+            file.append(_make_record(trial, methods=("unelisa-bayes",)))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def archive(folder):
+    return collect_archive(folder)
+
+
+@pytest.fixture(scope="session")
+def datamart():
+    """A small simulated datamart with its truth."""
+    return simulated_set(0, 4000)
+
+
+def _make_split(split, protocol, method, value):
+    return {
+        "set": "ra-7",
+        "split": split,
+        "protocol": protocol,
+        "method": method,
+        "figures": dict.fromkeys(FIGURES, value),
+    }
+
+
+@pytest.fixture
+def splits():
+    """Two splits of three methods: every figure .02 better on the second."""
+    ways = ((PAPER, UNELISA, 0.7), (PAPER, PENLOG, 0.8), (NONE, OURS, 0.9))
+    return [_make_split(n, *way[:2], way[2] + 0.02 * n) for n in (0, 1) for way in ways]
+
+
+@pytest.fixture
+def rare():
+    """Two cohorts of each help: one found within the factor and covered, one not."""
+    row = {"set": "ra-7 rare 0", "true_prevalence": 0.03, "auc": 0.9, "true_ppv": 0.8}
+    found = [
+        {**row, "told": told, "charts": charts, "prevalence": p, "ppv": [0.9, low, 0.95]}
+        for told, charts in HELPS
+        for p, low in ((0.03, 0.7), (0.05, 0.85))
+    ]
+    return summarize_rare(found)
+
+
+@pytest.fixture
+def ehr_archive(splits, rare):
+    """A simulated set and another one, with stated facts."""
+    roles = {"anchor": 2, "code": 0, "core": 11, "weak": 0, "irrelevant": 0}
+    facts = {
+        "set": "ra-7",
+        "patients": 46568,
+        "features": 142,
+        "reviewed": 435,
+        "cases": 98,
+        "prevalence": 0.16,
+        "ppv": [0.96, 0.8, 0.98],
+        "seconds": 1.5,
+        "everybody": {"auc": 0.92, "ppv": None},
+        "selected": {PAPER: ["NLP:synovitis"], OURS: ["ICD:714.0"]},
+        "roles": {PAPER: roles, OURS: roles},
+    }
+    sets = [facts, {**facts, "set": "ehr_phecap"}]
+    return make_archive(sets=sets, methods=summarize_splits(splits), rare=rare)

@@ -1,0 +1,126 @@
+import re
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from studies.paper.cells import CELLS, PUBLISHED, Trial
+from studies.paper.page import render_page, show_intercepts, show_latent
+from studies.paper.tables import tabulate_study
+from studies.paper.trials import FIRST_TRIALS, LABELS
+from studies.records import read_archive
+from unelisa.errors import ModelError
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def tables(page):
+    """Every table of the page as rows of entries."""
+    blocks = re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)
+    return [
+        [re.split(r"(?<!\\)\|", line.strip("|\n")) for line in block.splitlines()]
+        for block in blocks
+    ]
+
+
+def test_every_published_number_stands_on_the_page(archive):
+    page = render_page(archive)
+    for row in PUBLISHED.values():
+        for number in row.figures.values():
+            assert f"; {number:.3f}".replace("; 0.", "; .") in page
+
+
+def test_tables_are_rectangular_and_cover_the_cells(archive):
+    found = tables(render_page(archive))
+    assert len(found) == 2 + 3 + 1 + 1 + 3 + 1 + 1
+    for table in found:
+        assert len({len(row) for row in table}) == 1
+    assert all(len(table) == 27 + 2 for table in found[2:])
+
+
+def test_the_first_cell_reads_as_it_should(archive):
+    row = tables(render_page(archive))[2][2]
+    assert [entry.strip() for entry in row[:4]] == [
+        "high 25/4",
+        ".500 ±.000; .986 ▼",
+        ".750 ±.000; .987 ▼",
+        ".960 ±.010; .942 =",
+    ]
+
+
+def test_errors_that_are_too_large_are_not_hidden(archive):
+    assert "(too large)" in render_page(archive)
+
+
+def test_unfinished_runs_show_how_far_they_are(archive):
+    unfinished = deepcopy(archive)
+    unfinished["studies"][1]["cells"][3]["trials"] = 1
+    assert "| mixed | half | 1-2 |" in render_page(unfinished)
+
+
+def test_every_method_has_a_name_in_print(archive):
+    assert set(archive["studies"][0]["cells"][0]["accuracy"]) <= set(LABELS)
+
+
+def test_a_page_needs_both_samplers(archive):
+    part = deepcopy(archive)
+    part["studies"].pop()
+    with pytest.raises(ModelError, match="lack the mixed sampler"):
+        render_page(part)
+
+
+def test_the_page_in_the_documentation_is_made_from_its_archive():
+    archive = read_archive(DOCS / "study" / "tables.json", "studies", "")
+    page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    assert page == render_page(archive)
+    for link in re.findall(r"\]\((images/[^)]+)\)", page):
+        assert (DOCS / link).exists(), link
+    for study in archive["studies"]:  # every row of the tables has its command
+        assert f"tables --sampler {study['sampler']} --graph {study['graph']}\n" in page
+
+
+def study(make_record, method, accuracies, hits=(1.0, 1.0)):
+    """Two trials of one cell: one method's accuracies and hit rates beside .9 of all others."""
+    results = {}
+    for number, (accuracy, hit) in enumerate(zip(accuracies, hits, strict=True)):
+        trial = Trial(CELLS[0], number, "mixed")
+        record = make_record(trial)
+        scores = {"accuracy": accuracy, "hit_rate": hit, "precision": 1.0}
+        record["scores"][method] = scores
+        record["seconds"]["latent-ising"] = 1.5
+        results[trial] = record
+    return tabulate_study(results, "mixed", "half")
+
+
+def test_differences_are_up_to_sign_on_the_same_trials(make_record):
+    done = study(make_record, "latent-ising", (0.06, 0.9))
+    page = show_latent(done, done)
+    assert "| high 25/4 | 1.000 | 1.000 | .480 | .920 | +0.020 ±.020 | +0.020 ±.020 |" in page
+    assert "took 1.5 s" in page
+    done = study(make_record, "unelisa-intercepts", (0.06, 0.9))
+    assert "| high 25/4 | 1.000 | 1.000 | .920 | +0.020 ±.020 |" in show_intercepts(done, done)
+
+
+@pytest.mark.parametrize(("accuracy", "within"), [(0.87, 1), (0.8697, 0)])
+def test_cells_are_counted_before_rounding(make_record, accuracy, within):
+    done = study(make_record, "latent-ising", (accuracy, accuracy), hits=(0.9, 0.98))
+    page = show_latent(done, done)
+    assert f"within .005 of the oracle in 0 of 1 cells and within .03 in {within} of 1" in page
+    assert "both at least .95 in 0 of 1; it is more than .005 below unElisa-Bayes in 1 of 1" in page
+
+
+def test_a_stuck_chain_is_counted_and_not_claimed(make_record):
+    done = study(make_record, "latent-ising", (0.9, 0.9))
+    counted = {**done, "stuck": {"trials": 39, "claimed": 10, "reliable": 9}}
+    page = " ".join(show_latent(done, counted).split())
+    assert (
+        "of the 39 such trials among the first 40 of every cell, it selects experts in 10" in page
+    )
+
+
+def test_trials_beyond_the_first_ones_do_not_count(make_record):
+    late = Trial(CELLS[0], FIRST_TRIALS["latent-ising"], "mixed")
+    results = {late: make_record(late, methods=("oracle", "unelisa-bayes"))}
+    done = tabulate_study(results, "mixed", "half")
+    assert show_latent(done, done) == ""
+    assert show_intercepts(done, done) == ""

@@ -1,0 +1,209 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from studies.paper import trials
+from studies.paper.cells import CELLS, Trial, find_cell, list_trials, seed_trial
+from studies.paper.tables import tabulate_study
+from studies.paper.trials import (
+    COLUMNS,
+    FIRST_TRIALS,
+    LABELS,
+    METHODS,
+    Answer,
+    Drawn,
+    draw_trial,
+    find_study_methods,
+    missing_methods,
+    read_results,
+    run_trial,
+    run_trials,
+    run_unelisa,
+    score_answer,
+)
+from unelisa.aggregators import UnElisa
+from unelisa.errors import ExpertsWarning, ModelError
+from unelisa.votes import Votes
+
+SMALL = find_cell("medium-25-sqrt")
+EIGHT = list_trials(CELLS[:2], 4)
+CHEAP = ("majority-vote", "oracle")
+
+
+@pytest.fixture(scope="module")
+def record():
+    return run_trial(Trial(SMALL, 3))
+
+
+def test_a_trial_scores_every_method(record):
+    assert tuple(record["scores"]) == COLUMNS
+    assert set(COLUMNS) <= set(LABELS)
+    assert set(record["seconds"]) == {"sampler", *METHODS}
+    assert record["scores"]["oracle"]["accuracy"] > 0.97
+    for name in ("unelisa-bayes", "unelisa-intercepts"):
+        assert record["scores"][name]["hit_rate"] == 1.0
+    assert "hit_rate" not in record["scores"]["majority-vote"]
+    assert record["scores"]["latent-ising"]["reliable"] == 1.0
+    assert record["n"] in (580, 676)
+    assert 0 < record["flips"] < record["n"]
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def test_a_method_alone_scores_as_it_does_among_the_others(record):
+    for name in ("dawid-skene", "unelisa"):
+        alone = run_trial(Trial(SMALL, 3), [name])["scores"]
+        assert alone == {column: record["scores"][column] for column in alone}
+
+
+def test_both_rules_rest_on_one_selection_and_equal_the_estimators():
+    trial = Trial(SMALL, 4)
+    drawn, seed = draw_trial(trial), seed_trial(trial).methods
+    answers = run_unelisa(drawn, seed)
+    for rule, column in (("bayes", "unelisa-bayes"), ("majority", "unelisa-amv")):
+        model = UnElisa(rule=rule, random_state=seed).fit(drawn.votes)
+        assert np.array_equal(answers[column].experts, model.experts_)
+        assert np.array_equal(answers[column].scores, model.decision_function(drawn.votes))
+
+
+def test_without_experts_both_rules_are_majority_vote():
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([-1, 1], dtype=np.int8), (200, 6))
+    model = draw_trial(Trial(SMALL, 0)).model
+    drawn = Drawn(Votes.of(values, coding="pm1"), values[:, 0], model, 0)
+    with pytest.warns(ExpertsWarning):
+        answers = run_unelisa(drawn, 0)
+    for answer in answers.values():
+        assert np.array_equal(np.sign(answer.scores), np.sign(values.sum(axis=1)))
+    assert score_answer(answers["unelisa-amv"], drawn)["precision"] is None
+    assert score_answer(answers["unelisa-amv"], drawn)["hit_rate"] == 0.0
+    ties = Answer(np.zeros(drawn.votes.n_items))
+    assert score_answer(ties, drawn) == {"accuracy": 0.5}
+
+
+def test_the_number_of_items_follows_the_factor():
+    sizes = [draw_trial(Trial(SMALL, 0, factor=factor)).votes.n_items for factor in (30, 60, 4)]
+    assert sizes[1] == 2 * sizes[0]
+    assert sizes[2] == int(np.ceil(sizes[0] * 4 / 30))
+
+
+def test_the_samplers_share_graphs_and_only_one_of_them_mixes():
+    stuck, mixed = (
+        draw_trial(Trial(find_cell("high-49-quarter"), 0, s)) for s in ("paper", "mixed")
+    )
+    assert np.array_equal(stuck.model.edges, mixed.model.edges)
+    assert stuck.flips < 0.1 * stuck.votes.n_items
+    assert mixed.flips > 0.4 * mixed.votes.n_items
+
+
+def test_unknown_methods_are_refused():
+    assert find_study_methods(None) == tuple(METHODS)
+    with pytest.raises(ModelError, match="no method 'tarot'"):
+        find_study_methods("unelisa,tarot")
+
+
+def test_a_trial_lacks_what_it_should_have_and_has_not():
+    first, late = Trial(CELLS[0], 0), Trial(CELLS[0], FIRST_TRIALS["latent-ising"])
+    names = ("latent-ising", "oracle")
+    assert missing_methods(first, None, names) == names
+    assert missing_methods(late, None, names) == ("oracle",)
+    assert missing_methods(first, {"seconds": {"oracle": 1}}, names) == ("latent-ising",)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "paper-half.jsonl"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Eight trials of two cells, run without a break."""
+    path = tmp_path_factory.mktemp("whole") / "paper-half.jsonl"
+    return run_trials(EIGHT, path, CHEAP), path
+
+
+def table_of(records):
+    table = tabulate_study(records, "paper", "half")
+    return json.dumps({key: table[key] for key in table if key != "seconds"})
+
+
+def test_every_trial_is_a_line_and_is_not_run_again(whole, path, monkeypatch):
+    records, written = whole
+    assert written.read_text().count("\n") == 8
+    assert list(records) == EIGHT
+    path.write_bytes(written.read_bytes() * 2)  # a trial written twice counts once
+    monkeypatch.setattr(trials, "run_trial", lambda *_: pytest.fail("ran again"))
+    calls = []
+    assert run_trials(EIGHT, path, CHEAP, done=calls.append) == records
+    assert calls == [8]
+
+
+def test_other_lines_are_refused_with_their_number(whole, path):
+    for stranger in (b"{}\n", b"[1]\n", b'{"cell": "high-25-log", "trial": 1}\n'):
+        path.write_bytes(whole[1].read_bytes() + stranger)
+        with pytest.raises(ModelError, match="line 9 of paper-half.jsonl is not a trial"):
+            read_results(path)
+
+
+def test_a_method_that_joins_later_adds_its_scores(path):
+    first = run_trials(EIGHT[:2], path, CHEAP[:1])
+    both = run_trials(EIGHT[:2], path, CHEAP)
+    assert path.read_text().count("\n") == 4
+    for trial in EIGHT[:2]:
+        assert set(both[trial]["scores"]) == set(CHEAP)
+        assert both[trial]["scores"][CHEAP[0]] == first[trial]["scores"][CHEAP[0]]
+
+
+def test_ctrl_c_keeps_what_has_finished(path, whole, monkeypatch):
+    run, seen = trials.run_trial, []
+
+    def interrupted(*arguments):
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        seen.append(arguments)
+        return run(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(trials, "run_trial", interrupted)
+        run_trials(EIGHT, path, CHEAP)
+    assert len(read_results(path)) == 3
+    assert table_of(run_trials(EIGHT, path, CHEAP)) == table_of(whole[0])
+
+
+SLOWLY = """
+import sys, time
+from pathlib import Path
+from studies.paper import trials
+from studies.paper.cells import CELLS, list_trials
+run = trials.run_trial
+def slowly(*arguments):
+    time.sleep(.1)
+    return run(*arguments)
+trials.run_trial = slowly
+methods = ("majority-vote", "oracle")
+trials.run_trials(list_trials(CELLS[:2], 4), Path(sys.argv[1]), methods, n_jobs=2)
+"""
+
+
+def test_kill_9_in_the_middle_changes_nothing(path, whole):
+    """Two cells, four trials each, two at a time: the table after a kill is bit-identical."""
+    child = subprocess.Popen([sys.executable, "-c", SLOWLY, str(path)])
+    deadline = time.monotonic() + 120
+    while not (path.exists() and path.read_bytes().count(b"\n") >= 2):
+        assert child.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    assert 2 <= len(read_results(path)) < 8
+    path.write_bytes(path.read_bytes() + b'{"cell": "high-25-l')  # as if torn within a line
+    calls = []
+    done = run_trials(EIGHT, path, CHEAP, n_jobs=2, done=calls.append)
+    assert table_of(done) == table_of(whole[0])
+    assert path.read_bytes().count(b"\n") == 8
+    assert sum(calls) == 8

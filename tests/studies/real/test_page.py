@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+
+from studies.real.intervals import Figure
+from studies.real.page import SITUATIONS, render_real
+from studies.real.runs import INTERCEPTS, OURS, PEERS, SUPERVISED, VARIANTS, make_row
+from studies.records import make_archive, read_archive
+from unelisa.aggregators import AGGREGATORS
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def facts(name, **changed):
+    plain = {"items": 100, "labelled": 90, "voters": 9, "missing": 0.0, "base_rate": 0.5}
+    return {"set": name, **plain, "unvoted": 0.0, "one_sided": 0.0, **changed}
+
+
+def figures(accuracy):
+    return {name: Figure(accuracy, accuracy - 0.1, accuracy) for name in ("accuracy", "auc")} | {
+        "balanced_accuracy": Figure(accuracy, 0, 1)
+    }
+
+
+@pytest.fixture
+def archive():
+    rows = []
+    for name in ("dense", "sparse"):
+        rows += [
+            make_row((name, "dawid-skene", OURS), figures(0.8), 0.1),
+            make_row((name, "majority-vote", OURS), figures(0.7), 0.1),
+            make_row((name, "log-linear", OURS), {}, note="refused: too many | voters"),
+            make_row((name, "rival", PEERS), figures(0.9), 20.0, "version 1.0"),
+            make_row((name, "penlog (50 labels)", SUPERVISED), figures(0.95), 1.0),
+        ]
+    sets = [facts("dense"), facts("sparse", missing=0.97, base_rate=0.1)]
+    return make_archive(sets=sets, rows=rows)
+
+
+def test_the_page_says_it_when_we_lose(archive):
+    page = render_real(archive)
+    winners = page.split("## Who wins where")[1].split("##")[0]
+    assert "| dense | dawid-skene | 0.800 [0.700, 0.800] | rival | 0.900" in winners
+
+
+def test_every_method_is_on_every_set_or_the_page_says_why(archive):
+    page = render_real(archive).split("## Every set")[1]
+    for name in ("dense", "sparse"):
+        part = page.split(f"### {name}")[1].split("###")[0]
+        for method in ("dawid-skene", "majority-vote", "log-linear", "rival"):
+            assert method in part
+        assert "refused: too many / voters" in part
+
+
+def test_situations_name_the_sets_that_are_like_that(archive):
+    table = render_real(archive).split("## Which method when")[1].split("## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    counts = {row.split(" | ")[0][2:]: row.split(" | ")[1] for row in rows}
+    assert counts[SITUATIONS[0].words] == "2"
+    assert counts["A few votes per item, from many voters"] == "1"
+    assert "One-sided voters, such as rules" not in counts
+
+
+def test_supervised_references_have_their_columns(archive):
+    table = render_real(archive).split("## What labels would add")[1].split("## ")[0]
+    assert "| dense | 0.800 | 0.700 | 0.950 | – |" in table  # noqa: RUF001
+
+
+def test_intercepts_stand_beside_the_default_and_are_not_ranked(archive):
+    ranks = render_real(archive).split("## Mean ranks")[1].split("## ")[0]
+    archive["rows"] += [
+        make_row(("dense", "unelisa", OURS), figures(0.6), 0.1),
+        make_row(("dense", INTERCEPTS, VARIANTS), figures(0.7), 0.1),
+    ]
+    page = render_real(archive)
+    assert "| dense | 0.600 | 0.700 | 0.600 | 0.700 |" in page
+    assert INTERCEPTS not in page.split("## Mean ranks")[1].split("## ")[0]
+    assert "unelisa" not in ranks
+
+
+def test_exceptions_from_the_defaults_are_named():
+    programs = (DOCS.parent / "benchmarks" / "peer_programs.py").read_text(encoding="utf-8")
+    assert "n_epochs=500" in programs
+    assert "trains for 500 epochs" in (DOCS / "comparison.md").read_text(encoding="utf-8")
+
+
+def test_the_page_in_the_documentation_is_what_its_archive_says():
+    archive = read_archive(DOCS / "study" / "real.json", "rows", "")
+    assert (DOCS / "comparison.md").read_text(encoding="utf-8") == render_real(archive)
+    answered = {row["method"] for row in archive["rows"] if row["kind"] != SUPERVISED}
+    assert len(archive["sets"]) == 16
+    assert {*AGGREGATORS, INTERCEPTS} <= answered
+    there = {(row["set"], row["method"]) for row in archive["rows"]}
+    for known in archive["sets"]:
+        assert all((known["set"], method) in there for method in answered)

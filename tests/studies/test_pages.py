@@ -1,0 +1,63 @@
+"""The pages whose numbers are measured by benchmarks/, from their stored results."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studies.markdown import has_mark
+from studies.pages import performance, scaling
+from studies.pages.model import TABLES, flatten, write_pages
+from studies.pages.reliability import render_reliability
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def load(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def between_marks(page, name):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return text.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- end {name} -->")[0]
+
+
+@pytest.mark.parametrize("name", performance.PARTS)
+def test_the_page_on_performance_is_what_was_measured(name):
+    assert between_marks("performance.md", name) == performance.PARTS[name](load("solver"))
+
+
+@pytest.mark.parametrize("name", scaling.PARTS)
+def test_the_page_on_scaling_is_what_was_measured(name):
+    assert between_marks("scaling.md", name) == scaling.PARTS[name](load("scaling"))
+
+
+def test_both_methods_are_timed_on_the_same_votes():
+    report = load("scaling")
+    sizes = [[(x["items"], x["voters"]) for x in report["growth"][m]] for m in scaling.METHODS]
+    assert sizes[0] == sizes[1]
+    assert set(scaling.METHODS) <= set(report["crowd"])
+
+
+def test_the_page_on_reliability_is_what_was_measured():
+    page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert page == render_reliability(load("reliability"))
+
+
+def test_the_tables_of_the_model_are_what_was_measured(tmp_path):
+    pages = list((ROOT / "docs").glob("*.md"))
+    for page in pages:
+        (tmp_path / page.name).write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    written = write_pages(load("latent"), tmp_path)
+    for page in written:
+        same = (ROOT / "docs" / page.name).read_text(encoding="utf-8")
+        assert page.read_text(encoding="utf-8") == same
+    for name in TABLES:
+        assert sum(has_mark(page, name) for page in written) == 1
+
+
+def test_standard_errors_stand_beside_the_means():
+    rows = [flatten(row) for row in load("latent") if row["part"] == "real"]
+    mean = TABLES["real"](rows).splitlines()[-2]
+    assert mean.startswith("| **mean** |  |  | .8440 ±.0346 |")
