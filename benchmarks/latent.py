@@ -33,7 +33,7 @@ from sklearn.datasets import load_breast_cancer
 import unelisa as ue
 from unelisa.latent import reading
 from unelisa.scoring import score_experts
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.study.cells import CELLS
 from unelisa.study.comparison import build_aggregator
 from unelisa.study.real_sets import find_sets

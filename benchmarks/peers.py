@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from peer_programs import LIMIT, PROGRAMS
 
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.study.real import (
     PEERS,
     collect_real,

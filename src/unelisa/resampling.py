@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unelisa.errors import ConvergenceWarning, ModelError, UnelisaError, UnelisaWarning, warn_user
 from unelisa.parallel import run_all
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 
 Result = TypeVar("Result")
 

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 from unelisa.errors import ModelError
 from unelisa.kernels.l1_logistic import Regressions
 from unelisa.solvers import L1Problem, WorkingSet, optimality
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.solvers.working_set import float32_noise, frame_of
 
 

@@ -20,7 +20,7 @@ from unelisa.phenotyping.counts import CountTable, Floats, read_counts
 from unelisa.phenotyping.features import describe_features
 from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, PhenotypeFit, fit_phenotype
 from unelisa.phenotyping.posterior import Estimate
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 
 
 class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,10 +1,9 @@
-"""Solvers of every voter's l1 logistic regression, by name."""
+"""Solvers for every voter's l1-penalized logistic regression, by name."""
 
 from collections.abc import Callable
 
 from unelisa.solvers.auto import Auto, torch_solver
-from unelisa.solvers.base import L1Problem, L1Solution, Solver, warn_missed
-from unelisa.solvers.optimality import design_voters, optimality
+from unelisa.solvers.base import L1Problem, L1Solution, Solver, optimality
 from unelisa.solvers.path import PathStep, ebic_path, solve_path
 from unelisa.solvers.proximal_gradient import ProximalGradient
 from unelisa.solvers.working_set import WorkingSet
@@ -25,9 +24,7 @@ __all__ = [
     "ProximalGradient",
     "Solver",
     "WorkingSet",
-    "design_voters",
     "ebic_path",
     "optimality",
     "solve_path",
-    "warn_missed",
 ]

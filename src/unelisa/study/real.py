@@ -20,7 +20,7 @@ from scipy.stats import rankdata
 import unelisa
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 from unelisa.study.comparison import build_aggregator
 from unelisa.study.intervals import Figure, score_with_intervals

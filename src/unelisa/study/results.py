@@ -20,7 +20,7 @@ from typing import Any
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
 from unelisa.parallel import run_all
 from unelisa.simulation import Density
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.study.cells import StudySampler, Trial, find_cell
 from unelisa.study.trial import METHODS, Record, methods_of, run_trial
 

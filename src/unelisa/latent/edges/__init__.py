@@ -21,7 +21,7 @@ from unelisa.latent.edges.pilot import fit_pilot
 from unelisa.latent.edges.search import Search
 from unelisa.latent.edges.slab import Floats, learn_weight_slab
 from unelisa.latent.edges.starts import Start, propose_starts, resembles, warm_up
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 
 __all__ = ["EdgesFit", "fit_edges"]
 
