@@ -31,9 +31,9 @@ from latent_page import write_page
 from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent import reading
 from unelisa.scoring import score_experts
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.study.cells import CELLS
 from unelisa.study.comparison import build_aggregator
 from unelisa.study.real_sets import find_sets

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ConvergenceWarning, ModelError, UnelisaError, UnelisaWarning, warn_user
-from unelisa.parallel import run_all
 from unelisa.kernels.blas import one_blas_thread
+from unelisa.parallel import run_all
 
 Result = TypeVar("Result")
 

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
 from unelisa.blocks import weigh_votes
-from unelisa.em import best_reliability, estimate_reliability
+from unelisa.em import OneCoin, best_reliability, estimate_reliability, weigh_posterior
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning, warn_user
 from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
@@ -148,7 +148,8 @@ class UnElisa(PosteriorAggregator):
         if len(self.selector_.experts_):
             fit = best_reliability(values, polarity[counted], self.n_starts, rng)
         else:
-            fit = estimate_reliability(values, polarity[counted] / 2, pooled=True)
+            start = weigh_posterior(values, polarity[counted] / 2)
+            fit = estimate_reliability(values, start, OneCoin(pooled=True))
         if not fit.converged:
             warn_user("EM reached its limit of rounds", ConvergenceWarning)
         self.weights_[counted] = fit.weights

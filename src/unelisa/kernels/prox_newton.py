@@ -51,9 +51,7 @@ class State(NamedTuple):
     passes: Integers
 
 
-def begin_state(
-    batch: Regressions, places: Integers, totals: Floats, penalties: Floats
-) -> State:
+def begin_state(batch: Regressions, places: Integers, totals: Floats, penalties: Floats) -> State:
     """Return the state of a batch before its first pass; totals and penalties per regression."""
     n_members, n = batch.members.size, batch.voters.size
     infinite, flags = np.full(n, np.inf), np.zeros((3, n), dtype=np.int64)
@@ -294,4 +292,4 @@ def _predict_change(state: State, first: int, last: int, q: int) -> float:
     for k in range(first, last):
         theta, d = state.theta[k], state.steps[k]
         total += state.penalties[q] * (abs(theta + d) - abs(theta)) - state.scores[k] * d
-    return total - state.intercept_scores[q] * state.intercept_steps[q]
+    return float(total - state.intercept_scores[q] * state.intercept_steps[q])

@@ -148,9 +148,7 @@ def gather(
     """Return the voters' regressions on the members marked in each row."""
     rows, columns = np.nonzero(members)
     starts = mark_starts(members.sum(axis=1))
-    return Regressions(
-        voters, starts, columns.astype(np.int64), weights[rows, columns], intercepts
-    )
+    return Regressions(voters, starts, columns.astype(np.int64), weights[rows, columns], intercepts)
 
 
 def take(batch: Regressions, chosen: Integers) -> Regressions:

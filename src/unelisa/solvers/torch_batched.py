@@ -124,7 +124,7 @@ class Task:
         return (self.moments[voters] - sums) / self.totals[voters, None], sampled
 
     def violations(self, voters: Tensor, point: Tensor, scores: Tensor) -> Tensor:
-        """Return the largest violation of each voter's optimality conditions, in units of scores."""
+        """Return the largest violation of each voter's optimality conditions, in score units."""
         limits = self.limits[voters]
         moved = (scores - limits * torch.sign(point)).abs()
         excess = torch.where(point != 0, moved, (scores.abs() - limits).clamp_min(0.0))

@@ -140,9 +140,7 @@ def start_estimate(frame: Frame) -> Estimate:
         near = np.abs(scores) > SCREEN * frame.penalties[voters, None]
         members[voters] = (theta != 0) | near & frame.candidates(voters)
 
-    run_threads(
-        start, np.array_split(frame.voters, max(1, n_voters // 32)), frame.rows.n_threads
-    )
+    run_threads(start, np.array_split(frame.voters, max(1, n_voters // 32)), frame.rows.n_threads)
     intercepts = np.arctanh(np.clip(means, -0.999, 0.999)) - weights @ firsts
     return Estimate.at(weights, np.where(moments.varied, intercepts, 0.0), members)
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.parallel import run_all
 from unelisa.simulation import Density
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.study.cells import StudySampler, Trial, find_cell
 from unelisa.study.trial import METHODS, Record, methods_of, run_trial
 
