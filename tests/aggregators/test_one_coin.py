@@ -75,7 +75,7 @@ def test_a_voter_with_few_votes_is_not_infallible():
 def test_limits():
     with pytest.raises(ModelError, match="smoothing"):
         OneCoinDawidSkene(-1).fit(HAND)
-    with pytest.warns(ConvergenceWarning, match="limit of rounds"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         OneCoinDawidSkene(max_iter=1, random_state=0).fit(
             np.random.default_rng(0).choice([-1, 1], (50, 5))
         )

@@ -5,9 +5,8 @@ import pytest
 
 import naive_solver
 from naive_rows import all_scores_of, counted_of
-from unelisa.errors import ModelError
-from unelisa.solvers import L1Problem, WorkingSet, ebic_path, optimality, path, solve_path
-from unelisa.solvers.path import Landmarks, measure_pairs
+from unelisa.solvers import L1Problem, WorkingSet, ebic_path, optimality, path
+from unelisa.solvers.path import Landmarks, Path, measure_pairs
 from unelisa.solvers.rows import gather
 from unelisa.solvers.working_set import (
     Frame,
@@ -82,7 +81,7 @@ def test_every_step_is_optimal_with_and_without_the_cheap_certificate(monkeypatc
     problem = problem_of(votes, item_weights=weights)
     grid = np.geomspace(0.4, 0.01, 25)[:, None] * np.ones(12)
     n_steps = 0
-    for step in solve_path(problem, grid):
+    for step in Path.begin(problem).steps(grid):
         here = replace(problem, penalties=step.penalties)
         found = step.solution
         kkt = optimality(here, found.weights, found.intercepts)
@@ -97,7 +96,7 @@ def test_every_step_is_optimal_with_and_without_the_cheap_certificate(monkeypatc
 
 def test_a_path_agrees_with_single_solves():
     problem = problem_of(ising_votes(300, 12, seed=4), tol=1e-6)
-    for step in solve_path(problem, np.array([[0.2], [0.05]]) * np.ones(12)):
+    for step in Path.begin(problem).steps(np.array([[0.2], [0.05]]) * np.ones(12)):
         alone = WorkingSet().solve(replace(problem, penalties=step.penalties))
         assert np.allclose(step.solution.weights, alone.weights, atol=1e-5)
 
@@ -106,8 +105,8 @@ def test_stopped_voters_are_left_alone():
     problem = problem_of(ising_votes(300, 6, seed=5))
     solved = [
         step.voters.tolist()
-        for step in solve_path(
-            problem, np.geomspace(0.3, 0.05, 4)[:, None] * np.ones(6), lambda _: np.arange(6) < 4
+        for step in Path.begin(problem).steps(
+            np.geomspace(0.3, 0.05, 4)[:, None] * np.ones(6), lambda _: np.arange(6) < 4
         )
     ]
     assert solved == [[0, 1, 2, 3, 4, 5], [4, 5], [4, 5], [4, 5]]
@@ -120,11 +119,6 @@ def test_the_bits_of_a_path_do_not_depend_on_the_number_of_threads():
         for n_jobs in (1, 2, 4)
     ]
     assert len({solution.weights.tobytes() for solution, _ in chosen}) == 1
-
-
-def test_a_grid_of_the_wrong_shape_is_refused():
-    with pytest.raises(ModelError, match="grid"):
-        next(solve_path(problem_of(ising_votes(20, 3, seed=0)), np.ones(3)))
 
 
 def draw(weighted=False, abstain=0.0, penalty=0.1):

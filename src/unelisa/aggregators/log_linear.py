@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
-from unelisa.aggregators.coins import draw_starts
-from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
+from unelisa.aggregators.coins import draw_starts, warn_few_voters
+from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
+from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
@@ -263,20 +263,16 @@ class LogLinear(PosteriorAggregator):
         if not len(active):
             return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
         values = np.asfortranarray(votes.values[:, active])
-        prior, rng = CoinPrior.of(values, 1.0), np.random.default_rng(self.random_state)
-        starts = draw_starts(values, 5, rng)
+        starts = draw_starts(values, 5, np.random.default_rng(self.random_state))
         if len(active) < 3:
-            warn_user(
-                "fewer than three voters vary: what they are worth is the majority's word",
-                ExpertsWarning,
-            )
-            return Terms.of_coins(estimate_coins(values, starts[0], prior, max_iter=1))
-        fits = [estimate_coins(values, start, prior) for start in starts]
+            warn_few_voters()
+            return Terms.of_coins(estimate_coins(values, starts[0], max_iter=1))
+        fits = [estimate_coins(values, start) for start in starts]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         start = Terms.of_coins(coins)
         terms, self.n_iter_, done = fit_terms(Rows.of(values), start, self.ridge, self.max_iter)
         if not done:
-            warn_user("the optimiser reached its limit", ConvergenceWarning)
+            warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
         return terms
 
     def _score(self, votes: Votes) -> Floats:

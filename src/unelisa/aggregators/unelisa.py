@@ -150,12 +150,12 @@ class UnElisa(PosteriorAggregator):
         else:
             start = weigh_posterior(values, polarity[counted] / 2)
             fit = estimate_reliability(values, start, OneCoin(pooled=True))
+        self.n_iter_ = len(fit.lower_bound)
         if not fit.converged:
-            warn_user("EM reached its limit of rounds", ConvergenceWarning)
+            warn_user(f"EM did not converge in {self.n_iter_} iterations", ConvergenceWarning)
         self.weights_[counted] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
         self.lower_bound_ = fit.lower_bound
-        self.n_iter_ = len(fit.lower_bound)
 
     def _score(self, votes: Votes) -> Floats:
         """Return the log odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""

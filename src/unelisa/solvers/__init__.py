@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from unelisa.solvers.auto import Auto, torch_solver
 from unelisa.solvers.base import L1Problem, L1Solution, Solver, optimality
-from unelisa.solvers.path import PathStep, ebic_path, solve_path
+from unelisa.solvers.path import ebic_path
 from unelisa.solvers.proximal_gradient import ProximalGradient
 from unelisa.solvers.working_set import WorkingSet
 
@@ -20,11 +20,9 @@ __all__ = [
     "Auto",
     "L1Problem",
     "L1Solution",
-    "PathStep",
     "ProximalGradient",
     "Solver",
     "WorkingSet",
     "ebic_path",
     "optimality",
-    "solve_path",
 ]

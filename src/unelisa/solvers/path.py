@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from unelisa.errors import ModelError
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.l1_logistic import Regressions
 from unelisa.kernels.threads import run_threads
@@ -158,7 +157,7 @@ def measure_pairs(
 
 
 @dataclass(frozen=True)
-class _Path:
+class Path:
     """A path in progress."""
 
     frame: Frame
@@ -166,7 +165,7 @@ class _Path:
     landmarks: Landmarks
 
     @classmethod
-    def begin(cls, problem: L1Problem) -> "_Path":
+    def begin(cls, problem: L1Problem) -> "Path":
         """Return a path at its null models: no edges, intercepts fitted."""
         # a penalty of .01 with a tolerance of 1e-5 fits the null models to 1e-7
         penalties = np.full(problem.votes.shape[1], NULL)
@@ -194,8 +193,12 @@ class _Path:
         # scores this small are rounding errors
         return np.where(peaks > 1e-5, peaks, 1.0)
 
-    def steps(self, grid: Floats, stop: Stop | None) -> Iterator[PathStep]:
-        """Yield the solution at each row of the grid, for the voters that have not stopped."""
+    def steps(self, grid: Floats, stop: Stop | None = None) -> Iterator[PathStep]:
+        """Yield the solution at each row of the grid, penalties x voters, from large to small.
+
+        `stop` is called after each step and returns which voters (a mask over all) need no further
+        one.
+        """
         estimate, before = self.estimate, grid[0]
         voters = self.frame.voters
         for penalties in grid:
@@ -217,17 +220,6 @@ class _Path:
         strong = np.abs(self.landmarks.latest[voters]) >= threshold
         used = self.estimate.weights[voters] != 0
         self.estimate.members[voters] = used | strong & frame.candidates(voters)
-
-
-def solve_path(problem: L1Problem, grid: Floats, stop: Stop | None = None) -> Iterator[PathStep]:
-    """Yield the solution at each row of `grid`, penalties x voters, from large to small.
-
-    `problem.penalties` is not used. `stop` is called after each step and returns which voters (a
-    mask over all) need no further one.
-    """
-    if grid.ndim != 2 or grid.shape[1] != problem.votes.shape[1] or not np.all(grid > 0):
-        raise ModelError("a grid of penalties must be positive, penalties x voters")
-    yield from _Path.begin(problem).steps(grid, stop)
 
 
 def penalty_grid(largest: Floats, n_penalties: int, ratio: float) -> Floats:
@@ -253,7 +245,7 @@ def ebic_path(
     voters in the design. A voter stops early when its EBIC has not improved for `patience`
     penalties. `problem.penalties` is not used.
     """
-    path = _Path.begin(problem)
+    path = Path.begin(problem)
     grid = penalty_grid(path.largest(), n_penalties, ratio)
     choice = _Choice.begin(path, gamma, patience, grid[0])
     for _ in path.steps(grid, choice.update):
@@ -274,7 +266,7 @@ class _Choice:
     patience: int
 
     @classmethod
-    def begin(cls, path: _Path, gamma: float, patience: int, largest: Floats) -> "_Choice":
+    def begin(cls, path: Path, gamma: float, patience: int, largest: Floats) -> "_Choice":
         """Return a choice that anything improves."""
         n_voters, moments = path.frame.rows.n_voters, path.frame.moments
         candidates = np.log(max(int(moments.varied.sum()) - 1, 1))

@@ -1,7 +1,7 @@
 """The slow, obvious solver: accelerated proximal gradient, float64, plain NumPy.
 
 Nesterov's method with restarts (Beck and Teboulle 2009; O'Donoghue and Candes 2015), all voters in
-one matrix. It is a reference for the other solvers, and holds the votes in float64.
+one matrix. It is a reference for the other solvers.
 """
 
 from dataclasses import dataclass
@@ -15,50 +15,9 @@ from unelisa.solvers.base import (
     L1Solution,
     design_voters,
     optimality,
+    scores,
     warn_missed,
 )
-
-
-@dataclass(frozen=True)
-class _Design:
-    """The regressions in matrix form: parameters are voters, then the intercept."""
-
-    columns: Floats  # items x parameters
-    answers: Floats  # items x voters
-    counted: Floats  # w_i / W_s where s voted, items x voters
-    penalties: Floats  # voters x parameters: lambda_s, 0 for the intercept
-    allowed: Floats  # 1 where a parameter is free, else 0
-    steps: Floats  # 1 / the largest curvature, per voter
-
-    @classmethod
-    def of(cls, problem: L1Problem) -> "_Design":
-        """Return the matrices; the curvature is largest at z = 0, where 1 - tanh^2 = 1."""
-        n_items, n_voters = problem.votes.shape
-        inside = design_voters(problem).astype(np.float64)
-        votes = in_memory(problem.votes, "proximal_gradient").astype(np.float64)
-        ones = np.full((n_items, 1), float(problem.fit_intercept))
-        columns = np.hstack([votes * inside, ones])
-        item_weights = np.ones(n_items) if problem.item_weights is None else problem.item_weights
-        counted = item_weights[:, None] * np.abs(votes) * inside
-        totals = counted.sum(axis=0)
-        totals[totals == 0] = 1.0
-        gram = columns.T @ (item_weights[:, None] * columns)
-        largest = float(np.linalg.eigvalsh(gram)[-1]) if n_items else 0.0
-        return cls(
-            columns,
-            votes,
-            counted / totals,
-            problem.penalties[:, None] * (np.arange(n_voters + 1) < n_voters),
-            inside[:, None] * (1.0 - np.eye(n_voters, n_voters + 1)),
-            totals / (largest if largest > 0 else 1.0),
-        )
-
-    def step(self, point: Floats) -> Floats:
-        """Return the soft-thresholded gradient step from `point` (rows: voters)."""
-        residual = self.counted * (self.answers - np.tanh(self.columns @ point.T))
-        moved = point + self.steps[:, None] * (residual.T @ self.columns)
-        shrunk = np.abs(moved) - self.steps[:, None] * self.penalties
-        return self.allowed * np.sign(moved) * np.maximum(shrunk, 0.0)
 
 
 @dataclass(frozen=True)
@@ -75,27 +34,37 @@ class ProximalGradient:
 
     def solve(self, problem: L1Problem) -> L1Solution:
         """Return the minimizer for every voter, with its certificate."""
-        design = _Design.of(problem)
-        point = np.zeros_like(design.allowed)
-        ahead, momentum = point.copy(), np.ones(len(point))
+        steps, inside = _steps(problem), design_voters(problem)
+        n_voters = len(inside)
+        # rows are voters, columns the other voters and the intercept
+        allowed = np.outer(inside, np.append(inside, problem.fit_intercept)) > 0
+        np.fill_diagonal(allowed, False)
+        limits = steps * problem.penalties[:, None] * (np.arange(n_voters + 1) < n_voters)
+        point, momentum = np.zeros((n_voters, n_voters + 1)), np.ones(n_voters)
+        ahead = point
         for step in range(1, self.max_iter + 1):
-            new = design.step(ahead)
+            gain = np.column_stack(scores(problem, ahead[:, :-1], ahead[:, -1]))
+            moved = ahead + steps * gain
+            new = allowed * np.sign(moved) * np.maximum(np.abs(moved) - limits, 0.0)
             # a voter whose step turned back restarts its momentum
-            back = np.sum((ahead - new) * (new - point), axis=1) > 0
-            momentum[back] = 1.0
+            momentum[np.sum((ahead - new) * (new - point), axis=1) > 0] = 1.0
             grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
             ahead = new + ((momentum - 1.0) / grown)[:, None] * (new - point)
             point, momentum = new, grown
             if step % 10 == 0 or step == self.max_iter:
-                solution = _solution(problem, point, step)
-                if np.all(solution.kkt <= problem.tol):
+                kkt = optimality(problem, point[:, :-1], point[:, -1])
+                if np.all(kkt <= problem.tol):
                     break
+        n_iter = np.full(n_voters, step, dtype=np.int64)
+        solution = L1Solution(point[:, :-1].copy(), point[:, -1].copy(), kkt, n_iter)
         warn_missed(problem, solution)
         return solution
 
 
-def _solution(problem: L1Problem, point: Floats, n_iter: int) -> L1Solution:
-    """Return the point as a solution with its certificate."""
-    weights, intercepts = point[:, :-1].copy(), point[:, -1].copy()
-    kkt = optimality(problem, weights, intercepts)
-    return L1Solution(weights, intercepts, kkt, np.full(len(point), n_iter, dtype=np.int64))
+def _steps(problem: L1Problem) -> Floats:
+    """Return 1 / the largest curvature per voter, which is that at z = 0, where 1 - tanh^2 = 1."""
+    votes = in_memory(problem.votes, "proximal_gradient").astype(np.float64)
+    weights = np.ones(len(votes)) if problem.item_weights is None else problem.item_weights
+    columns = np.column_stack([votes, np.ones(len(votes))])
+    largest = float(np.linalg.eigvalsh(columns.T @ (weights[:, None] * columns))[-1])
+    return (weights @ np.abs(votes))[:, None] / (largest if largest > 0 else 1.0)

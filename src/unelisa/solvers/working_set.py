@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.jobs import count_jobs
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.l1_logistic import Regressions, Sums, bound_batch
 from unelisa.kernels.lasso import start_all
@@ -28,6 +27,7 @@ from unelisa.kernels.prox_newton import (
     step_all,
 )
 from unelisa.kernels.threads import run_threads
+from unelisa.parallel import count_jobs
 from unelisa.solvers.base import Floats, L1Problem, L1Solution, warn_missed
 from unelisa.solvers.rows import SAMPLE, Moments, Rows, gather, place_squares, spread, take
 
