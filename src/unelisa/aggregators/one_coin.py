@@ -15,27 +15,27 @@ from unelisa.votes import Votes
 class OneCoinDawidSkene(CoinAggregator):
     """One coin per voter: right with probability psi_s on every item (one-coin Dawid-Skene).
 
-    `DawidSkene` with sensitivity = specificity. The score is the exact log odds::
+    `DawidSkene` with sensitivity = specificity. The score is the exact log-odds::
 
         log pi / (1 - pi) + sum_s f_s log psi_s / (1 - psi_s)
 
-    which is also the paper's Bayes rule (2.3) if everybody were an expert.
+    which is the paper's Bayes rule (2.3) with all voters as experts.
 
     Parameters
     ----------
     smoothing
         Votes added to each coin, half of them right: strength of the prior Beta(1 + a/2, 1 + a/2).
-        0 gives maximum likelihood, under which a voter with few votes becomes infallible.
+        0 gives maximum likelihood, under which a voter with few votes can become infallible.
     n_starts
-        Starts of EM; the one with the highest penalised likelihood is kept. The first is the
-        majority, the others are majorities of randomly weighed voters.
+        Number of initializations of EM; the fit with the highest penalized likelihood is kept. The
+        first is the majority vote, the others are majorities of randomly weighted voters.
     max_iter, tol
-        EM stops when a round raises the penalised log-likelihood per item by less than `tol`.
+        EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator of the random starts.
+        Seed or generator for the random initializations.
 
     Attributes
     ----------
@@ -46,13 +46,14 @@ class OneCoinDawidSkene(CoinAggregator):
     weights_
         theta_0s = 1/2 log psi_s / (1 - psi_s), (4.1) of the paper.
     lower_bound_, n_iter_
-        Penalised log-likelihood per item after each round of the start that was kept; how many.
+        Penalized log-likelihood per item after each iteration of the best fit; their number.
 
     Notes
     -----
-    Half the parameters of `DawidSkene`: better where voters cast few votes and err alike on both
-    sides, worse where the classes are unequal. Two voters leave open which of them is right, so
-    where fewer than three voters vary, EM stops after one round with an `ExpertsWarning`.
+    Half the parameters of `DawidSkene`: better if voters cast few votes and err equally on both
+    classes, worse if the classes differ. With two voters it cannot be identified which one is
+    right, so if fewer than three voters vary, EM stops after one iteration, with an
+    `ExpertsWarning`.
 
     References
     ----------
