@@ -8,7 +8,6 @@ from unelisa.kernels.agreement import (
     count_ones,
     count_votes,
     pack_votes,
-    sum_weighted,
     widen_votes,
 )
 
@@ -86,12 +85,3 @@ def test_votes_are_widened():
     widen_votes(votes, 20, 60, out)
     assert np.array_equal(out[:, :40], votes[:, 20:60])
     assert np.isnan(out[:, 40:]).all()
-
-
-def test_first_moments():
-    votes, weights = votes_of(90, 4, 0.3), np.random.default_rng(0).choice([0.0, 0.5, 2.0], 90)
-    sums = np.empty((4, 4))
-    sum_weighted(votes, weights, sums)
-    expected = [np.abs(votes) @ weights, votes @ weights]
-    expected += [((side * votes > 0) & (weights > 0)).sum(axis=1) for side in (1, -1)]
-    assert np.allclose(sums, np.transpose(expected))

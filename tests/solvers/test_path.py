@@ -80,36 +80,35 @@ def test_every_step_is_optimal_with_and_without_the_cheap_certificate(monkeypatc
     weights = rng.random(300) if "item_weights" in options else None
     problem = problem_of(votes, item_weights=weights)
     grid = np.geomspace(0.4, 0.01, 25)[:, None] * np.ones(12)
-    n_steps = 0
-    for step in Path.begin(problem).steps(grid):
-        here = replace(problem, penalties=step.penalties)
-        found = step.solution
-        kkt = optimality(here, found.weights, found.intercepts)
+    walk = Path.begin(problem)
+    for penalties in grid:
+        walk.move(penalties, EVERYONE)
+        found = walk.estimate.solution()
+        kkt = optimality(replace(problem, penalties=penalties), found.weights, found.intercepts)
         assert kkt.max() <= problem.tol
         assert np.all(kkt <= found.kkt + 1e-9)
         for s in range(12):
             logits = votes @ found.weights[s] + found.intercepts[s]
-            assert step.loss[s] == pytest.approx(naive_solver.loss(votes, s, logits, weights))
-        n_steps += 1
-    assert n_steps == 25
+            loss = naive_solver.loss(votes, s, logits, weights)
+            assert walk.estimate.loss[s] == pytest.approx(loss)
 
 
 def test_a_path_agrees_with_single_solves():
     problem = problem_of(ising_votes(300, 12, seed=4), tol=1e-6)
-    for step in Path.begin(problem).steps(np.array([[0.2], [0.05]]) * np.ones(12)):
-        alone = WorkingSet().solve(replace(problem, penalties=step.penalties))
-        assert np.allclose(step.solution.weights, alone.weights, atol=1e-5)
+    walk = Path.begin(problem)
+    for penalty in (0.2, 0.05):
+        walk.move(np.full(12, penalty), EVERYONE)
+        alone = WorkingSet().solve(replace(problem, penalties=np.full(12, penalty)))
+        assert np.allclose(walk.estimate.weights, alone.weights, atol=1e-5)
 
 
-def test_stopped_voters_are_left_alone():
-    problem = problem_of(ising_votes(300, 6, seed=5))
-    solved = [
-        step.voters.tolist()
-        for step in Path.begin(problem).steps(
-            np.geomspace(0.3, 0.05, 4)[:, None] * np.ones(6), lambda _: np.arange(6) < 4
-        )
-    ]
-    assert solved == [[0, 1, 2, 3, 4, 5], [4, 5], [4, 5], [4, 5]]
+def test_only_the_voters_asked_for_are_moved():
+    walk = Path.begin(problem_of(ising_votes(300, 6, seed=5)))
+    walk.move(np.full(6, 0.3), np.arange(6))
+    before = walk.estimate.weights.copy()
+    walk.move(np.full(6, 0.05), np.array([4, 5]))
+    assert np.array_equal(walk.estimate.weights[:4], before[:4])
+    assert not np.array_equal(walk.estimate.weights[4:], before[4:])
 
 
 def test_the_bits_of_a_path_do_not_depend_on_the_number_of_threads():

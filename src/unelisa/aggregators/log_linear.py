@@ -43,7 +43,7 @@ class Terms(NamedTuple):
 
     @property
     def absence(self) -> Floats:
-        """What summing over a missing vote adds to the field of the truth: d_s / 2, see `LogLinear`."""
+        """What summing over a missing vote adds to the truth's field: d_s / 2, see `LogLinear`."""
         return np.asarray(log_cosh(self.main + self.truth) - log_cosh(self.main - self.truth)) / 2
 
     def pack(self) -> Floats:

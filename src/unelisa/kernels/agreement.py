@@ -129,24 +129,3 @@ def widen_votes(votes: NDArray[np.int8], low: int, high: int, out: NDArray[np.fl
         own, wide = votes[s, low:high], out[s, : high - low]
         for i in range(wide.size):
             wide[i] = own[i]
-
-
-@kernel
-def sum_weighted(
-    votes: NDArray[np.int8], item_weights: NDArray[np.float64], sums: NDArray[np.float64]
-) -> None:
-    """Write per voter sum_i w_i |f_is|, sum_i w_i f_is, and two counts.
-
-    The counts are those of its +1 and -1 votes among the items of positive weight.
-    """
-    n_voters, n_items = votes.shape
-    for s in range(n_voters):
-        cast = signed = above = below = 0.0
-        for i in range(n_items):
-            vote = np.float64(votes[s, i])
-            product = item_weights[i] * vote
-            cast += product * vote
-            signed += product
-            above += 1.0 if product > 0 else 0.0
-            below += 1.0 if product < 0 else 0.0
-        sums[s, 0], sums[s, 1], sums[s, 2], sums[s, 3] = cast, signed, above, below

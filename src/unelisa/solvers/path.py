@@ -12,9 +12,7 @@ square of dt - kappa dz, because |f_j| <= 1, and kappa minimizes it. Pairs that 
 undecided are measured in float64; only where they are many is the full product computed again.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,30 +38,6 @@ Integers = NDArray[np.int64]
 
 NULL = 1e-2  # penalty of the null models: only the unit of their tolerance
 MANY = 256  # voters from which on the cheap check costs less than the product it saves
-
-
-class PathStep(NamedTuple):
-    """The solution at one penalty per voter. The arrays are the path's own: copy what you keep.
-
-    Attributes
-    ----------
-    penalties
-        lambda_s per voter.
-    solution
-        The solution; rows of voters that have stopped stay as they were.
-    loss
-        sum_i w_i log(1 + exp(-2 f_is z_is)) per voter: minus the log-likelihood, in float64.
-    voters
-        The voters solved at this step.
-    """
-
-    penalties: Floats
-    solution: L1Solution
-    loss: Floats
-    voters: Integers
-
-
-Stop = Callable[[PathStep], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -156,13 +130,14 @@ def measure_pairs(
     error[rows, batch.members] = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Path:
-    """A path in progress."""
+    """A path in progress: the estimate at the current penalties, and its landmarks."""
 
     frame: Frame
     estimate: Estimate
     landmarks: Landmarks
+    started: bool = False
 
     @classmethod
     def begin(cls, problem: L1Problem) -> "Path":
@@ -193,33 +168,16 @@ class Path:
         # scores this small are rounding errors
         return np.where(peaks > 1e-5, peaks, 1.0)
 
-    def steps(self, grid: Floats, stop: Stop | None = None) -> Iterator[PathStep]:
-        """Yield the solution at each row of the grid, penalties x voters, from large to small.
-
-        `stop` is called after each step and returns which voters (a mask over all) need no further
-        one.
-        """
-        estimate, before = self.estimate, grid[0]
-        voters = self.frame.voters
-        for penalties in grid:
-            frame = replace(self.frame, penalties=penalties)
-            with one_blas_thread():
-                self._screen(frame, voters, before)
-                refine(frame, estimate, voters, self.landmarks.check)
-            step = PathStep(penalties, estimate.solution(), estimate.loss, voters)
-            yield step
-            before = penalties
-            if stop is not None:
-                voters = voters[~stop(step)[voters]]
-            if voters.size == 0:
-                return
-
-    def _screen(self, frame: Frame, voters: Integers, before: Floats) -> None:
-        """Set the working sets by the strong rule: |score| >= 2 lambda - lambda before."""
-        threshold = (2 * frame.penalties - before)[voters, None]
-        strong = np.abs(self.landmarks.latest[voters]) >= threshold
+    def move(self, penalties: Floats, voters: Integers) -> None:
+        """Move the voters' solutions to smaller penalties (lambda_s of all voters), in place."""
+        before = self.frame.penalties if self.started else penalties
+        self.frame, self.started = replace(self.frame, penalties=penalties), True
+        # the strong rule: |score| >= 2 lambda - lambda before
+        strong = np.abs(self.landmarks.latest[voters]) >= (2 * penalties - before)[voters, None]
         used = self.estimate.weights[voters] != 0
-        self.estimate.members[voters] = used | strong & frame.candidates(voters)
+        self.estimate.members[voters] = used | strong & self.frame.candidates(voters)
+        with one_blas_thread():
+            refine(self.frame, self.estimate, voters, self.landmarks.check)
 
 
 def penalty_grid(largest: Floats, n_penalties: int, ratio: float) -> Floats:
@@ -246,52 +204,25 @@ def ebic_path(
     penalties. `problem.penalties` is not used.
     """
     path = Path.begin(problem)
+    moments, voters = path.frame.moments, path.frame.voters
+    price = np.log(moments.totals) + 2 * gamma * np.log(max(len(voters) - 1, 1))  # of one edge
     grid = penalty_grid(path.largest(), n_penalties, ratio)
-    choice = _Choice.begin(path, gamma, patience, grid[0])
-    for _ in path.steps(grid, choice.update):
-        pass
-    warn_missed(problem, choice.solution)
-    return choice.solution, choice.penalties
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """The best step of every voter so far."""
-
-    solution: L1Solution
-    penalties: Floats
-    criterion: Floats
-    waited: Integers
-    price: Floats  # of one edge: log n + 2 gamma log(p - 1)
-    patience: int
-
-    @classmethod
-    def begin(cls, path: Path, gamma: float, patience: int, largest: Floats) -> "_Choice":
-        """Return a choice that anything improves."""
-        n_voters, moments = path.frame.rows.n_voters, path.frame.moments
-        candidates = np.log(max(int(moments.varied.sum()) - 1, 1))
-        return cls(
-            solution=path.estimate.solution().copy(),
-            penalties=largest.copy(),
-            criterion=np.full(n_voters, np.inf),
-            waited=np.zeros(n_voters, dtype=np.int64),
-            price=np.log(moments.totals) + 2 * gamma * candidates,
-            patience=patience,
-        )
-
-    def update(self, step: PathStep) -> NDArray[np.bool_]:
-        """Take the step where it is better; return who has waited long enough."""
-        voters = step.voters
-        n_edges = np.count_nonzero(step.solution.weights[voters], axis=1)
-        criterion = 2.0 * step.loss[voters] + n_edges * self.price[voters]
-        better = criterion < self.criterion[voters]
-        self.waited[voters] = np.where(better, 0, self.waited[voters] + 1)
+    best, chosen = path.estimate.solution().copy(), grid[0].copy()
+    least, waited = np.full(len(price), np.inf), np.zeros(len(price), dtype=np.int64)
+    for penalties in grid:
+        path.move(penalties, voters)
+        found = path.estimate.solution()
+        n_edges = np.count_nonzero(found.weights[voters], axis=1)
+        ebic = 2.0 * path.estimate.loss[voters] + n_edges * price[voters]
+        better = ebic < least[voters]
         taken = voters[better]
-        self.criterion[taken] = criterion[better]
-        self.penalties[taken] = step.penalties[taken]
-        for own, new in zip(
-            vars(self.solution).values(), vars(step.solution).values(), strict=True
-        ):
+        least[taken], chosen[taken] = ebic[better], penalties[taken]
+        for own, new in zip(vars(best).values(), vars(found).values(), strict=True):
             own[taken] = new[taken]
-        self.solution.n_iter[voters] = step.solution.n_iter[voters]
-        return self.waited >= self.patience
+        best.n_iter[voters] = found.n_iter[voters]
+        waited[voters] = np.where(better, 0, waited[voters] + 1)
+        voters = voters[waited[voters] < patience]
+        if voters.size == 0:
+            break
+    warn_missed(problem, best)
+    return best, chosen

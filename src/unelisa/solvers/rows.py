@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import Block, ItemBlocks, as_dense, blocks_of, mark_starts
+from unelisa.blocks import Block, ItemBlocks, as_dense, blocks_of, mark_starts, tally_votes
 from unelisa.kernels.agreement import (
     Bits,
     add_complete,
     add_incomplete,
     count_votes,
     pack_votes,
-    sum_weighted,
     widen_votes,
 )
 from unelisa.kernels.blas import one_blas_thread
@@ -197,14 +196,15 @@ def measure_moments(
 ) -> tuple[Floats, Integers, Floats, Floats]:
     """Return the sums behind `Moments`.
 
-    sum_i w_i f_is f_it; the counts of votes cast and of votes +1; per voter the sums of
-    `sum_weighted`; and the sum of the weights.
+    sum_i w_i f_is f_it; the counts of votes cast and of votes +1; per voter sum_i w_i |f_is|,
+    sum_i w_i f_is and the counts of +1 and -1 on items of positive weight; and sum_i w_i.
     """
     items = items_of(block, weights)
     agreements, counts = _count_agreements(items, n_threads)
     if weights.size:
-        firsts = np.zeros((len(counts), 4))
-        sum_weighted(items.votes, items.weights, firsts)
+        signed, cast = tally_votes(block.votes, weights)
+        side, seen = tally_votes(block.votes, (weights > 0).astype(np.float64))
+        firsts = np.column_stack([cast, signed, (seen + side) / 2, (seen - side) / 2])
         return _sum_agreements(items), counts, firsts, np.asarray(weights.sum())
     cast, above = counts.T
     firsts = np.column_stack([cast, 2 * above - cast, above, cast - above]).astype(np.float64)
