@@ -40,12 +40,14 @@ class ProximalGradient:
         allowed = np.outer(inside, np.append(inside, problem.fit_intercept)) > 0
         np.fill_diagonal(allowed, False)
         limits = steps * problem.penalties[:, None] * (np.arange(n_voters + 1) < n_voters)
-        point, momentum = np.zeros((n_voters, n_voters + 1)), np.ones(n_voters)
+        momentum = np.ones(n_voters)
+        point: Floats = np.zeros((n_voters, n_voters + 1))
         ahead = point
         for step in range(1, self.max_iter + 1):
             gain = np.column_stack(scores(problem, ahead[:, :-1], ahead[:, -1]))
             moved = ahead + steps * gain
-            new = allowed * np.sign(moved) * np.maximum(np.abs(moved) - limits, 0.0)
+            shrunk = np.sign(moved) * np.maximum(np.abs(moved) - limits, 0.0)
+            new = np.where(allowed, shrunk, 0.0)
             # a voter whose step turned back restarts its momentum
             momentum[np.sum((ahead - new) * (new - point), axis=1) > 0] = 1.0
             grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0

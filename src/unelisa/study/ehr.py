@@ -23,9 +23,9 @@ from sklearn.linear_model import LogisticRegressionCV
 
 from unelisa.aggregators import UnElisa
 from unelisa.errors import UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.scoring import score_labels
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.study.ehr_baselines import BASELINES
 from unelisa.study.ehr_sets import Places, ReviewedSet, Signs
 from unelisa.study.ehr_voters import FeatureVotes, votes_from_percentiles
