@@ -50,12 +50,12 @@ def measure_gpu(problem: L1Problem, rounds: int) -> tuple[dict, object]:
         items, send = seconds(DeviceItems.of, problem, torch.device("cuda"))
         torch.cuda.reset_peak_memory_stats()
         outcome, solve = seconds(solve_items, problem, items)
-        solution, fetched = seconds(fetch, problem, outcome)
+        solution, fetched = seconds(fetch, outcome)
         for name, value in zip(times, (send, solve, fetched), strict=True):
             times[name].append(value)
     left = int(solution.missed(problem.tol).size)
     finished = finish(problem, solution)
-    weights = (finished.weights, finished.intercepts, finished.column_weights)
+    weights = (finished.weights, finished.intercepts)
     return {
         "seconds": float(np.median(times["solve"][1:])),
         "fastest": min(times["solve"][1:]),

@@ -35,9 +35,9 @@ from studies.pages.model import write_pages
 from studies.paper.cells import CELLS
 from studies.real.sets import find_sets
 from unelisa.comparison import build_aggregator
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent import reading
 from unelisa.scoring import score_experts
-from unelisa.solvers.blas import one_blas_thread
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "results" / "latent.jsonl"

@@ -1,4 +1,4 @@
-"""Blocks of regressions written out by hand, and the solver's sums over items as matrices."""
+"""Batches of regressions written out by hand, and the solver's sums over items as matrices."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ import naive_solver
 from unelisa.kernels.l1_logistic import Regressions
 
 
-def block_of(rows):
-    """Regressions from {voter: ({member: theta}, (b, a))}."""
+def batch_of(rows):
+    """Regressions from {voter: ({member: theta}, intercept)}."""
     members = [list(thetas) for thetas, _ in rows.values()]
     return Regressions(
         np.array(list(rows), dtype=np.int64),
         np.concatenate([[0], np.cumsum(list(map(len, members)))]).astype(np.int64),
         np.array([t for row in members for t in row], dtype=np.int64),
         np.array([theta for thetas, _ in rows.values() for theta in thetas.values()], float),
-        np.array([free for _, free in rows.values()], float).reshape(-1, 2),
+        np.array([intercept for _, intercept in rows.values()], float),
     )
 
 
-def point_of(votes, block, q, column=None):
-    """The design of regression q (members, 1, x) and its logits z."""
-    place = slice(block.starts[q], block.starts[q + 1])
-    design = naive_solver.design(votes, block.members[place], column)
-    return design, design @ np.concatenate([block.theta[place], block.free[q]])
+def point_of(votes, batch, q):
+    """The design of regression q (members, 1) and its logits z."""
+    place = slice(batch.starts[q], batch.starts[q + 1])
+    design = naive_solver.design(votes, batch.members[place])
+    return design, design @ np.append(batch.theta[place], batch.intercepts[q])
 
 
 def counted_of(votes, s, weights=None):
@@ -30,36 +30,36 @@ def counted_of(votes, s, weights=None):
     return votes[:, s].astype(float) ** 2 * (1.0 if weights is None else weights)
 
 
-def square_of(votes, block, q, weights=None, column=None, floor=0.0):
-    """The summed curvature of regression q over the items, members x 1 x column."""
-    design, z = point_of(votes, block, q, column)
-    s = block.voters[q]
+def square_of(votes, batch, q, weights=None, floor=0.0):
+    """The summed curvature of regression q over the items, of its members and 1."""
+    design, z = point_of(votes, batch, q)
+    s = batch.voters[q]
     wrong = votes[:, s] * z < 0
-    bend = np.maximum(1 - np.tanh(z) ** 2, np.where(wrong, floor, 0.0))
-    return design.T @ ((counted_of(votes, s, weights) * bend)[:, None] * design)
+    curvature = np.maximum(1 - np.tanh(z) ** 2, np.where(wrong, floor, 0.0))
+    return design.T @ ((counted_of(votes, s, weights) * curvature)[:, None] * design)
 
 
 def assert_square(flat, expected, **tolerance):
-    """Compare what is stored: products of members in the lower triangle, the two last columns."""
-    side, n = len(expected), len(expected) - 2
+    """Compare what is stored: products of members in the lower triangle, and the last column."""
+    side, n = len(expected), len(expected) - 1
     found = np.reshape(flat, (side, side))
     assert np.allclose(np.tril(found[:n, :n]), np.tril(expected[:n, :n]), **tolerance)
-    assert np.allclose(found[:, n:], expected[:, n:], **tolerance)
+    assert np.allclose(found[:, n], expected[:, n], **tolerance)
 
 
-def drift_of(votes, old, new, q, weights=None, column=None):
+def drift_of(votes, old, new, q, weights=None):
     """Sums of w dt^2, w dt dz and w dz^2 from the old coefficients to the new ones."""
-    z = [point_of(votes, block, q, column)[1] for block in (old, new)]
+    z = [point_of(votes, batch, q)[1] for batch in (old, new)]
     dz, dt = z[1] - z[0], np.tanh(z[1]) - np.tanh(z[0])
     counted = counted_of(votes, new.voters[q], weights)
     return np.array([counted @ dt**2, counted @ (dt * dz), counted @ dz**2])
 
 
-def all_slopes_of(votes, block, weights=None, column=None):
+def all_scores_of(votes, batch, weights=None):
     """sum_i r_i f_it, regressions x voters."""
     return np.array(
         [
-            naive_solver.residuals(votes, s, point_of(votes, block, q, column)[1], weights) @ votes
-            for q, s in enumerate(block.voters)
+            naive_solver.residuals(votes, s, point_of(votes, batch, q)[1], weights) @ votes
+            for q, s in enumerate(batch.voters)
         ]
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from unelisa.solvers import L1Problem, ProximalGradient
-from unelisa.solvers.optimality import slopes
+from unelisa.solvers.base import scores
 
 
 def agreements(votes, weights=None):
@@ -14,10 +14,9 @@ def agreements(votes, weights=None):
     return votes.T @ (weights[:, None] * votes)
 
 
-def design(votes, members, column=None):
-    """Members' votes, then ones, then the extra column (zeros without one)."""
-    extra = np.zeros(len(votes)) if column is None else column
-    return np.column_stack([votes[:, members].astype(float), np.ones(len(votes)), extra])
+def design(votes, members):
+    """Members' votes, then ones."""
+    return np.column_stack([votes[:, members].astype(float), np.ones(len(votes))])
 
 
 def residuals(votes, s, logits, weights=None):
@@ -32,13 +31,13 @@ def loss(votes, s, logits, weights=None):
     return np.sum(weights * (own != 0) * np.logaddexp(0.0, -2.0 * own * logits))
 
 
-def lasso_step(hessian, slope, theta, limits, n_steps=200_000):
-    """The minimiser of -g'd + d'Hd/2 + sum limit |theta + d| by plain proximal gradient."""
-    limits = np.concatenate([limits, np.zeros(len(slope) - len(limits))])
-    theta = np.concatenate([theta, np.zeros(len(slope) - len(theta))])
-    step, rate = np.zeros(len(slope)), 1.0 / max(np.linalg.eigvalsh(hessian)[-1], 1e-9)
+def lasso_step(hessian, score, theta, limits, n_steps=200_000):
+    """The minimizer of -g'd + d'Hd/2 + sum limit |theta + d| by plain proximal gradient."""
+    limits = np.concatenate([limits, np.zeros(len(score) - len(limits))])
+    theta = np.concatenate([theta, np.zeros(len(score) - len(theta))])
+    step, rate = np.zeros(len(score)), 1.0 / max(np.linalg.eigvalsh(hessian)[-1], 1e-9)
     for _ in range(n_steps):
-        moved = theta + step + rate * (slope - hessian @ step)
+        moved = theta + step + rate * (score - hessian @ step)
         new = np.sign(moved) * np.maximum(np.abs(moved) - rate * limits, 0.0) - theta
         if np.max(np.abs(new - step)) < 1e-13:
             break
@@ -47,17 +46,17 @@ def lasso_step(hessian, slope, theta, limits, n_steps=200_000):
 
 
 def ebic_path(problem, gamma, n_penalties, ratio):
-    """glmnet's way: every penalty solved from scratch's neighbour, then EBIC computed plainly."""
+    """Every penalty solved from scratch, then EBIC computed plainly."""
     votes = problem.votes.astype(float)
     n_items, n_voters = votes.shape
     null = np.arctanh(votes.mean(axis=0))
-    start, _, _ = slopes(problem, np.zeros((n_voters, n_voters)), null, np.zeros(n_voters))
+    start, _ = scores(problem, np.zeros((n_voters, n_voters)), null)
     np.fill_diagonal(start, 0.0)
     largest = np.abs(start).max(axis=1)
     best, chosen = np.full(n_voters, np.inf), np.zeros(n_voters)
-    weights, solution = np.zeros((n_voters, n_voters)), None
+    weights = np.zeros((n_voters, n_voters))
     for share in np.geomspace(1.0, ratio, n_penalties):
-        here = replace(problem, penalties=largest * share, start=solution, tol=1e-5)
+        here = replace(problem, penalties=largest * share, tol=1e-5)
         solution = ProximalGradient().solve(here)
         logits = votes @ solution.weights.T + solution.intercepts
         minus_twice = 2 * np.logaddexp(0.0, -2.0 * votes * logits).sum(axis=0)
@@ -130,17 +129,14 @@ def hard_votes(kind, rng, n_voters=6):
     return np.asfortranarray(votes.astype(np.int8))
 
 
-def hard_problem(kind, seed, weighted=False, column=False, uneven=False, intercept=True):
-    """A problem of the stated kind; options add item weights, a column and penalty weights."""
+def hard_problem(kind, seed, weighted=False, intercept=True):
+    """A problem of the stated kind, with item weights or without intercepts if asked."""
     rng = np.random.default_rng(seed)
     votes = hard_votes(kind, rng)
     n_items, n_voters = votes.shape
-    ratios = rng.choice([0.5, 1.0, 2.0, np.inf], size=(n_voters, n_voters), p=[0.3, 0.4, 0.2, 0.1])
     return L1Problem(
         votes,
         rng.uniform(0.03, 0.2, n_voters),
         fit_intercept=intercept,
-        penalty_weights=ratios if uneven else None,
         item_weights=rng.choice([0.0, 0.5, 1.0, 3.0], n_items) if weighted else None,
-        column=rng.choice([1e-2, 1.0, 1e2]) * rng.standard_normal(n_items) if column else None,
     )

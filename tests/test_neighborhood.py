@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from unelisa.errors import ModelError
+from unelisa.errors import ConvergenceWarning, ModelError
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.simulation import simulate_votes
 from unelisa.solvers import SOLVERS, L1Problem, optimality
@@ -26,7 +28,7 @@ def test_the_theory_penalty_is_the_paper_s_rate_on_twice_theta():
 def test_the_answer_is_optimal_in_float64(simulated, fit_intercept):
     result = select_neighborhoods(simulated.votes, 0.05, fit_intercept)
     problem = L1Problem(simulated.votes.values, result.penalties, fit_intercept=fit_intercept)
-    kkt = optimality(problem, result.weights, result.intercepts, np.zeros(12))
+    kkt = optimality(problem, result.weights, result.intercepts)
     assert kkt.max() <= 1e-3
     assert result.kkt.max() <= 1e-3
     assert not result.weights.diagonal().any()
@@ -73,5 +75,12 @@ def test_an_unknown_solver_is_named(simulated):
 
 
 def test_a_solver_that_would_be_ignored_is_refused(simulated):
-    with pytest.raises(ModelError, match="'ebic' has a solver of its own"):
+    with pytest.raises(ModelError, match="'ebic' has its own solver"):
         select_neighborhoods(simulated.votes, "ebic", solver="proximal_gradient")
+
+
+def test_a_warning_names_the_voters(simulated):
+    votes = Votes.of(simulated.votes.values)
+    votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
+    with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
+        select_neighborhoods(votes, tol=1e-18)

@@ -76,7 +76,7 @@ def test_a_forged_file_is_refused_or_read_never_anything_else(tmp_path):
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "model.npz")
     for path in (tmp_path / "model.npz", tmp_path, Path("/dev/zero")):
-        with pytest.raises(ModelError, match="no ordinary file"):
+        with pytest.raises(ModelError, match="not a regular file"):
             load(path)
 
 
@@ -114,7 +114,7 @@ def test_a_file_of_a_later_version_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("unelisa.storage.FORMAT", FORMAT + 1)
     save(MajorityVote().fit([[1, -1], [-1, 1]]), tmp_path / "model.npz")
     monkeypatch.undo()
-    with pytest.raises(ModelError, match="written by a newer unelisa"):
+    with pytest.raises(ModelError, match="written by a newer version of unelisa"):
         load(tmp_path / "model.npz")
 
 
@@ -159,5 +159,5 @@ def test_a_phenotyper_comes_back_whole(tmp_path):
     assert back.get_params() == model.get_params()
     assert back.features_.equals(model.features_)
     assert back.ppv_ == model.ppv_
-    with pytest.raises(ModelError, match="holds a Phenotyper, which is no Aggregator"):
+    with pytest.raises(ModelError, match="holds a Phenotyper, not one of kind Aggregator"):
         load(tmp_path / "ra.npz")

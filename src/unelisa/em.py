@@ -10,27 +10,63 @@ from scipy.special import expit, logit
 from unelisa.blocks import Block, Held, as_dense, blocks_of, tally_votes, weigh_votes
 
 Floats = NDArray[np.float64]
-# psi and pi stay off 0 and 1: an expert is never infallible on the strength of finitely many votes
+# psi and pi stay off 0 and 1: finitely many votes never prove an expert infallible
 CLIP = 1e-4
-Z95 = 1.959963984540054  # standard errors on either side of a 95 % interval
+Z95 = 1.959963984540054  # half width of a 95 % interval, in standard errors
 FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
-MANY_ITEMS = 10_000  # from which on counting ballots pays
+MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
+
+
+@dataclass(frozen=True)
+class OneCoin:
+    """The model of EM: every voter is right with one probability, whatever the truth.
+
+    Attributes
+    ----------
+    smoothing
+        Votes added to each voter, half of them right: the prior of psi is Beta(1 + a/2, 1 + a/2).
+    clip
+        Distance of psi from 0 and 1.
+    prevalence_clip
+        Distance of pi from 0 and 1; None for half an item.
+    pooled
+        Whether all voters share one psi and pi is 1/2: majority vote with a probability. On pure
+        noise psi stays near 1/2, where one psi for each voter would make one of them the truth.
+    """
+
+    smoothing: float = 0.0
+    clip: float = CLIP
+    prevalence_clip: float | None = CLIP
+    pooled: bool = False
+
+    def maximize(
+        self, agreement: Floats, counts: Floats, mass: float, n_items: float
+    ) -> tuple[Floats, float]:
+        """Return psi and pi, the M-step, from the sums of the E-step."""
+        shares = agreement / np.maximum(counts + self.smoothing, 1.0)
+        if self.pooled:
+            shares[:] = agreement.sum() / max(counts.sum() + self.smoothing, 1.0)
+        reliabilities = np.clip(0.5 + shares, self.clip, 1 - self.clip)
+        if self.pooled:
+            return reliabilities, 0.5
+        clip = 0.5 / n_items if self.prevalence_clip is None else self.prevalence_clip
+        return reliabilities, float(np.clip(mass / n_items, clip, 1 - clip))
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """What the experts' votes say about the experts and the truth.
+    """What EM estimates from the votes.
 
     Attributes
     ----------
     reliabilities
-        psi_s = P(f_s = f_0) per expert.
+        psi_s = P(f_s = f_0) per voter.
     prevalence
         pi = P(f_0 = +1).
     lower_bound
-        The bound that EM raises, one value per round, per item.
+        The penalized log-likelihood per item after each iteration; it never falls.
     converged
-        Whether the last round raised it by less than the tolerance.
+        Whether the last iteration raised it by less than the tolerance.
     """
 
     reliabilities: Floats
@@ -50,53 +86,60 @@ class Reliability:
 
     def posterior(self, values: Held) -> Floats:
         """Return tau_i = P(f_0 = +1 | votes) per item, (4.5)."""
-        score = weigh_votes(values, self.weights, np.zeros(len(self.weights)))
-        return np.asarray(expit(2 * (self.field + score)))
+        return weigh_posterior(values, self.weights, self.field)
+
+
+def weigh_posterior(values: Held, weights: Floats, field: float = 0.0) -> Floats:
+    """Return tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)) per item, (4.5)."""
+    score = weigh_votes(values, weights, np.zeros(len(weights)))
+    return np.asarray(expit(2 * (field + score)))
 
 
 def estimate_reliability(
     values: Held,
     start: Floats,
+    model: OneCoin | None = None,
     max_iter: int = 500,
     tol: float = 1e-9,
     *,
-    pooled: bool = False,
     copies: Floats | None = None,
 ) -> Reliability:
-    """Return Algorithm 2's fixed point from starting weights theta_0s, with theta_0 = 0.
+    """Return the fixed point of EM, Algorithm 2, from starting posteriors tau_i.
 
-    M-step (4.6), divided by the items an expert voted on::
+    M-step (4.6), n_s the votes of s and a the smoothing::
 
-        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / n_s,      pi = mean tau
+        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / (n_s + a),      pi = mean tau
 
-    E-step (4.5): tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)). Clipping psi and pi keeps
-    each M-step the maximiser over the clipped range, so the bound never falls.
+    E-step (4.5): tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)). Both maximize the
+    log-likelihood plus the log prior over the clipped range, so that it never falls::
 
-    The bound is (4.4) with tau for Z plus the entropy of tau, which print leaves out; without it
-    (4.4) is not a bound and can fall. Right after an E-step it equals the log-likelihood::
-
-        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2 log(psi_s (1 - psi_s)),
+        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s (n_s + a)/2 log(psi_s (1 - psi_s)),
         z_i = sum_s theta_0s f_is
 
-    Pooled, all voters share one psi and pi is 1/2: majority vote with a probability. On pure noise
-    it stays near 1/2, where a psi for each voter would make one of them the truth.
+    Right after an E-step this equals the bound (4.4) with tau for Z plus the entropy of tau, which
+    print leaves out; without it (4.4) is not a bound and can fall.
 
-    `copies` says how many items each row stands for, one without it.
+    `copies` is the number of items that each row stands for, by default one.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
+    >>> fit = estimate_reliability(votes, np.array([1.0, 1.0, 0.0, 0.0]), OneCoin(smoothing=1.0))
+    >>> np.round(fit.reliabilities, 2)
+    array([0.89, 0.89, 0.5 ])
     """
-    blocks, copies = blocks_of(values), np.empty(0) if copies is None else copies
+    blocks, model = blocks_of(values), model or OneCoin()
+    copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
-    agreement, (mass, _) = blocks.sum(_expect, start, 0.5, per_item=(copies,))
+    agreement, mass = blocks.sum(_tally, per_item=(copies, start))
     history = [-np.inf]
     reliabilities, prevalence = np.empty(0), 0.5
     for _ in range(max_iter):
-        shares = agreement / np.maximum(counts, 1.0)
-        if pooled:
-            shares[:] = agreement.sum() / max(counts.sum(), 1.0)
-        reliabilities = np.clip(0.5 + shares, CLIP, 1 - CLIP)
-        prevalence = 0.5 if pooled else float(np.clip(mass / n_items, CLIP, 1 - CLIP))
-        point = logit(reliabilities) / 2, prevalence
-        agreement, (mass, mixture) = blocks.sum(_expect, *point, per_item=(copies,))
-        scale = counts @ (np.log(reliabilities) + np.log1p(-reliabilities)) / 2
+        reliabilities, prevalence = model.maximize(agreement, counts, float(mass), float(n_items))
+        weights = logit(reliabilities) / 2
+        agreement, mass, mixture = blocks.sum(_expect, weights, prevalence, per_item=(copies,))
+        logs = np.log(reliabilities) + np.log1p(-reliabilities)
+        scale = (counts + model.smoothing) @ logs / 2
         history.append(float((mixture + scale) / n_items))
         if history[-1] - history[-2] < tol:
             break
@@ -110,19 +153,21 @@ def _count(block: Block, copies: Floats) -> tuple[Floats, Floats]:
     return tally_votes(block.votes, times)[1], np.asarray(times.sum())
 
 
+def _tally(block: Block, copies: Floats, posterior: Floats) -> tuple[Floats, Floats]:
+    """Return per voter sum_i (tau_i - 1/2) f_is, and the sum of tau_i, over a block of items."""
+    times = copies if copies.size else np.ones(len(posterior))
+    return tally_votes(block.votes, times * (posterior - 0.5))[0], np.asarray(times @ posterior)
+
+
 def _expect(
     block: Block, copies: Floats, weights: Floats, prevalence: float
-) -> tuple[Floats, Floats]:
-    """Return the E-step's sums over a block of items.
-
-    Per voter sum_i (tau_i - 1/2) f_is; then the sums of tau_i and of the bound's logarithms.
-    """
+) -> tuple[Floats, Floats, Floats]:
+    """Return `_tally` of the E-step's posteriors, and the sum of the bound's logarithms."""
     score = weigh_votes(block.votes, weights, np.zeros(len(weights)))
     times = copies if copies.size else np.ones(len(score))
-    posterior = expit(2 * score + logit(prevalence))
-    agreement = tally_votes(block.votes, times * (posterior - 0.5))[0]
     mixture = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score)
-    return agreement, np.array([times @ posterior, times @ mixture])
+    posterior = expit(2 * score + logit(prevalence))
+    return *_tally(block, copies, posterior), np.asarray(times @ mixture)
 
 
 def best_reliability(
@@ -135,17 +180,22 @@ def best_reliability(
     """Return the fixed point with the highest bound over several starts.
 
     The first start weighs the experts equally (their augmented majority), the others draw a
-    weight theta_0s between 0 and 1 for each, always on its side of the polarity.
+    weight theta_0s between 0 and 1 for each, always with the sign of its polarity.
     """
     d0 = len(polarity)
     drawn = np.vstack([np.ones(d0), rng.uniform(0, 1, (n_starts - 1, d0))]) * polarity
     ballots, copies = distinct_ballots(values)
-    fits = [estimate_reliability(ballots, start, max_iter, copies=copies) for start in drawn]
+    fits = [
+        estimate_reliability(
+            ballots, weigh_posterior(ballots, weights), max_iter=max_iter, copies=copies
+        )
+        for weights in drawn
+    ]
     return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
 
 
 def bound_share(share: float, information: float) -> tuple[float, float]:
-    """Return a 95 % interval of pi, logit(pi) +- 1.96 / sqrt(I), as if the voters were known.
+    """Return a 95 % interval for pi, logit(pi) +- 1.96 / sqrt(I), as if the voters were known.
 
     Item i's score for logit(pi) is tau_i - pi, so that I = sum_i (tau_i - pi)^2.
 
@@ -155,15 +205,15 @@ def bound_share(share: float, information: float) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (0.4, 0.6)
     """
-    centre, reach = float(logit(share)), Z95 / np.sqrt(information)
-    return float(expit(centre - reach)), float(expit(centre + reach))
+    center, reach = float(logit(share)), Z95 / np.sqrt(information)
+    return float(expit(center - reach)), float(expit(center + reach))
 
 
 def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
-    """Return the different ways in which items were voted on, and how many items each has.
+    """Return the distinct rows of votes, and the number of items with each.
 
-    Experts are few and items many: EM then goes over at most 3^experts rows instead of all items.
-    Where that would save little, the votes come back as they are, with None.
+    With few experts and many items EM then goes over at most 3^experts rows instead of all items.
+    Where that would save little, the votes are returned unchanged, with None.
 
     Examples
     --------
@@ -183,7 +233,7 @@ def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
 
 
 def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
-    """Return how often each ballot was cast; its number has the digits f_s + 1 to the base 3."""
+    """Return how often each ballot was cast; its number has the digits f_s + 1 in base 3."""
     votes, numbers = as_dense(block.votes), np.zeros(len(block.votes), dtype=np.int32)
     for s in range(n_voters):
         numbers += 3**s * (votes[:, s].astype(np.int32) + 1)

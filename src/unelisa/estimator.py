@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
-from unelisa.jobs import NUMBER_OF_JOBS, is_number_of_jobs
+from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.votes import Votes
 
 

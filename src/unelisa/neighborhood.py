@@ -1,4 +1,4 @@
-"""Votes -> neighborhoods: one l1-penalised logistic regression per voter (3.6)."""
+"""Votes -> neighborhoods: one l1-penalized logistic regression per voter (3.6)."""
 
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -12,7 +12,7 @@ from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 Penalty = Literal["theory", "ebic"] | float | ArrayLike
-EBIC_GAMMA = 0.25  # IsingFit's default, what network people expect
+EBIC_GAMMA = 0.25  # IsingFit's default
 
 
 class Neighborhoods(NamedTuple):
@@ -49,7 +49,7 @@ def select_neighborhoods(
     solver: str = "auto",
     n_jobs: int | None = None,
 ) -> Neighborhoods:
-    """Return every voter's neighborhood: minimise (3.6), with its first sign mended.
+    """Return every voter's neighborhood: minimize (3.6), with its first sign corrected.
 
     Parameters
     ----------
@@ -57,21 +57,21 @@ def select_neighborhoods(
         `Votes`, or an array of -1 / 0 / +1.
     penalty
         "theory": lambda = 2 sqrt(log p / n_s), the paper's rate on w = 2 theta. "ebic": per voter
-        the penalty on a path that minimises the extended BIC with gamma = .25. A number, or one
+        the penalty on a path that minimizes the extended BIC with gamma = .25. A number, or one
         number per voter: lambda on theta.
     fit_intercept
         Whether each voter has an unpenalised intercept b_s. The paper has none.
     tol
-        Accepted violation of the optimality conditions, in units of lambda.
+        Largest accepted violation of the optimality conditions, in units of lambda.
     solver
-        A name in `unelisa.solvers.SOLVERS`. "auto": "working_set", or "torch" where torch finds a
-        GPU and items x voters^2 is at least 1e11.
+        A name in `unelisa.solvers.SOLVERS`. "auto": "torch" if torch finds a GPU and
+        items x voters^2 is at least 1e11, otherwise "working_set".
     n_jobs
-        Threads, counted as scikit-learn does.
+        Number of threads, as in scikit-learn.
 
     Notes
     -----
-    An item on which voter s abstained leaves the regression of s; n_s counts the others.
+    Items on which voter s abstained are ignored in the regression of s; n_s counts the others.
 
     Examples
     --------
@@ -88,11 +88,16 @@ def select_neighborhoods(
     """
     votes = Votes.accept(votes)
     problem = L1Problem(
-        votes.held, theory_penalty(votes), fit_intercept=fit_intercept, tol=tol, n_jobs=n_jobs
+        votes.held,
+        theory_penalty(votes),
+        fit_intercept=fit_intercept,
+        tol=tol,
+        n_jobs=n_jobs,
+        names=[str(name) for name in votes.voters],
     )
     if isinstance(penalty, str) and penalty == "ebic":
         if solver not in ("auto", "working_set"):
-            raise ModelError("penalty 'ebic' has a solver of its own: leave solver at auto")
+            raise ModelError("penalty 'ebic' has its own solver: leave solver='auto'")
         solution, penalties = ebic_path(problem, EBIC_GAMMA)
     else:
         penalties = _read_penalty(penalty, problem.penalties)
@@ -105,7 +110,7 @@ def select_neighborhoods(
 def theory_penalty(votes: Votes) -> Floats:
     """Return lambda_s = 2 sqrt(log p / n_s) per voter.
 
-    The paper sets lambda = sqrt(log p / n). Its tables are reproduced when that is the penalty on
+    The paper sets lambda = sqrt(log p / n). Its tables are reproduced if that is the penalty on
     w = 2 theta, the coefficients of the logit, which is twice as much on theta.
     """
     counts = np.maximum(votes.vote_counts(), 1)

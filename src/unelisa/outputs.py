@@ -1,4 +1,4 @@
-"""Output files that appear whole or not at all."""
+"""Output files that are written completely or not at all."""
 
 import errno
 import os
@@ -13,9 +13,9 @@ _open_drafts: set[Path] = set()
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; move it into place when the block ends well.
+    """Yield a temporary file beside `path`, which is moved into place if the block succeeds.
 
-    A reader sees the old file or the new one, never a part; after an error nothing is left.
+    A reader sees the old file or the new one, never a part; after an error nothing is left behind.
 
     Examples
     --------
@@ -32,10 +32,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_files() -> Iterator[Callable[[str | Path], Path]]:
-    """Give a function from a file's name to its draft; all move into place when the block ends.
+    """Yield a function from a file's name to its draft; all are moved into place at the end.
 
-    Every draft is on the disk before the first one is moved. Where a move fails, the files moved
-    before it are put back as they were, so that a set of files is never half new.
+    Every draft is on disk before the first one is moved. If a move fails, the files moved before it
+    are restored, so that a set of files is never half new.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def whole_files() -> Iterator[Callable[[str | Path], Path]]:
 
 
 def remove_drafts() -> None:
-    """Remove every open draft: what is left to do before a process ends without unwinding."""
+    """Remove every open draft, for a process that ends without unwinding its blocks."""
     for draft in tuple(_open_drafts):
         _remove(draft)
 
@@ -73,7 +73,7 @@ def remove_drafts() -> None:
 def _make_draft(target: Path) -> Path:
     if target.exists() and not target.is_file():
         # a folder or a device: moving a file over /dev/null would replace it for everybody
-        raise FileExistsError(errno.EEXIST, "is there and is no ordinary file", str(target))
+        raise FileExistsError(errno.EEXIST, "exists and is not a regular file", str(target))
     handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     os.close(handle)
     _open_drafts.add(Path(name))
@@ -81,14 +81,14 @@ def _make_draft(target: Path) -> Path:
 
 
 def _finish(draft: Path) -> None:
-    """Put a draft on the disk, with the permissions that a new file would have."""
+    """Flush a draft to disk, with the permissions of a new file."""
     with draft.open("rb+") as file:
         os.fsync(file.fileno())
     draft.chmod(0o666 & ~_umask())
 
 
 def _move_together(drafts: list[tuple[Path, Path]]) -> None:
-    """Move drafts into place; after a failure every target is what it was."""
+    """Move drafts into place; after a failure every target is restored."""
     if len(drafts) == 1:
         drafts[0][0].replace(drafts[0][1])
         return
@@ -104,7 +104,7 @@ def _move_together(drafts: list[tuple[Path, Path]]) -> None:
 
 
 def _keep(target: Path, old: Path) -> None:
-    """Give a file a second name; a copy where the file system knows no second names."""
+    """Keep a file under a second name: a hard link, or a copy if there are none."""
     _open_drafts.add(old)
     try:
         old.hardlink_to(target)
@@ -113,7 +113,7 @@ def _keep(target: Path, old: Path) -> None:
 
 
 def _put_back(target: Path, old: Path | None) -> None:
-    """Make the target what it was before the move: absent, or the file kept as `old`."""
+    """Restore the target from before the move: absent, or the file kept as `old`."""
     if old is None:
         target.unlink()
     else:
@@ -127,7 +127,7 @@ def _remove(draft: Path) -> None:
 
 
 def _umask() -> int:
-    """Return the process's umask; mkstemp's 0600 would surprise people who share folders."""
+    """Return the process's umask; mkstemp's 0600 would surprise users who share folders."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -1,16 +1,44 @@
-"""Where independent work runs: threads here, or the workers of a Dask client that is active."""
+"""How many threads `n_jobs` asks for, and where independent work runs: threads or Dask workers."""
 
 import warnings
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any, TypeVar
 
+import numpy as np
+from joblib import effective_n_jobs
+
 from unelisa.blocks.partitions import active_client
-from unelisa.errors import warn_user
-from unelisa.jobs import count_jobs
+from unelisa.errors import ModelError, warn_user
 from unelisa.kernels.threads import run_threads
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+NUMBER_OF_JOBS = "a positive number of threads, None for 1 or -1 for all"
+
+
+def is_number_of_jobs(value: Any) -> bool:
+    """Return whether a value is a number of threads."""
+    if isinstance(value, bool | np.bool_):
+        return False
+    return value is None or (isinstance(value, Integral) and value != 0)
+
+
+def count_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` asks for.
+
+    As in scikit-learn: None is 1 (or what `joblib.parallel_config` sets), -1 every core that this
+    process may use, -2 all but one, and so on.
+
+    Examples
+    --------
+    >>> count_jobs(None), count_jobs(3)
+    (1, 3)
+    """
+    if not is_number_of_jobs(n_jobs):
+        raise ModelError(f"n_jobs must be {NUMBER_OF_JOBS}")
+    return int(effective_n_jobs(n_jobs))
 
 
 def run_all(
@@ -21,10 +49,10 @@ def run_all(
 ) -> list[Result]:
     """Return `function` of every task, in the tasks' order; the first error propagates.
 
-    Where a `dask.distributed` client is active its workers do the work, however many there are;
-    otherwise threads, which `n_jobs` counts. The function must then be able to travel: what it
-    shall do here, such as write a file, belongs into `each`, which gets every result as it comes.
-    Warnings given by workers are given here again.
+    The workers of the active `dask.distributed` client do the work, if there is one; otherwise
+    `n_jobs` threads. The function must be picklable for that: what must happen in this process,
+    such as writing a file, belongs in `each`, which gets every result as it arrives. Warnings of
+    the workers are emitted again here.
 
     Examples
     --------
@@ -52,15 +80,15 @@ def _run_on_workers(
 ) -> list[Result]:
     import distributed  # noqa: PLC0415
 
-    # a task of its own, so that what the function carries is sent once
+    # a task of its own, so that the function's data is sent once
     shared = client.submit(_Carried, function, pure=False)
     futures = [client.submit(_run_task, shared, task, pure=False) for task in tasks]
     places = {future.key: place for place, future in enumerate(futures)}
     results: list[Any] = [None] * len(tasks)
     try:
         for future in distributed.as_completed(futures):
-            result, told = future.result()
-            for message, category in told:
+            result, caught = future.result()
+            for message, category in caught:
                 warn_user(message, category)
             results[places[future.key]] = result
             if each is not None:
@@ -72,7 +100,7 @@ def _run_on_workers(
 
 
 class _Carried:
-    """A function on its way to the workers."""
+    """A function sent to the workers."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function

@@ -1,16 +1,23 @@
 """Items drawn anew, and a fit repeated on every draw: threads, a bar, one warning of each kind."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.errors import ConvergenceWarning, ModelError, UnelisaError, UnelisaWarning, warn_user
+from unelisa.errors import (
+    ConvergenceWarning,
+    ModelError,
+    UnelisaError,
+    UnelisaWarning,
+    replay_warnings,
+    warn_user,
+)
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.parallel import run_all
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.progress import show_progress
 
 Result = TypeVar("Result")
 
@@ -34,7 +41,7 @@ def repeat_fits(
     progress: bool | None,
 ) -> list[Result]:
     """Return what is learned with each generator; resamples that cannot be fitted are left out."""
-    with _show_progress(progress, len(generators)) as advance:
+    with show_progress("resamples", len(generators), progress) as advance:
 
         def attempt(generator: np.random.Generator) -> Result | UnelisaError:
             try:
@@ -46,7 +53,7 @@ def repeat_fits(
         with warnings.catch_warnings(record=True) as caught, one_blas_thread():
             warnings.simplefilter("ignore", UnelisaWarning)
             warnings.simplefilter("always", ConvergenceWarning)
-            tried = run_all(attempt, generators, n_jobs, each=lambda _: advance())
+            tried = run_all(attempt, generators, n_jobs, each=lambda _: advance(1))
     _tell_of_limits(caught)
     draws = [one for one in tried if not isinstance(one, UnelisaError)]
     _tell_of_failures([one for one in tried if isinstance(one, UnelisaError)], len(draws))
@@ -59,9 +66,7 @@ def _tell_of_limits(caught: list[warnings.WarningMessage]) -> None:
     if limits:
         told = f"fits of some resamples reached their limits, first: {limits[0]}"
         warn_user(told, ConvergenceWarning)
-    for w in caught:
-        if not issubclass(w.category, UnelisaWarning):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    replay_warnings([w for w in caught if not issubclass(w.category, UnelisaWarning)])
 
 
 def _tell_of_failures(errors: list[UnelisaError], n_fitted: int) -> None:
@@ -72,24 +77,3 @@ def _tell_of_failures(errors: list[UnelisaError], n_fitted: int) -> None:
         raise ModelError(f"{many}, the first because {errors[0]}")
     told = f"{many} and are left out, the first because {errors[0]}"
     warn_user(told, UnelisaWarning)
-
-
-@contextmanager
-def _show_progress(wanted: bool | None, total: int) -> Iterator[Callable[[], None]]:
-    """Give a function that advances a bar by one resample, where a bar is wanted."""
-    from rich import progress  # noqa: PLC0415 - a tenth of a second that other fits need not wait
-    from rich.console import Console  # noqa: PLC0415
-
-    console = Console(stderr=True)
-    if not (console.is_terminal if wanted is None else wanted):
-        yield lambda: None
-        return
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    with progress.Progress(*columns, console=console, transient=console.is_terminal) as bar:
-        task = bar.add_task("resamples", total=total)
-        yield lambda: bar.advance(task)

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import read_gold, read_prior
+from unelisa.blocks import mark_starts
 from unelisa.errors import ModelError
 from unelisa.estimator import COUNT, check_settings
 from unelisa.graph import VoterGraph
@@ -309,7 +310,7 @@ def _tabulate_edges(whole: Edges, draws: list[Edges], names: NDArray[Any], level
     pairs = np.union1d(chosen, whole.pairs)
     places = np.searchsorted(pairs, chosen)
     order = np.argsort(places, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(pairs)))])
+    ends = mark_starts(np.bincount(places, minlength=len(pairs)))
     low, high, weight = np.zeros((3, len(pairs)))
     for first in range(0, len(pairs), PAIRS):
         last = min(first + PAIRS, len(pairs))

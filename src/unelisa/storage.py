@@ -1,9 +1,9 @@
-"""A fitted model to and from one file, without pickle.
+"""Saving and loading a fitted model as one file, without pickle.
 
-The file is a NumPy archive (.npz): the entry `model` holds JSON text, the other entries the
-arrays it refers to. The archive's comment holds the SHA-256 of everything before it, so that a
-damaged or shortened file is refused, never half understood. Reading runs no code from the file:
-only the classes listed in `STORABLE` are built, from plain values.
+The file is a NumPy archive (.npz): the entry `model` holds JSON text, the other entries the arrays
+it refers to. The archive's comment is the SHA-256 of everything before it, so that a damaged or
+truncated file is rejected, never half read. Reading runs no code from the file: only the classes
+listed in `STORABLE` are built, from plain values.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ def save(model: Model, path: str | Path) -> None:
             f"a model file holds an aggregator or a Phenotyper, found a {type(model).__name__}"
         )
     if not hasattr(model, "classes_"):
-        raise ModelError("the model is not fitted: call its fit before it is saved")
+        raise ModelError("the model is not fitted: call fit before saving it")
     arrays: dict[str, Any] = {}
     text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
     archive = io.BytesIO()
@@ -82,14 +82,14 @@ def load(path: str | Path) -> Aggregator: ...
 @overload
 def load(path: str | Path, kind: type[Phenotyper]) -> Phenotyper: ...
 def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
-    """Return the model in a file, or raise `ModelError` where the file is not whole.
+    """Return the model in a file; raise `ModelError` if the file is damaged.
 
     Parameters
     ----------
     path
         The file.
     kind
-        `Phenotyper` for a model of patients; an aggregator of votes by default.
+        `Phenotyper` for a model of patients; by default an aggregator of votes.
 
     Examples
     --------
@@ -101,43 +101,43 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
     """
     file = Path(path)
     if file.exists() and not file.is_file():
-        # a pipe would be waited for, and a device may never end
-        raise ModelError(f"{file.name} is no ordinary file; name the file of a model")
+        # reading a pipe would wait, and a device may never end
+        raise ModelError(f"{file.name} is not a regular file; pass the file of a model")
     try:
         content = _unseal(file.read_bytes())
     except OSError as error:
         raise ModelError(f"{file.name} cannot be read: {error.strerror}") from None
     if content is None:
-        raise ModelError(f"{file.name} is damaged or no unelisa model; save the model again")
+        raise ModelError(f"{file.name} is damaged or not an unelisa model; save the model again")
     try:
         return _check(_read(content), kind)
     except ModelError as error:
         raise ModelError(f"{file.name} {error}") from None
-    except Exception:  # a forged archive makes zip, zlib, NumPy and JSON raise a dozen kinds
-        raise ModelError(f"{file.name} is whole, but holds no model that we know") from None
+    except Exception:  # zip, zlib, NumPy and JSON raise a dozen kinds for a forged archive
+        raise ModelError(f"{file.name} is intact, but does not contain a known model") from None
 
 
 def _read(content: bytes) -> Any:
-    """Return what an archive describes."""
+    """Return the object that an archive describes."""
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     described = json.loads(str(arrays["model"]))
     if described["format"] > FORMAT:
-        raise ModelError("was written by a newer unelisa; upgrade to read it")
+        raise ModelError("was written by a newer version of unelisa; upgrade to read it")
     return _unpack(described["model"], arrays)
 
 
 def _check(model: Any, kind: type[Any]) -> Any:
-    """Return the model if it is of the kind asked for and its parts fit each other."""
+    """Return the model if it is of the requested kind and its parts are consistent."""
     if not isinstance(model, kind):
         held = type(model).__name__
-        raise ModelError(f"holds a {held}, which is no {kind.__name__}: name the kind in `load`")
+        raise ModelError(f"holds a {held}, not one of kind {kind.__name__}: pass `kind` to `load`")
     names = model.feature_names_in_ if isinstance(model, Phenotyper) else model.voter_names_
     found = model.expected_counts_.scales if isinstance(model, Phenotyper) else model.weights_
     if not len(names) == len(found) == model.n_features_in_:
         raise ModelError(f"holds {len(found)} weights for {len(names)} names; save the model again")
     if model.classes_.shape != (2,):
-        raise ModelError("holds no two labels; save the model again")
+        raise ModelError("does not hold two labels; save the model again")
     return model
 
 
@@ -172,7 +172,7 @@ def _pack(value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, list | tuple):
         return {type(value).__name__: [_pack(part, arrays) for part in value]}
     if isinstance(value, np.random.Generator):
-        return None  # a seed that was not a number cannot be given back
+        return None  # the state of a generator is not stored
     raise ModelError(f"a {type(value).__name__} cannot be stored in a model file")
 
 
@@ -213,7 +213,7 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     if packed["class"] not in STORABLE:
-        raise ModelError("holds a part that is unknown here; upgrade unelisa to read it")
+        raise ModelError("holds an unknown part; upgrade unelisa to read it")
     cls = STORABLE[packed["class"]]
     state = {name: _unpack(part, arrays) for name, part in packed["state"].items()}
     if not issubclass(cls, BaseEstimator):

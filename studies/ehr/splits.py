@@ -27,9 +27,9 @@ from studies.ehr.voters import FeatureVotes, votes_from_percentiles
 from studies.records import Json, open_results, read_lines
 from unelisa.aggregators import UnElisa
 from unelisa.errors import UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.scoring import score_labels
-from unelisa.solvers.blas import one_blas_thread
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]

@@ -20,10 +20,10 @@ from unelisa.blocks import weigh_votes
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
 from unelisa.ising import Ising
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.parallel import run_all
 from unelisa.scoring import score_experts
 from unelisa.simulation import Density, count_items, design_graph, sample_ising
-from unelisa.solvers.blas import one_blas_thread
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]

@@ -23,7 +23,7 @@ from studies.records import Json, make_archive, open_results, read_lines
 from unelisa.aggregators import AGGREGATORS
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 
 Floats = NDArray[np.float64]

@@ -101,5 +101,5 @@ def test_where_nobody_varies_there_is_nothing_to_warn_of():
 
 
 def test_rounds_that_did_not_suffice_are_told_of():
-    with pytest.warns(ConvergenceWarning, match="EM reached its limit of rounds"):
+    with pytest.warns(ConvergenceWarning, match="EM did not converge in 500 iterations: raise"):
         Coins(n_starts=2, random_state=0).choose(TABLE, [0.0, 0.0], converged=False)

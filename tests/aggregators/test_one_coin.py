@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit, logit
 
 from unelisa.aggregators import OneCoinDawidSkene
-from unelisa.aggregators.coins import draw_starts
-from unelisa.aggregators.one_coin import estimate_coin
+from unelisa.em import OneCoin, estimate_reliability
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.votes import Votes
 
 HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 
@@ -15,8 +15,8 @@ HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 def test_one_round_by_hand():
     """From the majority (+ + - +), a vote of smoothing: right 4 of 4, 4 of 4 but one, 2 of 3."""
     start = np.array([1.0, 1.0, 0.0, 1.0])
-    fit = estimate_coin(HAND, start, smoothing=1.0, max_iter=1)
-    assert fit.accuracies == pytest.approx([3.5 / 5, 4.5 / 5, 2.5 / 4])
+    fit = estimate_reliability(HAND, start, OneCoin(smoothing=1.0), max_iter=1)
+    assert fit.reliabilities == pytest.approx([3.5 / 5, 4.5 / 5, 2.5 / 4])
     assert fit.prevalence == pytest.approx(3 / 4)
     assert not fit.converged
 
@@ -31,19 +31,18 @@ def test_the_score_is_the_log_odds_by_bayes(crowd):
     assert model.predict_proba(votes)[:, 1] == pytest.approx(right / (right + wrong))
 
 
-def test_the_penalised_likelihood_never_falls_and_is_what_it_says(crowd):
+def test_the_penalized_likelihood_never_falls_and_is_what_it_says(crowd):
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
-    start = draw_starts(values, 1, np.random.default_rng(0))[0]
-    fit = estimate_coin(values, start)
-    assert np.all(np.diff(fit.lower_bound) > -1e-12)
-    psi, pi = fit.accuracies, fit.prevalence
+    fit = OneCoinDawidSkene(random_state=0).fit(Votes.of(values, coding="pm1"))
+    assert np.all(np.diff(fit.lower_bound_) > -1e-12)
+    psi, pi = fit.accuracies_, fit.prevalence_
     agree = np.where(values > 0, np.log(psi), np.where(values < 0, np.log(1 - psi), 0)).sum(axis=1)
     differ = np.where(values < 0, np.log(psi), np.where(values > 0, np.log(1 - psi), 0)).sum(axis=1)
     voted = values.any(axis=1)
     total = np.logaddexp(np.log(pi) + agree, np.log(1 - pi) + differ)[voted].sum()
     total += np.log(psi * (1 - psi)).sum() / 2
-    assert fit.lower_bound[-1] == pytest.approx(total / voted.sum())
+    assert fit.lower_bound_[-1] == pytest.approx(total / voted.sum())
 
 
 def test_it_recovers_accuracies(crowd):
@@ -76,7 +75,7 @@ def test_a_voter_with_few_votes_is_not_infallible():
 def test_limits():
     with pytest.raises(ModelError, match="smoothing"):
         OneCoinDawidSkene(-1).fit(HAND)
-    with pytest.warns(ConvergenceWarning, match="limit of rounds"):
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
         OneCoinDawidSkene(max_iter=1, random_state=0).fit(
             np.random.default_rng(0).choice([-1, 1], (50, 5))
         )

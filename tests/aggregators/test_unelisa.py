@@ -102,7 +102,7 @@ def test_every_voter_gets_a_reason(simulated, model):
         assert table.reason[s].startswith("knot of rank")
         assert table.reason[s].endswith("the truth")
     pruned = table.reason[table.verdict == "pruned"]
-    assert pruned.str.contains("no knot|no other voter|with only").all()
+    assert pruned.str.contains("not a knot|no other voter|with only").all()
 
 
 def test_a_voter_who_never_voted_is_named(simulated):

@@ -8,8 +8,8 @@ import pytest
 import naive_solver
 from places import NAMES, crowd, put
 from unelisa.blocks import WholeTable, rearrange, tally_votes, weigh_votes
-from unelisa.em import estimate_reliability
-from unelisa.kernels.l1_logistic import Regressions, Sums
+from unelisa.em import estimate_reliability, weigh_posterior
+from unelisa.kernels.l1_logistic import Regressions
 from unelisa.solvers import L1Problem, WorkingSet, ebic_path
 from unelisa.solvers.rows import Rows
 from unelisa.votes import Votes
@@ -71,17 +71,11 @@ def test_some_items_are_taken_into_memory(held):
 
 
 def problems(held):
-    """Regressions on votes in some place: plain ones, and with all that a problem may have."""
+    """Regressions on votes in some place: plain ones, and with item weights."""
     rng = np.random.default_rng(2)
     n_items, n_voters = held.shape
     plain = L1Problem(held, np.full(n_voters, 0.02), tol=1e-4)
-    full = replace(
-        plain,
-        item_weights=rng.uniform(0.5, 2.0, n_items),
-        column=rng.normal(size=n_items),
-        penalty_weights=rng.uniform(0.5, 2.0, (n_voters, n_voters)),
-    )
-    return plain, full
+    return plain, replace(plain, item_weights=rng.uniform(0.5, 2.0, n_items))
 
 
 def regressions(n_voters, rng):
@@ -92,7 +86,7 @@ def regressions(n_voters, rng):
         starts,
         rng.integers(0, n_voters, starts[-1]),
         rng.normal(size=starts[-1]) / 4,
-        rng.normal(size=(n_voters, 2)) / 4,
+        rng.normal(size=n_voters) / 4,
     )
 
 
@@ -101,20 +95,13 @@ def regressions(n_voters, rng):
 def test_every_sum_of_the_solver_is_that_of_a_table(held, full):
     problem = problems(held)[full]
     rows = [Rows.of(replace(problem, votes=votes), 2) for votes in (crowd(), held)]
-    block = regressions(12, np.random.default_rng(3))
-    old = block._replace(theta=block.theta + 0.1)
-    chosen = np.array([1, 4, 7, 11])
+    batch = regressions(12, np.random.default_rng(3))
+    old = batch._replace(theta=batch.theta + 0.1)
     found = [list(row.moments()) for row in rows]
     for row, sums in zip(rows, found, strict=True):
-        for precise in (False, True):
-            parts = Sums(np.zeros(block.members.size), np.zeros((12, 2)), np.zeros(12))
-            row.slopes(block, chosen, precise, parts)
-            sums.extend(parts)
-        sums += [row.all_slopes(block), row.drift(old, block)]
-        places = np.concatenate([[0], np.cumsum((np.diff(block.starts) + 2) ** 2)])
-        out = np.zeros(places[-1])
-        sums.append(row.curvatures(block, chosen, None, np.zeros(12), places, out))
-        sums.append(out)
+        sums.extend([*row.scores(batch, False), *row.scores(batch, True)])
+        sums.extend([row.all_scores(batch), row.drift(old, batch)])
+        sums.extend(row.curvatures(batch, None, np.zeros(12)))
     for here, there in zip(*found, strict=True):
         size = np.max(np.abs(here))
         assert np.allclose(here, there, rtol=0, atol=1e-6 * max(size, 1))
@@ -126,7 +113,7 @@ def test_the_solver_finds_the_same_regressions(held, full):
     problem = replace(problems(held)[full], n_jobs=2)
     here = WorkingSet().solve(replace(problem, votes=crowd(), tol=1e-7))
     there = WorkingSet().solve(replace(problem, tol=1e-7))
-    for name in ("weights", "intercepts", "column_weights"):
+    for name in ("weights", "intercepts"):
         assert np.allclose(getattr(here, name), getattr(there, name), atol=1e-6)
     assert (here.weights != 0).sum() > 12
 
@@ -142,8 +129,10 @@ def test_a_path_finds_the_same_penalties(held):
 
 @EVERY_PLACE
 def test_em_finds_the_same_reliabilities(held):
-    here = estimate_reliability(crowd(), np.ones(12))
-    there = estimate_reliability(held, np.ones(12))
+    here, there = (
+        estimate_reliability(votes, weigh_posterior(votes, np.ones(12)))
+        for votes in (crowd(), held)
+    )
     assert there.reliabilities == pytest.approx(here.reliabilities, abs=1e-6)
     assert there.lower_bound[-1] == pytest.approx(here.lower_bound[-1], abs=1e-6)
 

@@ -167,9 +167,9 @@ def test_a_model_is_fitted_or_taken_never_both(refused, database, kept, tmp_path
     charts.write_text("person_id,label\n100001,1\n")
     for more in (("--save", tmp_path / "m.npz"), ("--gold", charts)):
         assert "apply to a fit" in refused(*start, kept, *more)
-    assert "is damaged or no unelisa model" in refused(*start, charts)
+    assert "is damaged or not an unelisa model" in refused(*start, charts)
     ue.save(ue.MajorityVote().fit([[1, -1], [-1, 1]]), tmp_path / "votes.npz")
-    assert "which is no Phenotyper" in refused(*start, tmp_path / "votes.npz")
+    assert "not one of kind Phenotyper" in refused(*start, tmp_path / "votes.npz")
     assert "is an input" in refused(*start, kept, "--out", kept)
 
 

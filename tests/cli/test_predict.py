@@ -56,7 +56,7 @@ def test_an_unknown_voter_is_a_warning(run, files, model):
 
 
 def test_bad_models_and_votes_are_refused(refused, files, model):
-    assert "no unelisa model" in refused("predict", files.votes, files.votes)
+    assert "not an unelisa model" in refused("predict", files.votes, files.votes)
     assert "cannot be read" in refused("predict", files.folder / "none.npz", files.votes)
     model.write_bytes(model.read_bytes()[:-100])
     assert "damaged" in refused("predict", model, files.votes)

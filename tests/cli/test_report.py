@@ -47,7 +47,7 @@ def test_a_truth_without_votes_is_refused(refused, files, model):
 
 def test_a_file_that_is_no_model_is_refused(refused, files):
     out = files.folder / "page.html"
-    assert "no unelisa model" in refused("report", files.votes, "--out", out)
+    assert "not an unelisa model" in refused("report", files.votes, "--out", out)
     assert not out.exists()
 
 

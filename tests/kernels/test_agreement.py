@@ -8,7 +8,6 @@ from unelisa.kernels.agreement import (
     count_ones,
     count_votes,
     pack_votes,
-    sum_weighted,
     widen_votes,
 )
 
@@ -86,19 +85,3 @@ def test_votes_are_widened():
     widen_votes(votes, 20, 60, out)
     assert np.array_equal(out[:, :40], votes[:, 20:60])
     assert np.isnan(out[:, 40:]).all()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("extra", [False, True])
-def test_first_moments(weighted, extra):
-    rng = np.random.default_rng(0)
-    votes = votes_of(90, 4, 0.3)
-    weights = rng.choice([0.0, 0.5, 2.0], 90) if weighted else np.empty(0)
-    column = rng.standard_normal(90) if extra else np.empty(0)
-    sums = np.empty((4, 5))
-    sum_weighted(votes, weights, column, sums)
-    w = weights if weighted else np.ones(90)
-    x = column if extra else np.zeros(90)
-    expected = [np.abs(votes) @ w, votes @ w, votes @ (w * x)]
-    expected += [((votes > 0) & (w > 0)).sum(axis=1), ((votes < 0) & (w > 0)).sum(axis=1)]
-    assert np.allclose(sums, np.transpose(expected))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import naive_solver
 from unelisa.errors import ConvergenceWarning
-from unelisa.solvers import SOLVERS, L1Problem, design_voters, optimality
+from unelisa.solvers import SOLVERS, L1Problem, optimality
+from unelisa.solvers.base import design_voters
 
 # without the gpu extra its solver has nothing to run on; `make test-gpu` brings it
 NO_TORCH = importlib.util.find_spec("torch") is None
@@ -22,13 +23,9 @@ EVERY_SOLVER = pytest.mark.parametrize(
 )
 
 
-def certificate(problem, solution):
-    return optimality(problem, solution.weights, solution.intercepts, solution.column_weights)
-
-
 def check(name, problem):
     solution = SOLVERS[name]().solve(problem)
-    kkt = certificate(problem, solution)
+    kkt = optimality(problem, solution.weights, solution.intercepts)
     assert np.all(kkt <= problem.tol)
     # the solver's own certificate is no smaller than the truth
     assert np.all(kkt <= solution.kkt + 1e-9)
@@ -36,8 +33,6 @@ def check(name, problem):
     outside = ~design_voters(problem)
     assert not solution.weights[outside].any()
     assert not solution.weights[:, outside].any()
-    if problem.penalty_weights is not None:
-        assert not solution.weights[np.isinf(problem.penalty_weights)].any()
     return solution
 
 
@@ -46,55 +41,24 @@ def check(name, problem):
 def test_the_optimality_conditions_hold(name, kind):
     for seed in range(3):
         check(name, naive_solver.hard_problem(kind, seed))
-        check(name, naive_solver.hard_problem(kind, seed, weighted=True, uneven=True))
+        check(name, naive_solver.hard_problem(kind, seed, weighted=True))
         check(name, naive_solver.hard_problem(kind, seed, intercept=False))
 
 
-@EVERY_SOLVER
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(
     kind=st.sampled_from(naive_solver.KINDS),
     seed=st.integers(0, 10**6),
     weighted=st.booleans(),
-    uneven=st.booleans(),
-    intercept=st.booleans(),
-)
-def test_the_optimality_conditions_hold_for_any_problem(
-    name, kind, seed, weighted, uneven, intercept
-):
-    check(name, naive_solver.hard_problem(kind, seed, weighted, False, uneven, intercept))
-
-
-@EVERY_SOLVER
-@pytest.mark.parametrize("kind", ["ordinary", "constant", "duplicated", "nested", "abstaining"])
-def test_an_extra_column_is_fitted_without_penalty(name, kind):
-    for seed in range(3):
-        problem = naive_solver.hard_problem(kind, seed, column=True, weighted=True)
-        solution = check(name, problem)
-        assert np.all(solution.column_weights[design_voters(problem)] != 0)
-
-
-@settings(max_examples=150)
-@given(
-    kind=st.sampled_from(naive_solver.KINDS),
-    seed=st.integers(0, 10**6),
     intercept=st.booleans(),
     size=st.sampled_from([1e-3, 1e-2, 0.1, 1.0]),
     tol=st.sampled_from([1e-3, 1e-5]),
 )
-def test_the_fast_solver_survives_separating_columns_and_small_penalties(
-    kind, seed, intercept, size, tol
+def test_the_fast_solver_solves_any_problem_with_any_penalty(
+    kind, seed, weighted, intercept, size, tol
 ):
-    problem = naive_solver.hard_problem(kind, seed, True, True, True, intercept)
-    # a column that separates voter 0 has no finite optimum; unpenalised edges may do the same
-    column = problem.votes[:, 0] * np.random.default_rng(seed).random(len(problem.votes))
-    ratios = problem.penalty_weights.copy()
-    ratios[1:, 0] = 0.0
-    penalties = problem.penalties * size
-    check(
-        "working_set",
-        replace(problem, column=column, penalty_weights=ratios, penalties=penalties, tol=tol),
-    )
+    problem = naive_solver.hard_problem(kind, seed, weighted, intercept)
+    check("working_set", replace(problem, penalties=problem.penalties * size, tol=tol))
 
 
 @EVERY_SOLVER
@@ -115,17 +79,6 @@ def test_a_large_penalty_leaves_only_the_intercepts(name):
 
 
 @EVERY_SOLVER
-def test_a_zero_penalty_weight_keeps_an_edge_and_infinity_forbids_it(name):
-    ratios = np.ones((6, 6))
-    ratios[0, 1], ratios[0, 2] = 0.0, np.inf
-    problem = naive_solver.hard_problem("ordinary", 2)
-    problem = replace(problem, penalties=np.full(6, 0.3), penalty_weights=ratios)
-    solution = check(name, problem)
-    assert solution.weights[0, 1] != 0
-    assert solution.weights[0, 2] == 0
-
-
-@EVERY_SOLVER
 def test_an_item_of_weight_two_counts_as_two_items(name):
     problem = replace(naive_solver.hard_problem("abstaining", 3), tol=1e-6)
     weights = np.where(np.arange(60) < 20, 2.0, 1.0)
@@ -133,15 +86,6 @@ def test_an_item_of_weight_two_counts_as_two_items(name):
     weighted = SOLVERS[name]().solve(replace(problem, item_weights=weights))
     plain = SOLVERS[name]().solve(replace(problem, votes=doubled))
     assert np.allclose(weighted.weights, plain.weights, atol=1e-4)
-
-
-@EVERY_SOLVER
-def test_a_warm_start_does_not_change_the_answer(name):
-    problem = replace(naive_solver.hard_problem("ordinary", 4, column=True), tol=1e-6)
-    cold = SOLVERS[name]().solve(problem)
-    warm = SOLVERS[name]().solve(replace(problem, start=cold))
-    assert np.allclose(warm.weights, cold.weights, atol=1e-5)
-    assert warm.n_iter.max() <= cold.n_iter.max()
 
 
 @EVERY_SOLVER

@@ -1,4 +1,4 @@
-"""What the solver asks of the items, in the problem's own terms."""
+"""What the solver asks of the items, beside the same sums as products of matrices."""
 
 from dataclasses import replace
 
@@ -6,72 +6,109 @@ import numpy as np
 import pytest
 
 import naive_solver
-from naive_rows import all_slopes_of, assert_square, block_of, drift_of, square_of
+from naive_rows import (
+    all_scores_of,
+    assert_square,
+    batch_of,
+    counted_of,
+    drift_of,
+    point_of,
+    square_of,
+)
 from places import write_blocks
-from unelisa.kernels.l1_logistic import CHUNK, Sums
-from unelisa.solvers import L1Problem
-from unelisa.solvers.passes import place_squares
-from unelisa.solvers.rows import SAMPLE, Rows, _take
+from unelisa.blocks import Block, SparseVotes
+from unelisa.kernels.l1_logistic import CHUNK
+from unelisa.solvers import L1Problem, rows
+from unelisa.solvers.rows import (
+    PANEL,
+    SAMPLE,
+    STREAM,
+    Rows,
+    items_of,
+    measure_all_scores,
+    measure_curvatures,
+    measure_moments,
+    place_squares,
+    take,
+)
 
-BLOCK = block_of(
+NONE = np.empty(0)
+BATCH = batch_of(
     {
-        2: ({0: 0.5, 3: -0.4, 4: 0.3}, (0.4, 0.2)),
-        0: ({1: -1.0}, (-0.3, -0.1)),
-        4: ({}, (0.8, 0.0)),
-        1: ({4: 0.6, 2: 0.1}, (0.0, 0.3)),
+        2: ({0: 0.5, 3: -0.4, 4: 0.3}, 0.4),
+        0: ({1: -1.0}, -0.3),
+        4: ({}, 0.8),
+        1: ({4: 0.6, 2: 0.1}, 0.0),
     }
 )
-SOME = np.array([1, 3])
+CASES = pytest.mark.parametrize(("weighted", "abstain"), [(False, 0.0), (False, 0.3), (True, 0.3)])
 
 
-def draw(n_items, weighted=False, extra=False, abstain=0.0, n_threads=1):
-    """A problem of five voters and its rows."""
+def draw(n_items, weighted=False, abstain=0.0, n_voters=5):
+    """A problem and its rows."""
     rng = np.random.default_rng(6)
-    votes = rng.choice([-1, 1], size=(n_items, 5)).astype(np.int8, order="F")
+    votes = rng.choice([-1, 1], size=(n_items, n_voters)).astype(np.int8, order="F")
     votes[rng.random(votes.shape) < abstain] = 0
-    problem = L1Problem(
-        votes,
-        np.ones(5),
-        item_weights=rng.choice([0.0, 0.5, 2.0], n_items) if weighted else None,
-        column=50 * rng.standard_normal(n_items) if extra else None,
-    )
-    return problem, Rows.of(problem, n_threads)
-
-
-def test_rows_hold_the_problem_with_its_column_scaled_to_one():
-    problem, rows = draw(200, True, True)
-    assert (rows.n_items, rows.n_voters, rows.n_threads) == (200, 5, 1)
-    assert rows.weights is problem.item_weights
-    assert np.average(rows.column**2, weights=problem.item_weights) == pytest.approx(1.0)
-    assert np.allclose(rows.column / rows.column[0], problem.column / problem.column[0])
-    plain = Rows.of(L1Problem(problem.votes, np.ones(5)), 1)
-    assert (plain.weights.size, plain.column.size) == (0, 0)
+    weights = rng.choice([0.0, 0.5, 2.0], n_items) if weighted else None
+    problem = L1Problem(votes, np.ones(n_voters), item_weights=weights)
+    return problem, Rows.of(problem, 1)
 
 
 def test_votes_of_another_layout_are_copied_once():
     problem, _ = draw(30)
-    rows = Rows.of(replace(problem, votes=np.ascontiguousarray(problem.votes)), 1)
-    assert rows.blocks.votes.flags.f_contiguous
+    copied = Rows.of(replace(problem, votes=np.ascontiguousarray(problem.votes)), 1)
+    assert copied.blocks.votes.flags.f_contiguous
     assert Rows.of(problem, 1).blocks.votes is problem.votes
 
 
-@pytest.mark.parametrize(("weighted", "abstain"), [(False, 0.0), (False, 0.4), (True, 0.4)])
-def test_moments_are_means_and_counts_are_exact(weighted, abstain):
-    problem, rows = draw(300, weighted, True, abstain)
-    votes, moments = problem.votes, rows.moments()
-    w = problem.item_weights if weighted else np.ones(300)
-    free = np.column_stack([np.ones(300), rows.column])
+def test_items_are_read_only_runs_of_voters_and_the_callers_arrays_stay_as_they_are():
+    problem, _ = draw(6, True)
+    votes, weights = problem.votes, problem.item_weights
+    items = items_of(Block(votes, 0), weights)
+    assert np.shares_memory(items.votes, votes)
+    for array, own in zip(items, (votes, weights), strict=True):
+        assert not array.flags.writeable
+        assert array.flags.c_contiguous
+        assert own.flags.writeable
+    for other in (np.ascontiguousarray(votes), SparseVotes.of(votes)):
+        assert np.array_equal(items_of(Block(other, 0), NONE).votes, votes.T)
+
+
+@CASES
+@pytest.mark.parametrize("n_items", [30, STREAM + 1])
+def test_moments_are_means_and_counts_are_exact(weighted, abstain, n_items):
+    problem, here = draw(n_items, weighted, abstain)
+    votes, moments = problem.votes, here.moments()
+    w = problem.item_weights if weighted else np.ones(n_items)
+    tolerance = {"rtol": 1e-5, "atol": 1e-3 * weighted}
     assert moments.total == pytest.approx(w.sum())
-    assert np.allclose(moments.agreement * w.sum(), naive_solver.agreements(votes, w), rtol=1e-5)
-    assert np.allclose(moments.cross * w.sum(), votes.T @ (w[:, None] * free))
-    assert np.allclose(moments.corner * w.sum(), free.T @ (w[:, None] * free))
+    assert np.allclose(moments.agreement * w.sum(), naive_solver.agreements(votes, w), **tolerance)
+    assert np.allclose(moments.firsts * w.sum(), w @ votes)
     assert np.allclose(moments.totals, w @ np.abs(votes))
     assert np.allclose(moments.means, w @ votes / (w @ np.abs(votes)))
     assert moments.counts.tolist() == np.count_nonzero(votes, axis=0).tolist()
     assert moments.varied.all()
 
 
-def test_who_varies_is_told_by_the_items_with_weight():
+def test_agreements_are_exact_wherever_the_packing_cuts(monkeypatch):
+    """The first run is complete, the second is not: each is counted in its own way."""
+    monkeypatch.setattr(rows, "PACKED", 128)
+    votes = draw(300)[0].votes
+    votes[128:256][np.random.default_rng(0).random((128, 5)) < 0.3] = 0
+    sums, counts, _, _ = measure_moments(Block(votes, 0), NONE, 1)
+    assert np.array_equal(sums, naive_solver.agreements(votes))
+    assert np.array_equal(counts[:, 0], np.count_nonzero(votes, axis=0))
+
+
+@pytest.mark.parametrize("abstain", [0.0, 0.3])
+def test_panels_of_voters_add_up_whatever_the_threads(abstain):
+    votes = draw(90, abstain=abstain, n_voters=2 * PANEL + 3)[0].votes
+    for n_threads in (1, 5):
+        sums = measure_moments(Block(votes, 0), NONE, n_threads)[0]
+        assert np.array_equal(sums, naive_solver.agreements(votes))
+
+
+def test_only_items_of_positive_weight_decide_who_varies():
     votes = np.array([[1, 1, 0, 1], [-1, 1, 0, 0], [1, 1, 0, -1]], np.int8, order="F")
     plain = L1Problem(votes, np.ones(4))
     assert Rows.of(plain, 1).moments().varied.tolist() == [True, False, False, True]
@@ -90,84 +127,109 @@ def test_totals_of_nothing_are_one_so_that_means_are_numbers(weights):
     assert not moments.varied.any()
 
 
-def fill(rows, chosen, precise=True):
-    sums = Sums(np.full(6, 7.0), np.full((4, 2), 7.0), np.full(4, 7.0))
-    rows.slopes(BLOCK, chosen, precise, sums)
-    return sums
+@CASES
+@pytest.mark.parametrize("precise", [False, True])
+def test_scores_and_loss(weighted, abstain, precise):
+    problem, here = draw(CHUNK + 3, weighted, abstain)
+    sums = here.scores(BATCH, precise)
+    error = 1e-9 if precise else 0.05
+    for q, s in enumerate(BATCH.voters):
+        design, z = point_of(problem.votes, BATCH, q)
+        r = naive_solver.residuals(problem.votes, s, z, problem.item_weights)
+        members = slice(BATCH.starts[q], BATCH.starts[q + 1])
+        assert np.allclose(sums.scores[members], (r @ design)[:-1], atol=error)
+        assert sums.intercepts[q] == pytest.approx(r.sum(), abs=error)
+        if precise:
+            loss = naive_solver.loss(problem.votes, s, z, problem.item_weights)
+            assert sums.loss[q] == pytest.approx(loss)
 
 
-def test_slopes_are_written_for_the_chosen_alone():
-    problem, rows = draw(100, True, True, 0.2)
-    everyone, some = fill(rows, np.arange(4)), fill(rows, SOME)
-    expected = all_slopes_of(problem.votes, BLOCK, problem.item_weights, rows.column)
-    owners = np.repeat(np.arange(4), np.diff(BLOCK.starts))
-    assert np.allclose(everyone.slopes, expected[owners, BLOCK.members])
-    mine = np.isin(owners, SOME)
-    for part, whole, own in zip(some, everyone, (mine, SOME, SOME), strict=True):
-        assert np.array_equal(part[own], whole[own])
-        rest = np.delete(part, np.flatnonzero(own) if own is mine else own, axis=0)
-        assert np.all(rest == 7.0)
+@CASES
+@pytest.mark.parametrize("n_items", [1, STREAM, 2 * STREAM + 9])
+def test_scores_against_all_voters(weighted, abstain, n_items):
+    problem, here = draw(n_items, weighted, abstain)
+    expected = all_scores_of(problem.votes, BATCH, problem.item_weights)
+    assert np.allclose(here.all_scores(BATCH), expected, rtol=0, atol=2e-6 * n_items)
 
 
-def curve(rows, chosen, counts, floors=0.0):
-    places = place_squares(BLOCK)
-    out = np.full(places[-1], 7.0)
-    mass = rows.curvatures(BLOCK, chosen, counts, np.full(4, floors), places, out)
-    return [out[places[q] : places[q + 1]] for q in range(4)], mass
+def test_squares_lie_one_behind_the_other():
+    assert place_squares(BATCH).tolist() == [0, 16, 20, 21, 30]
 
 
-@pytest.mark.parametrize("chosen", [np.arange(4), SOME])
-def test_curvature_over_all_items_and_of_the_chosen_alone(chosen):
-    problem, rows = draw(300, True, True, 0.2)
-    squares, mass = curve(rows, chosen, None, 0.05)
-    for q in range(4):
-        if q not in chosen:
-            assert np.all(squares[q] == 7.0)
-            assert mass[q] == 0.0
-            continue
-        expected = square_of(problem.votes, BLOCK, q, problem.item_weights, rows.column, 0.05)
-        assert_square(squares[q], expected)
-        counted = problem.item_weights @ np.abs(problem.votes[:, BLOCK.voters[q]])
-        assert mass[q] == pytest.approx(counted)
+def test_curvature_over_all_items():
+    problem, here = draw(300, True, 0.2)
+    squares, mass = here.curvatures(BATCH, None, np.full(4, 0.05))
+    places = place_squares(BATCH)
+    for q, s in enumerate(BATCH.voters):
+        expected = square_of(problem.votes, BATCH, q, problem.item_weights, 0.05)
+        assert_square(squares[places[q] : places[q + 1]], expected)
+        assert mass[q] == pytest.approx(problem.item_weights @ np.abs(problem.votes[:, s]))
 
 
 def test_a_quick_hessian_takes_as_many_chunks_as_make_a_sample():
-    problem, rows = draw(4 * SAMPLE + 5)
+    problem, here = draw(4 * SAMPLE + 5)
     counts = np.array([len(problem.votes), SAMPLE, SAMPLE + 1, 1])
-    squares, mass = curve(rows, np.arange(4), counts)
-    chunks = np.arange(len(problem.votes)) // CHUNK
+    squares, mass = here.curvatures(BATCH, counts, np.zeros(4))
+    chunks, places = np.arange(len(problem.votes)) // CHUNK, place_squares(BATCH)
     for q, stride in enumerate((5, 1, 2, 1)):
         some = chunks % stride == 0
-        assert_square(squares[q], square_of(problem.votes[some], BLOCK, q), rtol=1e-4, atol=0.05)
+        expected = square_of(problem.votes[some], BATCH, q)
+        assert_square(squares[places[q] : places[q + 1]], expected, rtol=1e-4, atol=0.05)
         assert mass[q] == np.count_nonzero(some)
 
 
-def test_all_slopes_and_drift():
-    problem, rows = draw(300, True, True, 0.2)
-    expected = all_slopes_of(problem.votes, BLOCK, problem.item_weights, rows.column)
-    assert np.allclose(rows.all_slopes(BLOCK), expected, atol=1e-3)
-    moved = BLOCK._replace(theta=BLOCK.theta + 0.2)
-    for q, found in enumerate(rows.drift(BLOCK, moved)):
-        wanted = drift_of(problem.votes, BLOCK, moved, q, problem.item_weights, rows.column)
-        assert np.allclose(found, wanted, rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize("precise", [False, True])
+def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
+    problem, _ = draw(5 * CHUNK + 11, True, 0.2)
+    votes, weights, strides = problem.votes, problem.item_weights, np.array([1, 2, 3, 4])
+
+    def measure(low, high):
+        block = Block(votes[low:high], low)
+        return measure_curvatures(block, weights[low:high], BATCH, strides, np.zeros(4), precise)
+
+    cuts = ((0, CHUNK), (CHUNK, 4 * CHUNK), (4 * CHUNK, len(votes)))
+    parts = [measure(*cut) for cut in cuts]
+    chunks, places = np.arange(len(votes)) // CHUNK, place_squares(BATCH)
+    for squares, mass in (measure(0, len(votes)), [sum(part) for part in zip(*parts, strict=True)]):
+        for q, stride in enumerate(strides):
+            some = chunks % stride == 0
+            expected = square_of(votes[some], BATCH, q, weights[some])
+            assert_square(squares[places[q] : places[q + 1]], expected, rtol=1e-4, atol=0.05)
+            counted = counted_of(votes, BATCH.voters[q], weights)
+            assert mass[q] == pytest.approx(counted[some].sum())
+
+
+@CASES
+def test_drift(weighted, abstain):
+    problem, here = draw(CHUNK + 3, weighted, abstain)
+    moved = BATCH._replace(theta=BATCH.theta - 0.1, intercepts=BATCH.intercepts + 0.05)
+    for q, found in enumerate(here.drift(BATCH, moved)):
+        expected = drift_of(problem.votes, BATCH, moved, q, problem.item_weights)
+        assert np.allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_regressions_are_taken_in_the_order_asked_for():
-    taken = _take(BLOCK, np.array([3, 2, 0]))
+    taken = take(BATCH, np.array([3, 2, 0]))
     assert taken.voters.tolist() == [1, 4, 2]
     assert taken.starts.tolist() == [0, 2, 2, 5]
     assert taken.members.tolist() == [4, 2, 0, 3, 4]
     assert taken.theta.tolist() == [0.6, 0.1, 0.5, -0.4, 0.3]
-    assert taken.free.tolist() == [[0.0, 0.3], [0.8, 0.0], [0.4, 0.2]]
+    assert taken.intercepts.tolist() == [0.0, 0.8, 0.4]
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_items_in_a_file_give_the_sums_of_a_table_with_the_same_bits(tmp_path, n_threads):
-    problem, rows = draw(3 * CHUNK + 5, False, False, 0.2)
+    problem, here = draw(3 * CHUNK + 5, False, 0.2)
     file = replace(problem, votes=write_blocks(tmp_path / "votes", problem.votes, CHUNK))
     there = Rows.of(file, n_threads)
-    for one, other in zip(rows.moments(), there.moments(), strict=True):
+    for one, other in zip(here.moments(), there.moments(), strict=True):
         assert np.array_equal(one, other)
-    assert there.all_slopes(BLOCK).tobytes() == rows.all_slopes(BLOCK).tobytes()
-    for one, other in zip(fill(rows, np.arange(4)), fill(there, np.arange(4)), strict=True):
+    assert there.all_scores(BATCH).tobytes() == here.all_scores(BATCH).tobytes()
+    for one, other in zip(here.scores(BATCH, True), there.scores(BATCH, True), strict=True):
         assert np.allclose(one, other, rtol=1e-12)
+
+
+def test_a_pass_over_no_items_is_zero():
+    votes = np.empty((0, 5), dtype=np.int8, order="F")
+    assert not measure_all_scores(Block(votes, 0), NONE, BATCH)[0].any()
+    assert not any(part.any() for part in measure_moments(Block(votes, 0), NONE, 1))

@@ -24,11 +24,11 @@ def problem():
 
 def on_device(problem):
     items = sums.DeviceItems.of(problem, CPU)
-    return batched.fetch(problem, batched.solve_items(problem, items))
+    return batched.fetch(batched.solve_items(problem, items))
 
 
 def certificate(problem, solution):
-    return optimality(problem, solution.weights, solution.intercepts, solution.column_weights)
+    return optimality(problem, solution.weights, solution.intercepts)
 
 
 def test_ordinary_votes_are_solved_on_the_device_alone(problem):
@@ -46,16 +46,10 @@ def test_a_tight_tolerance_is_met_in_float64(problem):
     assert certificate(problem, solution).max() <= 1e-6
 
 
-def test_a_warm_start_at_the_optimum_takes_one_pass(problem):
-    first = on_device(replace(problem, tol=1e-5))
-    again = on_device(replace(problem, start=first))
-    assert np.all(again.n_iter == 1)
-
-
 @pytest.mark.parametrize("kind", naive_solver.KINDS)
 def test_the_device_never_claims_too_much(kind):
-    for seed in range(3):
-        hard = naive_solver.hard_problem(kind, seed, weighted=seed == 1, column=seed == 2)
+    for seed in range(2):
+        hard = naive_solver.hard_problem(kind, seed, weighted=seed == 1)
         solution = on_device(hard)
         assert np.all(certificate(hard, solution) <= solution.kkt + 1e-9)
 

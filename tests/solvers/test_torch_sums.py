@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import naive_solver
-from unelisa.solvers import L1Problem, design_voters
-from unelisa.solvers.optimality import slopes
+from unelisa.solvers import L1Problem
+from unelisa.solvers.base import design_voters, scores
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-gpu")
 sums = pytest.importorskip("unelisa.solvers.torch_sums")
@@ -16,8 +16,8 @@ batched = pytest.importorskip("unelisa.solvers.torch_batched")
 CPU = torch.device("cpu")
 
 
-def large_problem(abstaining, weighted, column):
-    """More items than one exact block, and not a multiple of it."""
+def large_problem(abstaining, weighted):
+    """More items than one exact run, and not a multiple of it."""
     rng = np.random.default_rng(0)
     votes = np.asfortranarray(rng.choice([-1, 1], size=(9001, 12), p=[0.3, 0.7]).astype(np.int8))
     votes[rng.random(votes.shape) < 0.3 * abstaining] = 0
@@ -25,47 +25,29 @@ def large_problem(abstaining, weighted, column):
         votes,
         np.full(12, 0.05),
         item_weights=rng.choice([0.0, 0.3, 2.0], 9001) if weighted else None,
-        column=3.0 * rng.standard_normal(9001) if column else None,
     )
 
 
-def random_point(items, seed, column):
-    rng = np.random.default_rng(seed)
-    point = torch.zeros((items.n_voters, items.n_parameters), dtype=torch.float64)
-    point[:, : items.n_voters + 1 + column] = torch.tensor(
-        rng.standard_normal((items.n_voters, items.n_voters + 1 + column))
-    )
-    point[:, : items.n_voters].fill_diagonal_(0.0)
+def random_point(items, seed):
+    rng, n = np.random.default_rng(seed), items.n_voters
+    point = torch.zeros((n, items.n_parameters), dtype=torch.float64)
+    point[:, : n + 1] = torch.tensor(rng.standard_normal((n, n + 1)))
+    point[:, :n].fill_diagonal_(0.0)
     return point
 
 
 @pytest.mark.parametrize("abstaining", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("column", [False, True])
-def test_slopes_err_by_less_than_their_bound(abstaining, weighted, column):
-    problem = large_problem(abstaining, weighted, column)
+def test_scores_err_by_less_than_their_bound(abstaining, weighted):
+    problem = large_problem(abstaining, weighted)
     items = sums.DeviceItems.of(problem, CPU)
     task = batched.Task.of(problem, items)
-    scale = (
-        1.0
-        if problem.column is None
-        else np.sqrt(np.average(problem.column**2, weights=problem.item_weights))
-    )
-    voters = torch.arange(12)
     for seed, bits in enumerate([sums.COARSE, sums.FINE, sums.DOUBLE]):
-        point = sums.round_to_grid(random_point(items, seed, column), bits)
-        found, _ = task.slopes(voters, point, bits)
-        edges, ones, extra = slopes(
-            problem,
-            point[:, :12].numpy(),
-            point[:, 12].numpy(),
-            point[:, 13].numpy() / scale,
-        )
-        errors = [found[:, :12].numpy() - edges, (found[:, 12].numpy() - ones)[:, None]]
-        if column:
-            errors.append((found[:, 13].numpy() - extra / scale)[:, None] / np.sqrt(12))
-        worst = np.abs(np.hstack(errors)).max(axis=1)
-        bound = items.noise(point, task.totals, bits).numpy()
+        point = sums.round_to_grid(random_point(items, seed), bits)
+        found, _ = task.scores(torch.arange(12), point, bits)
+        expected = np.column_stack(scores(problem, point[:, :12].numpy(), point[:, 12].numpy()))
+        worst = np.abs(found[:, :13].numpy() - expected).max(axis=1)
+        bound = items.noise(task.totals, bits).numpy()
         assert np.all(worst <= bound + 1e-12)
         # the finer the pass, the smaller the bound
         assert np.all(bound <= {11: 1e-3, 22: 1e-5, 53: 0.0}[bits])
@@ -87,8 +69,8 @@ def test_halves_are_exact_on_the_grid():
 
 def test_split_products_are_exact_up_to_their_grid():
     rng = np.random.default_rng(2)
-    t = torch.tensor(rng.uniform(-1, 1, (5, 3 * sums.BLOCK)).astype(np.float32))
-    design = torch.tensor(rng.choice([-1.0, 0.0, 1.0], (7, 3 * sums.BLOCK)).astype(np.float32))
+    t = torch.tensor(rng.uniform(-1, 1, (5, 3 * sums.RUN)).astype(np.float32))
+    design = torch.tensor(rng.choice([-1.0, 0.0, 1.0], (7, 3 * sums.RUN)).astype(np.float32))
     for bits in (sums.COARSE, sums.FINE):
         grid = torch.round(t.double() * 2.0**bits) * 2.0**-bits
         assert torch.equal(
@@ -97,7 +79,7 @@ def test_split_products_are_exact_up_to_their_grid():
 
 
 def test_moments_are_whole_numbers_and_tell_who_varies():
-    problem = large_problem(True, False, False)
+    problem = large_problem(True, False)
     problem.votes[:, 3] = 1
     problem.votes[:, 4] = 0
     items = sums.DeviceItems.of(problem, CPU)
@@ -106,12 +88,11 @@ def test_moments_are_whole_numbers_and_tell_who_varies():
     assert np.array_equal(batched.Task.of(problem, items).inside.numpy(), design_voters(problem))
 
 
-def test_weights_and_a_column_enter_the_moments():
-    problem = naive_solver.hard_problem("abstaining", 0, weighted=True, column=True)
+def test_weights_enter_the_moments():
+    problem = naive_solver.hard_problem("abstaining", 0, weighted=True)
     weights = problem.item_weights / problem.item_weights.max()
-    scale = np.sqrt(np.average(problem.column**2, weights=problem.item_weights))
-    design = np.column_stack([problem.votes, np.ones(60), problem.column / scale])
-    moments = sums.DeviceItems.of(problem, CPU).moments()[:8, :8].numpy()
+    design = np.column_stack([problem.votes, np.ones(60)])
+    moments = sums.DeviceItems.of(problem, CPU).moments()[:7, :7].numpy()
     assert moments == pytest.approx(design.T @ (weights[:, None] * design))
 
 

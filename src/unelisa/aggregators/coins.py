@@ -57,16 +57,24 @@ class CoinAggregator(PosteriorAggregator):
         varying = np.count_nonzero(~votes.constant())
         if varying < 3:
             if varying:
-                warn_user(
-                    "fewer than three voters vary: what they are worth is the majority's word",
-                    ExpertsWarning,
-                )
+                warn_few_voters()
             return estimate(values, starts[0], prior, max_iter=1)
         fits = [estimate(values, x, prior, self.max_iter, self.tol) for x in starts]
         best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         if not best.converged:
-            warn_user("EM reached its limit of rounds", ConvergenceWarning)
+            warn_user(
+                f"EM did not converge in {self.max_iter} iterations: raise max_iter",
+                ConvergenceWarning,
+            )
         return best
+
+
+def warn_few_voters() -> None:
+    """Warn that the voters who vary are too few to estimate their reliability."""
+    warn_user(
+        "fewer than three voters vary: their reliability is taken from the majority vote",
+        ExpertsWarning,
+    )
 
 
 def draw_starts(values: Held, n_starts: int, rng: np.random.Generator) -> list[Floats]:

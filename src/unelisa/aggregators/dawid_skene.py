@@ -14,7 +14,7 @@ from unelisa.votes import Votes
 
 @dataclass(frozen=True)
 class TwoCoins:
-    """The model's parameters, and how EM reached them.
+    """The model's parameters as estimated by EM.
 
     Attributes
     ----------
@@ -23,9 +23,9 @@ class TwoCoins:
     prevalence
         pi = P(truth is yes).
     lower_bound
-        Penalised log-likelihood per item after each round; it never falls.
+        Penalized log-likelihood per item after each iteration; it never falls.
     converged
-        Whether the last round raised it by less than the tolerance.
+        Whether the last iteration raised it by less than the tolerance.
     """
 
     coins: Floats
@@ -34,88 +34,60 @@ class TwoCoins:
     converged: bool
 
 
-@dataclass(frozen=True)
-class CoinPrior:
-    """Beta priors worth a few votes: what smoothing adds to the counts.
-
-    A voter's two coins both have the prior Beta(1 + a q, 1 + a (1 - q)), q its own share of yes
-    and a the strength: `a` further votes per coin that do not tell the two truths apart.
-
-    Attributes
-    ----------
-    yes, no
-        Pseudo-counts a q and a (1 - q) per voter.
-    """
-
-    yes: Floats
-    no: Floats
-
-    @classmethod
-    def of(cls, values: Held, strength: float) -> "CoinPrior":
-        """Return the prior for these voters; one who never voted gets q = 1/2."""
-        signed, observed = tally_votes(values, np.ones(len(values)))
-        share = 0.5 + signed / np.maximum(observed, 1.0) / 2
-        return cls(strength * share, strength * (1 - share))
-
-    def log_density(self, coins: Floats) -> float:
-        """Return the logarithm of the priors' density, up to a constant."""
-        return float((self.yes * np.log(coins) + self.no * np.log1p(-coins)).sum())
-
-
 def estimate_coins(
     values: Held,
     start: Floats,
-    prior: CoinPrior,
+    smoothing: float = 1.0,
     max_iter: int = 500,
     tol: float = 1e-9,
 ) -> TwoCoins:
-    """Return EM's fixed point from a starting posterior tau_i = P(truth_i is yes).
+    """Return the fixed point of EM from starting posteriors tau_i = P(truth_i is yes).
 
-    M-step, with the prior's pseudo-counts A_s of yes and B_s of no::
+    M-step, a the smoothing and q_s the voter's own share of yes::
 
-        P(s says yes | yes) = (sum_i tau_i [f_is = 1] + A_s) / (sum_i tau_i |f_is| + A_s + B_s)
+        P(s says yes | yes) = (sum_i tau_i [f_is = 1] + a q_s) / (sum_i tau_i |f_is| + a)
 
-    and the same with 1 - tau_i for the other coin. E-step: Bayes. Both maximise the log-likelihood
-    plus the log prior, over coins and a prevalence kept off 0 and 1, so that sum never falls. Items
-    without any vote add nothing to the likelihood and are left out of the prevalence.
+    and the same with 1 - tau_i for the other coin. E-step: Bayes. Both maximize the log-likelihood
+    plus the log prior, Beta(1 + a q_s, 1 + a (1 - q_s)) for both coins, over coins and a prevalence
+    kept off 0 and 1, so that the sum never falls. Items without any vote add nothing to the
+    likelihood and are ignored in the prevalence.
     """
     ones = np.ones(values.shape[1])
     voted = weigh_votes(values, np.zeros_like(ones), ones) > 0
     totals = tally_votes(values, voted.astype(np.float64))
+    # a voter who never voted has q = 1/2
+    share = 0.5 + totals[0] / np.maximum(totals[1], 1.0) / 2
+    yes, no = smoothing * share, smoothing * (1 - share)
     posterior, history = np.where(voted, start, 0.0), [-np.inf]
     coins, prevalence = np.empty((2, len(ones))), 0.5
     for _ in range(max_iter):
-        coins = _toss(tally_votes(values, posterior), totals, prior)
-        prevalence = _share(posterior.sum(), voted.sum())
-        evidence = _evidence(values, coins, prevalence)
-        posterior = np.where(voted, expit(evidence[1] - evidence[0]), 0.0)
-        likelihood = np.logaddexp(evidence[0], evidence[1])[voted].sum()
-        penalised = likelihood + prior.log_density(coins)
-        history.append(float(penalised / voted.sum()))
+        coins = _estimate(tally_votes(values, posterior), totals, yes, no)
+        # half an item off 0 and 1: a class not seen so far may still exist
+        prevalence = float(np.clip(posterior.sum(), 0.5, voted.sum() - 0.5) / voted.sum())
+        joint = _log_joint(values, coins, prevalence)
+        posterior = np.where(voted, expit(joint[1] - joint[0]), 0.0)
+        likelihood = np.logaddexp(joint[0], joint[1])[voted].sum()
+        penalized = likelihood + float((yes * np.log(coins) + no * np.log1p(-coins)).sum())
+        history.append(float(penalized / voted.sum()))
         if history[-1] - history[-2] < tol:
             break
     converged = history[-1] - history[-2] < tol
     return TwoCoins(coins, prevalence, np.array(history[1:]), converged)
 
 
-def _toss(
-    tallies: tuple[Floats, Floats], totals: tuple[Floats, Floats], prior: CoinPrior
+def _estimate(
+    tallies: tuple[Floats, Floats], totals: tuple[Floats, Floats], yes: Floats, no: Floats
 ) -> Floats:
-    """Return both coins from the votes' tallies weighted by tau, and their totals."""
+    """Return both coins from the votes' tallies weighted by tau, their totals and pseudo-counts."""
     signed = np.stack([totals[0] - tallies[0], tallies[0]])
     observed = np.stack([totals[1] - tallies[1], tallies[1]])
-    mass = observed + prior.yes + prior.no
-    # unsmoothed, a coin that was never tossed has no estimate: 1/2 says nothing
-    heads = np.where(mass > 0, (signed + observed) / 2 + prior.yes, 0.5)
+    mass = observed + yes + no
+    # without smoothing, a coin that was never tossed has no estimate: 1/2 carries no information
+    heads = np.where(mass > 0, (signed + observed) / 2 + yes, 0.5)
     return np.clip(heads / np.where(mass > 0, mass, 1.0), CLIP, 1 - CLIP)
 
 
-def _share(positives: float, n_items: int) -> float:
-    """Return pi half an item off 0 and 1: a class not seen so far may still exist."""
-    return float(np.clip(positives, 0.5, n_items - 0.5) / n_items)
-
-
-def _evidence(values: Held, coins: Floats, prevalence: float) -> Floats:
+def _log_joint(values: Held, coins: Floats, prevalence: float) -> Floats:
     """Return log P(truth, votes) per item in two rows: truth is no, truth is yes."""
     signed, observed = logit(coins) / 2, (np.log(coins) + np.log1p(-coins)) / 2
     rows = [weigh_votes(values, signed[y], observed[y]) for y in (0, 1)]
@@ -126,7 +98,7 @@ class DawidSkene(CoinAggregator):
     """Two coins per voter: given the truth, voters err independently (Dawid and Skene, 1979).
 
     Voter s says yes with probability sensitivity_s where the truth is yes and 1 - specificity_s
-    where it is no; an abstention leaves no trace. The score is the exact log odds::
+    where it is no; missing votes are ignored. The score is the exact log-odds::
 
         log pi / (1 - pi) + sum_s log P(f_s | yes) / P(f_s | no)
 
@@ -135,15 +107,15 @@ class DawidSkene(CoinAggregator):
     smoothing
         Strength of the Beta prior of each coin, in votes: see Notes. 0 gives maximum likelihood.
     n_starts
-        Starts of EM; the one with the highest penalised likelihood is kept. The first is the
-        majority, the others are majorities of randomly weighed voters.
+        Number of initializations of EM; the fit with the highest penalized likelihood is kept. The
+        first is the majority vote, the others are majorities of randomly weighted voters.
     max_iter, tol
-        EM stops when a round raises the penalised log-likelihood per item by less than `tol`.
+        EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator of the random starts.
+        Seed or generator for the random initializations.
 
     Attributes
     ----------
@@ -152,22 +124,22 @@ class DawidSkene(CoinAggregator):
     prevalence_
         pi = P(truth is yes).
     weights_
-        1/4 log(sens spec / ((1 - sens) (1 - spec))): the reliability theta_0s of the paper
-        wherever the two coins are alike. What a yes and a no say differs otherwise.
+        1/4 log(sens spec / ((1 - sens) (1 - spec))): the weight theta_0s of the paper if
+        sensitivity and specificity are equal; otherwise a yes and a no carry different weights.
     lower_bound_
-        Penalised log-likelihood per item after each round of the start that was kept.
+        Penalized log-likelihood per item after each iteration of the best fit.
     n_iter_
-        Its number of rounds.
+        Its number of iterations.
 
     Notes
     -----
-    Dawid and Skene do not smooth, so that a voter with few votes becomes infallible. The prior
-    adds `smoothing` votes to each coin, split as the voter's own votes are. It pulls both coins to
-    the same point, where the voter says nothing; a pull to 1/2 would make a voter who always says
-    yes look informed.
+    Dawid and Skene do not smooth, so that a voter with few votes can become infallible. The prior
+    adds `smoothing` votes to each coin, split like the voter's own votes. It shrinks both coins
+    toward the same point, where the voter is uninformative; shrinking toward 1/2 would make a voter
+    who always says yes look informative.
 
-    Two voters have three moments and the model five parameters. So where fewer than three voters
-    vary, EM stops after one round, at what the majority says of them, with an `ExpertsWarning`.
+    Two voters have three moments and the model five parameters. So if fewer than three voters vary,
+    EM stops after one iteration from the majority vote, with an `ExpertsWarning`.
 
     References
     ----------
@@ -186,20 +158,20 @@ class DawidSkene(CoinAggregator):
     """
 
     def _fit(self, votes: Votes) -> None:
-        best = self._best_fit(votes, estimate_coins, CoinPrior.of(votes.held, self.smoothing))
+        best = self._best_fit(votes, estimate_coins, self.smoothing)
         self.coins_, self.prevalence_ = best.coins, best.prevalence
         self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
-        # both logits are the same number for a voter who never varies: exactly no weight
+        # both logits of a constant voter are the same number: its weight is exactly 0
         self.weights_ = (logit(best.coins[1]) - logit(best.coins[0])) / 4
         if not self.weights_.any():
             warn_user(
-                "no voter tells items apart: every item gets the same probability",
+                "no voter is informative: every item gets the same probability",
                 ExpertsWarning,
             )
 
     def _score(self, votes: Votes) -> Floats:
-        evidence = _evidence(votes.held, self.coins_, self.prevalence_)
-        return np.asarray(evidence[1] - evidence[0])
+        joint = _log_joint(votes.held, self.coins_, self.prevalence_)
+        return np.asarray(joint[1] - joint[0])
 
     def _turn_around(self) -> None:
         super()._turn_around()

@@ -14,7 +14,7 @@ from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
 Groups = NDArray[np.intp]
-# above it a random sample of voters witnesses for all: 956 voters then take 2 s instead of 2 min
+# sums over k and l use a random sample of at most so many voters: 956 take 2 s, not 2 min
 MAX_WITNESSES = 128
 
 
@@ -30,7 +30,7 @@ class BlockModel(NamedTuple):
     residual
         Weighted mean squared error of the covariances.
     n_parameters
-        Free numbers in it.
+        Number of free parameters.
     """
 
     groups: Groups
@@ -40,11 +40,11 @@ class BlockModel(NamedTuple):
 
 
 def score_pairs(moments: PairMoments, rng: np.random.Generator) -> Floats:
-    """Return the score matrix of Jaffe et al., large where two voters share a group.
+    """Return the score matrix of Jaffe et al., large if two voters share a group.
 
     S_st = sum_{k, l} |r_st r_kl - r_sl r_kt|: between groups the covariance has rank one, so most
-    of these minors vanish unless s and t belong together. A pair without common items is taken to
-    covary as the rank-one fit to all others says, which hints at no group.
+    of these minors vanish unless s and t share a group. The covariance of a pair without common
+    items is taken from the rank-one fit to all others, which suggests no group.
     """
     lead = fit_rank_one(moments).vector
     covariance = np.where(moments.precision > 0, moments.covariance, np.outer(lead, lead))
@@ -58,16 +58,16 @@ def score_pairs(moments: PairMoments, rng: np.random.Generator) -> Floats:
 def propose_groups(scores: Floats, n_groups: list[int]) -> list[Groups]:
     """Return one partition for each number of groups, by spectral clustering of the scores.
 
-    The leading K eigenvectors of D^-1/2 S D^-1/2 are turned so that each comes close to the
+    The leading K eigenvectors of D^-1/2 S D^-1/2 are rotated so that each comes close to the
     indicator of one group (pivoted QR of Damle, Minden and Ying, 2019, doi:10.1093/imaiai/iay008).
-    Unlike k-means that needs no seed, and voters in another order fall into the same groups.
+    Unlike k-means, this needs no seed, and the order of the voters does not matter.
     """
     degree = np.sqrt(np.maximum(scores.sum(axis=1), np.finfo(float).tiny))
     vectors = eigh(scores / np.outer(degree, degree))[1]
-    return [_turn_to_groups(vectors[:, len(vectors) - k :]) for k in n_groups]
+    return [_rotate_to_groups(vectors[:, len(vectors) - k :]) for k in n_groups]
 
 
-def _turn_to_groups(vectors: Floats) -> Groups:
+def _rotate_to_groups(vectors: Floats) -> Groups:
     heads = qr(vectors.T, mode="r", pivoting=True)[1][: vectors.shape[1]]
     rotation = polar(vectors[heads].T)[0]
     nearest = np.abs(vectors @ rotation).argmax(axis=1)
@@ -97,36 +97,36 @@ def fit_blocks(moments: PairMoments, groups: Groups) -> BlockModel:
 def find_blocks(moments: PairMoments, max_groups: int, rng: np.random.Generator) -> BlockModel:
     """Return the block model with the best number of groups K.
 
-    The residual alone, the paper's criterion, always falls a little by splitting: it found five to
-    twelve groups among 20 to 60 independent voters. So K minimises::
+    The residual alone, the paper's criterion, always decreases a little with splitting: it found
+    five to twelve groups among 20 to 60 independent voters. So K minimizes::
 
         m log(residual) + 2 q log(m),       m covariances, q parameters
 
-    BIC with its price doubled, because the groups are picked after seeing the covariances. K = 2 is
-    no candidate: one covariance between two groups leaves open which of them is the better one.
+    BIC with its penalty doubled, because the groups are chosen after seeing the covariances. K = 2
+    is not a candidate: one covariance between two groups cannot identify the better one.
     """
     n_voters = len(moments.deviation)
     one = fit_blocks(moments, np.zeros(n_voters, dtype=np.intp))
-    # fewer than three voters a group leave v_on open
+    # v_on is not identified with fewer than three voters per group
     n_groups = list(range(3, min(max_groups, n_voters // 3) + 1))
     if not n_groups:
         return one
     proposals = propose_groups(score_pairs(moments, rng), n_groups)
     models = [one, *(fit_blocks(moments, groups) for groups in proposals if groups.max() >= 2)]
     n_pairs = np.count_nonzero(moments.precision) / 2
-    # differences below rounding must not decide where the votes fit without error
+    # rounding errors must not decide if the model fits without error
     floor = 1e-12 * float(np.square(moments.deviation).max() ** 2)
-    prices = [
+    criteria = [
         n_pairs * np.log(model.residual + floor) + 2 * model.n_parameters * np.log(n_pairs)
         for model in models
     ]
-    return models[int(np.argmin(prices))]
+    return models[int(np.argmin(criteria))]
 
 
 def read_latents(values: Held, weights: Floats, groups: Groups) -> NDArray[np.int8]:
-    """Return items x groups: the side of each group's weighted majority, 0 for a tie.
+    """Return items x groups: the sign of each group's weighted majority, 0 for a tie.
 
-    Sums below 1e-9 are ties: the order of the voters must not decide them by rounding.
+    Sums below 1e-9 are ties, so that rounding, hence the order of the voters, does not decide.
     """
     nothing = np.zeros(len(weights))
     latents = np.zeros((len(values), int(groups.max()) + 1), dtype=np.int8, order="F")
@@ -148,26 +148,26 @@ class LatentSpectralMetaLearner(OrientedAggregator):
     2. alpha_k: the spectral meta-learner within each group;
     3. the truth: the spectral meta-learner across the alpha_k.
 
-    The score is the margin of step 3: no probability, so no `predict_proba`.
+    The score is the margin of step 3, not a probability, so there is no `predict_proba`.
 
     Parameters
     ----------
     max_groups
-        Largest number of groups that is tried; never more than a third of the voters.
+        Largest number of groups tried; at most a third of the voters.
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator; used only with more than 128 voters, see `score_pairs`.
+        Seed or generator, used only with more than 128 voters.
 
     Attributes
     ----------
     groups_
-        Group of each voter, -1 for voters who never vary.
+        Group of each voter, -1 for constant voters.
     group_weights_
         Weight of each group's latent variable.
     weights_
-        Weight of the group times v_on_s: what the model says a voter shares with the truth.
+        Weight of the group times v_on_s: the voter's covariance with the truth under the model.
 
     Notes
     -----
@@ -216,7 +216,7 @@ class LatentSpectralMetaLearner(OrientedAggregator):
             self.weights_ = unit_weights(fit_rank_one(moments), votes)
 
     def _weigh_groups(self, votes: Votes, active: Groups, blocks: BlockModel) -> bool:
-        """Store the groups and their weights; return False where there is one group only."""
+        """Store the groups and their weights; return False if there is only one group."""
         groups, within = self.groups_.copy(), np.zeros(votes.n_voters)
         groups[active], within[active] = blocks.groups, blocks.within
         meta = fit_rank_one(measure_pairs(read_latents(votes.values, within, groups))).vector

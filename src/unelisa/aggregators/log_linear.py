@@ -1,4 +1,4 @@
-"""The second-order log-linear model of truth and voters (Donmez et al. 2010), truth hidden."""
+"""The second-order log-linear model of a hidden truth and its voters (Donmez et al. 2010)."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
-from unelisa.aggregators.coins import draw_starts
-from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
+from unelisa.aggregators.coins import draw_starts, warn_few_voters
+from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
+from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
-# 25 voters have 300 pairs; beyond, the votes of a usual set no longer tell pairs from truth
+# 25 voters have 300 pairs; with more, usual data cannot separate the pairs from the truth
 MAX_VOTERS = 25
-# items turned into floats at a time
+# items converted to floats at a time
 BLOCK = 4096
 
 
@@ -93,8 +93,8 @@ class Rows(NamedTuple):
             yield self.values[low : low + BLOCK].astype(np.float64), self.counts[low : low + BLOCK]
 
 
-def lean_of_truth(votes: Floats, terms: Terms) -> Floats:
-    """Return u_i, half the log odds of the truth: b_0 + sum_voted a_s f_is + sum_absent d_s / 2."""
+def half_log_odds(votes: Floats, terms: Terms) -> Floats:
+    """Return u_i, half the log-odds of the truth: b_0 + sum_voted a_s f_is + sum_absent d_s / 2."""
     return np.asarray(terms.field + votes @ terms.truth + (1 - votes * votes) @ terms.absence)
 
 
@@ -106,21 +106,21 @@ def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, F
         2 (b_s + sum_t w_st f_t) + log cosh(r_s + a_s) - log cosh(r_s - a_s),   r_s = u - a_s f_s
     """
     truth, main = terms.truth, terms.main
-    rest = lean_of_truth(votes, terms)[:, None] - truth * votes
+    rest = half_log_odds(votes, terms)[:, None] - truth * votes
     logits = 2 * (main + votes @ terms.pairs) + log_cosh(rest + truth) - log_cosh(rest - truth)
-    weighed = counts[:, None] * votes * votes
-    value = -float((weighed * np.logaddexp(0, -votes * logits)).sum())
+    weights = counts[:, None] * votes * votes
+    value = -float((weights * np.logaddexp(0, -votes * logits)).sum())
     residual = counts[:, None] * votes * expit(-votes * logits)
     if_yes, if_no = np.tanh(rest + truth), np.tanh(rest - truth)
     pull = residual * (if_yes - if_no)
-    leans = pull.sum(axis=1)
-    absent = (1 - votes * votes).T @ leans / 2
+    shifts = pull.sum(axis=1)
+    absent = (1 - votes * votes).T @ shifts / 2
     both = np.tanh(main + truth), np.tanh(main - truth)
     products = residual.T @ votes
     gradient = Terms(
-        float(leans.sum()),
+        float(shifts.sum()),
         2 * residual.sum(axis=0) + absent * (both[0] - both[1]),
-        votes.T @ leans
+        votes.T @ shifts
         + (residual * (if_yes + if_no) - pull * votes).sum(axis=0)
         + absent * (both[0] + both[1]),
         2 * (products + products.T),
@@ -129,25 +129,25 @@ def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, F
 
 
 def measure_fit(vector: Floats, rows: Rows, ridge: float) -> tuple[float, Floats]:
-    """Return minus the penalised pseudo-log-likelihood per item, and its gradient."""
+    """Return minus the penalized pseudo-log-likelihood per item, and its gradient."""
     n_voters = rows.values.shape[1]
     terms, total = Terms.unpack(vector, n_voters), rows.counts.sum()
-    price = np.ones(len(vector))
-    price[2 * n_voters + 1 :] = ridge
-    value, gradient = -float(price @ vector**2) / 2, -price * vector
+    penalty = np.ones(len(vector))
+    penalty[2 * n_voters + 1 :] = ridge
+    value, gradient = -float(penalty @ vector**2) / 2, -penalty * vector
     for votes, counts in rows.blocks():
-        part, slope = measure_block(votes, counts, terms)
+        part, change = measure_block(votes, counts, terms)
         value += part
-        gradient += slope
+        gradient += change
     return -value / total, -gradient / total
 
 
 def fit_terms(rows: Rows, start: Terms, ridge: float, max_iter: int) -> tuple[Terms, int, bool]:
-    """Return the terms that maximise the penalised pseudo-likelihood, the rounds, and whether done.
+    """Return the maximizer of the penalized pseudo-likelihood, n_iter, and whether it converged.
 
-    L-BFGS climbs from the start. By Fisher's identity its slope is that of EM's M-step at the
-    present posterior of the truth, so both rest at the same points; EM needs thousands of rounds
-    where the votes hardly tell a_s from w_st.
+    By L-BFGS. By Fisher's identity its gradient is that of EM's M-step at the current posterior of
+    the truth, so both have the same stationary points; EM needs thousands of iterations if the
+    votes hardly separate a_s from w_st.
     """
     found = minimize(
         measure_fit,
@@ -157,7 +157,7 @@ def fit_terms(rows: Rows, start: Terms, ridge: float, max_iter: int) -> tuple[Te
         method="L-BFGS-B",
         options={"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": 1e-8, "ftol": 0.0},
     )
-    # a line search that finds nothing better at the limit of rounding is as good as a zero slope
+    # a line search that fails at the limit of rounding is as good as a zero gradient
     done = found.nit < max_iter and float(np.abs(found.jac).max()) < 1e-4
     return Terms.unpack(found.x, rows.values.shape[1]), int(found.nit), done
 
@@ -169,21 +169,21 @@ class LogLinear(PosteriorAggregator):
 
         log P(y, f) = b_0 y + sum_s b_s f_s + sum_s a_s y f_s + sum_{s<t} w_st f_s f_t - log Z
 
-    Unlike in `DawidSkene` two voters may agree beyond what the truth explains: w_st. Given the
-    votes, half the log odds of the truth are b_0 + sum_s a_s f_s; twice that is the score.
+    Unlike in `DawidSkene`, two voters may agree beyond what the truth explains: w_st. Given the
+    votes, half the log-odds of the truth are b_0 + sum_s a_s f_s; twice that is the score.
 
     Parameters
     ----------
     ridge
-        Strength of the prior of the voters' pairs, w_st ~ N(0, 1 / ridge); the default allows
-        tenths. Other terms have the prior N(0, 1).
+        Strength of the prior on the pairs of voters, w_st ~ N(0, 1 / ridge); the default allows
+        values of about 0.1. Other terms have the prior N(0, 1).
     max_iter
-        Limit of the optimiser's rounds.
+        Limit on the optimizer's iterations.
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator of the starts of the Dawid-Skene fit from which the optimiser starts.
+        Seed or generator for the Dawid-Skene fit that initializes the optimizer.
 
     Attributes
     ----------
@@ -192,22 +192,22 @@ class LogLinear(PosteriorAggregator):
     main_, pairs_, field_
         b_s, w_st and b_0.
     prevalence_
-        Mean probability over the items that somebody voted on.
+        Mean probability over the items with at least one vote.
     n_iter_
-        Rounds of the optimiser.
+        Iterations of the optimizer.
 
     Notes
     -----
-    Departures. (1) Z sums over 2^(p + 1) states. Instead of the likelihood the pseudo-likelihood
-    of the votes is maximised, prod_s P(f_s | the item's other votes) with the truth summed out,
-    which needs no Z and is as consistent. (2) The share of positive items is estimated; Donmez et
-    al. take it as known. (3) A missing vote is summed over as if, given the truth, it depended on
-    nobody: it adds d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log odds. Without pairs
-    that is exact, and the score is that of Dawid and Skene.
+    Departures. (1) Z sums over 2^(p + 1) states. Instead of the likelihood, the pseudo-likelihood
+    of the votes is maximized, prod_s P(f_s | the item's other votes) with the truth summed out,
+    which needs no Z and is consistent too. (2) The share of positive items is estimated; Donmez et
+    al. assume it known. (3) A missing vote is summed over as if it were independent of the others
+    given the truth: it adds d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds.
+    Without pairs this is exact, and the score is that of Dawid and Skene.
 
-    Pairs and truth are told apart by third and higher moments only. More than 25 varying voters
-    (300 pairs) are refused. Where fewer than three voters vary, the answer is the majority's, with
-    an `ExpertsWarning`.
+    Pairs and truth are identified by third and higher moments only. More than 25 varying voters
+    (300 pairs) are rejected. If fewer than three voters vary, the result is the majority vote's,
+    with an `ExpertsWarning`.
 
     References
     ----------
@@ -263,27 +263,23 @@ class LogLinear(PosteriorAggregator):
         if not len(active):
             return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
         values = np.asfortranarray(votes.values[:, active])
-        prior, rng = CoinPrior.of(values, 1.0), np.random.default_rng(self.random_state)
-        starts = draw_starts(values, 5, rng)
+        starts = draw_starts(values, 5, np.random.default_rng(self.random_state))
         if len(active) < 3:
-            warn_user(
-                "fewer than three voters vary: what they are worth is the majority's word",
-                ExpertsWarning,
-            )
-            return Terms.of_coins(estimate_coins(values, starts[0], prior, max_iter=1))
-        fits = [estimate_coins(values, start, prior) for start in starts]
+            warn_few_voters()
+            return Terms.of_coins(estimate_coins(values, starts[0], max_iter=1))
+        fits = [estimate_coins(values, start) for start in starts]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         start = Terms.of_coins(coins)
         terms, self.n_iter_, done = fit_terms(Rows.of(values), start, self.ridge, self.max_iter)
         if not done:
-            warn_user("the optimiser reached its limit", ConvergenceWarning)
+            warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
         return terms
 
     def _score(self, votes: Votes) -> Floats:
         terms = Terms(self.field_, self.main_, self.weights_, self.pairs_)
         blocks = [votes.values[low : low + BLOCK] for low in range(0, votes.n_items, BLOCK)]
-        leans = [lean_of_truth(block.astype(np.float64), terms) for block in blocks]
-        return 2 * np.concatenate(leans)
+        odds = [half_log_odds(block.astype(np.float64), terms) for block in blocks]
+        return 2 * np.concatenate(odds)
 
     def _turn_around(self) -> None:
         super()._turn_around()
@@ -296,7 +292,7 @@ class LogLinear(PosteriorAggregator):
         partners = np.abs(self.pairs_).argmax(axis=1)
         return [
             idle_reason(votes, s)
-            or f"weighs {self.weights_[s]:+z.2f}; its strongest tie is {self.pairs_[s, t]:+z.2f}, "
+            or f"weight {self.weights_[s]:+z.2f}; its strongest tie is {self.pairs_[s, t]:+z.2f}, "
             f"with {votes.voters[t]}"
             for s, t in enumerate(partners)
         ]

@@ -7,9 +7,9 @@ from unelisa.votes import Votes
 
 
 class MajorityVote(Aggregator):
-    """The label that more voters gave; the score is the share of yes minus the share of no.
+    """Majority vote: the score is the share of yes votes minus the share of no votes.
 
-    A share of votes is no probability of the truth, so there is no `predict_proba`.
+    A share of votes is not a probability of the truth, so there is no `predict_proba`.
 
     Examples
     --------

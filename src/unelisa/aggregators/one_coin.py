@@ -1,113 +1,41 @@
 """One-coin Dawid-Skene: each voter is right with one probability, whatever the truth."""
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
-from unelisa.blocks import Held, tally_votes, weigh_votes
+from unelisa.blocks import weigh_votes
+from unelisa.em import OneCoin, estimate_reliability
 from unelisa.votes import Votes
-
-
-@dataclass(frozen=True)
-class OneCoin:
-    """The model's parameters, and how EM reached them.
-
-    Attributes
-    ----------
-    accuracies
-        psi_s = P(f_s is the truth) per voter.
-    prevalence
-        pi = P(truth is yes).
-    lower_bound
-        Penalised log-likelihood per item after each round; it never falls.
-    converged
-        Whether the last round raised it by less than the tolerance.
-    """
-
-    accuracies: Floats
-    prevalence: float
-    lower_bound: Floats
-    converged: bool
-
-
-def estimate_coin(
-    values: Held,
-    start: Floats,
-    smoothing: float = 1.0,
-    max_iter: int = 500,
-    tol: float = 1e-9,
-) -> OneCoin:
-    """Return EM's fixed point from a starting posterior tau_i = P(truth_i is yes).
-
-    M-step, a the smoothing and n_s the votes of s::
-
-        psi_s = (n_s/2 + sum_i (tau_i - 1/2) f_is + a/2) / (n_s + a),      pi = mean tau
-
-    E-step: tau_i = sigmoid(logit pi + sum_s logit(psi_s) f_is). Both maximise the log-likelihood
-    plus sum_s a/2 log(psi_s (1 - psi_s)), so that sum never falls. Items without any vote are left
-    out of the prevalence.
-
-    Examples
-    --------
-    >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
-    >>> fit = estimate_coin(votes, np.array([1.0, 1.0, 0.0, 0.0]))
-    >>> np.round(fit.accuracies, 2)
-    array([0.89, 0.89, 0.5 ])
-    """
-    ones, nothing = np.ones(values.shape[1]), np.zeros(values.shape[1])
-    voted = weigh_votes(values, nothing, ones) > 0
-    counts = tally_votes(values, np.ones(len(values)))[1]
-    posterior, history = start, [-np.inf]
-    accuracies, prevalence = ones / 2, 0.5
-    for _ in range(max_iter):
-        agreement = tally_votes(values, posterior - 0.5)[0]
-        accuracies = _toss(agreement, counts, smoothing)
-        prevalence = float(np.clip(posterior[voted].sum(), 0.5, voted.sum() - 0.5) / voted.sum())
-        score = weigh_votes(values, logit(accuracies) / 2, nothing)
-        posterior = expit(logit(prevalence) + 2 * score)
-        likelihood = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score)
-        scale = (counts + smoothing) @ np.log(accuracies * (1 - accuracies)) / 2
-        history.append(float((likelihood[voted].sum() + scale) / voted.sum()))
-        if history[-1] - history[-2] < tol:
-            break
-    converged = history[-1] - history[-2] < tol
-    return OneCoin(accuracies, prevalence, np.array(history[1:]), converged)
-
-
-def _toss(agreement: Floats, counts: Floats, smoothing: float) -> Floats:
-    # who never voted knows nothing, exactly: without smoothing 0 / 0 would not say so
-    mass = np.where(counts > 0, counts + smoothing, 1.0)
-    right = np.where(counts > 0, (counts + smoothing) / 2 + agreement, 0.5)
-    return np.clip(right / mass, CLIP, 1 - CLIP)
 
 
 class OneCoinDawidSkene(CoinAggregator):
     """One coin per voter: right with probability psi_s on every item (one-coin Dawid-Skene).
 
-    `DawidSkene` with sensitivity = specificity. The score is the exact log odds::
+    `DawidSkene` with sensitivity = specificity. The score is the exact log-odds::
 
         log pi / (1 - pi) + sum_s f_s log psi_s / (1 - psi_s)
 
-    which is also the paper's Bayes rule (2.3) if everybody were an expert.
+    which is the paper's Bayes rule (2.3) with all voters as experts.
 
     Parameters
     ----------
     smoothing
         Votes added to each coin, half of them right: strength of the prior Beta(1 + a/2, 1 + a/2).
-        0 gives maximum likelihood, under which a voter with few votes becomes infallible.
+        0 gives maximum likelihood, under which a voter with few votes can become infallible.
     n_starts
-        Starts of EM; the one with the highest penalised likelihood is kept. The first is the
-        majority, the others are majorities of randomly weighed voters.
+        Number of initializations of EM; the fit with the highest penalized likelihood is kept. The
+        first is the majority vote, the others are majorities of randomly weighted voters.
     max_iter, tol
-        EM stops when a round raises the penalised log-likelihood per item by less than `tol`.
+        EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator of the random starts.
+        Seed or generator for the random initializations.
 
     Attributes
     ----------
@@ -118,13 +46,14 @@ class OneCoinDawidSkene(CoinAggregator):
     weights_
         theta_0s = 1/2 log psi_s / (1 - psi_s), (4.1) of the paper.
     lower_bound_, n_iter_
-        Penalised log-likelihood per item after each round of the start that was kept; how many.
+        Penalized log-likelihood per item after each iteration of the best fit; their number.
 
     Notes
     -----
-    Half the parameters of `DawidSkene`: better where voters cast few votes and err alike on both
-    sides, worse where the classes are unequal. Two voters leave open which of them is right, so
-    where fewer than three voters vary, EM stops after one round with an `ExpertsWarning`.
+    Half the parameters of `DawidSkene`: better if voters cast few votes and err equally on both
+    classes, worse if the classes differ. With two voters it cannot be identified which one is
+    right, so if fewer than three voters vary, EM stops after one iteration, with an
+    `ExpertsWarning`.
 
     References
     ----------
@@ -143,10 +72,14 @@ class OneCoinDawidSkene(CoinAggregator):
     """
 
     def _fit(self, votes: Votes) -> None:
-        best = self._best_fit(votes, estimate_coin, self.smoothing)
-        self.accuracies_, self.prevalence_ = best.accuracies, best.prevalence
+        nothing = np.zeros(votes.n_voters)
+        # items without any vote are ignored
+        voted = (weigh_votes(votes.held, nothing, nothing + 1) > 0).astype(np.float64)
+        model = OneCoin(self.smoothing, CLIP, prevalence_clip=None)
+        best = self._best_fit(votes, partial(estimate_reliability, copies=voted), model)
+        self.accuracies_, self.prevalence_ = best.reliabilities, best.prevalence
         self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
-        self.weights_ = np.asarray(logit(best.accuracies) / 2)
+        self.weights_ = best.weights
 
     def _score(self, votes: Votes) -> Floats:
         margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))

@@ -13,7 +13,7 @@ from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
-# items turned into float32 at a time; whole numbers up to 2**24 are exact there
+# items converted to float32 at a time; whole numbers up to 2**24 are exact there
 BLOCK = 4096
 
 
@@ -25,7 +25,7 @@ class PairMoments(NamedTuple):
     covariance
         r_st over the items on which both voted, 0 where there are fewer than two.
     precision
-        n_st - 1 off the diagonal: how many items stand behind r_st, less one for the means.
+        n_st - 1 off the diagonal: the number of items behind r_st, less one for the means.
     deviation
         Standard deviation of each voter.
     """
@@ -48,7 +48,7 @@ class RankOne(NamedTuple):
 
 
 def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
-    """Return unbiased covariances over the items that both voters of a pair voted on.
+    """Return unbiased covariances over the items on which both voters of a pair voted.
 
     r_st = (sum f_s f_t - sum f_s sum f_t / n_st) / (n_st - 1), all sums over common items. Without
     abstentions these are the entries of `np.cov`.
@@ -62,8 +62,8 @@ def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
     """
     products, sums, common = _sum_pairs(values)
     freedom = np.maximum(common - 1, 0)
-    centred = products - sums * sums.T / np.maximum(common, 1)
-    covariance = np.where(freedom > 0, centred / np.maximum(freedom, 1), 0.0)
+    centered = products - sums * sums.T / np.maximum(common, 1)
+    covariance = np.where(freedom > 0, centered / np.maximum(freedom, 1), 0.0)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     np.fill_diagonal(freedom, 0.0)
     return PairMoments(covariance, freedom, deviation)
@@ -83,11 +83,11 @@ def _sum_pairs(values: NDArray[np.int8]) -> tuple[Floats, Floats, Floats]:
 def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8) -> RankOne:
     """Return v with v v' nearest to the covariances off the diagonal.
 
-    Minimises sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s: a
+    Minimizes sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s: a
     voter shares no more variance with the truth than it has. (Without bounds there may be no
-    minimum: one v_s runs away and fits its row alone.) The diagonal, which holds the voters' own
-    noise, is left out; where no bound is met and all w are equal, v is an eigenvector of the
-    matrix whose diagonal is replaced by v_s^2, the rank-one completion.
+    minimum: one v_s diverges and fits its row alone.) The diagonal, which contains the voters' own
+    noise, is ignored; if no bound is active and all w are equal, v is an eigenvector of the matrix
+    whose diagonal is replaced with v_s^2, the rank-one completion.
 
     Examples
     --------
@@ -97,27 +97,27 @@ def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8
     array([0.8, 0.6, 0.4])
     """
     covariance, precision, bound = moments
-    weighed = covariance * precision
-    np.fill_diagonal(weighed, 0.0)
+    weighted = covariance * precision
+    np.fill_diagonal(weighted, 0.0)
     top = precision.max(initial=0.0)
-    if not weighed.any():
+    if not weighted.any():
         return RankOne(np.zeros(len(bound)), True)
     last = len(bound) - 1
-    size, lead = eigh(weighed / top, subset_by_index=[last, last])
+    size, lead = eigh(weighted / top, subset_by_index=[last, last])
     start = np.clip(lead[:, 0] * np.sqrt(size[0]), -bound, bound)
     vector, n_iter = descend_rank_one(covariance, precision, bound, start, max_iter, tol)
     return RankOne(vector, n_iter < max_iter)
 
 
 def unit_weights(fit: RankOne, votes: Votes) -> Floats:
-    """Return v at length one; equal weights, with a warning, where v is zero."""
+    """Return v scaled to length 1; equal weights, with a warning, if v is 0."""
     if not fit.converged:
-        warn_user("the rank-one fit reached its limit", ConvergenceWarning)
+        warn_user("the rank-one fit did not converge", ConvergenceWarning)
     length = float(np.linalg.norm(fit.vector))
     if length > 0:
         return np.asarray(fit.vector / length)
     warn_user(
-        "no two voters vary together: all voters count equally, as in majority vote",
+        "no two voters are correlated: all voters count equally, as in majority vote",
         ExpertsWarning,
     )
     voted = (votes.vote_counts() > 0).astype(np.float64)
@@ -125,27 +125,28 @@ def unit_weights(fit: RankOne, votes: Votes) -> Floats:
 
 
 class SpectralMetaLearner(OrientedAggregator):
-    """Voters weighed by the leading eigenvector of their covariance (Parisi et al. 2014).
+    """Voters weighted by the leading eigenvector of their covariance (Parisi et al. 2014).
 
     If voters err independently given the truth, their covariances off the diagonal are those of a
     rank-one matrix v v', and v_s is proportional to 2 pi_s - 1, pi_s the balanced accuracy of
-    voter s. The score is the margin sum_s v_s f_s: no probability, so no `predict_proba`.
+    voter s. The score is the margin sum_s v_s f_s, not a probability, so there is no
+    `predict_proba`.
 
     Parameters
     ----------
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
 
     Attributes
     ----------
     weights_
-        v at length one.
+        v, scaled to length 1.
 
     Notes
     -----
-    v is fitted to the covariances off the diagonal by least squares. Where voters abstained, each
-    covariance is taken over the items that both voted on and counts with their number.
+    v is fitted to the covariances off the diagonal by least squares. With missing votes, each
+    covariance is taken over the items on which both voted, and weighted by their number.
 
     References
     ----------

@@ -10,20 +10,20 @@ from scipy.special import expit, logit
 from sklearn.neural_network import BernoulliRBM
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
-from unelisa.aggregators.coins import draw_starts
-from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
+from unelisa.aggregators.coins import draw_starts, warn_few_voters
+from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
 from unelisa.blocks import tally_votes, weigh_votes
-from unelisa.errors import ExpertsWarning, ModelError, warn_user
+from unelisa.errors import ModelError
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
-# items turned into floats at a time
+# items converted to floats at a time
 BLOCK = 4096
-# of the singular values' sum: the paper's rule for the number of hidden units
+# share of the sum of the singular values: the paper's rule for the number of hidden units
 SHARE = 0.95
-# a first machine as wide as 956 voters would take minutes; no real set came near 64 units
+# a first machine as wide as 956 voters would take minutes; no real data set needed 64 units
 MAX_HIDDEN = 64
-# found on simulated stars and groups: units beyond those needed die out in 500 steps
+# chosen on simulated stars and groups: superfluous units vanish in 500 steps
 RATE, DECAY, BATCH = 0.5, 0.01, 100
 
 
@@ -35,9 +35,10 @@ class Layer(NamedTuple):
 
 
 class Filling(NamedTuple):
-    """How a missing vote is replaced: by P(yes | the item's other votes) under Dawid and Skene.
+    """Imputation of missing votes by P(yes | the item's other votes) under Dawid and Skene.
 
-    That is what a machine with one hidden unit expects: tau_i sens_s + (1 - tau_i) (1 - spec_s).
+    That is the expectation under a machine with one hidden unit:
+    tau_i sens_s + (1 - tau_i) (1 - spec_s).
     """
 
     coins: Floats
@@ -55,10 +56,10 @@ class Filling(NamedTuple):
         return np.asarray(np.where(votes == 0, expected, yes))
 
     def complete(self, votes: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
-        """Return the votes with the missing ones drawn from their expectation.
+        """Return the votes with the missing ones drawn with their expected probability.
 
-        A machine models zeros and ones. Fed with expectations instead, machines often died out on
-        sparse votes: what varies little looks like noise to them.
+        A machine models zeros and ones. Trained on expectations instead, all its units often
+        vanished on sparse votes: what varies little looks like noise.
         """
         if votes.all():
             return votes
@@ -71,16 +72,16 @@ def draw_states(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.i
 
 
 def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDArray[Any]:
-    """Return a function of the items, applied to some thousands at a time."""
+    """Return a function of the items, applied to BLOCK of them at a time."""
     parts = [function(values[low : low + BLOCK]) for low in range(0, len(values), BLOCK)]
     return np.asfortranarray(np.concatenate(parts))
 
 
 class _Machine(BernoulliRBM):  # type: ignore[misc]
-    """scikit-learn's machine, trained by contrastive divergence, with weight decay, averaged.
+    """scikit-learn's machine, trained by contrastive divergence with weight decay and averaging.
 
-    scikit-learn's chains persist from step to step. Where many voters follow the truth, a chain
-    never crosses from one side to the other; so here, as in the paper, it starts at the data.
+    scikit-learn's chains persist from step to step. If many voters follow the truth, a chain never
+    crosses from one side to the other; so here, as in the paper, each step starts at the data.
     """
 
     decay = 0.0
@@ -107,9 +108,10 @@ def train_machine(
     rng: np.random.Generator,
     decay: float = 0.0,
 ) -> Layer:
-    """Return a machine with so many hidden units, fitted to states.
+    """Return a machine with `n_hidden` units, fitted to the states.
 
-    Small random weights, as in scikit-learn; the visible biases start at the mean of the states.
+    Initialized with small random weights, as in scikit-learn, and visible biases at the mean of the
+    states.
     """
     signed = tally_votes(states, np.ones(len(states)))[0]
     machine = _Machine(n_hidden, learning_rate=RATE)
@@ -121,7 +123,7 @@ def train_machine(
 
 
 def count_units(weights: Floats) -> int:
-    """Return how many hidden units a layer needs, given the weights of one with plenty.
+    """Return the number of hidden units that a layer needs, from the weights of a wider one.
 
     The smallest number of singular values whose sum exceeds 95 % of the sum of all (Shaham et al.).
 
@@ -154,32 +156,32 @@ def stack_machines(
         width = states.shape[1]
         if hidden is None:
             wide = train_machine(states, min(width, MAX_HIDDEN), steps, rng, DECAY)
-            # a layer as wide as the one below it would never end
+            # each layer must be narrower than the one below, or the stack would never end
             n_hidden = min(count_units(wide.weights), max(width - 1, 1))
         else:
             n_hidden = hidden[len(layers)]
         layer = train_machine(states, n_hidden, steps, rng)
         layers.append(finish_top(states, layer) if n_hidden == 1 else layer)
-        # few items are drawn repeatedly, or chance would have a say in the layers above
+        # few items are drawn repeatedly, to limit the effect of chance on the layers above
         repeated = np.tile(states, (-(-BLOCK // len(states)), 1))
         states = _in_blocks(lambda block: draw_states(climb(block > 0, layers[-1:]), rng), repeated)
     return layers
 
 
 def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
-    """Return the one-unit machine at the optimum of its likelihood, from where training left it.
+    """Return the one-unit machine at the optimum of its likelihood, starting from `layer`.
 
     With a single hidden unit the likelihood is explicit, and it is Dawid and Skene's (lemma of
     Shaham et al.): weights_s = logit(sens_s) - logit(1 - spec_s). So the last steps are EM's.
 
-    The start is scaled so that it tells items apart, half of them on either side: equal
-    probabilities for all items are a stationary point of EM, and a machine whose signal is weak is
-    still near it when its training ends.
+    The start is scaled to separate the items, half of them on either side: equal probabilities for
+    all items are a stationary point of EM, and a machine with a weak signal is still near it when
+    its training ends.
     """
     inputs = weigh_votes(states, layer.weights[0] / 2, np.zeros(states.shape[1]))
     spread = float(inputs.std())
     start = expit((inputs - np.median(inputs)) * (2 / spread if spread > 0 else 1.0))
-    fit = estimate_coins(states, start, CoinPrior.of(states, 1.0))
+    fit = estimate_coins(states, start)
     return as_layer(fit.coins, fit.prevalence)
 
 
@@ -198,10 +200,10 @@ def as_layer(coins: Floats, prevalence: float) -> Layer:
 
 
 def order_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.intp], int]:
-    """Return the voters who vary in an order, and a sign, that depend on their votes alone.
+    """Return the varying voters in an order, and a sign, that depend on their votes alone.
 
     Training draws random numbers. With the columns sorted and the sign fixed (more yes than no),
-    voters in another order or labels the other way round see the same numbers, hence the same fit.
+    permuted voters or swapped labels see the same numbers, hence get the same fit.
     """
     varying = np.flatnonzero((values > 0).any(axis=0) & (values < 0).any(axis=0))
     total = int(values.sum(dtype=np.int64))
@@ -215,20 +217,20 @@ class StackedRBM(PosteriorAggregator):
     """Stacked restricted Boltzmann machines (Shaham et al. 2016), on scikit-learn's BernoulliRBM.
 
     A machine with hidden units h has P(v, h) proportional to exp(a'v + b'h + h'W v). With one
-    hidden unit that is exactly Dawid and Skene's model, h being the truth. Where voters err
-    together, more units absorb what they share: their activations are the votes of the next
-    machine, up to a single unit, whose log odds are the score.
+    hidden unit this is exactly Dawid and Skene's model, h being the truth. If voters err together,
+    further units absorb what they share: their activations are the votes of the next machine, up to
+    a single unit, whose log-odds are the score.
 
     Parameters
     ----------
     hidden
-        "auto": each layer first gets as many units as it sees (64 at most), then is trained again
-        with as many as singular values of its weights make up 95 % of their sum, until one is left.
-        Or the sizes from the votes upwards, the last being 1.
+        "auto": each layer is first trained with as many units as it has inputs (at most 64), then
+        again with as many as there are singular values of its weights in 95 % of their sum, until
+        one is left. Or the sizes of the layers, starting at the votes; the last must be 1.
     max_iter
         Steps of contrastive divergence per machine, of 100 items each.
     orient
-        "majority" (the voters who tell most are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
         Seed or generator.
@@ -240,19 +242,19 @@ class StackedRBM(PosteriorAggregator):
     weights_
         P(says yes | yes) - P(says yes | no), by the model's own probabilities.
     prevalence_
-        Mean probability over the items that somebody voted on.
+        Mean probability over the items with at least one vote.
     n_iter_
         Steps per machine.
 
     Notes
     -----
     Departures: the top machine, whose likelihood is explicit, is finished by EM. The paper has
-    complete votes; here missing votes are drawn, for training, from what the one-unit machine
-    (Dawid-Skene) expects of them given the item's other votes, and replaced by that expectation
-    when items are scored. So on sparse votes the method comes close to Dawid-Skene, and counts
-    evidence twice: its sides can be trusted there, its probabilities are too bold. Probabilities
-    are propagated deterministically. Where fewer than three voters vary, the answer is the
-    majority's, with an `ExpertsWarning`.
+    complete votes; here missing votes are imputed by the one-unit machine (Dawid-Skene) given the
+    item's other votes: by a random draw for training, by their expectation for scoring. So on
+    sparse votes the method is close to Dawid-Skene and counts votes twice: its labels can be
+    trusted there, but its probabilities are overconfident. Probabilities are propagated
+    deterministically. If fewer than three voters vary, the result is the majority vote's, with an
+    `ExpertsWarning`.
 
     References
     ----------
@@ -285,7 +287,7 @@ class StackedRBM(PosteriorAggregator):
         sizes = read_sizes(self.hidden)
         self.active_, self.sign_ = order_voters(votes.values)
         few = len(self.active_) < 3
-        if few:  # the majority is everybody's
+        if few:  # all voters take part in the majority vote
             self.active_ = np.arange(votes.n_voters)
         values = self._arrange(votes)
         rng = np.random.default_rng(self.random_state)
@@ -301,8 +303,7 @@ class StackedRBM(PosteriorAggregator):
         self, values: NDArray[np.int8], sizes: Sequence[int] | None, rng: np.random.Generator
     ) -> tuple[TwoCoins, list[Layer]]:
         """Return the coins that fill missing votes, and the layers."""
-        prior = CoinPrior.of(values, 1.0)
-        fits = [estimate_coins(values, start, prior, 100) for start in draw_starts(values, 3, rng)]
+        fits = [estimate_coins(values, x, max_iter=100) for x in draw_starts(values, 3, rng)]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         states = Filling(coins.coins, coins.prevalence).complete(values, rng)
         return coins, stack_machines(states, sizes, self.max_iter, rng)
@@ -322,7 +323,7 @@ class StackedRBM(PosteriorAggregator):
         return _in_blocks(score, self._arrange(votes))
 
     def _describe(self, votes: Votes) -> None:
-        """Store the prevalence, and each voter's share of yes on either side."""
+        """Store the prevalence and the voters' weights."""
         posterior = expit(self._score(votes))
         voted = votes.values.any(axis=1)
         self.prevalence_ = float(posterior[voted].mean())
@@ -344,19 +345,16 @@ class StackedRBM(PosteriorAggregator):
 
 
 def imitate_majority(values: NDArray[np.int8]) -> tuple[TwoCoins, list[Layer]]:
-    """Return the one-unit machine that says what the majority says, where too few voters vary."""
+    """Return the one-unit machine of the majority vote, used if too few voters vary."""
     if (values.min(axis=0) < values.max(axis=0)).any():
-        warn_user(
-            "fewer than three voters vary: what they are worth is the majority's word",
-            ExpertsWarning,
-        )
+        warn_few_voters()
     start = draw_starts(values, 1, np.random.default_rng(0))[0]
-    fit = estimate_coins(values, start, CoinPrior.of(values, 1.0), max_iter=1)
+    fit = estimate_coins(values, start, max_iter=1)
     return fit, [as_layer(fit.coins, fit.prevalence)]
 
 
 def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:
-    """Return the layers' sizes, None for "auto", or raise `ModelError`."""
+    """Return the sizes of the layers, or None for "auto"."""
     if isinstance(hidden, str) and hidden == "auto":
         return None
     given: Any = hidden
@@ -364,7 +362,9 @@ def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:
         sizes = [index(size) for size in given]
     except TypeError:
         found = str(hidden)[:60]
-        raise ModelError(f"hidden must be 'auto' or sizes as (4, 1), found {found!r}") from None
+        raise ModelError(
+            f"hidden must be 'auto' or sizes such as (4, 1), found {found!r}"
+        ) from None
     if not sizes or sizes[-1] != 1 or min(sizes) < 1 or 1 in sizes[:-1]:
-        raise ModelError("hidden sizes are above 1 from the votes upwards, and the last one is 1")
+        raise ModelError("hidden sizes must be greater than 1, except the last, which must be 1")
     return sizes

@@ -1,4 +1,4 @@
-"""UnElisa: the paper's method, faithfully. Prune by the Ising graph, then predict by experts."""
+"""UnElisa, the paper's method: prune by the Ising graph, then predict from the experts."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
 from unelisa.blocks import weigh_votes
-from unelisa.em import best_reliability, estimate_reliability
+from unelisa.em import OneCoin, best_reliability, estimate_reliability, weigh_posterior
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning, warn_user
 from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
@@ -18,12 +18,12 @@ from unelisa.selection import ExpertSelector
 from unelisa.votes import Votes
 
 Rule = Literal["bayes", "majority"]
-LEANING_SQUARE = 0.1  # mean square of voters' mean votes: as if each said yes twice in three
+BIASED_SQUARE = 0.1  # mean square of voters' mean votes: as if each said yes two times in three
 
 
 def _has_posterior(estimator: "UnElisa") -> bool:
     if estimator.rule == "majority":
-        raise AttributeError("augmented majority voting gives a margin, not a probability")
+        raise AttributeError("rule 'majority' gives a margin, not a probability")
     return True
 
 
@@ -32,7 +32,7 @@ class UnElisa(PosteriorAggregator):
 
     1. Prune (Algorithm 1): learn the graph of voters, keep the experts.
     2. Predict (Algorithm 2): rule "bayes" estimates the experts' reliabilities by EM and applies
-       the Bayes rule (2.3); rule "majority" turns the smaller group of experts around and counts
+       the Bayes rule (2.3); rule "majority" flips the smaller group of experts and counts
        (augmented majority voting, section 4.2).
 
     Parameters
@@ -44,33 +44,32 @@ class UnElisa(PosteriorAggregator):
     edge_rule
         "either" or "both" of two voters must select each other for an edge.
     fit_intercept
-        Whether voters' regressions have intercepts. The paper has none; votes that are not
-        balanced need them.
+        Whether voters' regressions have intercepts. The paper has none; unbalanced votes need
+        them.
     orient
         "majority" (more experts are right than wrong), or an anchor voter's name or index.
     n_starts
-        Starts of EM; the one with the highest likelihood is kept.
+        Number of initializations of EM; the fit with the highest likelihood is kept.
     solver, n_jobs, random_state
         As in `ExpertSelector`.
 
     Attributes
     ----------
     experts_, weights_, polarity_, voters_
-        Who counts, by how much (theta_0s), on which side, and why.
+        The experts, all voters' weights (theta_0s) and signs, and the table of voters.
     prevalence_, field_
         P(truth = positive) and theta_0; NaN and 0 with rule "majority".
     reliabilities_
-        psi_s = P(f_s = truth) per voter, .5 for pruned voters; NaN with rule "majority", which
-        estimates none.
+        psi_s = P(f_s = truth) per voter, .5 for pruned voters; NaN with rule "majority".
     graph_
         The learned `VoterGraph`.
     lower_bound_
-        EM's bound per round.
+        EM's bound per iteration.
 
     Notes
     -----
-    Where no expert is found, all voters count equally, as in majority vote, with an
-    `ExpertsWarning`; `experts_` is then empty, and rule "bayes" estimates one reliability for all.
+    If no expert is found, all voters count equally, as in majority vote, with an `ExpertsWarning`;
+    `experts_` is then empty, and rule "bayes" estimates one reliability for all voters.
 
     Examples
     --------
@@ -127,20 +126,20 @@ class UnElisa(PosteriorAggregator):
             self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs, rng
         ).fit(votes)
         self.graph_ = self.selector_.graph_
-        if not self.fit_intercept and _lean(votes) > LEANING_SQUARE:
+        if not self.fit_intercept and _bias_square(votes) > BIASED_SQUARE:
             warn_user(
-                "voters lean to one side, which looks like dependence without intercepts: "
+                "the votes are unbalanced, which without intercepts looks like dependence: "
                 "set fit_intercept=True",
                 VotesWarning,
             )
         found = len(self.selector_.experts_)
         if found < 3:
-            told = (
-                f"only {_count(found, 'expert')} found: fewer than three leave reliability open"
+            message = (
+                f"only {_count(found, 'expert')} found: reliability needs at least three"
                 if found
                 else "no expert was found: all voters count equally, as in majority vote"
             )
-            warn_user(told, ExpertsWarning)
+            warn_user(message, ExpertsWarning)
 
     def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
         counted = np.flatnonzero(polarity)
@@ -148,16 +147,17 @@ class UnElisa(PosteriorAggregator):
         if len(self.selector_.experts_):
             fit = best_reliability(values, polarity[counted], self.n_starts, rng)
         else:
-            fit = estimate_reliability(values, polarity[counted] / 2, pooled=True)
+            start = weigh_posterior(values, polarity[counted] / 2)
+            fit = estimate_reliability(values, start, OneCoin(pooled=True))
+        self.n_iter_ = len(fit.lower_bound)
         if not fit.converged:
-            warn_user("EM reached its limit of rounds", ConvergenceWarning)
+            warn_user(f"EM did not converge in {self.n_iter_} iterations", ConvergenceWarning)
         self.weights_[counted] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
         self.lower_bound_ = fit.lower_bound
-        self.n_iter_ = len(fit.lower_bound)
 
     def _score(self, votes: Votes) -> Floats:
-        """Return the log odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
+        """Return the log-odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
         margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
         return np.asarray(2 * (self.field_ + margin) if self.rule == "bayes" else margin)
 
@@ -167,7 +167,7 @@ class UnElisa(PosteriorAggregator):
 
     @property
     def experts_(self) -> NDArray[np.intp]:
-        """Indices of the experts N_0; empty where none was found."""
+        """Indices of the experts N_0; empty if none was found."""
         return np.asarray(self.selector_.experts_)
 
     @property
@@ -190,11 +190,11 @@ class UnElisa(PosteriorAggregator):
         if len(self.selector_.experts_) == 0:
             return "no expert was found, so every voter counts"
         if degree == 0:
-            return "no other voter helps to predict it"
+            return "no other voter helps to predict its votes"
         if not chosen.knots[voter]:
             others = int(chosen.shared[voter])
             who = "1 other voter shares" if others == 1 else f"{others} other voters share"
-            return f"no knot: {who} all of its {_count(degree, 'neighbor')}"
+            return f"not a knot: {who} all of its {_count(degree, 'neighbor')}"
         knot = f"knot of rank {chosen.ranks[voter]} with"
         if self.weights_[voter] == 0:
             return f"{knot} only {_count(degree, 'neighbor')}"
@@ -202,8 +202,8 @@ class UnElisa(PosteriorAggregator):
         return f"{knot} {_count(degree, 'neighbor')}, {side} the truth"
 
 
-def _lean(votes: Votes) -> float:
-    """Return the mean square of the voters' mean votes, less what chance gives; 0: nobody leans."""
+def _bias_square(votes: Votes) -> float:
+    """Return the mean square of the voters' mean votes beyond chance; 0 for balanced votes."""
     no, yes = votes.sides[:, ~votes.constant()].astype(np.float64)
     signed, observed = yes - no, yes + no
     return float(np.mean((signed**2 / observed - 1) / observed)) if len(signed) else 0.0

@@ -1,4 +1,4 @@
-"""Wawa: worker agreement with aggregate, a majority vote weighed by agreement with itself."""
+"""Wawa (worker agreement with aggregate): majority vote weighted by agreement with itself."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from unelisa.votes import Votes
 
 
 def measure_agreement(values: Held, margin: Floats) -> Floats:
-    """Return per voter the share of its votes on the side of the margin; a tie counts half.
+    """Return the share of each voter's votes that agree with the margin; a tie counts half.
 
-    Sums below 1e-12 are ties: the order of the voters must not decide them by rounding. Who never
-    voted agrees with nobody: 0.
+    Margins below 1e-12 are ties, so that rounding, hence the order of the voters, does not decide.
+    A voter who never voted has agreement 0.
 
     Examples
     --------
@@ -26,24 +26,25 @@ def measure_agreement(values: Held, margin: Floats) -> Floats:
 
 
 class Wawa(Aggregator):
-    """Voters weighed by how often they agree with the majority, as crowd-kit's Wawa.
+    """Voters weighted by how often they agree with the majority, like crowd-kit's Wawa.
 
-    weight_s = share of the votes of s that are the majority's; the label is the weighed majority::
+    weight_s = share of the votes of s that agree with the majority; the label is the weighted
+    majority::
 
         score_i = sum_s weight_s f_is / sum_s weight_s |f_is|
 
-    A share of weights is no probability of the truth, so there is no `predict_proba`.
+    A share of weights is not a probability of the truth, so there is no `predict_proba`.
 
     Attributes
     ----------
     weights_
-        Agreement with the majority, between 0 and 1. Nobody is turned around: a contrarian has a
-        small weight, not a negative one.
+        Agreement with the majority, between 0 and 1: a contrarian has a small weight, not a
+        negative one.
 
     Notes
     -----
-    Where the majority is tied, crowd-kit takes one of the labels; here each side counts half, so
-    that the answer does not depend on the names of the labels.
+    Where the majority is tied, crowd-kit picks one of the labels; here each counts half, so that
+    the result does not depend on the names of the labels.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Zero-based skill: a weighed majority whose weights follow the agreement with it."""
+"""Zero-based skill: a weighted majority whose weights follow the agreement with it."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ from unelisa.aggregators.wawa import measure_agreement
 from unelisa.blocks import Held
 from unelisa.votes import Votes
 
-# crowd-kit's schedule: full steps at first, half as long after every 20 rounds
+# crowd-kit's schedule: full steps at first, halved every 20 iterations
 PATIENCE, REDUCTION = 20, 0.5
 
 
 def follow_agreement(values: Held, max_iter: int) -> Floats:
-    """Return the skills after `max_iter` rounds of weighed majority and steps towards agreement.
+    """Return the skills after `max_iter` iterations, starting from equal skills.
 
-    skill_s <- skill_s + rate (agreement of s with the weighed majority - skill_s), from equal
-    skills; the rate starts at 1.
+    skill_s <- skill_s + rate (agreement of s with the weighted majority - skill_s); the rate starts
+    at 1.
 
     Examples
     --------
@@ -33,27 +33,27 @@ def follow_agreement(values: Held, max_iter: int) -> Floats:
 
 
 class ZeroBasedSkill(Aggregator):
-    """Voters weighed by their agreement with the weighed majority itself, as crowd-kit's ZBS.
+    """Voters weighted by their agreement with the weighted majority, like crowd-kit's ZBS.
 
-    `Wawa` repeated: each round takes the weighed majority, then moves every weight towards the
-    share of the voter's votes that agree with it, in ever shorter steps. The score is the margin
-    of the last weighed majority: no probability, so no `predict_proba`.
+    `Wawa` iterated: each iteration takes the weighted majority, then moves every weight toward the
+    share of the voter's votes that agree with it, in ever shorter steps. The score is the margin of
+    the last weighted majority, not a probability, so there is no `predict_proba`.
 
     Parameters
     ----------
     max_iter
-        Number of rounds.
+        Number of iterations.
 
     Attributes
     ----------
     weights_
-        The skills, between 0 and 1. Nobody is turned around.
+        The skills, between 0 and 1.
     n_iter_
-        Rounds.
+        Number of iterations.
 
     Notes
     -----
-    Ties are counted half as in `Wawa`. A voter who never voted has skill 0.
+    A tie counts half, as in `Wawa`. A voter who never voted has skill 0.
 
     References
     ----------

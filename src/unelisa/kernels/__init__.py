@@ -1,7 +1,7 @@
 """The numeric cores: arrays in, arrays out, NumPy and Numba only.
 
-`kernel` is the one decorator. It compiles on first use, releases the interpreter lock, divides as
-NumPy does (checked divisions block vectorisation: tanh took six times as long), and keeps the
+`kernel` is the only decorator. It compiles on first use, releases the interpreter lock, divides as
+NumPy does (checked divisions prevent vectorization: tanh took six times as long), and keeps the
 machine code on disk between processes where that is safe, see `cache_folder`.
 """
 
@@ -26,8 +26,8 @@ from numba.core.caching import (
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Sums may be reordered and contracted, so that they vectorise; infinities keep their meaning
-# (Numba's fastmath=True would let the compiler assume there are none).
+# Sums may be reordered and contracted, so that they vectorize; infinities keep their meaning
+# (with Numba's fastmath=True the compiler would assume there are none).
 FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 
@@ -42,12 +42,12 @@ def kernel(function: Function) -> Function:
 
 @lru_cache(maxsize=1)
 def cache_folder() -> Path | None:
-    """Return the folder of this user's compiled kernels, or None where none is safe.
+    """Return the folder of this user's compiled kernels, or None if there is no safe one.
 
-    `NUMBA_CACHE_DIR` is honoured; otherwise it lies in the platform's cache folder, never in the
-    package's own. Numba's files are pickles: whoever can write them can run code here. So the
-    folder must be this user's, closed to all others, below folders that others cannot rename.
-    Where there is none (a read-only home, a shared one), each process compiles anew.
+    `NUMBA_CACHE_DIR` is honored; by default it is in the platform's cache folder, never in the
+    package. Numba's files are pickles: anyone who can write them can run code here. So the folder
+    must be owned by this user, writable by nobody else, and below folders that others cannot
+    rename. Without one (a read-only or shared home) each process compiles anew.
     """
     folder = _wanted_folder()
     if folder is None:
@@ -61,7 +61,7 @@ def cache_folder() -> Path | None:
 
 
 def _wanted_folder() -> Path | None:
-    """Return where the cache would live; the name tells installations apart."""
+    """Return where the cache would be; the name distinguishes installations."""
     place = hashlib.sha256(str(Path(__file__).resolve().parent).encode()).hexdigest()[:16]
     try:
         if config.CACHE_DIR:
@@ -78,7 +78,7 @@ def _wanted_folder() -> Path | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether the folder is a real one, this user's, and nobody else may write it."""
+    """Return whether this is a real folder, owned and writable by this user only."""
     if not hasattr(os, "getuid"):  # Windows: the profile folder is private by its access list
         return True
     found = folder.lstat()
@@ -87,7 +87,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _is_firm(folder: Path) -> bool:
-    """Return whether nobody else can replace what lies in the folder (own, or sticky as /tmp)."""
+    """Return whether nobody else can replace entries of the folder (own, or sticky like /tmp)."""
     if not hasattr(os, "getuid"):
         return True
     found = folder.stat()
@@ -102,7 +102,7 @@ def _is_firm(folder: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _source_stamp() -> str:
-    """Return a hash of all kernels: a kernel is stale when one that it calls has changed."""
+    """Return a hash of all kernels: a kernel is stale if one that it calls has changed."""
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
@@ -110,7 +110,7 @@ def _source_stamp() -> str:
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Tells Numba where one kernel is cached and what its sources were."""
+    """Where one kernel is cached and what its sources were, for Numba."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._line = function.__code__.co_firstlineno
@@ -135,10 +135,10 @@ class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's cache files, with data files named after what they hold.
+    """Numba's cache files, with data files named by their content.
 
-    Numba numbers them 1, 2, ...: two processes that compile different signatures at once can then
-    leave an index that points at the other's code.
+    Numba numbers them 1, 2, ...: two processes that compile different signatures at once can leave
+    an index that points to the other's code.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -152,7 +152,7 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 class _KernelCache(FunctionCache):  # type: ignore[misc]
-    """One kernel's cache. A full disk or a broken file means compiling, never an error."""
+    """One kernel's cache; a full disk or a broken file leads to compilation, never to an error."""
 
     _impl_class = _CacheImpl
 

@@ -1,7 +1,7 @@
 """How often every pair of voters agrees, by counting bits.
 
 For votes -1 / +1 / 0 the sum over items of f_is f_it is (both voted) - 2 (both voted, differently).
-On bit-packed voters that is two AND / XOR and two population counts per 64 items: 15 to 20 times
+On bit-packed votes that takes two AND / XOR and two population counts per 64 items: 15 to 20 times
 faster than a float32 matrix product, and exact.
 """
 
@@ -26,7 +26,7 @@ def count_ones(bits: np.uint64) -> np.uint64:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _population_count(_context: Any, bits: Any) -> Any:
-    """Return the ones in 64 bits by the machine's own instruction, which also vectorises."""
+    """Return the number of ones in 64 bits by the machine's instruction, which also vectorizes."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> ir.Value:
         return builder.ctpop(arguments[0])
@@ -60,7 +60,7 @@ def pack_votes(votes: NDArray[np.int8], low: int, high: int, above: Bits, voted:
     for s in range(votes.shape[0]):
         own = votes[s, low:high]
         for word in range(n_full):
-            # a constant length, so that the loop over the bits vectorises
+            # a constant length, so that the loop over the bits vectorizes
             above[s, word], voted[s, word] = _pack_word(own[64 * word : 64 * word + 64], 64)
         if n_full < above.shape[1]:
             rest = own[64 * n_full :]
@@ -125,35 +125,7 @@ def add_incomplete(above: Bits, voted: Bits, first: int, last: int, sums: Counts
 def widen_votes(votes: NDArray[np.int8], low: int, high: int, out: NDArray[np.float32]) -> None:
     """Write items low:high as float32, voters x items, for a matrix product."""
     for s in range(votes.shape[0]):
-        # slices, not votes[s, low + i]: index arithmetic keeps the loop from vectorising (8 times)
+        # slices, not votes[s, low + i]: index arithmetic prevents vectorizing (8 times slower)
         own, wide = votes[s, low:high], out[s, : high - low]
         for i in range(wide.size):
             wide[i] = own[i]
-
-
-@kernel
-def sum_weighted(
-    votes: NDArray[np.int8],
-    item_weights: NDArray[np.float64],
-    column: NDArray[np.float64],
-    sums: NDArray[np.float64],
-) -> None:
-    """Write per voter sum_i w_i |f_is|, sum_i w_i f_is, sum_i w_i x_i f_is, and two counts.
-
-    The counts are of the items with weight that have the voter's vote +1, and -1. An empty
-    `item_weights` stands for ones, an empty `column` for zeros.
-    """
-    n_voters, n_items = votes.shape
-    for s in range(n_voters):
-        cast = signed = crossed = above = below = 0.0
-        for i in range(n_items):
-            weight = item_weights[i] if item_weights.size else 1.0
-            x = column[i] if column.size else 0.0
-            vote = np.float64(votes[s, i])
-            cast += weight * vote * vote
-            signed += weight * vote
-            crossed += weight * vote * x
-            above += 1.0 if weight * vote > 0 else 0.0
-            below += 1.0 if weight * vote < 0 else 0.0
-        sums[s, 0], sums[s, 1], sums[s, 2] = cast, signed, crossed
-        sums[s, 3], sums[s, 4] = above, below

@@ -1,7 +1,7 @@
-"""When kernels are being compiled: heard of as it begins, and left out of what a fit took.
+"""Compilation of kernels: announced when it begins, and excluded from measured times.
 
-Numba sends one event around each compilation, and one around all that its compiler's lock guards:
-that, and the reading and writing of its cache.
+Numba emits one event around each compilation, and one around everything under its compiler lock:
+compilation, and reading and writing the cache.
 """
 
 import threading
@@ -14,7 +14,7 @@ from numba.core.event import Listener, install_listener
 
 
 class Stopwatch:
-    """Measures seconds of work on the clock; the compiler's are not counted.
+    """Measure wall-clock seconds, without those of the compiler.
 
     Examples
     --------
@@ -40,13 +40,13 @@ class Stopwatch:
 
 @contextmanager
 def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` whenever a kernel begins to be compiled within the block."""
+    """Call `tell` whenever the compilation of a kernel begins within the block."""
     with install_listener("numba:compile", _Starts(tell)):
         yield
 
 
 class _CompilerTime(Listener):  # type: ignore[misc]
-    """Adds up the time in which any thread has the compiler's lock or waits for it."""
+    """Add up the time during which any thread holds the compiler lock or waits for it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -66,7 +66,7 @@ class _CompilerTime(Listener):  # type: ignore[misc]
 
 
 class _Starts(Listener):  # type: ignore[misc]
-    """Tells of every start."""
+    """Call a function at every start."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell = tell

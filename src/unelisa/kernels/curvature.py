@@ -1,6 +1,6 @@
-"""Curvature of the loss over the items: Hessians of working sets, and how far a point has moved.
+"""Sums of the loss's curvature over the items: Hessians of working sets, and drift between points.
 
-The chunks and their order are those of `l1_logistic`.
+Chunks and their order are those of `l1_logistic`.
 """
 
 from typing import Any
@@ -13,8 +13,8 @@ from unelisa.kernels.l1_logistic import (
     CHUNK,
     Items,
     Regressions,
-    add_free,
     add_products,
+    add_values,
     fill_logits,
     squash,
 )
@@ -26,7 +26,7 @@ Buffer = NDArray[Any]
 
 @kernel
 def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) -> None:
-    """Replace t by the item's curvature w f^2 (1 - t^2); with a negative floor by t^2.
+    """Replace t with the item's curvature w f^2 (1 - t^2); with t^2 if the floor is negative.
 
     Where t has the wrong sign the curvature is at least the floor.
     """
@@ -46,66 +46,6 @@ def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) ->
 
 
 @kernel
-def _add_curvature(
-    items: Items, block: Regressions, q: int, steps: Integers, floor: float, h: Buffer, out: Floats
-) -> float:
-    """Add to `out` the curvature of regression q over chunks first, first + stride, ...; below."""
-    n_items, votes = items.votes.shape[1], items.votes
-    s, members = block.voters[q], block.members[block.starts[q] : block.starts[q + 1]]
-    n_members = members.size
-    weighted = np.empty_like(h)
-    mass = 0.0
-    for low in range(CHUNK * steps[0], n_items, CHUNK * steps[1]):
-        n = min(CHUNK, n_items - low)
-        chunk, u = h[:n], weighted[:n]
-        real = h.dtype.type
-        fill_logits(items, low, block, q, chunk)
-        squash(chunk)
-        _fill_curvatures(items, low, s, floor, chunk)
-        mass += np.float64(n) if floor < 0.0 else _sum_mass(items, low, s, n)
-        for k in range(n_members):
-            f = votes[members[k], low : low + n]
-            for i in range(n):
-                u[i] = chunk[i] * real(f[i])
-            add_products(votes, low, members[: k + 1], u, out[k])
-            add_free(items, low, u, out[k, n_members:])
-        add_free(items, low, chunk, out[n_members, n_members:])
-        if items.column.size:
-            for i in range(n):
-                u[i] = chunk[i] * real(items.column[low + i])
-            add_free(items, low, u, out[n_members + 1, n_members:])
-    return mass
-
-
-@kernel
-def add_curvatures(
-    items: Items,
-    block: Regressions,
-    chosen: Integers,
-    steps: Integers,
-    floors: Floats,
-    buffer: Buffer,
-    places: Integers,
-    out: Floats,
-    mass: Floats,
-) -> None:
-    """Write sum_i h_i d_i d_i' of the chosen regressions over some chunks of the items.
-
-    `steps` tells which, regressions x 2: the first chunk, and the distance to the next.
-    d_i are the members' votes, then 1 and x_i; h_i is the item's curvature w_i (1 - t_i^2), where t
-    has the wrong sign at least w_i times the floor. A negative floor asks for t_i^2 instead, what
-    the curvature lacks of 1 (nobody abstains then, and weights are 1). Regression q's square lies
-    in out[places[q]:places[q + 1]]: products of members in the lower triangle, those with 1 and x
-    in the last two columns. `mass` gets sum_i w_i f_is^2 over the same items.
-    """
-    for q in chosen:
-        side = block.starts[q + 1] - block.starts[q] + 2
-        square = out[places[q] : places[q + 1]].reshape(side, side)
-        square[:] = 0.0
-        mass[q] = _add_curvature(items, block, q, steps[q], floors[q], buffer, square)
-
-
-@kernel
 def _sum_mass(items: Items, low: int, s: int, n: int) -> float:
     """Return sum_i w_i f_is^2 over n items from `low`."""
     total = 0.0
@@ -117,20 +57,74 @@ def _sum_mass(items: Items, low: int, s: int, n: int) -> float:
 
 
 @kernel
-def add_drift(
-    items: Items, old: Regressions, new: Regressions, chosen: Integers, buffers: Buffer, out: Floats
+def _add_curvature(
+    items: Items, batch: Regressions, q: int, steps: Integers, floor: float, h: Buffer, out: Floats
+) -> float:
+    """Add to `out` the curvature of regression q over chunks first, first + stride, ...; below."""
+    n_items, votes = items.votes.shape[1], items.votes
+    s, members = batch.voters[q], batch.members[batch.starts[q] : batch.starts[q + 1]]
+    last = members.size
+    weighted = np.empty_like(h)
+    mass = 0.0
+    for low in range(CHUNK * steps[0], n_items, CHUNK * steps[1]):
+        n = min(CHUNK, n_items - low)
+        chunk, u = h[:n], weighted[:n]
+        real = h.dtype.type
+        fill_logits(items, low, batch, q, chunk)
+        squash(chunk)
+        _fill_curvatures(items, low, s, floor, chunk)
+        mass += np.float64(n) if floor < 0.0 else _sum_mass(items, low, s, n)
+        for k in range(last):
+            f = votes[members[k], low : low + n]
+            for i in range(n):
+                u[i] = chunk[i] * real(f[i])
+            add_products(votes, low, members[: k + 1], u, out[k])
+            out[k, last] = add_values(out[k, last], u)
+        out[last, last] = add_values(out[last, last], chunk)
+    return mass
+
+
+@kernel
+def add_curvatures(
+    items: Items,
+    batch: Regressions,
+    steps: Integers,
+    floors: Floats,
+    buffer: Buffer,
+    places: Integers,
+    out: Floats,
+    mass: Floats,
 ) -> None:
-    """Write per chosen regression the sums of w dt^2, w dt dz and w dz^2 over its items.
+    """Write sum_i h_i d_i d_i' of every regression over some chunks of the items.
+
+    `steps`, regressions x 2, holds the first chunk and the distance to the next. d_i are the
+    members' votes, then 1; h_i is the item's curvature w_i (1 - t_i^2), but at least w_i times the
+    floor where t has the wrong sign. A negative floor asks for t_i^2 instead, the gap between the
+    curvature and 1 (nobody abstains then, and weights are 1). The square of regression q is
+    out[places[q]:places[q + 1]]: products of members in the lower triangle, those with 1 in the
+    last column. `mass` gets sum_i w_i f_is^2 over the same items.
+    """
+    for q in range(batch.voters.size):
+        side = batch.starts[q + 1] - batch.starts[q] + 1
+        square = out[places[q] : places[q + 1]].reshape(side, side)
+        square[:] = 0.0
+        mass[q] = _add_curvature(items, batch, q, steps[q], floors[q], buffer, square)
+
+
+@kernel
+def add_drift(
+    items: Items, old: Regressions, new: Regressions, buffers: Buffer, out: Floats
+) -> None:
+    """Write per regression the sums of w dt^2, w dt dz and w dz^2 over its items.
 
     dz and dt are the changes of z and tanh z from the old coefficients to the new ones.
     """
     n_items = items.votes.shape[1]
-    for q in chosen:
-        out[q] = 0.0
+    out[:] = 0.0
     for low in range(0, n_items, CHUNK):
         n = min(CHUNK, n_items - low)
         z0, z1, t0, t1 = buffers[0, :n], buffers[1, :n], buffers[2, :n], buffers[3, :n]
-        for q in chosen:
+        for q in range(new.voters.size):
             fill_logits(items, low, old, q, z0)
             fill_logits(items, low, new, q, z1)
             t0[:] = z0

@@ -1,13 +1,13 @@
-"""Every sum over the items that the regressions need, chunk by chunk.
+"""Sums over the items for a batch of logistic regressions, chunk by chunk.
 
-A regression of voter s has members (other voters), their weights theta, and two free coefficients,
-b (intercept) and a (of the extra column x). Per item::
+The regression of voter s has members (other voters) with weights theta, and an intercept b. For
+every item::
 
-    z = b + sum_t theta_t f_it + a x_i         t = tanh z         residual r = w_i (f_is - f_is^2 t)
+    z = b + sum_t theta_t f_it         t = tanh z         residual r = w_i (f_is - f_is^2 t)
 
-so an item on which s abstained (f_is = 0) has residual 0. Chunks are computed in the type of the
-buffer that comes in (float32: fast; float64: for the certificate) and added up in float64, always
-in the same order.
+so an item on which s abstained (f_is = 0) has residual 0. The score is minus the gradient of the
+loss: sum_i r_i f_it. Chunks are computed in the type of the buffer passed in (float32: fast;
+float64: for the certificate) and added up in float64, always in the same order.
 """
 
 from typing import Any, NamedTuple
@@ -27,45 +27,46 @@ ROUNDING = 2.0**-24  # relative error of one float32 operation
 
 
 class Items(NamedTuple):
-    """The rows. Empty `weights` stand for ones; an empty `column` for no extra column."""
+    """The items of a block; empty `weights` stand for ones."""
 
     votes: NDArray[np.int8]  # voters x items
     weights: Floats
-    column: Floats
 
 
 class Regressions(NamedTuple):
-    """A block of regressions; the members of regression q are members[starts[q]:starts[q + 1]]."""
+    """A batch of regressions; the members of regression q are members[starts[q]:starts[q + 1]]."""
 
     voters: Integers
     starts: Integers
     members: Integers
     theta: Floats
-    free: Floats  # regressions x 2: b, a
+    intercepts: Floats
 
 
 class Sums(NamedTuple):
-    """What one pass over the items adds up; see `add_slopes`."""
+    """The sums of one pass over the items; see `add_scores`."""
 
-    slopes: Floats  # per member: sum_i r_i f_it
-    free: Floats  # regressions x 2: sum_i r_i, sum_i r_i x_i
+    scores: Floats  # per member: sum_i r_i f_it
+    intercepts: Floats  # per regression: sum_i r_i, the intercept's score
     loss: Floats  # per regression: sum_i w_i log(1 + exp(-2 f_is z_i)); float64 passes only
+
+    @classmethod
+    def zeros(cls, batch: Regressions) -> "Sums":
+        """Return zeros for every regression of the batch."""
+        n = batch.voters.size
+        return cls(np.zeros(batch.members.size), np.zeros(n), np.zeros(n))
 
 
 @kernel
-def fill_logits(items: Items, low: int, block: Regressions, q: int, z: Buffer) -> None:
+def fill_logits(items: Items, low: int, batch: Regressions, q: int, z: Buffer) -> None:
     """Write z of regression q on the items from `low`; four members at a time, zeros skipped."""
     real = z.dtype.type
-    votes, theta, members = items.votes, block.theta, block.members
+    votes, theta, members = items.votes, batch.theta, batch.members
     n = z.size
-    z[:] = real(block.free[q, 0])
-    if items.column.size and block.free[q, 1] != 0.0:
-        a = real(block.free[q, 1])
-        for i in range(n):
-            z[i] += a * real(items.column[low + i])
-    used = np.empty(block.starts[q + 1] - block.starts[q] + 3, np.int64)
+    z[:] = real(batch.intercepts[q])
+    used = np.empty(batch.starts[q + 1] - batch.starts[q] + 3, np.int64)
     n_used = 0
-    for k in range(block.starts[q], block.starts[q + 1]):
+    for k in range(batch.starts[q], batch.starts[q + 1]):
         if theta[k] != 0.0:
             used[n_used] = k
             n_used += 1
@@ -85,7 +86,7 @@ def fill_logits(items: Items, low: int, block: Regressions, q: int, z: Buffer) -
 
 @kernel
 def squash(z: Buffer) -> None:
-    """Replace z by tanh z; absolute error below 4e-7 in float32, below 1e-13 in float64."""
+    """Replace z with tanh z; absolute error below 4e-7 in float32, below 1e-13 in float64."""
     if z.itemsize == 4:
         _squash_single(z)
     else:
@@ -94,7 +95,7 @@ def squash(z: Buffer) -> None:
 
 @kernel
 def _squash_single(z: Buffer) -> None:
-    """Replace z by a rational approximation of tanh z (Eigen's coefficients)."""
+    """Replace z with a rational approximation of tanh z (Eigen's coefficients)."""
     real = np.float32
     for i in range(z.size):
         x = min(max(real(z[i]), real(-7.905311)), real(7.905311))
@@ -113,9 +114,9 @@ def _squash_single(z: Buffer) -> None:
 
 @kernel
 def _squash_double(z: Buffer) -> None:
-    """Replace z by 1 - 2 / (1 + exp(2 z)); exp(y) = exp(y / 256)^256, so that the loop vectorises.
+    """Replace z with 1 - 2 / (1 + exp(2 z)); exp(y) = exp(y / 256)^256 lets the loop vectorize.
 
-    |y| / 256 is at most 5/32: ten terms of the series leave 4e-17, eight squarings make it 1e-14.
+    |y| / 256 is at most 5/32: ten terms of the series err by 4e-17, eight squarings make it 1e-14.
     """
     for i in range(z.size):
         x = min(max(np.float64(z[i]), -20.0), 20.0) / 128.0
@@ -136,7 +137,7 @@ def _squash_double(z: Buffer) -> None:
 
 @kernel
 def _sum_margins(items: Items, low: int, s: int, z: Buffer) -> float:
-    """Return sum_i w_i f_is^2 (|z_i| - f_is z_i): the part of the loss that z itself gives."""
+    """Return sum_i w_i f_is^2 (|z_i| - f_is z_i): the part of the loss that is linear in z."""
     real = z.dtype.type
     answers = items.votes[s, low : low + z.size]
     total = real(0)
@@ -182,7 +183,7 @@ def _sum_logs(items: Items, low: int, s: int, t: Buffer) -> float:
 
 @kernel
 def _fill_residuals(items: Items, low: int, s: int, t: Buffer) -> None:
-    """Replace t by the residual r = w (f - f^2 t)."""
+    """Replace t with the residual r = w (f - f^2 t)."""
     real = t.dtype.type
     answers = items.votes[s, low : low + t.size]
     for i in range(t.size):
@@ -225,85 +226,74 @@ def add_products(
 
 
 @kernel
-def add_free(items: Items, low: int, values: Buffer, out: Floats) -> None:
-    """Add sum_i values_i and sum_i values_i x_i."""
-    real = values.dtype.type
+def add_values(total: float, values: Buffer) -> float:
+    """Return total + sum_i values_i."""
     for first in range(0, values.size, SUBSUM):
         part = values[first : first + SUBSUM]
-        total = real(0)
+        subsum = values.dtype.type(0)
         for i in range(part.size):
-            total += part[i]
-        out[0] += total
-        if items.column.size:
-            x = items.column[low + first : low + first + part.size]
-            total = real(0)
-            for i in range(part.size):
-                total += part[i] * real(x[i])
-            out[1] += total
+            subsum += part[i]
+        total += subsum
+    return total
 
 
 @kernel
-def add_slopes(
-    items: Items, block: Regressions, chosen: Integers, buffer: Buffer, sums: Sums
-) -> None:
-    """Write the `Sums` of the chosen regressions of the block: one pass over the items.
+def add_scores(items: Items, batch: Regressions, buffer: Buffer, sums: Sums) -> None:
+    """Add the `Sums` of every regression of the batch: one pass over the items.
 
-    The loss costs a fifth of a pass and only line searches need it: float64 passes alone have it.
+    Only line searches need the loss, which takes a fifth of a pass: float64 passes alone have it.
     """
     n_items = items.votes.shape[1]
-    for q in chosen:
-        sums.slopes[block.starts[q] : block.starts[q + 1]] = 0.0
-        sums.free[q] = 0.0
-        sums.loss[q] = 0.0
     for low in range(0, n_items, CHUNK):
         r = buffer[: min(CHUNK, n_items - low)]
-        for q in chosen:
-            s, first, last = block.voters[q], block.starts[q], block.starts[q + 1]
-            fill_logits(items, low, block, q, r)
+        for q in range(batch.voters.size):
+            s, first, last = batch.voters[q], batch.starts[q], batch.starts[q + 1]
+            fill_logits(items, low, batch, q, r)
             if r.itemsize == 8:
                 sums.loss[q] += _sum_margins(items, low, s, r)
             squash(r)
             if r.itemsize == 8:
                 sums.loss[q] += _sum_logs(items, low, s, r)
             _fill_residuals(items, low, s, r)
-            members, slopes = block.members[first:last], sums.slopes[first:last]
-            add_products(items.votes, low, members, r, slopes)
-            add_free(items, low, r, sums.free[q])
+            members, scores = batch.members[first:last], sums.scores[first:last]
+            add_products(items.votes, low, members, r, scores)
+            sums.intercepts[q] = add_values(sums.intercepts[q], r)
 
 
 @kernel
 def bound_noise(n_terms: int, size: float, n_added: int) -> float:
-    """Return a bound on the error of a mean slope whose pass was in float32.
+    """Return a bound on the error of a mean score computed in float32.
 
-    With u = 2^-24: tanh errs by 4 u; z, the sum of so many terms of that total size, by
-    2 u sqrt(n_terms) size; a chain of n additions of numbers of mean size 1 by n u / 2, if all its
-    errors have one sign (they do where most items are alike). The tests compare with float64.
+    With u = 2^-24: tanh errs by 4 u; z, a sum of n_terms terms of total absolute value `size`, by
+    2 u sqrt(n_terms) size; a chain of n additions of numbers of mean size 1 by n u / 2 if all its
+    errors have the same sign, as they do where most items are alike. The tests compare with
+    float64.
     """
     spread = 2.0 * np.sqrt(n_terms + 2.0) * size
     return float(ROUNDING * (4.0 + spread + 0.5 * n_added))
 
 
 @kernel
-def bound_block(block: Regressions, largest: float, n_added: int) -> Floats:
-    """Return `bound_noise` per regression; `largest` is the extra column's largest entry."""
-    bounds = np.empty(block.voters.size)
-    for q in range(block.voters.size):
-        size = abs(block.free[q, 0]) + largest * abs(block.free[q, 1])
+def bound_batch(batch: Regressions, n_added: int) -> Floats:
+    """Return `bound_noise` for every regression of the batch."""
+    bounds = np.empty(batch.voters.size)
+    for q in range(batch.voters.size):
+        size = abs(batch.intercepts[q])
         n_terms = 0
-        for k in range(block.starts[q], block.starts[q + 1]):
-            size += abs(block.theta[k])
-            n_terms += block.theta[k] != 0.0
+        for k in range(batch.starts[q], batch.starts[q + 1]):
+            size += abs(batch.theta[k])
+            n_terms += batch.theta[k] != 0.0
         bounds[q] = bound_noise(n_terms, size, n_added)
     return bounds
 
 
 @kernel
 def fill_residuals(
-    items: Items, block: Regressions, low: int, high: int, out: NDArray[np.float32]
+    items: Items, batch: Regressions, low: int, high: int, out: NDArray[np.float32]
 ) -> None:
     """Write the residuals of every regression on the items low:high, regressions x items."""
-    for q in range(block.voters.size):
+    for q in range(batch.voters.size):
         r = out[q, : high - low]
-        fill_logits(items, low, block, q, r)
+        fill_logits(items, low, batch, q, r)
         squash(r)
-        _fill_residuals(items, low, block.voters[q], r)
+        _fill_residuals(items, low, batch.voters[q], r)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels import kernel
+from unelisa.kernels.lasso import shrink
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -60,14 +61,6 @@ def _shift(hessians: Singles, first: int, step: float, moved: Floats) -> None:
 
 
 @kernel
-def _shrink(z: float, threshold: float) -> float:
-    """Return z shrunk toward zero by the threshold."""
-    if z > threshold:
-        return z - threshold
-    return z + threshold if z < -threshold else 0.0
-
-
-@kernel
 def descend_pairs(
     layout: Layout,
     hessians: Singles,
@@ -112,7 +105,7 @@ def descend_pairs(
             column_s, column_t = squares[s] + k * row_s.size, squares[t] + m * row_t.size
             curvature = hessians[column_s + k] + hessians[column_t + m] + penalty.precision[e]
             pull = row_s[k] + row_t[m] + penalty.precision[e] * (edges[e] - penalty.center[e])
-            edge = _shrink(edges[e] - pull / curvature, penalty.l1[e] / curvature)
+            edge = shrink(edges[e] - pull / curvature, penalty.l1[e] / curvature)
             step = edge - edges[e]
             if abs(step) > small:
                 edges[e] = edge

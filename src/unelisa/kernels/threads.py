@@ -1,8 +1,8 @@
 """Threads for kernels that release the interpreter lock.
 
-A pool lives for one call, so nested calls, joblib's threads and forked processes never wait for one
-another's workers. Threads are counted over the whole process: four callers that each ask for all
-cores share the cores. Results must not depend on how many threads were granted.
+A pool exists for one call, so that nested calls, joblib's threads and forked processes never wait
+for each other's workers. Threads are counted over the whole process: four callers that each ask for
+all cores share the cores. Results must not depend on the number of threads granted.
 """
 
 import os
@@ -20,7 +20,7 @@ _lent = 0  # threads at work beside their callers
 
 
 def _forget() -> None:
-    """Start a forked child afresh: its parent's threads and a lock they may hold are not here."""
+    """Reset a forked child: its parent's threads, and a lock they may hold, do not exist in it."""
     global _lock, _lent
     _lock, _lent = threading.Lock(), 0
 
@@ -31,7 +31,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _borrow(wanted: int) -> Iterator[int]:
-    """Give at most `wanted` threads: what the other callers leave of max(cores, wanted)."""
+    """Yield a number of threads: at most `wanted`, and what other callers leave of the cores."""
     global _lent  # noqa: PLW0603 - the process's own count
     with _lock:
         granted = max(1, min(wanted, max(os.cpu_count() or 1, wanted) - _lent))

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks import Block, Held, ItemBlocks, OneBlock, SparseBlocks, mark_starts
-from unelisa.jobs import count_jobs
 from unelisa.kernels.ballots import list_votes
 from unelisa.kernels.threads import run_threads
+from unelisa.parallel import count_jobs
 
 Floats = NDArray[np.float64]
 Sums = tuple[Floats, ...]

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.cautions import (
     check_settings,
     find_anchors,
@@ -20,7 +21,6 @@ from unelisa.phenotyping.counts import CountTable, Floats, read_counts
 from unelisa.phenotyping.features import describe_features
 from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, PhenotypeFit, fit_phenotype
 from unelisa.phenotyping.posterior import Estimate
-from unelisa.solvers.blas import one_blas_thread
 
 
 class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,11 +1,10 @@
-"""Solvers of every voter's l1 logistic regression, by name."""
+"""Solvers for every voter's l1-penalized logistic regression, by name."""
 
 from collections.abc import Callable
 
 from unelisa.solvers.auto import Auto, torch_solver
-from unelisa.solvers.base import L1Problem, L1Solution, Solver, warn_missed
-from unelisa.solvers.optimality import design_voters, optimality
-from unelisa.solvers.path import PathStep, ebic_path, solve_path
+from unelisa.solvers.base import L1Problem, L1Solution, Solver, optimality
+from unelisa.solvers.path import ebic_path
 from unelisa.solvers.proximal_gradient import ProximalGradient
 from unelisa.solvers.working_set import WorkingSet
 
@@ -21,13 +20,9 @@ __all__ = [
     "Auto",
     "L1Problem",
     "L1Solution",
-    "PathStep",
     "ProximalGradient",
     "Solver",
     "WorkingSet",
-    "design_voters",
     "ebic_path",
     "optimality",
-    "solve_path",
-    "warn_missed",
 ]

@@ -1,4 +1,4 @@
-"""Which solver when: the processor's, unless a GPU is there and the problem is worth it."""
+"""Choice of the solver: on the processor, unless there is a GPU and the problem is large."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from unelisa.errors import missing_extra
 from unelisa.solvers.base import L1Problem, L1Solution, Solver
 from unelisa.solvers.working_set import WorkingSet
 
-WORTH = 1e11  # items x voters^2 from which on a GPU is asked: a second or more on one core
+WORTH = 1e11  # items x voters^2 from which on a GPU pays off: a second or more on one core
 
 
 def torch_solver() -> Solver:
-    """Return the solver for GPUs; torch is imported here, not with unelisa."""
+    """Return the GPU solver; torch is imported here, not with unelisa."""
     try:
         from unelisa.solvers.torch_batched import TorchBatched  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -25,17 +25,17 @@ def torch_solver() -> Solver:
 
 @dataclass(frozen=True)
 class Auto:
-    """Solve on a GPU where one is present and items x voters^2 is at least 1e11, else as ever."""
+    """Solve on a GPU if there is one and items x voters^2 >= 1e11, otherwise on the processor."""
 
     def solve(self, problem: L1Problem) -> L1Solution:
-        """Return the minimiser for every voter, with its certificate."""
+        """Return the minimizer for every voter, with its certificate."""
         return choose_solver(problem).solve(problem)
 
 
 def choose_solver(problem: L1Problem) -> Solver:
-    """Return the GPU's solver for large votes in memory that fit it, else the working-set solver.
+    """Return the GPU solver for large votes in memory that fit it, else the working-set solver.
 
-    torch is imported only where the votes are large: that alone takes seconds.
+    torch is imported only if the votes are large: the import alone takes seconds.
     """
     n_items, n_voters = problem.votes.shape
     held = isinstance(problem.votes, np.ndarray)

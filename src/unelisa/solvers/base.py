@@ -1,14 +1,14 @@
-"""The solver seam: every voter's l1-penalised logistic regression, stated once for all voters.
+"""Every voter's l1-penalized logistic regression: the problem, its solution and its certificate.
 
-For every voter s minimise (3.6), with the sign of its first sum mended, over theta_s and b_s::
+For every voter s minimize (3.6), with the sign of its first sum corrected, over theta_s and b_s::
 
-    (1/W_s) sum_i w_i log(1 + exp(-2 f_is z_is)) + lambda_s sum_t r_st |theta_st|
-    z_is = b_s + sum_{t != s} theta_st f_it + a_s x_i
+    (1/W_s) sum_i w_i log(1 + exp(-2 f_is z_is)) + lambda_s sum_t |theta_st|
+    z_is = b_s + sum_{t != s} theta_st f_it
 
-The sum runs over the items on which s voted (f_is != 0), W_s = sum of their weights w_i; b_s and
-a_s carry no penalty. A vote of 0 in another voter's column (abstained) adds nothing to z.
+The sum runs over the items on which s voted (f_is != 0), W_s = sum of their weights w_i; b_s is not
+penalized. A missing vote of another voter (0) adds nothing to z.
 
-A voter whose votes are all equal, or who never voted on an item with weight, has no regression: its
+A constant voter, or one who never voted on an item with positive weight, has no regression: its
 optimum is at infinity. It leaves the design: its row and its column of theta are 0.
 """
 
@@ -19,10 +19,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import Held
+from unelisa.blocks import Held, in_memory
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 
 Floats = NDArray[np.float64]
+
+ROWS = 4096  # items at a time: 4,096 items x 1,400 voters in float64 are 46 MB
 
 
 @dataclass(frozen=True)
@@ -38,56 +40,36 @@ class L1Problem:
     fit_intercept
         Whether b_s is fitted; otherwise it stays 0.
     tol
-        Largest violation of the optimality conditions that is accepted, in units of lambda_s.
-    penalty_weights
-        r_st per ordered pair (row s: voter s's regression), or None for ones.
-        Zero leaves an edge unpenalised, infinity forbids it.
+        Largest accepted violation of the optimality conditions, in units of lambda_s.
     item_weights
         w_i >= 0 per item, or None for ones.
-    column
-        x_i, one extra dense column with an unpenalised coefficient per voter, or None.
-    start
-        A solution to warm-start from, or None.
     n_jobs
-        Threads, counted as scikit-learn does.
+        Number of threads, as in scikit-learn.
     names
-        What a warning calls the voters, or None for their numbers.
+        The voters' names in warnings, or None for their indices.
     """
 
     votes: Held
     penalties: Floats
     fit_intercept: bool = True
     tol: float = 1e-3
-    penalty_weights: Floats | None = None
     item_weights: Floats | None = None
-    column: Floats | None = None
-    start: "L1Solution | None" = None
     n_jobs: int | None = None
     names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what has no minimiser or no meaning."""
+        """Raise `ModelError` unless the problem has a minimizer."""
         n_items, n_voters = self.votes.shape
-        expected = {
-            "penalties": (n_voters,),
-            "penalty_weights": (n_voters, n_voters),
-            "item_weights": (n_items,),
-            "column": (n_items,),
-        }
-        for field, shape in expected.items():
+        for field, shape in {"penalties": (n_voters,), "item_weights": (n_items,)}.items():
             value = getattr(self, field)
             if value is not None and value.shape != shape:
                 raise ModelError(f"{field} must have shape {shape}, found {value.shape}")
         if not np.all((self.penalties > 0) & np.isfinite(self.penalties)):
             raise ModelError("penalties must be positive and finite")
-        if self.penalty_weights is not None and not np.all(self.penalty_weights >= 0):
-            raise ModelError("penalty_weights must be zero, positive or infinite")
         if self.item_weights is not None and not np.all(
             (self.item_weights >= 0) & np.isfinite(self.item_weights)
         ):
             raise ModelError("item_weights must be zero or positive and finite")
-        if self.column is not None and not np.all(np.isfinite(self.column)):
-            raise ModelError("column must be finite")
 
 
 @dataclass(frozen=True)
@@ -100,8 +82,6 @@ class L1Solution:
         theta_st, row s = voter s's regression, diagonal 0.
     intercepts
         b_s per voter.
-    column_weights
-        a_s per voter; zeros where the problem has no extra column.
     kkt
         Largest violation of the optimality conditions per voter, in units of lambda_s.
     n_iter
@@ -110,7 +90,6 @@ class L1Solution:
 
     weights: Floats
     intercepts: Floats
-    column_weights: Floats
     kkt: Floats
     n_iter: NDArray[np.int64]
 
@@ -123,23 +102,84 @@ class L1Solution:
         return np.flatnonzero(~(self.kkt <= tol))
 
 
+class Solver(Protocol):
+    """Anything that solves an `L1Problem`."""
+
+    def solve(self, problem: L1Problem) -> L1Solution:
+        """Return the minimizer for every voter, with its certificate."""
+        ...
+
+
 def warn_missed(problem: L1Problem, solution: L1Solution) -> None:
-    """Give a `ConvergenceWarning` that names the voters whose certificate misses the tolerance."""
+    """Emit a `ConvergenceWarning` that names the voters whose certificate exceeds the tolerance."""
     missed = solution.missed(problem.tol)
     if missed.size == 0:
         return
     shown = [str(s) if problem.names is None else problem.names[s] for s in missed[:10]]
     more = f" and {missed.size - 10} more" if missed.size > 10 else ""
     warn_user(
-        f"the regressions of voters {', '.join(shown)}{more} missed the tolerance {problem.tol:g} "
-        f"(worst {np.max(solution.kkt[missed]):.3g} lambda): raise tol or the penalty",
+        f"the regressions of voters {', '.join(shown)}{more} did not reach the tolerance "
+        f"{problem.tol:g} (worst violation {np.max(solution.kkt[missed]):.3g} lambda): raise tol "
+        "or the penalty",
         ConvergenceWarning,
     )
 
 
-class Solver(Protocol):
-    """Anything that solves an `L1Problem`."""
+def design_voters(problem: L1Problem) -> NDArray[np.bool_]:
+    """Return which voters stay in the design: those with both votes on items of positive weight."""
+    votes, weights = _table(problem), problem.item_weights
+    n_voters = votes.shape[1]
+    above, below = np.zeros(n_voters, bool), np.zeros(n_voters, bool)
+    for low in range(0, votes.shape[0], ROWS):
+        rows = votes[low : low + ROWS]
+        if weights is not None:
+            rows = rows[weights[low : low + ROWS] > 0]
+        above |= np.any(rows > 0, axis=0)
+        below |= np.any(rows < 0, axis=0)
+    return above & below
 
-    def solve(self, problem: L1Problem) -> L1Solution:
-        """Return the minimiser for every voter, with its certificate."""
-        ...
+
+def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Floats, Floats]:
+    """Return minus the loss's gradient in theta (row s: voter s) and in b.
+
+    For voter s and a parameter with design entries d_i it is
+    (1/W_s) sum_i w_i d_i (f_is - tanh z_is) over the items on which s voted.
+    """
+    table = _table(problem)
+    n_items, n_voters = table.shape
+    edges = np.zeros((n_voters, n_voters))
+    ones, totals = np.zeros(n_voters), np.zeros(n_voters)
+    for low in range(0, n_items, ROWS):
+        votes = table[low : low + ROWS].astype(np.float64)
+        z = votes @ weights.T + intercepts
+        counted = np.abs(votes)
+        if problem.item_weights is not None:
+            counted *= problem.item_weights[low : low + ROWS, None]
+        residual = counted * (votes - np.tanh(z))
+        edges += residual.T @ votes
+        ones += residual.sum(axis=0)
+        totals += counted.sum(axis=0)
+    totals[totals == 0] = 1.0
+    return edges / totals[:, None], ones / totals
+
+
+def optimality(problem: L1Problem, weights: Floats, intercepts: Floats) -> Floats:
+    """Return the largest violation of the optimality conditions per voter, in units of lambda_s.
+
+    |score - lambda sign(theta)| where theta is not 0, and the excess of |score| over lambda where
+    it is; |score| for the intercept. This is the certificate's definition: float64, slow, and
+    independent of how a solution was found. Voters outside the design have no conditions.
+    """
+    edges, ones = scores(problem, weights, intercepts)
+    inside, penalties = design_voters(problem), problem.penalties[:, None]
+    moved = np.abs(edges - penalties * np.sign(weights))
+    excess = np.where(weights != 0, moved, np.maximum(np.abs(edges) - penalties, 0.0)) / penalties
+    np.fill_diagonal(excess, 0.0)
+    kkt = np.max(excess, axis=1, where=inside[None, :], initial=0.0)
+    if problem.fit_intercept:
+        kkt = np.maximum(kkt, np.abs(ones) / problem.penalties)
+    return np.where(inside, kkt, 0.0)
+
+
+def _table(problem: L1Problem) -> NDArray[np.int8]:
+    return in_memory(problem.votes, "the certificate by definition")

@@ -1,7 +1,7 @@
 """The slow, obvious solver: accelerated proximal gradient, float64, plain NumPy.
 
 Nesterov's method with restarts (Beck and Teboulle 2009; O'Donoghue and Candes 2015), all voters in
-one matrix. It exists to be checked against: it holds the votes in float64.
+one matrix. It is a reference for the other solvers.
 """
 
 from dataclasses import dataclass
@@ -9,51 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from unelisa.blocks import in_memory
-from unelisa.solvers.base import Floats, L1Problem, L1Solution, warn_missed
-from unelisa.solvers.optimality import column_scale, design_voters, optimality
-
-
-@dataclass(frozen=True)
-class _Design:
-    """The regressions in matrix form: parameters are voters, then intercept, then column."""
-
-    columns: Floats  # items x parameters
-    answers: Floats  # items x voters
-    counted: Floats  # w_i / W_s where s voted, items x voters
-    limits: Floats  # lambda_s r_st, 0 for the unpenalised
-    allowed: Floats  # 1 where a parameter is free, else 0
-    steps: Floats  # 1 / the largest curvature, per voter
-
-
-def _state(problem: L1Problem) -> _Design:
-    """Return the matrices; curvature is at most that of the loss at z = 0, where 1 - tanh^2 = 1."""
-    n_items, n_voters = problem.votes.shape
-    inside = design_voters(problem).astype(np.float64)
-    votes = in_memory(problem.votes, "proximal_gradient").astype(np.float64)
-    ones = np.full((n_items, 1), float(problem.fit_intercept))
-    extra = np.zeros(n_items) if problem.column is None else problem.column / column_scale(problem)
-    columns = np.hstack([votes * inside, ones, extra[:, None]])
-    item_weights = np.ones(n_items) if problem.item_weights is None else problem.item_weights
-    counted = item_weights[:, None] * np.abs(votes) * inside
-    totals = counted.sum(axis=0)
-    totals[totals == 0] = 1.0
-    limits = np.zeros((n_voters, n_voters + 2))
-    ratios = 1.0 if problem.penalty_weights is None else problem.penalty_weights
-    limits[:, :n_voters] = problem.penalties[:, None] * ratios
-    allowed = np.isfinite(limits) * inside[:, None] * (1.0 - np.eye(n_voters, n_voters + 2))
-    gram = columns.T @ (item_weights[:, None] * columns)
-    largest = float(np.linalg.eigvalsh(gram)[-1]) if n_items else 0.0
-    steps = totals / (largest if largest > 0 else 1.0)
-    finite = np.where(np.isfinite(limits), limits, 0.0)
-    return _Design(columns, votes, counted / totals, finite, allowed, steps)
-
-
-def _gradient_step(design: _Design, point: Floats) -> Floats:
-    """Return the soft-thresholded gradient step from `point` (rows: voters)."""
-    residual = design.counted * (design.answers - np.tanh(design.columns @ point.T))
-    moved = point + design.steps[:, None] * (residual.T @ design.columns)
-    shrunk = np.abs(moved) - design.steps[:, None] * design.limits
-    return design.allowed * np.sign(moved) * np.maximum(shrunk, 0.0)
+from unelisa.solvers.base import (
+    Floats,
+    L1Problem,
+    L1Solution,
+    design_voters,
+    optimality,
+    scores,
+    warn_missed,
+)
 
 
 @dataclass(frozen=True)
@@ -63,49 +27,46 @@ class ProximalGradient:
     Attributes
     ----------
     max_iter
-        Steps before giving up with a `ConvergenceWarning`.
+        Limit on the number of iterations; reaching it emits a `ConvergenceWarning`.
     """
 
     max_iter: int = 20_000
 
     def solve(self, problem: L1Problem) -> L1Solution:
-        """Return the minimiser for every voter, with its certificate."""
-        design = _state(problem)
-        scale = column_scale(problem)
-        point = _start(problem, scale) * design.allowed
-        ahead, momentum = point.copy(), np.ones(len(point))
+        """Return the minimizer for every voter, with its certificate."""
+        steps, inside = _steps(problem), design_voters(problem)
+        n_voters = len(inside)
+        # rows are voters, columns the other voters and the intercept
+        allowed = np.outer(inside, np.append(inside, problem.fit_intercept)) > 0
+        np.fill_diagonal(allowed, False)
+        limits = steps * problem.penalties[:, None] * (np.arange(n_voters + 1) < n_voters)
+        momentum = np.ones(n_voters)
+        point: Floats = np.zeros((n_voters, n_voters + 1))
+        ahead = point
         for step in range(1, self.max_iter + 1):
-            new = _gradient_step(design, ahead)
-            # a voter whose step turned back starts its momentum afresh
-            back = np.sum((ahead - new) * (new - point), axis=1) > 0
-            momentum[back] = 1.0
+            gain = np.column_stack(scores(problem, ahead[:, :-1], ahead[:, -1]))
+            moved = ahead + steps * gain
+            shrunk = np.sign(moved) * np.maximum(np.abs(moved) - limits, 0.0)
+            new = np.where(allowed, shrunk, 0.0)
+            # a voter whose step turned back restarts its momentum
+            momentum[np.sum((ahead - new) * (new - point), axis=1) > 0] = 1.0
             grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
             ahead = new + ((momentum - 1.0) / grown)[:, None] * (new - point)
             point, momentum = new, grown
             if step % 10 == 0 or step == self.max_iter:
-                solution = _solution(problem, point, scale, step)
-                if np.all(solution.kkt <= problem.tol):
+                kkt = optimality(problem, point[:, :-1], point[:, -1])
+                if np.all(kkt <= problem.tol):
                     break
+        n_iter = np.full(n_voters, step, dtype=np.int64)
+        solution = L1Solution(point[:, :-1].copy(), point[:, -1].copy(), kkt, n_iter)
         warn_missed(problem, solution)
         return solution
 
 
-def _start(problem: L1Problem, scale: float) -> Floats:
-    """Return the starting point: the warm start, or zeros."""
-    n_voters = problem.votes.shape[1]
-    point = np.zeros((n_voters, n_voters + 2))
-    if problem.start is not None:
-        point[:, :n_voters] = problem.start.weights
-        point[:, n_voters] = problem.start.intercepts
-        point[:, n_voters + 1] = problem.start.column_weights * scale
-    return point
-
-
-def _solution(problem: L1Problem, point: Floats, scale: float, n_iter: int) -> L1Solution:
-    """Return the point as a solution with its certificate."""
-    n_voters = len(point)
-    weights, intercepts = point[:, :n_voters].copy(), point[:, n_voters].copy()
-    column_weights = point[:, n_voters + 1] / scale
-    kkt = optimality(problem, weights, intercepts, column_weights)
-    counts = np.full(n_voters, n_iter, dtype=np.int64)
-    return L1Solution(weights, intercepts, column_weights, kkt, counts)
+def _steps(problem: L1Problem) -> Floats:
+    """Return 1 / the largest curvature per voter, which is that at z = 0, where 1 - tanh^2 = 1."""
+    votes = in_memory(problem.votes, "proximal_gradient").astype(np.float64)
+    weights = np.ones(len(votes)) if problem.item_weights is None else problem.item_weights
+    columns = np.column_stack([votes, np.ones(len(votes))])
+    largest = float(np.linalg.eigvalsh(columns.T @ (weights[:, None] * columns))[-1])
+    return (weights @ np.abs(votes))[:, None] / (largest if largest > 0 else 1.0)

@@ -1,14 +1,14 @@
-"""The solver for GPUs: all voters' regressions as a few large matrix products.
+"""The GPU solver: all voters' regressions as a few large matrix products.
 
 The steps are those of `working_set`: a quadratic lasso from the second moments gives the start, and
-proximal Newton on small working sets does the rest. But a GPU has no use for short loops. Every
-pass over the items is dense and gives all slopes of all voters, so every pass is also a check of
-all pairs; working sets are padded to one size and solved in one batch. `torch_sums` says why a
-pass in halves can be trusted.
+proximal Newton on small working sets does the rest. But short loops are slow on a GPU. Every pass
+over the items is dense and gives all scores of all voters, so every pass also checks all pairs;
+working sets are padded to one size and solved in one batch. `torch_sums` explains why a pass in
+halves can be trusted.
 
-A regression that does not come down that way (nested or nearly separable voters) is left to the
-working-set solver on the processor, which goes on from there. Without a GPU all of it runs on the
-processor too, only slower than `working_set`.
+A regression that does not converge this way (nested or nearly separable voters) is left to the
+working-set solver on the processor, which continues from there. Without a GPU all of this runs on
+the processor, slower than `working_set`.
 """
 
 from dataclasses import dataclass, field
@@ -17,20 +17,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unelisa.solvers.base import L1Problem, L1Solution, warn_missed
-from unelisa.solvers.blas import one_blas_thread
-from unelisa.solvers.optimality import column_scale, design_voters
+from unelisa.kernels.blas import one_blas_thread
+from unelisa.solvers.base import L1Problem, L1Solution, design_voters, warn_missed
 from unelisa.solvers.torch_lasso import (
     Quadratics,
     choose_members,
     count_members,
     gather_squares,
-    minimise,
+    minimize,
 )
 from unelisa.solvers.torch_sums import COARSE, DOUBLE, FINE, DeviceItems, round_to_grid
-from unelisa.solvers.working_set import Estimate, frame_of, refine, solution_of
+from unelisa.solvers.working_set import Estimate, Frame, refine
 
-SCREEN = 0.85  # a parameter near its limit by this share gets room in the working sets
+SCREEN = 0.85  # a parameter this near its limit gets room in the working sets
 QUICK = 1 << 12  # items, at least, whose curvature makes a quick Hessian
 THOROUGH = 3  # Hessians from which on a voter gets thorough ones
 CONTRACTION = 0.1  # a step that leaves more of the violation than this asks for a new Hessian
@@ -38,7 +37,7 @@ INNER = 0.02  # accuracy of a Newton step, as a share of the violation
 MAX_MEMBERS = 512
 MAX_PASSES = 20
 MAX_STRIKES = 6  # steps that made it worse before a voter is left to the processor
-NEAR = 0.05  # violation, in units of lambda, from which float64 goes on where halves ended
+NEAR = 0.05  # violation, in units of lambda, below which float64 continues where halves ended
 HESSIANS = 1 << 28  # numbers gathered at once for Hessians: .5 GB in float16
 RIDGE = 1e-4  # a sampled Hessian need not be convex
 LARGEST = 50.0  # coefficients beyond it are left to the processor: tanh is saturated at 10
@@ -57,11 +56,10 @@ class TorchBatched:
     device: str | None = None
 
     def solve(self, problem: L1Problem) -> L1Solution:
-        """Return the minimiser for every voter, with its certificate."""
+        """Return the minimizer for every voter, with its certificate."""
         found = "cuda" if torch.cuda.is_available() else "cpu"
         items = DeviceItems.of(problem, torch.device(self.device or found))
-        solution = fetch(problem, solve_items(problem, items))
-        solution = finish(problem, solution)
+        solution = finish(problem, fetch(solve_items(problem, items)))
         warn_missed(problem, solution)
         return solution
 
@@ -82,7 +80,7 @@ class Task:
     items: DeviceItems
     moments: Tensor  # parameters x parameters
     totals: Tensor  # W_s
-    limits: Tensor  # voters x parameters: lambda_s r_st, 0 for free ones, infinite for none
+    limits: Tensor  # voters x parameters: lambda_s, 0 for intercepts, infinite for excluded ones
     penalties: Tensor
     inside: Tensor  # voters in the design
     complete: bool  # nobody abstained
@@ -107,31 +105,36 @@ class Task:
             inside = torch.tensor(design_voters(problem), device=device)
             complete = bool((items.votes != 0).all())
         penalties = torch.tensor(problem.penalties, device=device).double()
-        limits = _limits(problem, items, penalties)
+        shape = (n_voters, items.n_parameters)
+        limits = torch.full(shape, torch.inf, dtype=torch.float64, device=device)
+        limits[:, :n_voters] = penalties[:, None]
+        limits[:, :n_voters].fill_diagonal_(torch.inf)
         limits[:, :n_voters][:, ~inside] = torch.inf
+        if problem.fit_intercept:
+            limits[:, n_voters] = 0.0
         totals[totals == 0] = 1.0
         sample, tol = items.sample(), problem.tol
         thin = 1 << (max(sample.shape[1] // QUICK, 1).bit_length() - 1)
         samples = {1: sample, thin: sample[:, ::thin].contiguous()}
         return cls(items, moments, totals, limits, penalties, inside, complete, tol, samples)
 
-    def slopes(self, voters: Tensor, point: Tensor, bits: int) -> tuple[Tensor, Tensor]:
+    def scores(self, voters: Tensor, point: Tensor, bits: int) -> tuple[Tensor, Tensor]:
         """Return minus the loss's gradient, voters x parameters, and the sampled tanh z."""
-        sums, sampled = self.items.slopes(voters, point, self.complete, bits)
+        sums, sampled = self.items.scores(voters, point, self.complete, bits)
         return (self.moments[voters] - sums) / self.totals[voters, None], sampled
 
-    def violations(self, voters: Tensor, point: Tensor, slopes: Tensor) -> Tensor:
-        """Return the largest violation of each voter's optimality conditions, in slopes' units."""
+    def violations(self, voters: Tensor, point: Tensor, scores: Tensor) -> Tensor:
+        """Return the largest violation of each voter's optimality conditions, in score units."""
         limits = self.limits[voters]
-        moved = (slopes - limits * torch.sign(point)).abs()
-        excess = torch.where(point != 0, moved, (slopes.abs() - limits).clamp_min(0.0))
+        moved = (scores - limits * torch.sign(point)).abs()
+        excess = torch.where(point != 0, moved, (scores.abs() - limits).clamp_min(0.0))
         return excess.amax(dim=1)
 
     def hessians(self, voters: Tensor, members: Tensor, t: Tensor, thin: int) -> Tensor:
         """Return the Hessians of the working sets, from t = tanh z of the sampled items.
 
-        The curvature of an item is w |f_s| (1 - t^2). Where all of them have weight 1, the exact
-        moments take its first part, and only the sum of t^2 is the sample's.
+        The curvature of an item is w |f_s| (1 - t^2). Where all items count 1, its first part is
+        taken from the exact moments, and only the sum of t^2 from the sample.
         """
         items, sample, sampled = self.items, self.samples[thin], t[:, ::thin]
         plain = self.complete and items.weights is None
@@ -158,21 +161,6 @@ class Task:
         return squares
 
 
-def _limits(problem: L1Problem, items: DeviceItems, penalties: Tensor) -> Tensor:
-    """Return lambda_s r_st, voters x parameters."""
-    n_voters, shape = items.n_voters, (items.n_voters, items.n_parameters)
-    limits = torch.full(shape, torch.inf, dtype=torch.float64, device=items.device)
-    limits[:, :n_voters] = penalties[:, None]
-    if problem.penalty_weights is not None:
-        limits[:, :n_voters] *= torch.tensor(problem.penalty_weights, device=items.device)
-    limits[:, :n_voters].fill_diagonal_(torch.inf)
-    if problem.fit_intercept:
-        limits[:, n_voters] = 0.0
-    if problem.column is not None:
-        limits[:, n_voters + 1] = 0.0
-    return limits
-
-
 def _squares(design: Tensor) -> Tensor:
     """Return d d' of every voter's design, in float64."""
     if design.dtype == torch.float16:
@@ -186,20 +174,20 @@ class Walk:
 
     voters: Tensor
     point: Tensor
-    slopes: Tensor
+    scores: Tensor
     violation: Tensor
-    noise: Tensor  # what the pass at the point could not tell
-    strikes: Tensor
+    noise: Tensor  # bound on the violation's error
+    strikes: Tensor  # steps that made it worse
     members: Tensor = field(default_factory=lambda: torch.empty(0))
     quadratics: Quadratics | None = None
     builds: Tensor = field(default_factory=lambda: torch.empty(0))  # Hessians so far
-    predicted: Tensor | None = None  # slopes that choose the first working sets
+    predicted: Tensor | None = None  # scores that choose the first working sets
 
     @classmethod
     def begin(cls, voters: Tensor, point: Tensor, predicted: Tensor | None = None) -> "Walk":
-        """Return a walk before its first pass; `predicted` has slopes of all voters.
+        """Return a walk before its first pass; `predicted` has the scores of all voters.
 
-        The first working sets follow them: far from the optimum, the true slopes point at too many.
+        These choose the first working sets: far from the optimum, the true scores choose too many.
         """
         violation = torch.full_like(point[:, 0], torch.inf)
         noise, strikes = torch.zeros_like(violation), torch.zeros_like(voters)
@@ -207,20 +195,20 @@ class Walk:
         walk.predicted = None if predicted is None else predicted[voters]
         return walk
 
-    def accept(self, point: Tensor, slopes: Tensor, violation: Tensor, noise: Tensor) -> Tensor:
-        """Take the trial point where it is better, as far as one can tell; return where it is."""
+    def accept(self, point: Tensor, scores: Tensor, violation: Tensor, noise: Tensor) -> Tensor:
+        """Take the trial point where it is better up to noise; return where it is."""
         better = violation < self.violation + self.noise
         self.noise = torch.where(better, noise, self.noise)
         self.point = torch.where(better[:, None], point, self.point)
-        self.slopes = torch.where(better[:, None], slopes, self.slopes)
+        self.scores = torch.where(better[:, None], scores, self.scores)
         self.violation = torch.where(better, violation, self.violation)
         self.strikes = self.strikes + ~better
         return better
 
     def keep(self, chosen: Tensor) -> None:
-        """Go on with the chosen voters only."""
+        """Continue with the chosen voters only."""
         self.voters, self.point = self.voters[chosen], self.point[chosen]
-        self.slopes, self.violation = self.slopes[chosen], self.violation[chosen]
+        self.scores, self.violation = self.scores[chosen], self.violation[chosen]
         self.noise, self.strikes = self.noise[chosen], self.strikes[chosen]
         self.predicted = None if self.predicted is None else self.predicted[chosen]
         if self.quadratics is not None:
@@ -230,20 +218,20 @@ class Walk:
     def renew(
         self, task: Task, sampled: Tensor, better: Tensor, slow: Tensor, real: torch.dtype
     ) -> Quadratics:
-        """Return the Hessians; build those and the working sets that are missing or stale."""
+        """Return the Hessians, building those and the working sets that are missing or stale."""
         limits = task.limits[self.voters]
         if self.quadratics is None:
-            slopes = self.slopes if self.predicted is None else self.predicted
-            counts = count_members(slopes, self.point, limits, SCREEN)
+            scores = self.scores if self.predicted is None else self.predicted
+            counts = count_members(scores, self.point, limits, SCREEN)
             size = min(-(-(int(counts.max()) + 8) // 16) * 16, MAX_MEMBERS, limits.shape[1])
-            self.members = choose_members(slopes, self.point, limits, size)
+            self.members = choose_members(scores, self.point, limits, size)
             hessians = task.hessians(self.voters, self.members, sampled, task.thin)
             self.quadratics = Quadratics.of(hessians.to(real))
             self.builds = torch.ones_like(self.voters)
             return self.quadratics
         within = torch.zeros_like(limits, dtype=torch.bool).scatter_(1, self.members, True)
         goal = task.tol * task.penalties[self.voters, None]
-        outside = ((self.slopes.abs() > limits + goal) & ~within).any(dim=1)
+        outside = ((self.scores.abs() > limits + goal) & ~within).any(dim=1)
         stale = better & (outside | slow)
         self.builds = self.builds + stale
         hard = (self.builds > THOROUGH) | (self.strikes > 0)
@@ -252,7 +240,7 @@ class Walk:
             if some.numel() == 0:
                 continue
             size = self.members.shape[1]
-            chosen = choose_members(self.slopes[some], self.point[some], limits[some], size)
+            chosen = choose_members(self.scores[some], self.point[some], limits[some], size)
             self.members[some] = torch.where(outside[some, None], chosen, self.members[some])
             hessians = task.hessians(self.voters[some], self.members[some], sampled[some], thin)
             self.quadratics.replace(some, Quadratics.of(hessians.to(real)))
@@ -266,84 +254,78 @@ class Walk:
     def step(self, task: Task, quadratics: Quadratics, n_steps: int = 300) -> Tensor:
         """Return the next trial point."""
         members, real = self.members, quadratics.stiffness
-        slopes, x = self.slopes.gather(1, members), self.point.gather(1, members)
+        scores, x = self.scores.gather(1, members), self.point.gather(1, members)
         limits = task.limits[self.voters].gather(1, members)
         goals = (INNER * self.violation).to(real)
-        new = minimise(quadratics, x.to(real), slopes.to(real), limits.to(real), goals, n_steps)
+        new = minimize(quadratics, x.to(real), scores.to(real), limits.to(real), goals, n_steps)
         new = torch.nan_to_num(new, nan=0.0).clamp(-LARGEST, LARGEST)
         return self.point.scatter(1, members, new.to(self.point))
 
 
-def start_point(task: Task, problem: L1Problem) -> tuple[Tensor, Tensor | None]:
-    """Return the starting point, and the slopes that its model predicts there.
+def start_point(task: Task, fit_intercept: bool) -> tuple[Tensor, Tensor]:
+    """Return the starting point, and the scores that its model predicts there.
 
-    A warm start has none. Otherwise the loss of voter s is modelled at its null model
-    b = artanh(mean), where every item has the curvature 1 - mean^2; only the second moments are
-    needed.
+    The loss of voter s is modeled at its null model b = artanh(mean), where every item has the
+    curvature 1 - mean^2; only the second moments are needed.
     """
     items, n_voters = task.items, task.items.n_voters
     point = torch.zeros_like(task.limits)
-    if problem.start is not None:
-        point[:, :n_voters] = torch.tensor(problem.start.weights).to(point)
-        point[:, n_voters] = torch.tensor(problem.start.intercepts).to(point)
-        scaled = torch.tensor(problem.start.column_weights * column_scale(problem))
-        point[:, n_voters + 1] = scaled.to(point)
-        return torch.where(torch.isfinite(task.limits), point, 0.0), None
-    means = (task.moments[:n_voters, n_voters] / task.totals) * float(problem.fit_intercept)
+    means = (task.moments[:n_voters, n_voters] / task.totals) * float(fit_intercept)
     point[:, n_voters] = torch.atanh(means.clamp(-0.999, 0.999))
     gains = 1.0 / task.totals[:, None]
     null = (task.moments[:n_voters] - means[:, None] * task.moments[n_voters]) * gains
     curvature = (1.0 - means**2).clamp_min(1e-2)[:, None]
     scaled = task.moments / task.moments[n_voters, n_voters].clamp_min(1e-300)
     size = min(64, items.n_parameters)
-    first, slopes = point.clone(), null
+    first, scores = point.clone(), null
     for _ in range(3):
-        members = choose_members(slopes, point, task.limits, size)
+        members = choose_members(scores, point, task.limits, size)
         squares = gather_squares(scaled, members) * curvature[:, :, None]
         torch.diagonal(squares, dim1=1, dim2=2).add_(RIDGE)
         walk = Walk.begin(torch.arange(n_voters, device=items.device), point)
-        walk.slopes, walk.violation = slopes, 0.2 * task.penalties
+        walk.scores, walk.violation = scores, 0.2 * task.penalties
         walk.members = members
         point = walk.step(task, Quadratics.of(squares.float()), 100).clamp(-3.0, 3.0)
-        slopes = null - curvature * ((point - first).float() @ scaled.float()).double()
-    return point, slopes
+        scores = null - curvature * ((point - first).float() @ scaled.float()).double()
+    return point, scores
 
 
 def solve_items(problem: L1Problem, items: DeviceItems) -> Outcome:
-    """Return the regressions' optimum, as far as the device finds it."""
+    """Return the regressions as far as the device solves them."""
     task = Task.of(problem, items)
-    point, predicted = start_point(task, problem)
+    point, predicted = start_point(task, problem.fit_intercept)
     point[~task.inside] = 0.0
     kkt = torch.where(task.inside, torch.inf, 0.0).double()
     outcome = Outcome(point, kkt, torch.zeros_like(kkt, dtype=torch.int64))
-    for bits, reach in ((COARSE if predicted is not None else FINE, torch.inf), (DOUBLE, NEAR)):
-        pending = torch.nonzero((outcome.kkt > problem.tol) & (outcome.kkt <= reach))[:, 0]
-        if pending.numel():
-            _descend(task, outcome, Walk.begin(pending, point[pending], predicted), bits)
-            predicted = None
+    pending = torch.nonzero(task.inside)[:, 0]
+    if pending.numel():
+        _descend(task, outcome, Walk.begin(pending, point[pending], predicted), COARSE)
+    pending = torch.nonzero((outcome.kkt > problem.tol) & (outcome.kkt <= NEAR))[:, 0]
+    if pending.numel():
+        _descend(task, outcome, Walk.begin(pending, outcome.point[pending]), DOUBLE)
     return outcome
 
 
 def _descend(task: Task, outcome: Outcome, walk: Walk, bits: int) -> None:
-    """Walk the voters to their optimum, writing where they stand: in halves or in float64.
+    """Bring the voters to their optimum, updating the outcome: in halves or in float64.
 
-    A coarse walk turns fine as soon as its violations come near what coarse passes can tell.
+    A coarse walk turns fine as soon as its violations come near the noise of coarse passes.
     """
     real = torch.float64 if bits == DOUBLE else torch.float32
     trial = walk.point
     for _ in range(MAX_PASSES):
         trial = round_to_grid(trial, bits)
-        slopes, sampled = task.slopes(walk.voters, trial, bits)
+        scores, sampled = task.scores(walk.voters, trial, bits)
         totals, penalties = task.totals[walk.voters], task.penalties[walk.voters]
-        noise, before = task.items.noise(trial, totals, bits), walk.violation
-        violation = task.violations(walk.voters, trial, slopes)
-        better = walk.accept(trial, slopes, violation, noise)
+        noise, before = task.items.noise(totals, bits), walk.violation
+        violation = task.violations(walk.voters, trial, scores)
+        better = walk.accept(trial, scores, violation, noise)
         outcome.point[walk.voters] = walk.point
         outcome.kkt[walk.voters] = (walk.violation + walk.noise) / penalties
         outcome.passes[walk.voters] += 1
         goal = task.tol * penalties - walk.noise
         if bits == FINE:
-            # where halves cannot tell, float64 goes on once they have said what they can
+            # below the noise of halves float64 takes over
             goal = torch.maximum(goal, 2.0 * noise)
         chosen = torch.nonzero((walk.violation > goal) & (walk.strikes < MAX_STRIKES))[:, 0]
         if chosen.numel() == 0:
@@ -356,42 +338,37 @@ def _descend(task: Task, outcome: Outcome, walk: Walk, bits: int) -> None:
             walk.keep(chosen)
             sampled, better, slow = sampled[chosen], better[chosen], slow[chosen]
         trial = walk.step(task, walk.renew(task, sampled, better, slow, real))
-        # the first strike: back to the best point, whose tanh z then makes a thorough Hessian
+        # the first strike: back to the best point, for a thorough Hessian from its tanh z
         again = ~better & (walk.strikes == 1)
         trial = torch.where(again[:, None], walk.point, trial)
 
 
-def fetch(problem: L1Problem, outcome: Outcome) -> L1Solution:
+def fetch(outcome: Outcome) -> L1Solution:
     """Return the outcome as a solution in the processor's memory."""
-    n_voters = problem.votes.shape[1]
     point = outcome.point.cpu().numpy()
+    n_voters = len(point)
     return L1Solution(
         np.ascontiguousarray(point[:, :n_voters]),
         point[:, n_voters].copy(),
-        point[:, n_voters + 1] / column_scale(problem),
         outcome.kkt.cpu().numpy(),
         outcome.passes.cpu().numpy(),
     )
 
 
 def finish(problem: L1Problem, solution: L1Solution) -> L1Solution:
-    """Let the working-set solver go on where the device did not reach the tolerance."""
+    """Return the solution with the voters that missed the tolerance solved by working sets."""
     voters = solution.missed(problem.tol)
     if voters.size == 0:
         return solution
+    found = solution.copy()
     with one_blas_thread():
-        frame = frame_of(problem)
-        free = np.column_stack(
-            [solution.intercepts, solution.column_weights * column_scale(problem)]
-        )
-        weights = solution.weights.copy()
         estimate = Estimate(
-            weights,
-            free,
-            (weights != 0) | (frame.limits(np.arange(len(weights))) == 0),
-            solution.kkt.copy(),
-            solution.n_iter.copy(),
-            np.zeros(len(weights)),
+            found.weights,
+            found.intercepts,
+            found.weights != 0,
+            found.kkt,
+            found.n_iter,
+            np.zeros(len(found.kkt)),
         )
-        refine(frame, estimate, voters)
-    return solution_of(problem, estimate)
+        refine(Frame.of(problem), estimate, voters)
+    return found

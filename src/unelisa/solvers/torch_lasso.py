@@ -1,7 +1,7 @@
-"""Many small l1-penalised quadratic problems at once, on working sets padded to one size.
+"""Many small l1-penalized quadratic problems at once, on working sets padded to one size.
 
-Minimise x'Hx/2 - c'x + sum_k limit_k |x_k| for every voter. An infinite limit keeps a coordinate at
-0 (that is also how shorter working sets are padded), a limit of 0 leaves it free.
+Minimize x'Hx/2 - c'x + sum_k limit_k |x_k| for every voter. An infinite limit keeps a coordinate at
+0 (which also pads shorter working sets), a limit of 0 leaves it unpenalized.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from torch import Tensor
 
 RELAXATION = 1.6  # over-relaxation of Douglas-Rachford; between 1 and 2
 STIFFNESS = 0.6  # its step, in units of the mean curvature
-CHECK = 10  # iterations between two looks at the convergence, each of which waits for the device
+CHECK = 10  # iterations between two convergence checks, each of which waits for the device
 
 
 @dataclass(frozen=True)
 class Quadratics:
-    """Hessians ready for `minimise`."""
+    """Hessians ready for `minimize`."""
 
     hessians: Tensor  # voters x members x members
     stiffness: Tensor  # voters x 1
@@ -42,21 +42,21 @@ class Quadratics:
         self.resolvents[places] = new.resolvents
 
 
-def minimise(
-    quadratics: Quadratics, x: Tensor, slopes: Tensor, limits: Tensor, goals: Tensor, n_steps: int
+def minimize(
+    quadratics: Quadratics, x: Tensor, scores: Tensor, limits: Tensor, goals: Tensor, n_steps: int
 ) -> Tensor:
-    """Return the minimisers for c = slopes + H x, so that `slopes` are those at `x`.
+    """Return the minimizers for c = scores + H x: `scores` are minus the gradients at `x`.
 
-    Douglas-Rachford: with u = clip(w, -limit, limit) / stiffness, the minimiser is w - u at the
-    fixed point of w <- w + relaxation (R (c / stiffness + w - 2 u) + u - w). It ends when no slope
+    Douglas-Rachford: with u = clip(w, -limit, limit) / stiffness, the minimizer is w - u at the
+    fixed point of w <- w + relaxation (R (c / stiffness + w - 2 u) + u - w). It ends when no score
     is off by more than the voter's goal, or after `n_steps`.
     """
     stiffness = quadratics.stiffness
     bounds = limits / stiffness
     product = torch.bmm(quadratics.hessians, x.unsqueeze(2)).squeeze(2)
-    fixed = torch.bmm(quadratics.resolvents, ((slopes + product) / stiffness).unsqueeze(2))
+    fixed = torch.bmm(quadratics.resolvents, ((scores + product) / stiffness).unsqueeze(2))
     fixed = fixed.squeeze(2)
-    w = x + torch.minimum(torch.maximum(slopes, -limits), limits) / stiffness
+    w = x + torch.minimum(torch.maximum(scores, -limits), limits) / stiffness
     lower, goals = -bounds, goals * (RELAXATION - 1.0)
     u, turned, new = torch.empty_like(w), torch.empty_like(w), torch.empty_like(w)
     for step in range(1, n_steps + 1):
@@ -72,21 +72,21 @@ def minimise(
     return w - torch.clamp(w, lower, bounds)
 
 
-def choose_members(slopes: Tensor, point: Tensor, limits: Tensor, size: int) -> Tensor:
+def choose_members(scores: Tensor, point: Tensor, limits: Tensor, size: int) -> Tensor:
     """Return the `size` parameters of each voter that most need to be in its working set.
 
-    Those in use and those without penalty come first, then the largest slope per limit.
+    Nonzero and unpenalized ones come first, then those with the largest score per limit.
     """
-    scores = torch.where(limits > 0, slopes.abs() / limits, torch.inf)
-    scores = torch.where(point != 0, torch.inf, scores)
-    # among equals the order must not depend on the device: forbidden ones are last in any case
-    scores = torch.where(torch.isfinite(limits), scores, -1.0)
-    return torch.topk(scores, size, dim=1).indices
+    needs = torch.where(limits > 0, scores.abs() / limits, torch.inf)
+    needs = torch.where(point != 0, torch.inf, needs)
+    # excluded ones come last, whatever the device does with ties
+    needs = torch.where(torch.isfinite(limits), needs, -1.0)
+    return torch.topk(needs, size, dim=1).indices
 
 
-def count_members(slopes: Tensor, point: Tensor, limits: Tensor, share: float) -> Tensor:
-    """Return per voter how many parameters are in use, free, or near their limit."""
-    near = (point != 0) | (slopes.abs() > share * limits) | (limits == 0)
+def count_members(scores: Tensor, point: Tensor, limits: Tensor, share: float) -> Tensor:
+    """Return per voter how many parameters are nonzero, unpenalized, or near their limit."""
+    near = (point != 0) | (scores.abs() > share * limits) | (limits == 0)
     return (near & torch.isfinite(limits)).sum(dim=1)
 
 

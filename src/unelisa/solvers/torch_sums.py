@@ -1,15 +1,15 @@
 """Every sum over the items that the GPU solver needs, exact to a stated bound.
 
-The matrix units of a GPU multiply halves (float16) and add in float32. Alone, a product in halves
+The matrix units of a GPU multiply halves (float16) and add in float32. A plain product in halves
 stalls at 1e-3, and long float32 sums drift. Here both are exact: coefficients and tanh z are
 rounded to a grid of 22 bits and split into a high and a low half of 11 bits each; votes are whole
 numbers; so every partial sum over at most 2^13 items is a whole number of grid steps below 2^24,
-which float32 holds exactly. Blocks of 2^13 items are added up in float64. What is left is the
-rounding of tanh z, see `DeviceItems.noise`. Far from the optimum the high halves alone will do, at
-half the cost; a float64 pass is there for tighter goals.
+which float32 represents exactly. Runs of 2^13 items are added up in float64. The only error is the
+rounding of tanh z, see `DeviceItems.noise`. Far from the optimum the high halves alone suffice, at
+half the cost; tighter goals use a float64 pass.
 
-Parameters are numbered voters first, then the intercept, then the extra column, then zeros up to a
-multiple of 8, which the matrix units want.
+Parameters are the voters, then the intercept, then zeros up to a multiple of 8, as the matrix units
+require.
 """
 
 import warnings
@@ -22,9 +22,8 @@ from torch import Tensor
 
 from unelisa.blocks import in_memory
 from unelisa.solvers.base import L1Problem
-from unelisa.solvers.optimality import column_scale
 
-BLOCK = 1 << 13  # items whose sum of 11-bit numbers is exact in float32
+RUN = 1 << 13  # items whose sum of 11-bit numbers is exact in float32
 CHUNK = 1 << 27  # numbers in one chunk of items x voters: .5 GB in float32
 COARSE, FINE, DOUBLE = 11, 22, 53  # bits of a pass: high halves, both halves, float64
 SAMPLE = 1 << 14  # items, at least, whose curvature makes a thorough Hessian
@@ -38,26 +37,22 @@ class DeviceItems:
 
     votes: Tensor  # voters x items, int8
     weights: Tensor | None  # per item, float64, the largest is 1
-    column: Tensor | None  # per item, float64, its root mean square is 1
     halves: dict[int, Tensor] = field(default_factory=dict)  # chunks kept between passes
 
     @classmethod
     def of(cls, problem: L1Problem, device: torch.device) -> "DeviceItems":
         """Send the problem's items to the device."""
-        weights, column = problem.item_weights, problem.column
+        weights = problem.item_weights
         if weights is not None and weights.size:
             weights = weights / max(float(weights.max()), 1e-300)
-        if column is not None:
-            column = column / column_scale(problem)
         with warnings.catch_warnings():
-            # torch has no read-only tensors, and warns; nothing here writes to the votes
+            # torch has no read-only tensors and warns; nothing here writes to the votes
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             held = in_memory(problem.votes, "solver torch")
             votes = torch.from_numpy(np.ascontiguousarray(held.T, dtype=np.int8))
         return cls(
             votes.to(device),
             None if weights is None else torch.tensor(weights, device=device),
-            None if column is None else torch.tensor(column, device=device),
         )
 
     @property
@@ -88,77 +83,68 @@ class DeviceItems:
     @property
     def n_parameters(self) -> int:
         """Return the number of parameters of a regression, padded."""
-        return -(-(self.n_voters + 2) // 8) * 8
+        return -(-(self.n_voters + 1) // 8) * 8
 
     def chunks(self) -> Iterator[tuple[int, int, Tensor]]:
         """Yield first item, last item and design (parameters x items) of one chunk after another.
 
-        On a GPU with room they are kept for the next pass.
+        On a GPU with enough memory they are kept for the next pass.
         """
-        block = min(BLOCK, -(-max(self.n_items, 1) // 8) * 8)
-        length = max(1, CHUNK // self.n_parameters // block) * block
+        run = min(RUN, -(-max(self.n_items, 1) // 8) * 8)
+        length = max(1, CHUNK // self.n_parameters // run) * run
         for low in range(0, self.n_items, length):
             high = min(low + length, self.n_items)
             design = self.halves.get(low)
             if design is None:
-                design = self._design(low, high, block)
+                design = self._design(low, high, run)
                 if self.device.type == "cuda" and torch.cuda.mem_get_info()[0] > 2 * self.n_bytes:
                     self.halves[low] = design
             yield low, high, design
 
-    def _design(self, low: int, high: int, block: int) -> Tensor:
-        """Return the design of the items low:high in whole blocks.
+    def _design(self, low: int, high: int, run: int) -> Tensor:
+        """Return the design of the items low:high in whole runs.
 
-        Items beyond the last are zeros, ones included, so that they add nothing. The extra column
-        is no vote: its row is 0 here.
+        Items beyond the last are zeros, the intercept's too, so that they add nothing.
         """
-        shape = (self.n_parameters, -(-(high - low) // block) * block)
+        shape = (self.n_parameters, -(-(high - low) // run) * run)
         design = torch.zeros(shape, dtype=self.half, device=self.device)
         design[: self.n_voters, : high - low] = self.votes[:, low:high]
         design[self.n_voters, : high - low] = 1
         return design
 
     def moments(self) -> Tensor:
-        """Return sum_i w_i d_ij d_ik over all parameters, in float64.
-
-        Without weights and column these are whole numbers, and exact.
-        """
+        """Return sum_i w_i d_ij d_ik over all parameters, in float64; exact without weights."""
         sums = torch.zeros((self.n_parameters,) * 2, dtype=torch.float64, device=self.device)
         for low, high, design in self.chunks():
-            if self.weights is None and self.column is None:
+            if self.weights is None:
                 sums += add_products(design, design)
-                continue
-            wide = design[:, : high - low].double()
-            if self.column is not None:
-                wide[self.n_voters + 1] = self.column[low:high]
-            weighted = wide if self.weights is None else wide * self.weights[low:high]
-            sums += weighted @ wide.T
+            else:
+                wide = design[:, : high - low].double()
+                sums += (wide * self.weights[low:high]) @ wide.T
         return sums
 
     @property
     def stride(self) -> int:
         """Return how far apart the sampled items are: a power of 2 that divides every chunk."""
         share = max(self.n_items // SAMPLE, 1)
-        return int(min(1 << (share.bit_length() - 1), BLOCK))
+        return int(min(1 << (share.bit_length() - 1), RUN))
 
     def sample(self) -> Tensor:
-        """Return the sampled items' design, parameters x items, the extra column included."""
+        """Return the sampled items' design, parameters x items."""
         votes = self.votes[:, :: self.stride]
         shape = (self.n_parameters, votes.shape[1])
         design = torch.zeros(shape, dtype=self.half, device=self.device)
         design[: self.n_voters] = votes
         design[self.n_voters] = 1
-        if self.column is not None:
-            design[self.n_voters + 1] = self.column[:: self.stride].clamp(-1e3, 1e3)
         return design
 
-    def slopes(
+    def scores(
         self, voters: Tensor, point: Tensor, complete: bool, bits: int
     ) -> tuple[Tensor, Tensor]:
         """Return sum_i w_i |f_is| tanh(z_is) d_ij, voters x parameters, and the sampled tanh z.
 
-        `point` holds the voters' coefficients, on the grid of so many bits. `complete` says that
-        nobody abstained.
+        `point` holds the voters' coefficients, on the grid of `bits` bits; `complete`: nobody
+        abstained.
         """
         sums = torch.zeros_like(point)
         sampled = []
@@ -168,14 +154,9 @@ class DeviceItems:
             t = point @ design if bits == DOUBLE else multiply(parts[0], design)
             if bits == FINE:
                 t.add_(multiply(parts[1], design), alpha=2.0**-COARSE)
-            if self.column is not None:
-                column = self.column[low:high].to(t.dtype)
-                t[:, : high - low].addr_(point[:, self.n_voters + 1].to(t.dtype), column)
             t.tanh_()
             sampled.append(t[:, : high - low : self.stride].clone())
             self._weigh(t, voters, low, high, complete)
-            if self.column is not None:
-                sums[:, self.n_voters + 1] += t[:, : high - low].double() @ self.column[low:high]
             sums += t @ design.T if bits == DOUBLE else add_split_products(t, design, bits)
         return sums, torch.cat(sampled, dim=1)
 
@@ -186,35 +167,30 @@ class DeviceItems:
         if self.weights is not None:
             t[:, : high - low] *= self.weights[low:high].to(t.dtype)
 
-    def noise(self, point: Tensor, totals: Tensor, bits: int) -> Tensor:
-        """Return a bound per voter on the error of a mean slope from such a pass.
+    def noise(self, totals: Tensor, bits: int) -> Tensor:
+        """Return a bound per voter on the error of a mean score from such a pass.
 
         With u = 2^-24: z is rounded once, which moves tanh z by .45 u; tanh itself errs by 2 units
         in the last place, 2 u; the grid of tanh z by half a step, 2 u with both halves (of the
-        largest weight). Item weights add a rounding, and the extra column two of its share of z.
+        largest weight). Item weights add a rounding.
         """
         if bits == DOUBLE:
             return torch.zeros_like(totals)
         bound = 2.5 + 2.0 ** (23 - bits) * self.n_items / totals
-        if self.weights is not None:
-            bound = bound + 1.0
-        if self.column is not None and self.n_items:
-            largest = float(self.column.abs().max())
-            bound = bound + 4.0 * largest * point[:, self.n_voters + 1].abs()
-        return ROUNDING * bound
+        return ROUNDING * (bound if self.weights is None else bound + 1.0)
 
 
 def grid_steps(point: Tensor, bits: int) -> Tensor:
-    """Return the step of each row's grid: a power of 2, so many bits below the largest.
+    """Return the step of each row's grid: a power of 2, `bits` bits below the largest entry.
 
-    The largest counts as 1/8 at least, so that high halves are normal numbers in float16.
+    The largest entry counts as at least 1/8, so that high halves are normal float16 numbers.
     """
     largest = point.abs().amax(dim=1, keepdim=True).clamp_min(2.0**-3)
     return torch.exp2(torch.ceil(torch.log2(largest)) - bits)
 
 
 def round_to_grid(point: Tensor, bits: int) -> Tensor:
-    """Return the coefficients rounded to the grid of so many bits: then their halves are exact."""
+    """Return the coefficients rounded to the grid of `bits` bits, where their halves are exact."""
     if bits == DOUBLE:
         return point
     steps = grid_steps(point, bits)
@@ -230,17 +206,17 @@ def split_coefficients(point: Tensor, bits: int) -> list[Tensor]:
 
 
 def multiply(left: Tensor, right: Tensor) -> Tensor:
-    """Return the product of two matrices; of halves, in float32."""
+    """Return the product of two matrices; float32 for halves."""
     if left.dtype == torch.float16:
         return torch.mm(left, right, out_dtype=torch.float32)
     return left @ right
 
 
 def add_products(left: Tensor, right: Tensor) -> Tensor:
-    """Return left right', in float64 across the blocks of items, in float32 within."""
-    n_blocks = max(1, left.shape[1] // BLOCK)
-    lefts = left.unflatten(1, (n_blocks, -1)).transpose(0, 1)
-    rights = right.unflatten(1, (n_blocks, -1)).permute(1, 2, 0)
+    """Return left right', in float64 across the runs of items, in float32 within."""
+    n_runs = max(1, left.shape[1] // RUN)
+    lefts = left.unflatten(1, (n_runs, -1)).transpose(0, 1)
+    rights = right.unflatten(1, (n_runs, -1)).permute(1, 2, 0)
     if left.dtype == torch.float16:
         products = torch.bmm(lefts, rights, out_dtype=torch.float32)
     else:

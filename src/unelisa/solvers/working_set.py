@@ -1,9 +1,9 @@
 """The fast solver: all voters' regressions together, each on a small working set of voters.
 
-All voters share one design and its second moments, counted once. They give, without touching the
-items again, a quadratic lasso per voter: its start and its working set. Proximal Newton solves each
+All voters share one design and its second moments, counted once. Without touching the items again,
+these give a quadratic lasso per voter: its start and its working set. Proximal Newton solves each
 working set; one streaming matrix product then checks all voters against all others, and violators
-join the working sets. docs/performance.md tells the costs.
+join the working sets. docs/performance.md has the costs.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,68 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.jobs import count_jobs
-from unelisa.kernels.l1_logistic import Regressions, bound_block
+from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.l1_logistic import Regressions, Sums, bound_batch
 from unelisa.kernels.lasso import start_all
+from unelisa.kernels.prox_newton import (
+    DONE,
+    FAILED,
+    REBUILD,
+    STEP,
+    State,
+    begin_state,
+    finish_hessians,
+    judge,
+    step_all,
+)
 from unelisa.kernels.threads import run_threads
+from unelisa.parallel import count_jobs
 from unelisa.solvers.base import Floats, L1Problem, L1Solution, warn_missed
-from unelisa.solvers.blas import one_blas_thread
-from unelisa.solvers.newton import Frame, descend
-from unelisa.solvers.optimality import column_scale
-from unelisa.solvers.rows import Rows
+from unelisa.solvers.rows import SAMPLE, Moments, Rows, gather, place_squares, spread, take
 
 Integers = NDArray[np.int64]
 
-SCREEN = 0.85  # a voter joins the first working set when its predicted slope passes this share
+SCREEN = 0.85  # a voter joins the first working set when its predicted score passes this share
 MAX_ROUNDS = 30
-HESSIANS = 1 << 24  # numbers in one block's Hessians: 128 MB
+HESSIANS = 1 << 24  # numbers in one batch's Hessians: 128 MB
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stays the same for every batch of one solve."""
+
+    rows: Rows
+    moments: Moments
+    penalties: Floats
+    fit_intercept: bool
+    plain: bool  # every voter voted on every item, and items have no weights
+    tol: float
+    exact: bool = False  # whether the losses are needed, hence float64 in each last pass
+
+    @classmethod
+    def of(cls, problem: L1Problem) -> "Frame":
+        """Return the frame of a problem; counts its moments."""
+        rows = Rows.of(problem, count_jobs(problem.n_jobs))
+        moments = rows.moments()
+        return cls(
+            rows=rows,
+            moments=moments,
+            penalties=problem.penalties.astype(np.float64),
+            fit_intercept=problem.fit_intercept,
+            plain=problem.item_weights is None and bool(np.all(moments.counts == rows.n_items)),
+            tol=problem.tol,
+        )
+
+    @property
+    def voters(self) -> NDArray[np.intp]:
+        """Return the voters in the design."""
+        return np.flatnonzero(self.moments.varied)
+
+    def candidates(self, voters: Integers) -> NDArray[np.bool_]:
+        """Return who may be a neighbor of each voter: every other voter in the design."""
+        mask = np.tile(self.moments.varied, (len(voters), 1))
+        mask[np.arange(len(voters)), voters] = False
+        return mask
 
 
 @dataclass
@@ -34,11 +81,23 @@ class Estimate:
     """Where all regressions stand; rows are voters."""
 
     weights: Floats
-    free: Floats  # voters x 2: intercept, coefficient of the scaled column
+    intercepts: Floats
     members: NDArray[np.bool_]  # the working sets
     kkt: Floats
     passes: Integers
     loss: Floats  # sum_i w_i log(1 + exp(-2 f_is z_i)), where the frame is exact
+
+    @classmethod
+    def at(cls, weights: Floats, intercepts: Floats, members: NDArray[np.bool_]) -> "Estimate":
+        """Return an estimate before its first pass."""
+        n = len(weights)
+        return cls(
+            weights, intercepts, members, np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
+        )
+
+    def solution(self) -> L1Solution:
+        """Return the estimate as a solution, which shares its arrays."""
+        return L1Solution(self.weights, self.intercepts, self.kkt, self.passes)
 
 
 Check = Callable[[Frame, Estimate, Regressions], Integers]  # see `check_all`
@@ -49,162 +108,180 @@ class WorkingSet:
     """Solve every voter's regression on working sets; exact to `tol` on all pairs."""
 
     def solve(self, problem: L1Problem) -> L1Solution:
-        """Return the minimiser for every voter, with its certificate."""
+        """Return the minimizer for every voter, with its certificate."""
         with one_blas_thread():
-            frame = frame_of(problem)
-            estimate = start_estimate(frame, problem)
-            refine(frame, estimate, np.flatnonzero(frame.inside))
-        solution = solution_of(problem, estimate)
+            frame = Frame.of(problem)
+            estimate = start_estimate(frame)
+            refine(frame, estimate, frame.voters)
+        solution = estimate.solution()
         warn_missed(problem, solution)
         return solution
 
 
-def frame_of(problem: L1Problem) -> Frame:
-    """Return the solve's fixed parts: rows, second moments, who is in the design."""
-    rows = Rows.of(problem, count_jobs(problem.n_jobs))
-    moments = rows.moments()
-    ratios = np.empty((0, 0)) if problem.penalty_weights is None else problem.penalty_weights
-    return Frame(
-        rows=rows,
-        moments=moments,
-        penalties=problem.penalties.astype(np.float64),
-        ratios=ratios,
-        fitted=np.array([problem.fit_intercept, problem.column is not None], dtype=np.int64),
-        inside=moments.varied,
-        plain=problem.item_weights is None and bool(np.all(moments.counts == rows.n_items)),
-        tol=problem.tol,
-    )
+def start_estimate(frame: Frame) -> Estimate:
+    """Return the starting point and the first working sets, from the moments alone.
 
-
-def start_estimate(frame: Frame, problem: L1Problem) -> Estimate:
-    """Return the starting point and the first working sets, from the second moments alone.
-
-    The loss of voter s is modelled at its null model, where every item has the curvature
-    1 - mean^2; free columns are projected out of the design, C = A - X (X'X)^+ X'.
+    The loss of voter s is modeled at its null model, where every item has the curvature
+    1 - mean^2; the intercept is projected out of the design.
     """
     moments, n_voters = frame.moments, frame.rows.n_voters
-    cross, whitening = _free_columns(frame)
-    shared = cross @ whitening
-    means = moments.means * frame.fitted[0]
-    model = np.column_stack([moments.total / moments.totals, np.maximum(1 - means**2, 1e-2)])
+    firsts, means = moments.firsts * frame.fit_intercept, moments.means * frame.fit_intercept
+    covariance = moments.agreement - np.outer(firsts, firsts)
+    curvature = np.maximum(1 - means**2, 1e-2)
+    model = np.column_stack([moments.total / moments.totals, curvature, frame.penalties])
     weights = np.zeros((n_voters, n_voters))
     members = np.zeros((n_voters, n_voters), dtype=bool)
 
     def start(voters: Integers) -> None:
-        limits, slopes = frame.limits(voters), np.empty((voters.size, n_voters))
-        theta = np.empty_like(slopes)
-        start_all(moments.agreement, shared, voters, model[voters], limits, theta, slopes)
+        theta, scores = np.empty((2, voters.size, n_voters))
+        start_all(covariance, voters, model[voters], moments.varied, theta, scores)
         # with many abstentions the shared moments can mislead; at 3 tanh is nearly saturated
         weights[voters] = np.clip(theta, -3.0, 3.0)
-        members[voters] = (theta != 0) | (np.abs(slopes) > SCREEN * limits) | (limits == 0)
+        near = np.abs(scores) > SCREEN * frame.penalties[voters, None]
+        members[voters] = (theta != 0) | near & frame.candidates(voters)
 
-    blocks = np.array_split(np.flatnonzero(frame.inside), max(1, n_voters // 32))
-    run_threads(start, blocks, frame.rows.n_threads)
-    free = -(weights @ shared) @ whitening.T
-    free[:, 0] += np.arctanh(np.clip(means, -0.999, 0.999))
-    if problem.start is not None:
-        weights, free = _given_start(frame, problem, problem.start)
-        members |= weights != 0
-    free[~frame.inside] = 0.0
-    none, no_passes = np.zeros(n_voters), np.zeros(n_voters, dtype=np.int64)
-    return Estimate(weights, free * frame.fitted, members, none, no_passes, none.copy())
-
-
-def _free_columns(frame: Frame) -> tuple[Floats, Floats]:
-    """Return the voters' moments with the fitted free columns, and what whitens these columns."""
-    fitted = frame.fitted.astype(np.float64)
-    values, vectors = np.linalg.eigh(frame.moments.corner * np.outer(fitted, fitted))
-    kept = values > 1e-9
-    scales = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    return frame.moments.cross * fitted, vectors * scales
-
-
-def _given_start(frame: Frame, problem: L1Problem, start: L1Solution) -> tuple[Floats, Floats]:
-    """Return the weights and free coefficients of a warm start, without forbidden edges."""
-    allowed = np.isfinite(frame.limits(np.arange(frame.rows.n_voters)))
-    scaled = start.column_weights * column_scale(problem)
-    return np.where(allowed, start.weights, 0.0), np.column_stack([start.intercepts, scaled])
+    run_threads(start, np.array_split(frame.voters, max(1, n_voters // 32)), frame.rows.n_threads)
+    intercepts = np.arctanh(np.clip(means, -0.999, 0.999)) - weights @ firsts
+    return Estimate.at(weights, np.where(moments.varied, intercepts, 0.0), members)
 
 
 def split_voters(frame: Frame, estimate: Estimate, voters: Integers) -> list[Integers]:
-    """Return the voters in blocks, the same whatever the number of threads.
+    """Return the voters in batches, the same for any number of threads.
 
     At most 256 voters: the product of residuals and votes then runs at nine tenths of full speed
     (75 voters: seven tenths), and 1,400 voters make six tasks. Fewer where large working sets
-    would need large Hessians. Small problems stay in one block, those of seconds make four. Where
-    the items are in several blocks, these are shared out instead, and voters make few passes.
+    would need large Hessians. Small problems make one batch, those that take seconds four. Where
+    the items are in several blocks, the threads share these instead, and voters make few passes.
     """
     n_voters = frame.rows.n_voters
     work = frame.rows.n_items * n_voters**2 if frame.rows.blocks.whole else 0
-    n_blocks = 1 if work < 1e8 else 2 if work < 1e10 else 4
-    width = int(np.clip(-(-n_voters // n_blocks), 32, 256))
+    n_batches = 1 if work < 1e8 else 2 if work < 1e10 else 4
+    width = int(np.clip(-(-n_voters // n_batches), 32, 256))
     squares = np.cumsum((estimate.members[voters].sum(axis=1) + 2.0) ** 2)
-    blocks, first = [], 0
+    batches, first = [], 0
     while first < voters.size:
         used = squares[first - 1] if first else 0.0
         fitting = int(np.searchsorted(squares, used + HESSIANS, side="right"))
         last = max(first + 1, min(first + width, fitting))
-        blocks.append(voters[first:last])
+        batches.append(voters[first:last])
         first = last
-    return blocks
+    return batches
 
 
-def gather(estimate: Estimate, voters: Integers) -> Regressions:
+def gather_members(estimate: Estimate, voters: Integers) -> Regressions:
     """Return the voters' regressions on their working sets."""
-    mask = estimate.members[voters]
-    rows, members = np.nonzero(mask)
-    starts = np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int64)
-    theta = estimate.weights[voters[rows], members]
-    return Regressions(voters, starts, members.astype(np.int64), theta, estimate.free[voters])
-
-
-def solve_block(frame: Frame, estimate: Estimate, voters: Integers) -> Regressions:
-    """Solve the voters' regressions on their working sets, in place; return them solved."""
-    block = gather(estimate, voters)
-    rows = np.repeat(np.arange(voters.size), np.diff(block.starts))
-    walk, sums = descend(frame, block, frame.limits(voters)[rows, block.members])
-    estimate.weights[voters[rows], block.members] = walk.theta
-    estimate.free[voters] = walk.free
-    estimate.passes[voters] += walk.passes
-    estimate.loss[voters] = sums.loss
-    estimate.kkt[voters] = walk.bound
-    return block._replace(theta=walk.theta, free=walk.free)
-
-
-def check_all(frame: Frame, estimate: Estimate, block: Regressions) -> Integers:
-    """Check the solved block against all voters; return who got new members."""
-    slopes = frame.rows.all_slopes(block) / frame.moments.totals[block.voters, None]
-    return check_outside(
-        frame, estimate, block.voters, slopes, float32_noise(frame, block)[:, None]
+    return gather(
+        voters, estimate.members[voters], estimate.weights[voters], estimate.intercepts[voters]
     )
 
 
-def check_outside(
-    frame: Frame, estimate: Estimate, voters: Integers, slopes: Floats, error: Floats
-) -> Integers:
-    """Raise the voters' certificates to cover all others; return who got new members.
+def solve_batch(frame: Frame, estimate: Estimate, voters: Integers) -> Regressions:
+    """Solve the voters' regressions on their working sets, in place; return them solved."""
+    batch = gather_members(estimate, voters)
+    state, sums = descend(frame, batch)
+    rows = np.repeat(np.arange(voters.size), np.diff(batch.starts))
+    estimate.weights[voters[rows], batch.members] = state.theta
+    estimate.intercepts[voters] = state.intercepts
+    estimate.passes[voters] += state.passes
+    estimate.loss[voters] = sums.loss
+    estimate.kkt[voters] = state.bound
+    return batch._replace(theta=state.theta, intercepts=state.intercepts)
 
-    Of voters outside the working sets only a slope and a bound on its error are known. The bound
-    counts as violation: whatever it cannot decide joins the working set, where float64 decides.
+
+def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
+    """Return the batch at its optimum, and the last sums: proximal Newton on the working sets.
+
+    The batch itself is overwritten with trial points. Regressions leave as they are done.
     """
-    excess = np.abs(slopes) - frame.limits(voters) + error
-    excess[estimate.members[voters]] = -np.inf
-    excess /= frame.penalties[voters, None]
+    state = begin_state(
+        batch,
+        place_squares(batch),
+        frame.moments.totals[batch.voters],
+        frame.penalties[batch.voters],
+    )
+    sums = Sums.zeros(batch)
+    active = np.arange(batch.voters.size, dtype=np.int64)
+    share = min(1.0, SAMPLE / max(frame.rows.n_items, 1))
+    while active.size:
+        for precise in (0, 1):
+            chosen = active[state.precise[active] == precise]
+            if chosen.size:
+                _evaluate(frame, batch, chosen, bool(precise), sums)
+        fit_intercept, goal = frame.fit_intercept, 0.8 * frame.tol
+        judge(state, batch, sums, active, fit_intercept, share, frame.exact, goal)
+        _rebuild(frame, batch, state, active[state.status[active] == REBUILD])
+        status = state.status[active]
+        step_all(state, batch, active[(status == STEP) | (status == REBUILD)], fit_intercept)
+        status = state.status[active]
+        active = active[(status != DONE) & (status != FAILED)]
+    return state, sums
+
+
+def _evaluate(
+    frame: Frame, batch: Regressions, chosen: Integers, precise: bool, sums: Sums
+) -> None:
+    """Write the sums of the chosen regressions at their trial points."""
+    found = frame.rows.scores(take(batch, chosen), precise)
+    sums.scores[spread(batch.starts, chosen)] = found.scores
+    sums.intercepts[chosen] = found.intercepts
+    sums.loss[chosen] = found.loss
+
+
+def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -> None:
+    """Write the chosen regressions' Hessians at their accepted points.
+
+    Quick ones take a sample of the items; where nobody abstained it corrects the exact second
+    moments. Careful ones take all items, with a curvature of at least a tenth of the violation:
+    where items are saturated on the wrong side their loss is linear, and a Newton step unbounded.
+    """
+    moments = frame.moments
+    for careful in (0, 1):
+        some = chosen[state.careful[chosen] == careful]
+        if some.size == 0:
+            continue
+        deficit = frame.plain and not careful
+        counts = None if careful else moments.counts[batch.voters[some]]
+        floors = np.full(some.size, -1.0 if deficit else 0.0)
+        if careful:
+            floors = 0.1 * np.minimum(1.0, state.residual[some] * state.penalties[some])
+        squares, found = frame.rows.curvatures(take(batch, some), counts, floors)
+        state.hessians[spread(state.places, some)] = squares
+        mass = np.zeros(batch.voters.size)
+        mass[some] = found
+        finish_hessians(state, batch, some, mass, deficit, moments.agreement, moments.firsts)
+
+
+def check_all(frame: Frame, estimate: Estimate, batch: Regressions) -> Integers:
+    """Check the solved batch against all voters; return who got new members."""
+    scores = frame.rows.all_scores(batch) / frame.moments.totals[batch.voters, None]
+    noise = float32_noise(frame, batch)[:, None]
+    return check_outside(frame, estimate, batch.voters, scores, noise)
+
+
+def check_outside(
+    frame: Frame, estimate: Estimate, voters: Integers, scores: Floats, error: Floats
+) -> Integers:
+    """Extend the voters' certificates to all others; return who got new members.
+
+    Outside the working sets only a score and a bound on its error are known. The bound counts as
+    violation: whatever it cannot decide joins the working set, where float64 decides.
+    """
+    penalties = frame.penalties[voters, None]
+    excess = np.abs(scores) - penalties + error
+    excess[estimate.members[voters] | ~frame.candidates(voters)] = -np.inf
+    excess /= penalties
     violators = excess > frame.tol
     estimate.members[voters] |= violators
-    found = violators.any(axis=1)
     estimate.kkt[voters] = np.maximum(np.max(excess, axis=1, initial=0.0), estimate.kkt[voters])
-    return voters[found]
+    return voters[violators.any(axis=1)]
 
 
-def float32_noise(frame: Frame, block: Regressions) -> Floats:
-    """Return a bound per regression on the error of a mean slope from the matrix product.
+def float32_noise(frame: Frame, batch: Regressions) -> Floats:
+    """Return a bound per regression on the error of a mean score from the matrix product.
 
     BLAS libraries add chains of at most 512 products before they start a new one.
     """
-    column = frame.rows.column
-    largest = float(np.max(np.abs(column))) if column.size else 0.0
-    return np.asarray(bound_block(block, largest, min(512, frame.rows.n_items)))
+    return np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))
 
 
 def refine(frame: Frame, estimate: Estimate, voters: Integers, check: Check = check_all) -> None:
@@ -214,19 +291,8 @@ def refine(frame: Frame, estimate: Estimate, voters: Integers, check: Check = ch
         if pending.size == 0:
             break
 
-        def settle(block: Integers) -> Integers:
-            return check(frame, estimate, solve_block(frame, estimate, block))
+        def settle(batch: Integers) -> Integers:
+            return check(frame, estimate, solve_batch(frame, estimate, batch))
 
-        blocks = split_voters(frame, estimate, pending)
-        pending = np.concatenate(run_threads(settle, blocks, frame.rows.n_threads))
-
-
-def solution_of(problem: L1Problem, estimate: Estimate) -> L1Solution:
-    """Return the estimate as a solution."""
-    return L1Solution(
-        estimate.weights,
-        estimate.free[:, 0].copy(),
-        estimate.free[:, 1] / column_scale(problem),
-        estimate.kkt,
-        estimate.passes,
-    )
+        batches = split_voters(frame, estimate, pending)
+        pending = np.concatenate(run_threads(settle, batches, frame.rows.n_threads))

@@ -10,7 +10,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from unelisa.blocks import MappedBlocks, RowNumbers
 from unelisa.blocks.mapped import fitting_items
 from unelisa.coding import CodingChoice, Column, Label, settle_coding
 from unelisa.errors import VotesError
+from unelisa.progress import show_progress
 from unelisa.votes import Votes, refuse_repeated_items
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
@@ -80,7 +80,7 @@ class Survey:
 
 def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
     """Return the votes of a table, stored in a file."""
-    with _show_progress(2 * stream.n_rows) as advance:
+    with show_progress("storing the votes", 2 * stream.n_rows) as advance:
         survey = Survey()
         for batch in stream.open():
             survey.add(batch, stream.voters)
@@ -139,21 +139,6 @@ def _open_names(survey: Survey, folder: Path) -> Any:
     if survey.n_items <= SEARCHED:
         refuse_repeated_items(names)
     return names
-
-
-@contextmanager
-def _show_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that advances a progress bar by some rows, on a terminal only."""
-    from rich import progress  # noqa: PLC0415 - a tenth of a second, only for large tables
-    from rich.console import Console  # noqa: PLC0415
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with progress.Progress(console=console, transient=True) as bar:
-        task = bar.add_task("storing the votes", total=total)
-        yield lambda rows: bar.advance(task, rows)
 
 
 def read_size(text: str | int) -> int:

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent.edges.likelihood import PseudoLikelihood
 from unelisa.latent.edges.newton import Newton, slab_penalty
 from unelisa.latent.edges.pilot import fit_pilot
 from unelisa.latent.edges.search import Search
 from unelisa.latent.edges.slab import Floats, learn_weight_slab
 from unelisa.latent.edges.starts import Start, propose_starts, resembles, warm_up
-from unelisa.solvers.blas import one_blas_thread
 
 __all__ = ["EdgesFit", "fit_edges"]
 

@@ -1,4 +1,4 @@
-"""One BLAS thread at a time, so that products have the same bits whatever `n_jobs`."""
+"""BLAS limited to one thread, so that products have the same bits for any `n_jobs`."""
 
 import os
 import threading
@@ -17,10 +17,10 @@ def _controller() -> Any:
 
 
 class _Holders:
-    """Who holds BLAS to one thread: the first in sets the limit, the last out lifts it.
+    """Callers that limit BLAS to one thread: the first sets the limit, the last removes it.
 
-    The limit is the process's. Were each of two overlapping callers to restore what it found, the
-    later one would restore 1 for good.
+    The limit is the process's. If each of two overlapping callers restored what it found, the later
+    one would restore 1 for good.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Holders:
         with self.lock:
             self.count -= 1
             if self.count == 0:
-                # from threadpoolctl 3.8 on, only the thread that set the limit could lift it
+                # since threadpoolctl 3.8 only the thread that set the limit can remove it
                 if hasattr(OpenBLASController, "clear_controlling_thread"):
                     OpenBLASController.clear_controlling_thread(force=True)
                 self.limit.restore_original_limits()
@@ -49,7 +49,7 @@ _holders = _Holders()
 
 
 def _forget() -> None:
-    """Start a forked child afresh: the holders stayed in its parent."""
+    """Reset a forked child: the callers stayed in its parent."""
     global _holders  # noqa: PLW0603 - the process's own state
     limit = _holders.limit
     _holders = _Holders()
@@ -63,7 +63,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread; safe when several Python threads enter at once."""
+    """Limit BLAS to one thread; safe if several Python threads enter at once."""
     holders = _holders
     holders.enter()
     try:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from unelisa.solvers import blas
-from unelisa.solvers.blas import one_blas_thread
+from unelisa.kernels import blas
+from unelisa.kernels.blas import one_blas_thread
 
 
 def count_blas():
