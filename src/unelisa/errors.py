@@ -1,16 +1,16 @@
-"""Everything unelisa raises or warns of.
+"""Every error and warning of unelisa.
 
 ::
 
     UnelisaError
-    ├── VotesError (ValueError)        the votes cannot be read as votes
-    │   └── AmbiguousVotesError        the codes can be read two ways: declare the coding
+    ├── VotesError (ValueError)        the votes cannot be read
+    │   └── AmbiguousVotesError        the codes have two readings: pass the coding
     ├── ModelError (ValueError)        a model, graph or setting contradicts itself
     ├── RecordsError (ValueError)      health records cannot be read or counted
     └── MissingExtraError (ImportError)  an optional package is needed; the message names the extra
     UnelisaWarning (UserWarning)
-    ├── VotesWarning                   the votes are usable, but some of them say nothing
-    ├── ExpertsWarning                 no or too few experts: the labels rest on a fallback
+    ├── VotesWarning                   the votes are usable, but some carry no information
+    ├── ExpertsWarning                 no or too few experts: the labels come from a fallback
     └── ConvergenceWarning (scikit-learn's)  an iteration limit was reached
 
 Messages are one sentence: what was found, where, and what to do. They name voters (columns) and
@@ -19,20 +19,66 @@ row numbers, never items, votes or labels, because those may be patients.
 
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 
 
-class UnelisaError(Exception):
+class Hint(NamedTuple):
+    """A parameter that resolves an error: Python spells it one way, the command line another.
+
+    Examples
+    --------
+    >>> str(Hint("item", "mrn", "if it names the items"))
+    "item='mrn' if it names the items"
+    """
+
+    parameter: str
+    value: Any
+    when: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self.value!r} {self.when}".rstrip()
+
+
+def join_hints(message: str, hints: Sequence[str]) -> str:
+    """Return the sentence with what to pass.
+
+    Examples
+    --------
+    >>> join_hints("the codes are ambiguous", ["--coding pm1", "--coding snorkel"])
+    'the codes are ambiguous; pass --coding pm1, or --coding snorkel'
+    """
+    return f"{message}; pass {', or '.join(hints)}" if hints else message
+
+
+class _Hinted(Exception):  # noqa: N818 - errors and warnings alike
+    """What errors and warnings carry besides their sentence, for programs that show them.
+
+    Attributes
+    ----------
+    message, hints
+        The sentence, and the parameters it ends with.
+    about
+        Further facts by name, such as the column that is absent.
+    """
+
+    def __init__(self, message: str = "", *hints: Hint, **about: Any) -> None:
+        super().__init__(join_hints(message, [str(hint) for hint in hints]))
+        self.message, self.hints, self.about = message, hints, about
+
+
+class UnelisaError(_Hinted):
     """Base of every error that unelisa raises on purpose."""
 
 
 class VotesError(UnelisaError, ValueError):
-    """The votes cannot be read as votes."""
+    """The votes cannot be read."""
 
 
 class AmbiguousVotesError(VotesError):
-    """The codes can be read two ways: the coding must be declared."""
+    """The codes have two readings, so the coding must be declared."""
 
 
 class ModelError(UnelisaError, ValueError):
@@ -60,28 +106,28 @@ def missing_extra(need: str, extra: str) -> MissingExtraError:
     )
 
 
-class UnelisaWarning(UserWarning):
+class UnelisaWarning(_Hinted, UserWarning):
     """Base of every warning that unelisa gives."""
 
 
 class VotesWarning(UnelisaWarning):
-    """The votes are usable, but some of them say nothing."""
+    """The votes are usable, but some of them carry no information."""
 
 
 class ExpertsWarning(UnelisaWarning):
-    """No or too few experts were found: the labels rest on a stated fallback."""
+    """No or too few experts were found; the labels come from a stated fallback."""
 
 
 class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """An iteration limit was reached before the stated tolerance."""
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> None:
     """Give a warning that points to the line outside the package whose call led to it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(message, *hints), stacklevel=level)
 
 
 def _is_ours(module: str) -> bool:

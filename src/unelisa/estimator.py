@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
 from unelisa.jobs import NUMBER_OF_JOBS, is_number_of_jobs
-from unelisa.votes import Votes
+from unelisa.votes import ColumnNames, Votes
 
 
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
@@ -43,7 +43,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.asarray(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
-        self._named_coding = votes.coding
+        self._named_coding, self._named_columns = votes.coding, votes.columns
         self._remember_columns(X, votes)
         return votes
 
@@ -88,6 +88,12 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         if (negative, positive) == (-1, 1):
             return "pm1"
         return negative, positive
+
+    @property
+    def columns_(self) -> ColumnNames:
+        """The columns of items, voters and votes as named at `fit`, None where they were not."""
+        named: ColumnNames = getattr(self, "_named_columns", (None, None, None))
+        return named
 
     def _in_own_labels(self, votes: Votes) -> Votes:
         """Return the votes with the model's positive label as theirs; refuse other labels."""

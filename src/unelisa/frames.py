@@ -93,7 +93,8 @@ def long_columns(
     usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
     for name in named:
         if name is not None and name not in present:
-            raise VotesError(f"there is no column {name!r}; the columns are {list_names(present)}")
+            listed = list_names(present)
+            raise VotesError(f"there is no column {name!r}; the columns are {listed}", column=name)
     if len(set(named) - {None}) < sum(name is not None for name in named):
         raise VotesError("items, voters and votes need a column each; name three different ones")
     unnamed = [column for column in reversed(present) if column not in named]

@@ -42,6 +42,8 @@ from unelisa.frames import (
 )
 from unelisa.partitioned import is_partitioned, read_partitions
 
+ColumnNames = tuple[str | None, str | None, str | None]
+
 
 @dataclass(frozen=True, eq=False)
 class Votes:
@@ -62,6 +64,8 @@ class Votes:
         Whether the voters' names come from the table, or were made up for a bare array.
     coding
         "pm1" or "snorkel" where the table was read so: a model reads further tables alike.
+    columns
+        The columns of items, voters and votes as the user named them, None where not: alike.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class Votes:
     classes: tuple[Label, Label] = (-1, 1)
     named: bool = True
     coding: Literal["", "pm1", "snorkel"] = ""
+    columns: ColumnNames = (None, None, None)
 
     @classmethod
     def of(
@@ -122,7 +127,9 @@ class Votes:
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
         if (frame := as_frame(table)) is not None:
-            return _of_frame(frame, coding, (item, voter, vote))
+            return replace(
+                _of_frame(frame, coding, (item, voter, vote)), columns=(item, voter, vote)
+            )
         return cls._of_array(table, coding)
 
     @classmethod

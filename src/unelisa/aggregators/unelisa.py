@@ -10,7 +10,14 @@ from sklearn.utils.metaestimators import available_if
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
 from unelisa.blocks import weigh_votes
 from unelisa.em import best_reliability, estimate_reliability
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning, warn_user
+from unelisa.errors import (
+    ConvergenceWarning,
+    ExpertsWarning,
+    Hint,
+    ModelError,
+    VotesWarning,
+    warn_user,
+)
 from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
@@ -129,9 +136,9 @@ class UnElisa(PosteriorAggregator):
         self.graph_ = self.selector_.graph_
         if not self.fit_intercept and _lean(votes) > LEANING_SQUARE:
             warn_user(
-                "voters lean to one side, which looks like dependence without intercepts: "
-                "set fit_intercept=True",
+                "voters favor one label, which looks like dependence without intercepts",
                 VotesWarning,
+                Hint("fit_intercept", True),
             )
         found = len(self.selector_.experts_)
         if found < 3:

@@ -17,11 +17,9 @@ from rich.progress import (
 )
 
 from unelisa.cli import options, reproduce_ehr, reproduce_real
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.help import PlainCommand, PlainGroup
-from unelisa.cli.interruption import INTERRUPTED
+from unelisa.cli.commands import INTERRUPTED, PlainCommand, PlainGroup
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import asides, busy, complain, results
-from unelisa.cli.simulate import make_folder
 from unelisa.cli.study_tables import show_errors, show_seconds, study_tables
 from unelisa.errors import ModelError
 from unelisa.study.archive import collect_archive, format_archive, read_archive

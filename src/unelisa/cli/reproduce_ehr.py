@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import busy, progress, results
 from unelisa.cli.shared_data import VARIABLE, find_shared_data
-from unelisa.cli.simulate import make_folder
 from unelisa.errors import ModelError
 from unelisa.study.ehr import FIGURES, SPLITS, read_splits, run_set
 from unelisa.study.ehr_figures import TITLES, draw_splits

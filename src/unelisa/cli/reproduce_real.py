@@ -10,12 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.methods import find_methods
-from unelisa.cli.screen import progress, results
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.options import find_methods
+from unelisa.cli.screen import figure, progress, results
 from unelisa.cli.shared_data import WORDS, find_shared_data
-from unelisa.cli.simulate import make_folder
-from unelisa.cli.tables import figure
 from unelisa.study.real import (
     SUPERVISED,
     RealArchive,
