@@ -57,7 +57,7 @@ def test_the_readme_shows_what_the_demo_prints(shown):
         assert cancer.startswith("(") or f"0{cancer}" == printed[name][1], name
         assert cancer.startswith("(") == (not printed[name][1].startswith("0")), name
     assert "25 voters, 7 experts, 2 of them contrarians" in told
-    assert "7 are experts, who see" in " ".join(shown.split())
+    assert "7 are experts, who recognize" in " ".join(shown.split())
     assert "but 2 of them say the opposite" in " ".join(shown.split())
 
 

@@ -1,3 +1,5 @@
+"""Votes that the command line keeps in a file."""
+
 import csv
 import json
 
@@ -13,7 +15,7 @@ def test_fit_prints_the_answer_the_voters_and_where_the_files_are(run, files):
     out = files.folder / "labels.csv"
     result = run("fit", files.votes, "--out", out)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("600 items labelled, ")
+    assert result.stdout.startswith("600 items labeled, ")
     assert "voters are experts" in result.stdout
     assert "contrarian" in result.stdout
     assert "wrote" in result.stdout
@@ -175,10 +177,10 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["nope.csv"], "there is no file nope.csv"),
         (["votes.csv", "--method", "guess"], "choose latent-ising, unelisa"),
         (["votes.csv", "--out", "none/labels.csv"], "there is no folder"),
-        (["votes.csv", "--out", "folder"], "no plain file"),
-        (["votes.csv", "--out", "/dev/null"], "no plain file"),
+        (["votes.csv", "--out", "folder"], "not a plain file"),
+        (["votes.csv", "--out", "/dev/null"], "not a plain file"),
         (["votes.csv", "--out", "a.csv", "--save", "a.csv"], "two outputs"),
-        (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "page.html cannot"),
+        (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "cannot write page.html"),
         (["votes.csv", "--orient", "nobody"], "no voter of these votes"),
         (["votes.csv", "--orient", "w1", "--method", "majority-vote"], "--orient"),
         (["votes.csv", "--labels", "yes"], "--labels no,yes"),
@@ -189,7 +191,7 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["votes.csv", "--truth", "codes.csv"], "codes.csv cannot be used as labels"),
         (["votes.csv", "--truth", "others.csv"], "none of the items"),
         (["votes.csv", "--gold", "nope.csv"], "there is no file nope.csv"),
-        (["votes.csv", "--gold", "truth.csv", "--method", "majority-vote"], "leave --gold away"),
+        (["votes.csv", "--gold", "truth.csv", "--method", "majority-vote"], "omit --gold"),
         (["codes.csv"], "--coding"),
         (["votes.csv", "--seed", "-1"], "--seed"),
         (["votes.csv", "--jobs", "0"], "n_jobs"),
@@ -235,10 +237,10 @@ def test_settings_of_the_method_can_be_given(run, refused, files):
     fitted = load(model)
     assert (fitted.fit_intercept, fitted.penalty, fitted.rule) == (True, 0.1, "majority")
     wrong = refused("fit", files.votes, *paper, "--set", "intercept=true")
-    assert "a setting of unelisa: " in wrong
-    assert "a setting of majority-vote: none" in refused(
-        "fit", files.votes, "--method", "majority-vote", "--set", "rule"
-    )
+    assert "unelisa has no setting 'intercept'; it has rule, penalty" in wrong
+    wrong = refused("fit", files.votes, *paper, "--set", "penalty=abc")
+    assert "penalty" in wrong
+    assert "'abc'" in wrong
 
 
 def test_an_output_may_not_be_an_input(refused, files):
@@ -264,3 +266,19 @@ def test_votes_of_no_truth_are_called_so(run, files):
         assert "cannot be relied on" in found["warnings"][0]
         assert "cannot be relied on" in page.read_text(encoding="utf-8")
         assert "cannot be relied on" in run("predict", model, files.votes).stderr
+
+
+def test_the_answer_is_that_of_a_table_in_memory(run, files):
+    pd.read_csv(files.votes).to_parquet(files.folder / "votes.parquet")
+    outputs = []
+    for memory in ("1GB", "1KB"):
+        out, told = files.folder / f"{memory}.csv", files.folder / f"{memory}.json"
+        asked = ("--memory", memory, "--out", out, "--json", told)
+        result = run("fit", files.folder / "votes.parquet", *asked, "--truth", files.truth)
+        assert result.exit_code == 0, result.output
+        outputs.append((out.read_text(), told.read_text().count("\n")))
+    assert outputs[0] == outputs[1]
+
+
+def test_nonsense_is_refused(refused, files):
+    assert "500MB" in refused("fit", files.votes, "--memory", "much")
