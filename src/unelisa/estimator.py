@@ -121,7 +121,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     """
     for name, kind in KINDS.items():
         if name in settings and not kind.holds(settings[name]):
-            raise ModelError(f"{name} must be {kind.words}")
+            found = repr(settings[name])[:60]
+            raise ModelError(f"{name} must be {kind.words}, found {found}")
 
 
 class Kind(NamedTuple):

@@ -6,8 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from unelisa.aggregators import AGGREGATORS
+from unelisa.aggregators import AGGREGATORS, DawidSkene
+from unelisa.cli import app
 from unelisa.storage import load
 
 
@@ -60,11 +62,52 @@ def test_every_output_at_once(run, files):
     assert findings["truth"]["n"] == 600
 
 
+def test_every_item_is_scored_once_for_all_outputs(run, files, monkeypatch):
+    """Labels, report, downloads, known truth and the row of the comparison share one result."""
+    asked, listed = [], []
+    scored, paired = DawidSkene.decision_function, DawidSkene.predict_proba
+
+    def count(model, votes):
+        asked.append(votes.n_items)
+        return scored(model, votes)
+
+    def list_pairs(model, votes):
+        listed.append(votes.n_items)
+        return paired(model, votes)
+
+    monkeypatch.setattr(DawidSkene, "decision_function", count)
+    monkeypatch.setattr(DawidSkene, "predict_proba", list_pairs)
+    monkeypatch.setattr("unelisa.cli.fit.run_methods", lambda *_: [])
+    files.truth.write_text(files.truth.read_text() + "unvoted,yes\n")
+    outputs = [
+        ("--out", "a.csv"),
+        ("--report", "a.html"),
+        ("--json", "a.json"),
+        ("--save", "a.npz"),
+    ]
+    options = [part for name, file in outputs for part in (name, files.folder / file)]
+    method = ("--method", "dawid-skene")
+    result = run("fit", files.votes, "--truth", files.truth, *method, *options)
+    assert result.exit_code == 0, result.output
+    assert asked == [600, 1]  # and an item without votes for those nobody voted on
+    assert listed == []
+    findings = json.loads((files.folder / "a.json").read_text())
+    assert findings["truth"]["n"] == 601
+
+
+def test_votes_may_come_from_standard_input(files):
+    result = CliRunner().invoke(
+        app, ["fit", "-", "--method", "wawa", "--json", "-"], input=files.votes.read_bytes()
+    )
+    assert json.loads(result.stdout)["items"]["n"] == 600
+
+
 def test_items_are_named_in_the_report_only_with_show_items(run, files):
     page = files.folder / "page.html"
-    run("fit", files.votes, "--report", page)
+    plain = ("fit", files.votes, "--method", "wawa", "--report", page)
+    run(*plain)
     assert "<bdi>i" not in page.read_text()
-    run("fit", files.votes, "--report", page, "--show-items")
+    run(*plain, "--show-items")
     assert page.read_text().count("<bdi>i") == 20
 
 
@@ -92,7 +135,7 @@ def test_parquet_feather_and_gzip_give_the_same_labels_as_csv(run, files):
     for name in ("votes.csv", "votes.parquet", "votes.feather", "votes.csv.gz", "long.csv"):
         out = files.folder / "labels.csv"
         more = named if name == "long.csv" else ()
-        result = run("fit", files.folder / name, "--out", out, *more)
+        result = run("fit", files.folder / name, "--method", "wawa", "--out", out, *more)
         assert result.exit_code == 0, result.output
         found[name] = pd.read_csv(out).sort_values("item")["label"].tolist()
     assert len({tuple(labels) for labels in found.values()}) == 1
@@ -100,7 +143,8 @@ def test_parquet_feather_and_gzip_give_the_same_labels_as_csv(run, files):
 
 def test_declared_labels_settle_which_one_is_positive(run, files):
     out = files.folder / "labels.csv"
-    result = run("fit", files.votes, "--labels", "yes,no", "--json", "-", "--out", out)
+    method = ("--method", "wawa")
+    result = run("fit", files.votes, "--labels", "yes,no", "--json", "-", "--out", out, *method)
     assert json.loads(result.stdout)["classes"] == ["yes", "no"]
 
 
@@ -120,7 +164,8 @@ def test_an_anchor_or_gold_turns_the_sides(run, files):
 def test_stability_is_a_column_everywhere(run, files):
     page, findings, model = (files.folder / name for name in ("p.html", "f.json", "m.npz"))
     outputs = ("--report", page, "--json", findings, "--save", model)
-    result = run("fit", files.votes, "--stability", 10, "--jobs", 2, *outputs)
+    plain = ("fit", files.votes, "--method", "unelisa")
+    result = run(*plain, "--stability", 10, "--jobs", 2, *outputs)
     assert result.exit_code == 0, result.output
     assert "stability" in result.stdout
     assert "Stability" in page.read_text()
@@ -130,9 +175,9 @@ def test_stability_is_a_column_everywhere(run, files):
     kept = load(model).voters_.set_index("voter")["stability"]
     assert told == kept.to_dict()
     assert kept.max() > 0.5
-    again = run("fit", files.votes, "--stability", 10, "--jobs", 1, "--json", "-")
+    again = run(*plain, "--stability", 10, "--jobs", 1, "--json", "-")
     assert {v["voter"]: v["stability"] for v in json.loads(again.stdout)["voters"]} == told
-    without = run("fit", files.votes, "--json", "-")
+    without = run(*plain, "--json", "-")
     assert "stability" not in json.loads(without.stdout)["voters"][0]
 
 
@@ -237,7 +282,7 @@ def test_settings_of_the_method_can_be_given(run, refused, files):
     fitted = load(model)
     assert (fitted.fit_intercept, fitted.penalty, fitted.rule) == (True, 0.1, "majority")
     wrong = refused("fit", files.votes, *paper, "--set", "intercept=true")
-    assert "unelisa has no setting 'intercept'; it has rule, penalty" in wrong
+    assert "unelisa has no setting 'intercept'; it has edge_rule, fit_intercept" in wrong
     wrong = refused("fit", files.votes, *paper, "--set", "penalty=abc")
     assert "penalty" in wrong
     assert "'abc'" in wrong

@@ -25,6 +25,7 @@ def test_a_form_reads_votes_as_declared(tmp_path):
     assert votes.values.tolist() == [[1, -1]]
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def test_the_coding_of_the_fit_serves_where_none_is_given(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,-1,0\ny,1,1\n")
@@ -34,6 +35,7 @@ def test_the_coding_of_the_fit_serves_where_none_is_given(tmp_path):
         VotesForm(coding="pm1").read_as_fitted(path, model)
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
     named, usual = tmp_path / "named.csv", tmp_path / "usual.csv"
     named.write_text("mrn,ann,bob\nx,0,1\ny,1,1\n")

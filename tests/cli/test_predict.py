@@ -5,7 +5,8 @@ import pytest
 @pytest.fixture
 def model(run, files):
     path = files.folder / "model.npz"
-    run("fit", files.votes, "--save", path, "--out", files.folder / "fitted.csv")
+    method = ("--method", "dawid-skene")
+    run("fit", files.votes, *method, "--save", path, "--out", files.folder / "fitted.csv")
     return path
 
 
