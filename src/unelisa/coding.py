@@ -240,7 +240,7 @@ def _read_coding(numbers: dict[Label, Any] | None) -> str:
         )
     if codes <= {-1, 0, 1}:
         listed = ", ".join(str(code) for code in sorted(codes))
-        raise AmbiguousVotesError(f"the codes {listed} have two readings", *_READINGS)
+        raise AmbiguousVotesError(f"the codes {listed} are ambiguous", *_READINGS)
     if codes & {-1, 0}:
         raise VotesError(
             "votes mix the code 0 or -1, which may mean abstained, with other numbers",

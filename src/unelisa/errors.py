@@ -4,7 +4,7 @@
 
     UnelisaError
     ├── VotesError (ValueError)        the votes cannot be read
-    │   └── AmbiguousVotesError        the codes have two readings: pass the coding
+    │   └── AmbiguousVotesError        the codes are ambiguous: pass the coding
     ├── ModelError (ValueError)        a model, graph or setting contradicts itself
     ├── RecordsError (ValueError)      health records cannot be read or counted
     └── MissingExtraError (ImportError)  an optional package is needed; the message names the extra
@@ -78,7 +78,7 @@ class VotesError(UnelisaError, ValueError):
 
 
 class AmbiguousVotesError(VotesError):
-    """The codes have two readings, so the coding must be declared."""
+    """The codes are ambiguous, so the coding must be declared."""
 
 
 class ModelError(UnelisaError, ValueError):

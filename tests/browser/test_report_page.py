@@ -62,7 +62,7 @@ def _column(page, number):
 
 
 def test_the_graph_is_drawn_and_the_answer_stands_on_top(opened):
-    assert "400 items labelled" in opened.page.inner_text(".answer")
+    assert "400 items labeled" in opened.page.inner_text(".answer")
     assert opened.graph("cy.nodes().length") == 26
     assert opened.page.is_visible("#graph canvas >> nth=0")
     assert not opened.page.is_visible("#graph-still")

@@ -79,13 +79,8 @@ def test_every_item_is_scored_once_for_all_outputs(run, files, monkeypatch):
     monkeypatch.setattr(DawidSkene, "predict_proba", list_pairs)
     monkeypatch.setattr("unelisa.cli.fit.run_methods", lambda *_: [])
     files.truth.write_text(files.truth.read_text() + "unvoted,yes\n")
-    outputs = [
-        ("--out", "a.csv"),
-        ("--report", "a.html"),
-        ("--json", "a.json"),
-        ("--save", "a.npz"),
-    ]
-    options = [part for name, file in outputs for part in (name, files.folder / file)]
+    outputs = {"--out": "a.csv", "--report": "a.html", "--json": "a.json", "--save": "a.npz"}
+    options = [part for name, file in outputs.items() for part in (name, files.folder / file)]
     method = ("--method", "dawid-skene")
     result = run("fit", files.votes, "--truth", files.truth, *method, *options)
     assert result.exit_code == 0, result.output

@@ -147,11 +147,11 @@ def test_one_side_alone_has_no_roc():
 
 def test_confusion_equals_scikit_learns():
     rng = np.random.default_rng(0)
-    positive, labelled = rng.random(50) < 0.5, rng.random(50) < 0.5
-    counted = count_confusion(positive, labelled)
+    positive, labeled = rng.random(50) < 0.5, rng.random(50) < 0.5
+    counted = count_confusion(positive, labeled)
     names = ("true_negative", "false_positive", "false_negative", "true_positive")
     assert [counted[name] for name in names] == confusion_matrix(
-        positive, labelled
+        positive, labeled
     ).ravel().tolist()
 
 
