@@ -1,16 +1,16 @@
-"""Every error and warning of unelisa.
+"""All errors and warnings of unelisa.
 
 ::
 
     UnelisaError
     ├── VotesError (ValueError)        the votes cannot be read
-    │   └── AmbiguousVotesError        the codes are ambiguous: pass the coding
-    ├── ModelError (ValueError)        a model, graph or setting contradicts itself
+    │   └── AmbiguousVotesError        the codes have two possible meanings: declare the coding
+    ├── ModelError (ValueError)        a model, graph or parameter is invalid
     ├── RecordsError (ValueError)      health records cannot be read or counted
     └── MissingExtraError (ImportError)  an optional package is needed; the message names the extra
     UnelisaWarning (UserWarning)
     ├── VotesWarning                   the votes are usable, but some carry no information
-    ├── ExpertsWarning                 no or too few experts: the labels come from a fallback
+    ├── ExpertsWarning                 no or too few experts: the labels rest on a fallback
     └── ConvergenceWarning (scikit-learn's)  an iteration limit was reached
 
 Messages are one sentence: what was found, where, and what to do. They name voters (columns) and
@@ -19,7 +19,7 @@ row numbers, never items, votes or labels, because those may be patients.
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
@@ -70,7 +70,7 @@ class _Hinted(Exception):  # noqa: N818 - errors and warnings alike
 
 
 class UnelisaError(_Hinted):
-    """Base of every error that unelisa raises on purpose."""
+    """Base class of all errors that unelisa raises."""
 
 
 class VotesError(UnelisaError, ValueError):
@@ -78,23 +78,23 @@ class VotesError(UnelisaError, ValueError):
 
 
 class AmbiguousVotesError(VotesError):
-    """The codes are ambiguous, so the coding must be declared."""
+    """The codes have two possible meanings: the coding must be declared."""
 
 
 class ModelError(UnelisaError, ValueError):
-    """A model, graph or setting contradicts itself."""
+    """A model, graph or parameter is invalid."""
 
 
 class RecordsError(UnelisaError, ValueError):
-    """Health records cannot be read, or cannot be counted as asked."""
+    """Health records cannot be read or counted."""
 
 
 class MissingExtraError(UnelisaError, ImportError):
-    """An optional package is missing; the message names the extra that brings it."""
+    """An optional package is missing; the message names the extra that installs it."""
 
 
 def missing_extra(need: str, extra: str) -> MissingExtraError:
-    """Return the error that says what is needed, and how an extra of this package brings it.
+    """Return the error for a missing optional package, with the command that installs it.
 
     Examples
     --------
@@ -107,27 +107,33 @@ def missing_extra(need: str, extra: str) -> MissingExtraError:
 
 
 class UnelisaWarning(_Hinted, UserWarning):
-    """Base of every warning that unelisa gives."""
+    """Base class of all warnings of unelisa."""
 
 
 class VotesWarning(UnelisaWarning):
-    """The votes are usable, but some of them carry no information."""
+    """The votes are usable, but some carry no information."""
 
 
 class ExpertsWarning(UnelisaWarning):
-    """No or too few experts were found; the labels come from a stated fallback."""
+    """No or too few experts were found: the labels rest on a documented fallback."""
 
 
 class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
-    """An iteration limit was reached before the stated tolerance."""
+    """An iteration limit was reached before the tolerance."""
 
 
 def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> None:
-    """Give a warning that points to the line outside the package whose call led to it."""
+    """Emit a warning that points to the line outside the package that called it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
         frame, level = frame.f_back, level + 1
     warnings.warn(category(message, *hints), stacklevel=level)
+
+
+def replay_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
+    """Emit recorded warnings again, where they were first emitted."""
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _is_ours(module: str) -> bool:

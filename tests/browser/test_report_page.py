@@ -76,7 +76,7 @@ def test_search_finds_a_voter_and_opens_its_card(opened):
     assert opened.page.inner_text("#card h3") == "worker 1"
     assert opened.graph("cy.$('.chosen').data('label')") == "worker 1"
     opened.page.fill("#query", "nobody")
-    assert "No voter has such a name" in opened.page.inner_text("#matches")
+    assert "No voter matches" in opened.page.inner_text("#matches")
 
 
 def test_a_click_on_a_voter_opens_its_card_and_one_beside_it_closes_it(opened):

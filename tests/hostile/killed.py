@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from unelisa.aggregators import MajorityVote
-from unelisa.cli.fit import Fitted, Outputs, collect, write_outputs
+from unelisa.cli.fit import Outputs, write_outputs
+from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.storage import load
 from unelisa.votes import Votes
@@ -31,7 +32,7 @@ def write(folder: Path, generation: int) -> None:
     votes = votes_of(generation)
     model = MajorityVote().fit(votes)
     judged = Judged.of(model, votes)
-    findings = collect(Fitted(model, 0.0, []), judged)
+    findings = collect_findings(model, judged)
     write_outputs(Outputs(*(folder / name for name in NAMES)), model, judged, findings)
 
 

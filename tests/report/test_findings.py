@@ -16,7 +16,7 @@ from unelisa.report.findings import (
     describe_structure,
     name_method,
 )
-from unelisa.report.page import render_page
+from unelisa.report.page import render_report
 from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
@@ -211,7 +211,7 @@ def test_the_candidates_and_their_criterion_are_told():
         "discount: near-duplicate votes count less; near-duplicate voters count once"
     ]
     assert told["rows"][0]["gain"] == 0
-    page = render_page(findings)
+    page = render_report(findings)
     assert "Reading of the votes" in page
     assert "near-duplicate voters count once" in page
 
@@ -221,7 +221,7 @@ def test_two_readings_are_a_caution():
     findings = findings_of(model, votes)
     assert findings["structure"]["two_readings"]
     assert any("two readings" in warning for warning in findings["warnings"])
-    assert "The votes support two readings" in render_page(findings)
+    assert "The votes support two readings" in render_report(findings)
     model, votes = fit(plain_crowd(0)[0])
     assert not any("two readings" in warning for warning in findings_of(model, votes)["warnings"])
 
@@ -240,7 +240,7 @@ def test_starts_of_a_graph_are_told_in_words_and_tenths(crowd):
     assert told["reading"] == "edges"
     assert all(np.isfinite(row["gain"]) for row in told["rows"])
     assert all(row["structure"].startswith("edges: search started") for row in told["rows"])
-    page = render_page(findings_of(model, votes))
+    page = render_report(findings_of(model, votes))
     assert "hub of their graph" in page
     table = page.split('class="structures')[1].split("</table>")[0]
     assert re.findall(r'data-what="Gain" class="n">([^<]*)<', table)
@@ -252,4 +252,4 @@ def test_a_method_that_chooses_nothing_tells_nothing(crowd):
     votes, _ = crowd
     model = DawidSkene(random_state=0).fit(votes)
     assert describe_structure(model) is None
-    assert "Reading of the votes" not in render_page(findings_of(model, votes))
+    assert "Reading of the votes" not in render_report(findings_of(model, votes))

@@ -150,9 +150,7 @@ def test_confusion_equals_scikit_learns():
     positive, labeled = rng.random(50) < 0.5, rng.random(50) < 0.5
     counted = count_confusion(positive, labeled)
     names = ("true_negative", "false_positive", "false_negative", "true_positive")
-    assert [counted[name] for name in names] == confusion_matrix(
-        positive, labeled
-    ).ravel().tolist()
+    assert [counted[name] for name in names] == confusion_matrix(positive, labeled).ravel().tolist()
 
 
 def test_bins_count_every_item_and_bracket_the_share():

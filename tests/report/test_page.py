@@ -9,7 +9,7 @@ import pytest
 from report.judging import findings_of, page_of
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
 from unelisa.report import labels
-from unelisa.report.page import embed_json, render_page, write_report
+from unelisa.report.page import embed_json, render_report, write_report
 from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
@@ -141,8 +141,8 @@ def test_json_in_a_page_cannot_leave_it():
 def test_warnings_stand_on_the_page(crowd):
     votes, _ = crowd
     model = UnElisa(random_state=0).fit(votes)
-    assert "a &lt;note&gt;" in render_page(findings_of(model, votes, notes=["a <note>"]))
-    assert 'class="warnings"' not in render_page({**findings_of(model, votes), "warnings": []})
+    assert "a &lt;note&gt;" in render_report(findings_of(model, votes, notes=["a <note>"]))
+    assert 'class="warnings"' not in render_report({**findings_of(model, votes), "warnings": []})
 
 
 def test_the_page_is_written_whole(crowd, tmp_path):
@@ -156,7 +156,7 @@ def test_the_page_is_written_whole(crowd, tmp_path):
 
 
 def test_a_page_without_votes_tells_of_the_voters(crowd):
-    page = render_page(findings_of(UnElisa(random_state=0).fit(crowd[0])))
+    page = render_report(findings_of(UnElisa(random_state=0).fit(crowd[0])))
     assert _check(page).tags.count("svg") == 1
     assert "Save the labels" not in page
     assert "Sensitivity</button>" not in page

@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +17,10 @@ from unelisa.aggregators import AGGREGATORS
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
-from unelisa.cli.fit import Outputs, collect, fit_model, refer_to, write_outputs
+from unelisa.cli.fit import Outputs, fit_model, refer_to, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
 from unelisa.cli.simulate import tabulate_votes
+from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.scoring import score_experts
 from unelisa.simulation import SimulatedVotes, simulate_votes
@@ -45,7 +47,7 @@ def demo(
     screen = results(quiet=json == STDOUT)
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
-    crowd = _known(_in_words(drawn.votes, ("no", "yes")), drawn.truth)
+    crowd = _known(replace(drawn.votes, classes=("no", "yes")), drawn.truth)
     _introduce_crowd(screen, drawn)
     rows = run_methods(AGGREGATORS, crowd, SEED, -1)
     _show_comparison(screen, rows)
@@ -76,10 +78,6 @@ def breast_cancer_votes() -> KnownLabels:
 
 def _known(votes: Votes, truth: Any) -> KnownLabels:
     return KnownLabels(votes, truth, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
-
-
-def _in_words(votes: Votes, classes: tuple[str, str]) -> Votes:
-    return Votes(votes.values, votes.items, votes.voters, classes)
 
 
 def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:
@@ -116,7 +114,7 @@ def _fit_crowd(
     fitted = fit_model(options.build_method(options.DEFAULT_METHOD, SEED, -1), crowd.votes)
     judged = Judged.of(fitted.model, crowd.votes)
     reference = refer_to(fitted.model, judged, crowd)._replace(comparison=rows)
-    findings = collect(fitted, judged, reference)
+    findings = collect_findings(fitted.model, judged, reference, fitted.seconds)
     write_outputs(outputs, fitted.model, judged, findings)
     found = score_experts(fitted.model.experts_, drawn.experts)
     screen.print()

@@ -127,14 +127,18 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     trusted = None if gold is None else options.read_known(gold, table)
     fitted = fit_model(model, table, trusted)
     if stability:
-        fitted = resample(fitted, table, trusted, stability, seed, jobs)
+        y = None if trusted is None else trusted.as_gold()
+        resampled = bootstrap(table, fitted.model, stability, y=y, random_state=seed, n_jobs=jobs)
+        fitted = fitted._replace(model=resampled.fitted)
     judged = Judged.of(fitted.model, table)
     reference = None
     if known is not None:
         others = [name for name in AGGREGATORS if name != name_method(model)]
         rows = run_methods(others, known, seed, jobs) if report is not None else []
         reference = score_known(fitted, judged, known, rows)
-    findings = collect(fitted, judged, reference, show_items=show_items)
+    findings = collect_findings(
+        fitted.model, judged, reference, fitted.seconds, fitted.notes, show_items=show_items
+    )
     write_outputs(outputs, fitted.model, judged, findings)
     rows = [] if reference is None else list(reference.comparison)
     show_fit(results(quiet=json == STDOUT), findings, rows, outputs)
@@ -153,15 +157,6 @@ def fit_model(model: Aggregator, votes: Votes, gold: KnownLabels | None = None) 
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return Fitted(model, watch.seconds, notes)
-
-
-def resample(
-    fitted: Fitted, votes: Votes, gold: KnownLabels | None, draws: int, seed: int, jobs: int
-) -> Fitted:
-    """Return the fit with the voters' stability, showing how many draws are done."""
-    y = None if gold is None else gold.as_gold()
-    found = bootstrap(votes, fitted.model, draws, y=y, random_state=seed, n_jobs=jobs)
-    return fitted._replace(model=found.fitted)
 
 
 def score_known(
@@ -186,16 +181,6 @@ def refer_to(model: Aggregator, judged: Judged, known: KnownLabels) -> Reference
     silent = replace(judged.votes, held=empty, items=np.arange(1))
     score = Judged.of(model, silent).scores
     return reference._replace(scores=np.append(judged.scores, np.repeat(score, unvoted)))
-
-
-def collect(
-    fitted: Fitted, judged: Judged, reference: Reference | None = None, *, show_items: bool = False
-) -> Findings:
-    """Return the findings of a fit, against the truth where it is known."""
-    model, seconds, notes = fitted
-    return collect_findings(
-        model, judged, reference=reference, seconds=seconds, notes=notes, show_items=show_items
-    )
 
 
 def write_outputs(outputs: Outputs, model: Aggregator, judged: Judged, findings: Findings) -> None:

@@ -52,15 +52,15 @@ Labels = Annotated[
         rich_help_panel=_FORM,
     ),
 ]
-Item = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of the items.", rich_help_panel=_FORM)
-]
-Voter = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of the voters.", rich_help_panel=_FORM)
-]
-Vote = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of the votes.", rich_help_panel=_FORM)
-]
+
+
+def _name_column(what: str) -> Any:
+    return typer.Option(metavar="COL", help=f"Column of the {what}.", rich_help_panel=_FORM)
+
+
+Item = Annotated[str | None, _name_column("items")]
+Voter = Annotated[str | None, _name_column("voters")]
+Vote = Annotated[str | None, _name_column("votes")]
 _TRUTH = typer.Option(
     metavar="TRUTH",
     help="Table with columns item and label, in the votes' own labels, for some or all items.",

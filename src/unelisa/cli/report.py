@@ -54,7 +54,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         if truth is not None:
             reference = refer_to(fitted, judged, options.read_known(truth, table))
     with busy("writing"), output_files() as files:
-        findings = collect_findings(fitted, judged, reference=reference, show_items=show_items)
+        findings = collect_findings(fitted, judged, reference, show_items=show_items)
         files.write_text(out, render_report(findings, judged))
         if json is not None:
             files.write_json(json, findings)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME, LONGEST_TABLE = 32, 20
 OPTIONS = ("coding", "item", "voter", "vote", "orient")  # parameters with an option of their own
+SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
 _COLORS = {"expert": "blue", "counted": "blue", "contrarian": "red"}
 
 
@@ -181,15 +182,18 @@ def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) 
 
 def comparison_table(rows: "Sequence[MethodScore]", title: str | None = None) -> Table:
     """Return the methods side by side, the best figure of each column in bold."""
+    from unelisa.report.wording import find_best  # noqa: PLC0415 - loads NumPy
+
     table = bare_table(0, title=title, title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
     for name in ("accuracy", "balanced", "AUC", "log loss", "experts", "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    best = {name: _best(rows, name) for name in ("accuracy", "balanced_accuracy", "auc")}
-    best["log_loss"] = _best(rows, "log_loss", lowest=True)
+    best = find_best([row._asdict() for row in rows])
     for row in rows:
-        values = [(getattr(row, name), top) for name, top in best.items()]
-        cells = [Text(figure(x), "bold" if x is not None and x == top else "") for x, top in values]
+        values = {key: getattr(row, key) for key in SCORES}
+        cells = [
+            Text(figure(x), "bold" if x == best.get(key, -1.0) else "") for key, x in values.items()
+        ]
         seconds = figure(row.seconds, ".2f") + (" s" if row.seconds is not None else "")
         table.add_row(row.method, *cells, figure(row.n_experts, "d"), seconds)
     return table
@@ -204,10 +208,3 @@ def bare_table(space: int, **looks: Any) -> Table:
 def figure(value: float | None, form: str = ".3f") -> str:
     """Return a figure as printed; a dash where it is not defined."""
     return "–" if value is None else f"{value:{form}}"  # noqa: RUF001
-
-
-def _best(rows: "Sequence[MethodScore]", name: str, *, lowest: bool = False) -> float | None:
-    values = [value for row in rows if (value := getattr(row, name)) is not None]
-    if len(rows) < 2 or not values:
-        return None
-    return float(min(values) if lowest else max(values))

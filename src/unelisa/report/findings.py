@@ -58,10 +58,10 @@ Findings = dict[str, Any]
 def collect_findings(
     model: Aggregator,
     judged: Judged | None = None,
-    *,
     reference: Reference | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
+    *,
     show_items: bool = False,
 ) -> Findings:
     """Return everything that a report says about a fitted model, as data that JSON can hold.

@@ -22,7 +22,7 @@ from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.judged import Judged, Reference
-from unelisa.report.labels import Download, pack_labels, pack_voters
+from unelisa.report.labels import pack_labels, pack_voters
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
@@ -65,21 +65,14 @@ def write_report(  # noqa: PLR0913 - a public signature
     reference = None
     if judged is not None and truth is not None:
         reference = Reference.of(judged, truth, comparison)
-    findings = collect_findings(
-        model, judged, reference=reference, seconds=seconds, show_items=show_items
-    )
+    findings = collect_findings(model, judged, reference, seconds, show_items=show_items)
     with whole_file(path) as draft:
         draft.write_text(render_report(findings, judged), encoding="utf-8")
 
 
-def render_report(findings: Findings, judged: Judged | None) -> str:
+def render_report(findings: Findings, judged: Judged | None = None) -> str:
     """Return the page of a model's findings, with the labels inside for its save button."""
-    show_items = findings["uncertain"] is not None
-    return render_page(findings, None if judged is None else pack_labels(judged, show_items))
-
-
-def render_page(findings: Findings, labels: Download | None = None) -> str:
-    """Return the page of some findings; without `labels` it cannot save them."""
+    labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
     scripts = [_read(name) for name in SCRIPTS]
     drawn = drawing.draw_graph(findings["graph"])
     return fill_template(
