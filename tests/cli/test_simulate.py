@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 import unelisa as ue
-from unelisa.cli.simulate import expect_rows
 
 
 @pytest.fixture
@@ -105,7 +104,6 @@ def test_machines_get_the_patients_that_were_drawn(run, tmp_path):
     drawn = ue.simulate_ehr(500, random_state=0)
     assert (found["patients"], found["cases"]) == (500, (drawn.truth > 0).sum())
     assert found["rows"]["person"] == 500
-    assert sum(found["rows"].values()) == pytest.approx(expect_rows(drawn), rel=0.05)
 
 
 def test_too_few_patients_leave_nothing(refused, tmp_path):

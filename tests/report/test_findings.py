@@ -30,13 +30,14 @@ def _votes(*rows):
 def test_findings_of_every_method_are_plain_data(name, crowd):
     votes, truth = crowd
     model = AGGREGATORS[name]().fit(votes)
-    rows = [MethodScore(name, 0.5)]
+    rows = [MethodScore(name, 0.5), MethodScore("other")._asdict()]
     findings = findings_of(
         model, votes, truth, rows, seconds=1.5, notes=["a note"], show_items=True
     )
     assert json.loads(json.dumps(findings, allow_nan=False)) == findings
     assert findings["version"] == VERSION
     assert findings["method"] == name
+    assert [row["method"] for row in findings["comparison"]] == [name, "other"]
     assert findings["warnings"][-1] == "a note"
     assert sum(findings["histogram"]["counts"]) == votes.n_items
     assert findings["items"]["positive"] == (model.predict(votes) == 1).sum()

@@ -22,7 +22,6 @@ from unelisa.report.judged import (
     score_reference,
     trace_roc,
 )
-from unelisa.study.comparison import MethodScore
 from unelisa.votes import Votes
 
 
@@ -179,9 +178,3 @@ def test_a_margin_has_no_calibration(crowd):
     assert scored["calibration_error"] is None
     assert scored["log_loss"] is None
     assert scored["roc"]
-
-
-def test_rows_may_be_scores_or_mappings():
-    row = MethodScore("a", 0.9)
-    found = Reference(np.ones(1, np.int8), np.ones(1), False, [row, row._asdict()])
-    assert found.rows() == [row._asdict()] * 2

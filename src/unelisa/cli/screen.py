@@ -77,7 +77,10 @@ def _spell_option(hint: "Hint") -> str:
 
 
 def busy(doing: str) -> AbstractContextManager[Any]:
-    """Show what is being done while it lasts; nothing where stderr is no terminal."""
+    """Show what is being done while it lasts; nothing where stderr is not a terminal.
+
+    The status that it gives can be updated as the work proceeds.
+    """
     return asides().status(f"{doing} ...", spinner="dots")
 
 

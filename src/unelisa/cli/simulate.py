@@ -11,9 +11,9 @@ import typer
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files, refuse_stdout
-from unelisa.cli.screen import busy, progress, results
+from unelisa.cli.screen import busy, results
 from unelisa.datamart import SimulatedEhr, simulate_ehr, write_datamart
-from unelisa.datamart.patients import PATIENTS, UTILIZATION
+from unelisa.datamart.patients import PATIENTS
 from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.votes import Votes
 
@@ -178,12 +178,11 @@ def _write_ehr(
     rows: dict[str, int] = {}
     reviewed = set(drawn.reviewed.tolist())
     labels = ((i, s, int(i in reviewed)) for i, s in drawn.truth.items())
-    with progress() as bar, output_files() as files:
-        task = bar.add_task("writing", total=expect_rows(drawn))
+    with busy("writing") as status, output_files() as files:
 
         def advance(table: str, number: int) -> None:
             rows[table] = rows.get(table, 0) + number
-            bar.update(task, description=f"writing {table}", advance=number)
+            status.update(f"writing {table}, {rows[table]:,} rows ...")
 
         write_datamart(drawn, files.draft(paths[0]), seed, advance)
         files.write_csv(paths[1], ("person_id", "label", "reviewed"), labels)
@@ -197,12 +196,3 @@ def _write_ehr(
             }
             files.write_json(json, summary)
     return rows
-
-
-def expect_rows(drawn: SimulatedEhr) -> int:
-    """Return roughly how many rows the database will have."""
-    notes = int(drawn.counts[UTILIZATION].sum())
-    # two more rows a patient; concepts that a note names and denies are two thirds of the notes
-    return (
-        2 * len(drawn.truth) + int(drawn.visits.sum() + drawn.counts.sum().sum()) + notes * 2 // 3
-    )

@@ -1,5 +1,6 @@
 """What a reader should know before trusting the labels, in plain sentences."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,91 +19,73 @@ MARGIN = 2.0  # standard deviations above what weights fitted to noise reach
 
 def list_cautions(
     model: Aggregator, judged: Judged | None, crowd: dict[str, Any], items: dict[str, Any] | None
-) -> list[str]:
+) -> Iterator[str]:
     """Return all warnings that apply, those about the truth and the experts first."""
-    told = [
-        *_warn_of_the_truth(model),
-        *_warn_of_experts(model, crowd),
-        *_warn_of_orientation(model, crowd),
-    ]
+    yield from _warn_of_the_truth(model)
+    yield from _warn_of_experts(model, crowd)
     if judged is not None:
-        told += [*_warn_of_chance(model, judged.votes), *_warn_of_voters(model, judged.votes)]
-    return told if items is None else told + _warn_of_items(items)
+        yield from _warn_of_voters(model, judged.votes)
+    if items is not None:
+        yield from _warn_of_items(items)
 
 
-def _warn_of_the_truth(model: Aggregator) -> list[str]:
-    """Return warnings where the votes identify no truth, or two; older models do not say."""
-    told = []
+def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
+    """Yield warnings where the votes identify no truth, or two; older models do not say."""
     if not getattr(model, "reliable_", True):
         reason = model.reliability_reason_
-        told.append(f"The labels may be no better than chance and cannot be relied on: {reason}.")
+        yield f"The labels may be no better than chance and cannot be relied on: {reason}."
     if getattr(model, "two_readings_", False):
-        told.append(
+        yield (
             "The votes support two readings of the truth; pass a prior, or ten or more gold "
             "labels, to choose between them."
         )
-    return told
 
 
-def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
-    if not crowd["selects"] or crowd["counted"] >= 3:
-        return []
-    if crowd["counted"] == 0 and hasattr(model, "reading_"):
-        return ["No experts were found: no voter is clearly coupled to the truth."]
-    if crowd["counted"] == 0:
-        return ["No experts were found: all voters have equal weight, as in majority vote."]
-    many = "1 expert was" if crowd["counted"] == 1 else f"{crowd['counted']} experts were"
-    return [f"Only {many} found; with fewer than three, their reliability cannot be estimated."]
-
-
-def _warn_of_orientation(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
-    """Return a warning where one voter more or less would have swapped the two labels."""
+def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
+    counted, contrarians = crowd["counted"], crowd["contrarians"]
+    if crowd["selects"] and counted == 0:
+        alike = "all voters have equal weight, as in majority vote"
+        why = "no voter is clearly coupled to the truth" if hasattr(model, "reading_") else alike
+        yield f"No experts were found: {why}."
+    elif crowd["selects"] and counted < 3:
+        many = "1 expert was" if counted == 1 else f"{counted} experts were"
+        yield f"Only {many} found; with fewer than three, their reliability cannot be estimated."
     by_majority = model.get_params(deep=False).get("orient") == "majority"
-    straight = crowd["counted"] - crowd["contrarians"]
-    if not by_majority or crowd["contrarians"] == 0 or straight - crowd["contrarians"] > 1:
-        return []
-    return [
-        f"Which class is positive was decided by a bare majority, {straight} voters against "
-        f"{crowd['contrarians']}; name an anchor voter or pass a few gold labels."
-    ]
+    if by_majority and contrarians and counted - 2 * contrarians <= 1:
+        # one voter more or less would have swapped the two labels
+        yield (
+            "Which class is positive was decided by a bare majority, "
+            f"{counted - contrarians} voters against {contrarians}; name an anchor voter or pass "
+            "a few gold labels."
+        )
 
 
-def _warn_of_chance(model: Aggregator, votes: Votes) -> list[str]:
+def _warn_of_voters(model: Aggregator, votes: Votes) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
-    if np.count_nonzero(weights) < 2 or not getattr(model, "reliable_", True):
-        return []
-    who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
-    if not measure_agreement(votes.held, weights).found_in_noise:
-        return []
-    return [
-        f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
-        "labels may be no better than chance."
-    ]
-
-
-def _warn_of_voters(model: Aggregator, votes: Votes) -> list[str]:
+    checked = np.count_nonzero(weights) >= 2 and getattr(model, "reliable_", True)
+    if checked and measure_agreement(votes.held, weights).found_in_noise:
+        who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
+        yield (
+            f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
+            "labels may be no better than chance."
+        )
     silent = votes.vote_counts() == 0
     constant = votes.constant() & ~silent
-    told = []
     if silent.any():
-        told.append(f"{count_noun(int(silent.sum()), 'voter')} never voted and got no weight.")
+        yield f"{count_noun(int(silent.sum()), 'voter')} never voted and got no weight."
     if constant.any():
-        removed = not np.asarray(model.weights_)[constant].any()
         many = count_noun(int(constant.sum()), "constant voter")
-        end = "removed" if removed else "little information"
-        told.append(f"{many} (always the same vote): {end}.")
-    return told
+        end = "little information" if weights[constant].any() else "removed"
+        yield f"{many} (always the same vote): {end}."
 
 
-def _warn_of_items(items: dict[str, Any]) -> list[str]:
-    told = []
+def _warn_of_items(items: dict[str, Any]) -> Iterator[str]:
     if items["n"] > 1 and items["positive"] in (0, items["n"]):
-        told.append("Every item got the same label; the votes may not separate the two classes.")
+        yield "Every item got the same label; the votes may not separate the two classes."
     if items["unvoted"]:
-        told.append(f"{count_noun(items['unvoted'], 'item')} without any vote.")
+        yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        told.append(f"{count_noun(items['ties'], 'item')} tied, labeled positive.")
-    return told
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled positive."
 
 
 class Agreement(NamedTuple):

@@ -5,7 +5,7 @@ The findings name voters; they name items only with `show_items`, because items 
 
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, TypedDict
 
@@ -235,7 +235,8 @@ def explain_structure(name: str) -> str:
 
 
 def _list_methods(reference: Reference) -> list[dict[str, Any]]:
-    return [{key: make_plain(value) for key, value in row.items()} for row in reference.rows()]
+    rows = (row if isinstance(row, Mapping) else row._asdict() for row in reference.comparison)
+    return [{key: make_plain(value) for key, value in row.items()} for row in rows]
 
 
 def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a model says about every item, computed once; how that compares with the known truth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -157,10 +157,6 @@ class Reference(NamedTuple):
     ) -> "Reference":
         """Return the truth of the judged items."""
         return cls(signs, judged.scores, judged.has_chances, comparison)
-
-    def rows(self) -> list[Mapping[str, Any]]:
-        """Return the comparison as mappings."""
-        return [row if isinstance(row, Mapping) else row._asdict() for row in self.comparison]
 
 
 def score_reference(reference: Reference) -> dict[str, Any]:
