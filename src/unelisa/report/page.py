@@ -1,13 +1,12 @@
 """The report as one HTML file that loads nothing from outside.
 
-Names are untrusted input. The template engine escapes them; the graph's numbers are embedded as
-JSON in a data block without `<`, `>` and `&`; and the Content-Security-Policy allows only the two
-scripts of this package, by their hashes, and no requests at all.
+Names are untrusted input. The template engine escapes them, also in the JSON of the graph; and the
+Content-Security-Policy allows only the two scripts of this package, by their hashes, and no
+requests at all.
 """
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 TEMPLATE = "page.html.j2"
 SCRIPTS = ("vendor/cytoscape.min.js", "templates/page.js")
 STYLE = "templates/page.css"
-# in JSON these occur only within strings, where their escapes mean the same
-_UNSAFE_IN_HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def write_report(  # noqa: PLR0913 - a public signature
@@ -84,7 +81,6 @@ def render_report(findings: Findings, judged: Judged | None = None) -> str:
         best=wording.find_best(findings["comparison"]),
         fitted=wording.describe_fit(findings),
         drawn=drawn,
-        drawn_json=embed_json(drawn),
         downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
         labels=labels,
     )
@@ -118,20 +114,8 @@ def write_policy(scripts: Sequence[str], style: str) -> str:
     )
 
 
-def embed_json(content: Any) -> str:
-    r"""Return JSON that is safe inside a script element, whatever text it holds.
-
-    Examples
-    --------
-    >>> embed_json(["</script>\u2028"])
-    '["\\u003c/script\\u003e\\u2028"]'
-    """
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII: U+2028 is escaped
-    return "".join(_UNSAFE_IN_HTML.get(letter, letter) for letter in text)
-
-
 def require_jinja() -> "Environment":
-    """Return the template engine, or say which extra brings it."""
+    """Return the template engine, or say which extra installs it."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
     except ImportError:

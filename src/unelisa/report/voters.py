@@ -15,20 +15,20 @@ Floats = NDArray[np.float64]
 Link = tuple[int, int, float]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
-MOST_LINKS = 1_500  # more lines than this are a grey disc, and slow to move
+MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
 
 
 class Network(NamedTuple):
-    """What a picture of the crowd shows.
+    """The crowd as a graph.
 
     Attributes
     ----------
     names
         The voters' names.
     weights
-        Tie of each voter to the truth; 0 for those who do not count.
+        Weight of each voter; 0 for those that do not count.
     counted
-        Whether a voter stands next to the truth.
+        Whether a voter is a neighbor of the truth.
     links
         (s, t, weight) between voters, strongest first.
     """
@@ -77,12 +77,12 @@ class Network(NamedTuple):
 
 
 def sort_links(links: list[Link]) -> list[Link]:
-    """Return the links, strongest first; equals in the order of the voters."""
+    """Return the links, strongest first; ties in the order of the voters."""
     return sorted(links, key=lambda link: (-abs(link[2]), link[0], link[1]))
 
 
 def rank_voters(model: Aggregator) -> list[int]:
-    """Return the voters, the heaviest first; equals in their own order."""
+    """Return the voters by decreasing absolute weight; ties in their own order."""
     sizes = np.abs(np.nan_to_num(model.weights_))
     return [int(s) for s in np.argsort(-sizes, kind="stable")]
 
@@ -95,13 +95,13 @@ def list_voters(
     Parameters
     ----------
     model
-        The fitted model, whose `voters_` gives most columns; any further one is kept.
+        The fitted model, whose `voters_` gives most of the columns.
     ranking
         The order of the rows.
     network
         Who is linked to whom.
     rates
-        Columns for voters where the model has none of that name, see `estimate_rates`.
+        Columns of `estimate_rates`, used where the model has none of that name.
     """
     table = {**rates, **{name: column.to_numpy() for name, column in model.voters_.items()}}
     place = {voter: row for row, voter in enumerate(ranking)}
@@ -118,10 +118,10 @@ def list_voters(
 
 
 def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
-    """Return every voter's sensitivity and specificity, judged by the items' own posteriors.
+    """Return every voter's sensitivity and specificity, given the posteriors of the items.
 
-    sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|, and the same for the other side;
-    NaN where a voter never met that side.
+    sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|, and likewise for the other class;
+    NaN where a voter saw no item of that class.
 
     Examples
     --------
