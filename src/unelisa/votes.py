@@ -28,7 +28,7 @@ from unelisa.coding import (
     NumberColumn,
     settle_coding,
 )
-from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
+from unelisa.errors import AmbiguousVotesError, Hint, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
     array_columns,
     as_array,
@@ -43,6 +43,7 @@ from unelisa.frames import (
 from unelisa.partitioned import is_partitioned, read_partitions
 
 ColumnNames = tuple[str | None, str | None, str | None]
+MAX_LABELS = 64  # more distinct labels than this in votes are names, dates or free text
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,8 +345,8 @@ def _of_frame(
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
         rows = Names.of(read_names(frame.get_column(item)))
-        columns = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
-        return assemble_long(rows, columns, read_column(frame.get_column(vote)), coding)
+        voters = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
+        return assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
     if named[1] is not None or named[2] is not None:
         raise VotesError(
             "a long table needs the columns of items, voters and votes; name all three"
@@ -353,8 +354,22 @@ def _of_frame(
     chosen = [name for name in frame.columns if name != item]
     items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
-    voters = np.array([str(name) for name in chosen], dtype=object)
-    return assemble([read_column(frame.get_column(c)) for c in chosen], items, voters, coding)
+    names = np.array([str(name) for name in chosen], dtype=object)
+    columns = [read_column(frame.get_column(c)) for c in chosen]
+    try:
+        return assemble(columns, items, names, coding)
+    except VotesError:
+        if item is None:
+            _refuse_names(chosen, columns)
+        raise
+
+
+def _refuse_names(names: list[str], columns: Sequence[Column]) -> None:
+    """Raise a `VotesError` that points to a column of names among the votes."""
+    for name, column in zip(names, columns, strict=True):
+        if len(column.distinct()) > MAX_LABELS:
+            told = f"column {name[:60]!r} holds far more than two labels"
+            raise VotesError(told, Hint("item", name[:60], "if it names the items"))
 
 
 def _check_duplicates(

@@ -22,12 +22,17 @@ from unelisa.sources.parquet import (
 )
 from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
-from unelisa.votes import Votes, assemble, assemble_long, refuse_repeated_items
+from unelisa.votes import (
+    MAX_LABELS,
+    Votes,
+    assemble,
+    assemble_long,
+    refuse_repeated_items,
+)
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
 MEMORY = "1GB"
-MAX_LABELS = 64  # a column with more distinct labels holds names, dates or free text
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 
 
