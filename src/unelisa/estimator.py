@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
+from unelisa.frames import ColumnNames
 from unelisa.jobs import NUMBER_OF_JOBS, is_number_of_jobs
-from unelisa.votes import ColumnNames, Votes
+from unelisa.votes import Votes
 
 
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]

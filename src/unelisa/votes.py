@@ -28,8 +28,9 @@ from unelisa.coding import (
     NumberColumn,
     settle_coding,
 )
-from unelisa.errors import AmbiguousVotesError, Hint, VotesError, VotesWarning, warn_user
+from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
+    ColumnNames,
     array_columns,
     as_array,
     as_frame,
@@ -39,11 +40,9 @@ from unelisa.frames import (
     read_column,
     read_names,
     read_row_names,
+    refuse_names,
 )
 from unelisa.partitioned import is_partitioned, read_partitions
-
-ColumnNames = tuple[str | None, str | None, str | None]
-MAX_LABELS = 64  # more distinct labels than this in votes are names, dates or free text
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,16 +359,8 @@ def _of_frame(
         return assemble(columns, items, names, coding)
     except VotesError:
         if item is None:
-            _refuse_names(chosen, columns)
+            refuse_names(chosen, columns)
         raise
-
-
-def _refuse_names(names: list[str], columns: Sequence[Column]) -> None:
-    """Raise a `VotesError` that points to a column of names among the votes."""
-    for name, column in zip(names, columns, strict=True):
-        if len(column.distinct()) > MAX_LABELS:
-            told = f"column {name[:60]!r} holds far more than two labels"
-            raise VotesError(told, Hint("item", name[:60], "if it names the items"))
 
 
 def _check_duplicates(

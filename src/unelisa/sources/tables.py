@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unelisa.coding import CodingChoice, Names, TextColumn
 from unelisa.errors import Hint, VotesError
-from unelisa.frames import long_columns
+from unelisa.frames import MAX_LABELS, long_columns
 from unelisa.sources.files import check_readable, reading, refuse_bomb
 from unelisa.sources.parquet import (
     ColumnNames,
@@ -23,7 +23,6 @@ from unelisa.sources.parquet import (
 from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
 from unelisa.votes import (
-    MAX_LABELS,
     Votes,
     assemble,
     assemble_long,
