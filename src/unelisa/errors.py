@@ -53,7 +53,7 @@ def join_hints(message: str, hints: Sequence[str]) -> str:
     return f"{message}; pass {', or '.join(hints)}" if hints else message
 
 
-class _Hinted(Exception):  # noqa: N818 - errors and warnings alike
+class _Hinted:
     """What errors and warnings carry besides their sentence, for programs that show them.
 
     Attributes
@@ -65,11 +65,12 @@ class _Hinted(Exception):  # noqa: N818 - errors and warnings alike
     """
 
     def __init__(self, message: str = "", *hints: Hint, **about: Any) -> None:
-        super().__init__(join_hints(message, [str(hint) for hint in hints]))
+        text = join_hints(message, [str(hint) for hint in hints])
+        super().__init__(text)  # type: ignore[call-arg]
         self.message, self.hints, self.about = message, hints, about
 
 
-class UnelisaError(_Hinted):
+class UnelisaError(_Hinted, Exception):
     """Base class of all errors that unelisa raises."""
 
 
