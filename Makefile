@@ -36,14 +36,17 @@ vendor:
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "unelisa needs Python 3.11 or newer"; exit 1; }
-	$(PYTHON) -m venv .venv
+	@echo "Creating a Python environment in .venv ..."
+	@$(PYTHON) -m venv .venv
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[report]"
+	@echo "Installing unelisa and its libraries into .venv (about a minute, once) ..."
+	@$(PIP) --editable ".[report]"
 	@touch $@
 
 .venv/.test: .venv/.demo
-	$(PIP) --editable ".[report,test]"
+	@echo "Installing the libraries of the tests into .venv (a minute or two, once) ..."
+	@$(PIP) --editable ".[report,test]"
 	@touch $@
 
 # the oldest libraries that pyproject.toml admits, in an environment of their own

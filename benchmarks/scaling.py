@@ -187,7 +187,7 @@ def measure_command(folder: str) -> dict:
 
 
 def measure_labels(folder: str) -> dict:
-    from unelisa.report.label_files import label_file, plan_files  # noqa: PLC0415
+    from unelisa.report.labels import label_file, plan_files  # noqa: PLC0415
 
     warm_up()
     model = build("UnElisa").fit(make_votes(50_000, LABELED[1]))

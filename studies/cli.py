@@ -38,12 +38,10 @@ from studies.real.runs import SETTINGS, collect_real, list_tasks, run_real
 from studies.real.sets import VARIABLE, choose_sets, find_shared_data
 from studies.records import Json, format_archive, read_archive
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.help import PlainCommand, PlainGroup
-from unelisa.cli.interruption import INTERRUPTED
-from unelisa.cli.methods import find_methods
+from unelisa.cli.commands import INTERRUPTED, PlainCommand, PlainGroup
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.options import find_methods
 from unelisa.cli.screen import busy, complain, progress, results
-from unelisa.cli.simulate import make_folder
 from unelisa.errors import ModelError
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)

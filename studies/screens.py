@@ -14,7 +14,7 @@ from studies.paper.cells import CELLS, LEVELS, find_cell
 from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure
 from studies.real.runs import OURS, PEERS, rank_methods
 from studies.records import Json
-from unelisa.cli.tables import figure as show_figure
+from unelisa.cli.screen import figure as show_figure
 
 # A column's name in the study -> its header.
 HEADS = {

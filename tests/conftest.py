@@ -2,12 +2,14 @@
 
 import csv
 import gzip
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+from unelisa.kernels import compilation
 from unelisa.votes import Votes
 
 # kernels compile within the first example; the same examples every time keep failures repeatable
@@ -15,6 +17,12 @@ settings.register_profile("unelisa", deadline=None, derandomize=True)
 settings.load_profile("unelisa")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def _compile_silently(monkeypatch):
+    """A command says on stderr that it compiles, once in the life of a cache: not in tests."""
+    monkeypatch.setattr(compilation, "on_compilation", lambda _: nullcontext())
 
 
 @pytest.fixture

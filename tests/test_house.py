@@ -12,9 +12,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 STUDIES = sorted((TESTS.parent / "studies").rglob("*.py"))
 BANNED = {"utils", "helpers", "common", "manager", "handler"}
 # modules without a test file of their own name, the file that holds them to account, and why
-TESTED_ELSEWHERE = {
-    "cli/interruption.py": ("test_main.py", "a signal needs a process of its own to arrive in"),
-}
+TESTED_ELSEWHERE: dict[str, tuple[str, str]] = {}
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *STUDIES], ids=lambda path: path.stem)

@@ -222,3 +222,13 @@ def test_counts_constants_parts_and_labels():
 
 def test_the_repr_holds_no_vote_and_no_name():
     assert repr(Votes.of(pd.DataFrame(WIDE))) == "Votes(2 items x 2 voters, 25.0% abstained)"
+
+
+def test_a_column_of_names_is_pointed_to():
+    names = [f"patient {i}" for i in range(100)]
+    frame = pd.DataFrame({"mrn": names, "ann": ["yes", "no"] * 50, "bob": "no"})
+    with pytest.raises(
+        VotesError, match="more than two labels; pass item='mrn' if it names the items"
+    ):
+        Votes.of(frame)
+    assert Votes.of(frame, item="mrn").shape == (100, 2)

@@ -1,4 +1,4 @@
-"""`python -m unelisa`, and the command `unelisa`: answers Ctrl-C before anything is imported."""
+"""`python -m unelisa`, and the command `unelisa`; Ctrl-C works before anything is imported."""
 
 import os
 import signal

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.errors import AmbiguousVotesError, VotesError
+from unelisa.errors import AmbiguousVotesError, Hint, VotesError
 
 Label = Any
 CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, Label]
@@ -25,8 +25,8 @@ _NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
     "snorkel": ({-1: 0, 0: -1, 1: 1}, (0, 1)),
 }
 _READINGS = (
-    "pass coding='pm1' if -1 is no and 0 is abstained, "
-    "or coding='snorkel' if -1 is abstained and 0 is no"
+    Hint("coding", "pm1", "if -1 is no and 0 is abstained"),
+    Hint("coding", "snorkel", "if -1 is abstained and 0 is no"),
 )
 
 
@@ -199,7 +199,7 @@ def _declared_labels(
     meaning = {classes[0]: -1, classes[1]: 1}
     for label, place in found.items():
         if kept[label] not in meaning:
-            raise VotesError(f"found a label other than the two declared ones {place}")
+            raise VotesError(f"found a label other than the two declared ones {place}", label=label)
     return Coding({label: meaning[kept[label]] for label in found}, (classes[0], classes[1]))
 
 
@@ -214,8 +214,8 @@ def _two_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Co
         raise VotesError(f"votes must hold two labels, found {len(classes)}, the third {third}")
     if len(classes) < 2:
         raise VotesError(
-            "votes hold one label only, so the other one is unknown; "
-            "declare the coding, for example coding=('no', 'yes')"
+            "votes hold one label only, so the other one is unknown",
+            Hint("coding", ("no", "yes"), "with your own two labels"),
         )
     return _declared_labels(found, numbers, (classes[0], classes[1]))
 
@@ -235,16 +235,16 @@ def _read_coding(numbers: dict[Label, Any] | None) -> str:
         return "01"
     if codes == {1}:
         raise AmbiguousVotesError(
-            "every vote is 1, so the code of a no is unknown; "
-            "declare coding 'pm1', '01' or 'snorkel'"
+            "every vote is 1, so the code of a no is unknown",
+            *(Hint("coding", name) for name in _NUMERIC),
         )
     if codes <= {-1, 0, 1}:
         listed = ", ".join(str(code) for code in sorted(codes))
-        raise AmbiguousVotesError(f"the codes {listed} can be read two ways: {_READINGS}")
+        raise AmbiguousVotesError(f"the codes {listed} are ambiguous", *_READINGS)
     if codes & {-1, 0}:
         raise VotesError(
-            "votes mix the code 0 or -1, which may mean abstained, with other numbers; "
-            "if two numbers are the labels declare them, for example coding=(0, 2)"
+            "votes mix the code 0 or -1, which may mean abstained, with other numbers",
+            Hint("coding", (0, 2), "with the two numbers that are the labels"),
         )
     return "labels"
 

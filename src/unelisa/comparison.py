@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
@@ -115,8 +116,20 @@ def score_model(
     """
     known = truth != 0
     asked = votes if known.all() else votes.take_items(np.flatnonzero(known))
-    proba = model.predict_proba(asked)[:, 1] if hasattr(model, "predict_proba") else None
-    result = score_labels(truth[known], model.decision_function(asked), proba)
+    return rate_scores(name, model, model.decision_function(asked), truth[known], seconds)
+
+
+def rate_scores(
+    name: str,
+    model: Aggregator,
+    scores: NDArray[np.float64],
+    truth: NDArray[np.int8],
+    seconds: float,
+) -> MethodScore:
+    """Return the row of a fitted model whose scores of the items of `truth` are known."""
+    # a method that gives probabilities has log-odds as scores
+    proba = expit(scores) if hasattr(model, "predict_proba") else None
+    result = score_labels(truth, scores, proba)
     return MethodScore(
         method=name,
         accuracy=_defined(result.accuracy),

@@ -19,12 +19,58 @@ row numbers, never items, votes or labels, because those may be patients.
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 
 
-class UnelisaError(Exception):
+class Hint(NamedTuple):
+    """A parameter that resolves an error: Python spells it one way, the command line another.
+
+    Examples
+    --------
+    >>> str(Hint("item", "mrn", "if it names the items"))
+    "item='mrn' if it names the items"
+    """
+
+    parameter: str
+    value: Any
+    when: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self.value!r} {self.when}".rstrip()
+
+
+def join_hints(message: str, hints: Sequence[str]) -> str:
+    """Return the sentence with what to pass.
+
+    Examples
+    --------
+    >>> join_hints("the codes are ambiguous", ["--coding pm1", "--coding snorkel"])
+    'the codes are ambiguous; pass --coding pm1, or --coding snorkel'
+    """
+    return f"{message}; pass {', or '.join(hints)}" if hints else message
+
+
+class _Hinted:
+    """What errors and warnings carry besides their sentence, for programs that show them.
+
+    Attributes
+    ----------
+    message, hints
+        The sentence, and the parameters it ends with.
+    about
+        Further facts by name, such as the column that is absent.
+    """
+
+    def __init__(self, message: str = "", *hints: Hint, **about: Any) -> None:
+        text = join_hints(message, [str(hint) for hint in hints])
+        super().__init__(text)  # type: ignore[call-arg]
+        self.message, self.hints, self.about = message, hints, about
+
+
+class UnelisaError(_Hinted, Exception):
     """Base class of all errors that unelisa raises."""
 
 
@@ -61,7 +107,7 @@ def missing_extra(need: str, extra: str) -> MissingExtraError:
     )
 
 
-class UnelisaWarning(UserWarning):
+class UnelisaWarning(_Hinted, UserWarning):
     """Base class of all warnings of unelisa."""
 
 
@@ -77,12 +123,12 @@ class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: i
     """An iteration limit was reached before the tolerance."""
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> None:
     """Emit a warning that points to the line outside the package that called it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(message, *hints), stacklevel=level)
 
 
 def replay_warnings(caught: Iterable[warnings.WarningMessage]) -> None:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
+from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.votes import Votes
 
@@ -43,7 +44,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.asarray(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
-        self._named_coding = votes.coding
+        self._named_coding, self._named_columns = votes.coding, votes.columns
         self._remember_columns(X, votes)
         return votes
 
@@ -89,6 +90,12 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
             return "pm1"
         return negative, positive
 
+    @property
+    def columns_(self) -> ColumnNames:
+        """The columns of items, voters and votes as named at `fit`, None where they were not."""
+        named: ColumnNames = getattr(self, "_named_columns", (None, None, None))
+        return named
+
     def _in_own_labels(self, votes: Votes) -> Votes:
         """Return the votes with the model's positive label as theirs; refuse other labels."""
         mine = tuple(self.classes_.tolist())
@@ -115,7 +122,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     """
     for name, kind in KINDS.items():
         if name in settings and not kind.holds(settings[name]):
-            raise ModelError(f"{name} must be {kind.words}")
+            found = repr(settings[name])[:60]
+            raise ModelError(f"{name} must be {kind.words}, found {found}")
 
 
 class Kind(NamedTuple):

@@ -9,12 +9,14 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from unelisa.coding import Column, NumberColumn, TextColumn, as_text
-from unelisa.errors import VotesError
+from unelisa.errors import Hint, VotesError
 
 # the first of these that is there; "id" last, because exports number their rows so
 ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
 VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
 VOTE_NAMES = ("vote", "label", "answer", "response")
+MAX_LABELS = 64  # a column with more distinct labels holds names, dates or free text
+ColumnNames = tuple[str | None, str | None, str | None]  # of items, voters and votes
 
 
 def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
@@ -85,15 +87,14 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     return np.arange(len(frame)) if index is None else np.asarray(index)
 
 
-def long_columns(
-    columns: Iterable[str], named: tuple[str | None, str | None, str | None]
-) -> tuple[str | None, str | None, str | None]:
+def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
     """Return the item, voter and vote columns, by the user's word or by their usual names."""
     present = list(columns)
     usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
     for name in named:
         if name is not None and name not in present:
-            raise VotesError(f"there is no column {name!r}; the columns are {list_names(present)}")
+            listed = list_names(present)
+            raise VotesError(f"there is no column {name!r}; the columns are {listed}", column=name)
     if len(set(named) - {None}) < sum(name is not None for name in named):
         raise VotesError("items, voters and votes need a column each; name three different ones")
     unnamed = [column for column in reversed(present) if column not in named]
@@ -103,6 +104,14 @@ def long_columns(
         for name, names in zip(named, usual, strict=True)
     ]
     return picked[0], picked[1], picked[2]
+
+
+def refuse_names(names: list[str], columns: list[Column]) -> None:
+    """Raise a `VotesError` that points to a column of names among the votes."""
+    for name, column in zip(names, columns, strict=True):
+        if len(column.distinct()) > MAX_LABELS:
+            told = f"column {name[:60]!r} holds far more than two labels"
+            raise VotesError(told, Hint("item", name[:60], "if it names the items"))
 
 
 def as_array(table: Any) -> NDArray[Any]:

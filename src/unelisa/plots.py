@@ -17,12 +17,9 @@ from unelisa.errors import ModelError, missing_extra
 from unelisa.graph import VoterGraph
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
-from unelisa.report.charts import draw_graph
-from unelisa.report.items import SURE, Judged, count_scores
-from unelisa.report.layout import place_voters
-from unelisa.report.network import MOST_LINKS, Network
-from unelisa.report.reference import bin_calibration
-from unelisa.report.voters import rank_voters
+from unelisa.report.drawing import draw_graph, place_voters
+from unelisa.report.judged import SURE, Judged, bin_calibration, count_scores
+from unelisa.report.voters import MOST_LINKS, Network, rank_voters
 from unelisa.report.wording import SHORT_NAME, show_name
 from unelisa.stability import Stability
 from unelisa.votes import Votes

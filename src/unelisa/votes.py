@@ -30,6 +30,7 @@ from unelisa.coding import (
 )
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
+    ColumnNames,
     array_columns,
     as_array,
     as_frame,
@@ -39,6 +40,7 @@ from unelisa.frames import (
     read_column,
     read_names,
     read_row_names,
+    refuse_names,
 )
 from unelisa.partitioned import is_partitioned, read_partitions
 
@@ -62,6 +64,8 @@ class Votes:
         Whether the voters' names come from the table, or were made up for a bare array.
     coding
         "pm1" or "snorkel" where the table was read so: a model reads further tables alike.
+    columns
+        The columns of items, voters and votes as the user named them, None where not: alike.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class Votes:
     classes: tuple[Label, Label] = (-1, 1)
     named: bool = True
     coding: Literal["", "pm1", "snorkel"] = ""
+    columns: ColumnNames = (None, None, None)
 
     @classmethod
     def of(
@@ -122,7 +127,9 @@ class Votes:
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
         if (frame := as_frame(table)) is not None:
-            return _of_frame(frame, coding, (item, voter, vote))
+            return replace(
+                _of_frame(frame, coding, (item, voter, vote)), columns=(item, voter, vote)
+            )
         return cls._of_array(table, coding)
 
     @classmethod
@@ -337,8 +344,8 @@ def _of_frame(
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
         rows = Names.of(read_names(frame.get_column(item)))
-        columns = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
-        return assemble_long(rows, columns, read_column(frame.get_column(vote)), coding)
+        voters = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
+        return assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
     if named[1] is not None or named[2] is not None:
         raise VotesError(
             "a long table needs the columns of items, voters and votes; name all three"
@@ -346,8 +353,14 @@ def _of_frame(
     chosen = [name for name in frame.columns if name != item]
     items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
-    voters = np.array([str(name) for name in chosen], dtype=object)
-    return assemble([read_column(frame.get_column(c)) for c in chosen], items, voters, coding)
+    names = np.array([str(name) for name in chosen], dtype=object)
+    columns = [read_column(frame.get_column(c)) for c in chosen]
+    try:
+        return assemble(columns, items, names, coding)
+    except VotesError:
+        if item is None:
+            refuse_names(chosen, columns)
+        raise
 
 
 def _check_duplicates(

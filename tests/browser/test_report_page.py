@@ -62,7 +62,7 @@ def _column(page, number):
 
 
 def test_the_graph_is_drawn_and_the_answer_stands_on_top(opened):
-    assert "400 items labelled" in opened.page.inner_text(".answer")
+    assert "400 items labeled" in opened.page.inner_text(".answer")
     assert opened.graph("cy.nodes().length") == 26
     assert opened.page.is_visible("#graph canvas >> nth=0")
     assert not opened.page.is_visible("#graph-still")
@@ -76,7 +76,7 @@ def test_search_finds_a_voter_and_opens_its_card(opened):
     assert opened.page.inner_text("#card h3") == "worker 1"
     assert opened.graph("cy.$('.chosen').data('label')") == "worker 1"
     opened.page.fill("#query", "nobody")
-    assert "No voter has such a name" in opened.page.inner_text("#matches")
+    assert "No voter matches" in opened.page.inner_text("#matches")
 
 
 def test_a_click_on_a_voter_opens_its_card_and_one_beside_it_closes_it(opened):

@@ -1,36 +1,50 @@
+"""The list of commands, their help, and how a command ends."""
+
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import unelisa
-from unelisa.cli.commands import COMMANDS, load_command
+from unelisa.cli.commands import COMMANDS, PlainCommand, PlainGroup, app, load_command
 
 SOURCE = Path(unelisa.__file__).parents[1]
 ASK = """
 import sys
 from unelisa.__main__ import main
-try:
-    main()
-except SystemExit as ended:
-    assert not ended.code
+for asked in (["--help"], ["-h"], ["-V"], []):
+    sys.argv[1:] = asked
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code
 heavy = {"numpy", "sklearn", "numba", "pandas", "pyarrow", "scipy"}
 print(sorted(heavy & set(sys.modules)))
 """
 
 
-@pytest.mark.parametrize("asked", [["--help"], ["-h"], ["--version"], []])
-def test_a_list_of_the_commands_loads_nothing_heavy(asked):
+def test_a_list_of_the_commands_loads_nothing_heavy():
     done = subprocess.run(
-        [sys.executable, "-c", ASK, *asked],
+        [sys.executable, "-c", ASK],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,
         text=True,
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_shells_can_complete_commands_and_options():
+    asked = {"COMP_WORDS": "unelisa compare --met", "COMP_CWORD": "2"}
+    completed = CliRunner().invoke(
+        app, prog_name="unelisa", env={"_UNELISA_COMPLETE": "complete_bash", **asked}
+    )
+    assert "--methods" in completed.output
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -61,5 +75,97 @@ def test_methods_are_listed_where_they_are_chosen(run, command):
     assert "latent-ising,unelisa,majority-vote" in shown
 
 
-def test_a_command_that_is_none_is_refused(refused):
-    assert "No such command" in refused("divine")
+def test_the_version_is_shown(run):
+    assert run("--version").stdout == run("-V").stdout == f"unelisa {unelisa.__version__}\n"
+
+
+def test_without_a_command_the_help_is_shown(run):
+    result = run()
+    assert result.exit_code == 0
+    assert "simulate" in result.stdout
+
+
+def test_unknown_commands_and_options_are_refused(refused):
+    assert "No such command 'guess'" in refused("guess")
+    assert "--guess" in refused("--guess")
+    assert "--guess" in refused("fit", "votes.csv", "--guess")
+
+
+def test_a_fault_of_ours_is_owned_without_quoting_the_votes(run, files, monkeypatch):
+    def stumble(*_):
+        raise KeyError("patient Zaphod")
+
+    monkeypatch.setattr("unelisa.cli.fit.fit_model", stumble)
+    result = run("fit", files.votes, "--out", files.folder / "labels.csv")
+    assert result.exit_code == 1
+    assert "this is a bug in unelisa" in result.stderr
+    assert "KeyError in test_commands.py" in result.stderr
+    assert "Zaphod" not in result.output
+    assert not (files.folder / "labels.csv").exists()
+
+
+def test_too_little_memory_is_a_sentence(refused, files, monkeypatch):
+    def fill(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("unelisa.cli.fit.fit_model", fill)
+    assert "not enough memory" in refused("fit", files.votes)
+
+
+def test_an_interruption_that_a_library_wrapped_is_one(run, files, monkeypatch):
+    def wrap(*_):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interruption:
+            raise ImportError("half imported") from interruption
+
+    monkeypatch.setattr("unelisa.cli.fit.fit_model", wrap)
+    result = run("fit", files.votes)
+    assert result.exit_code == 130
+    assert result.stderr == "Error: interrupted: no further file was written\n"
+
+
+def test_a_file_name_cannot_command_the_terminal(run, tmp_path):
+    result = run("fit", tmp_path / "\x1b[2Jnew\nline.csv")
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def count_votes(
+    votes: Annotated[str, typer.Argument(metavar="VOTES", help="A table.")],
+    quietly: Annotated[bool, typer.Option("--quietly", help="Say less.")] = False,
+    most: Annotated[int, typer.Option("--most", help="Stop there.")] = 3,
+) -> None:
+    """Count the votes."""
+    typer.echo(f"{votes} {quietly} {most}")
+
+
+@pytest.fixture(params=["command", "group"])
+def call(request):
+    """One command by itself, and the same within a group."""
+    app = typer.Typer(add_completion=False, cls=PlainGroup, rich_markup_mode=None)
+    app.command("count", cls=PlainCommand)(count_votes)
+    if request.param == "group":
+        app.command("other", cls=PlainCommand)(count_votes)
+    first = ["count"] if request.param == "group" else []
+    return lambda *arguments: CliRunner().invoke(app, [*first, *arguments])
+
+
+def test_a_flag_takes_no_value_and_another_option_does(call):
+    lines = [line.split() for line in call("--help").output.splitlines()]
+    flag = next(line for line in lines if line[:1] == ["--quietly"])
+    option = next(line for line in lines if line[:1] == ["--most"])
+    assert flag == ["--quietly", "Say", "less."]
+    assert option[1].strip("<>").lower().startswith("int")
+
+
+def test_a_required_argument_stands_without_braces(call):
+    usage = next(line for line in call("--help").output.splitlines() if "Usage" in line)
+    assert usage.endswith("[OPTIONS] VOTES")
+
+
+def test_the_command_works_as_before(call):
+    assert call("file.csv", "--quietly").output == "file.csv True 3\n"
+    assert call("--most", "4", "file.csv").output == "file.csv False 4\n"
+    assert call("file.csv", "--most").exit_code == 2

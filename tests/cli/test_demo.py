@@ -2,41 +2,54 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS
+from unelisa.cli import app
 from unelisa.cli.demo import breast_cancer_votes, own_name
 
 SOURCE = Path(unelisa.__file__).parent
 README = Path(__file__).parents[2] / "README.md"
 
 
-@pytest.fixture
-def shown(run, tmp_path):
-    result = run("demo", "--out", tmp_path / "demo")
+class Demo(NamedTuple):
+    shown: str
+    folder: Path
+    json: Path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Demo:
+    """The demo, run once for all tests here."""
+    folder = tmp_path_factory.mktemp("demo")
+    found = folder / "found.json"
+    result = CliRunner().invoke(app, ["demo", "--out", str(folder), "--json", str(found)])
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return Demo(result.stdout, folder, found)
 
 
-def test_the_demo_shows_two_comparisons_and_the_voters(shown, tmp_path):
+def test_the_demo_shows_two_comparisons_and_the_voters(demo):
+    shown = demo.shown
     assert all(shown.count(f"\n{name} ") >= 2 for name in AGGREGATORS)
     assert "contrarian" in shown
     assert "Breast cancer" in shown
     assert "It found 100% of the true experts" in shown
-    again = f"{own_name()} fit {tmp_path}/demo/votes.csv --truth {tmp_path}/demo/truth.csv"
+    again = f"{own_name()} fit {demo.folder}/votes.csv --truth {demo.folder}/truth.csv"
     assert shown.splitlines()[-1] == f"Next: {again}"
 
 
-def test_the_demo_fits_80_columns(shown, tmp_path):
-    lines = [line for line in shown.splitlines() if str(tmp_path) not in line]
+def test_the_demo_fits_80_columns(demo):
+    lines = [line for line in demo.shown.splitlines() if str(demo.folder) not in line]
     assert max(len(line) for line in lines) <= 80
 
 
-def test_the_demo_leaves_labels_a_report_and_its_inputs(shown, run, tmp_path):
-    folder = tmp_path / "demo"
+def test_the_demo_leaves_labels_a_report_and_its_inputs(demo, run, tmp_path):
+    folder = demo.folder
     labels, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
     assert (labels.label == truth.label).mean() > 0.95
     assert "Against the known truth" in (folder / "report.html").read_text()
@@ -45,7 +58,8 @@ def test_the_demo_leaves_labels_a_report_and_its_inputs(shown, run, tmp_path):
     assert (tmp_path / "labels.csv").read_text() == (folder / "labels.csv").read_text()
 
 
-def test_the_readme_shows_what_the_demo_prints(shown):
+def test_the_readme_shows_what_the_demo_prints(demo):
+    shown = demo.shown
     told = README.read_text(encoding="utf-8").replace("**", "")
     table = re.findall(r"^\| ([a-z-]+) \| (\.\d{3}) \| (\.\d{3}|\(.*\)) \|$", told, re.MULTILINE)
     printed = {
@@ -57,13 +71,12 @@ def test_the_readme_shows_what_the_demo_prints(shown):
         assert cancer.startswith("(") or f"0{cancer}" == printed[name][1], name
         assert cancer.startswith("(") == (not printed[name][1].startswith("0")), name
     assert "25 voters, 7 experts, 2 of them contrarians" in told
-    assert "7 are experts, who see" in " ".join(shown.split())
+    assert "7 are experts, who recognize" in " ".join(shown.split())
     assert "but 2 of them say the opposite" in " ".join(shown.split())
 
 
-def test_machines_get_both_comparisons(run, tmp_path):
-    result = run("demo", "--out", tmp_path / "demo", "--json", "-")
-    found = json.loads(result.stdout)
+def test_machines_get_both_comparisons(demo):
+    found = json.loads(demo.json.read_text())
     assert {name: [row["method"] for row in rows] for name, rows in found.items()} == {
         "crowd": list(AGGREGATORS),
         "breast_cancer": list(AGGREGATORS),

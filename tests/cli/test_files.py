@@ -30,7 +30,7 @@ def test_after_a_failure_no_file_is_there_and_the_failing_one_is_named(tmp_path)
 def test_outputs_are_checked_beforehand(tmp_path):
     check_outputs(tmp_path / "new.csv", None)
     for path in (tmp_path / "none" / "new.csv", tmp_path):
-        with pytest.raises(ModelError, match="cannot be written"):
+        with pytest.raises(ModelError, match="cannot write"):
             check_outputs(path)
     with pytest.raises(ModelError, match="same file name"):
         check_outputs(tmp_path / "new.csv", tmp_path / "new.csv")

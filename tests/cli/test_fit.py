@@ -1,11 +1,15 @@
+"""Votes that the command line keeps in a file."""
+
 import csv
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
-from unelisa.aggregators import AGGREGATORS
+from unelisa.aggregators import AGGREGATORS, DawidSkene
+from unelisa.cli import app
 from unelisa.storage import load
 
 
@@ -13,7 +17,7 @@ def test_fit_prints_the_answer_the_voters_and_where_the_files_are(run, files):
     out = files.folder / "labels.csv"
     result = run("fit", files.votes, "--out", out)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("600 items labelled, ")
+    assert result.stdout.startswith("600 items labeled, ")
     assert "voters are experts" in result.stdout
     assert "contrarian" in result.stdout
     assert "wrote" in result.stdout
@@ -58,11 +62,47 @@ def test_every_output_at_once(run, files):
     assert findings["truth"]["n"] == 600
 
 
+def test_every_item_is_scored_once_for_all_outputs(run, files, monkeypatch):
+    """Labels, report, downloads, known truth and the row of the comparison share one result."""
+    asked, listed = [], []
+    scored, paired = DawidSkene.decision_function, DawidSkene.predict_proba
+
+    def count(model, votes):
+        asked.append(votes.n_items)
+        return scored(model, votes)
+
+    def list_pairs(model, votes):
+        listed.append(votes.n_items)
+        return paired(model, votes)
+
+    monkeypatch.setattr(DawidSkene, "decision_function", count)
+    monkeypatch.setattr(DawidSkene, "predict_proba", list_pairs)
+    monkeypatch.setattr("unelisa.cli.fit.run_methods", lambda *_: [])
+    files.truth.write_text(files.truth.read_text() + "unvoted,yes\n")
+    outputs = {"--out": "a.csv", "--report": "a.html", "--json": "a.json", "--save": "a.npz"}
+    options = [part for name, file in outputs.items() for part in (name, files.folder / file)]
+    method = ("--method", "dawid-skene")
+    result = run("fit", files.votes, "--truth", files.truth, *method, *options)
+    assert result.exit_code == 0, result.output
+    assert asked == [600, 1]  # and an item without votes for those nobody voted on
+    assert listed == []
+    findings = json.loads((files.folder / "a.json").read_text())
+    assert findings["truth"]["n"] == 601
+
+
+def test_votes_may_come_from_standard_input(files):
+    result = CliRunner().invoke(
+        app, ["fit", "-", "--method", "wawa", "--json", "-"], input=files.votes.read_bytes()
+    )
+    assert json.loads(result.stdout)["items"]["n"] == 600
+
+
 def test_items_are_named_in_the_report_only_with_show_items(run, files):
     page = files.folder / "page.html"
-    run("fit", files.votes, "--report", page)
+    plain = ("fit", files.votes, "--method", "wawa", "--report", page)
+    run(*plain)
     assert "<bdi>i" not in page.read_text()
-    run("fit", files.votes, "--report", page, "--show-items")
+    run(*plain, "--show-items")
     assert page.read_text().count("<bdi>i") == 20
 
 
@@ -90,7 +130,7 @@ def test_parquet_feather_and_gzip_give_the_same_labels_as_csv(run, files):
     for name in ("votes.csv", "votes.parquet", "votes.feather", "votes.csv.gz", "long.csv"):
         out = files.folder / "labels.csv"
         more = named if name == "long.csv" else ()
-        result = run("fit", files.folder / name, "--out", out, *more)
+        result = run("fit", files.folder / name, "--method", "wawa", "--out", out, *more)
         assert result.exit_code == 0, result.output
         found[name] = pd.read_csv(out).sort_values("item")["label"].tolist()
     assert len({tuple(labels) for labels in found.values()}) == 1
@@ -98,7 +138,8 @@ def test_parquet_feather_and_gzip_give_the_same_labels_as_csv(run, files):
 
 def test_declared_labels_settle_which_one_is_positive(run, files):
     out = files.folder / "labels.csv"
-    result = run("fit", files.votes, "--labels", "yes,no", "--json", "-", "--out", out)
+    method = ("--method", "wawa")
+    result = run("fit", files.votes, "--labels", "yes,no", "--json", "-", "--out", out, *method)
     assert json.loads(result.stdout)["classes"] == ["yes", "no"]
 
 
@@ -118,7 +159,8 @@ def test_an_anchor_or_gold_turns_the_sides(run, files):
 def test_stability_is_a_column_everywhere(run, files):
     page, findings, model = (files.folder / name for name in ("p.html", "f.json", "m.npz"))
     outputs = ("--report", page, "--json", findings, "--save", model)
-    result = run("fit", files.votes, "--stability", 10, "--jobs", 2, *outputs)
+    plain = ("fit", files.votes, "--method", "unelisa")
+    result = run(*plain, "--stability", 10, "--jobs", 2, *outputs)
     assert result.exit_code == 0, result.output
     assert "stability" in result.stdout
     assert "Stability" in page.read_text()
@@ -128,9 +170,9 @@ def test_stability_is_a_column_everywhere(run, files):
     kept = load(model).voters_.set_index("voter")["stability"]
     assert told == kept.to_dict()
     assert kept.max() > 0.5
-    again = run("fit", files.votes, "--stability", 10, "--jobs", 1, "--json", "-")
+    again = run(*plain, "--stability", 10, "--jobs", 1, "--json", "-")
     assert {v["voter"]: v["stability"] for v in json.loads(again.stdout)["voters"]} == told
-    without = run("fit", files.votes, "--json", "-")
+    without = run(*plain, "--json", "-")
     assert "stability" not in json.loads(without.stdout)["voters"][0]
 
 
@@ -175,10 +217,10 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["nope.csv"], "there is no file nope.csv"),
         (["votes.csv", "--method", "guess"], "choose latent-ising, unelisa"),
         (["votes.csv", "--out", "none/labels.csv"], "there is no folder"),
-        (["votes.csv", "--out", "folder"], "no plain file"),
-        (["votes.csv", "--out", "/dev/null"], "no plain file"),
+        (["votes.csv", "--out", "folder"], "not a plain file"),
+        (["votes.csv", "--out", "/dev/null"], "not a plain file"),
         (["votes.csv", "--out", "a.csv", "--save", "a.csv"], "two outputs"),
-        (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "page.html cannot"),
+        (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "cannot write page.html"),
         (["votes.csv", "--orient", "nobody"], "no voter of these votes"),
         (["votes.csv", "--orient", "w1", "--method", "majority-vote"], "--orient"),
         (["votes.csv", "--labels", "yes"], "--labels no,yes"),
@@ -189,7 +231,7 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["votes.csv", "--truth", "codes.csv"], "codes.csv cannot be used as labels"),
         (["votes.csv", "--truth", "others.csv"], "none of the items"),
         (["votes.csv", "--gold", "nope.csv"], "there is no file nope.csv"),
-        (["votes.csv", "--gold", "truth.csv", "--method", "majority-vote"], "leave --gold away"),
+        (["votes.csv", "--gold", "truth.csv", "--method", "majority-vote"], "omit --gold"),
         (["codes.csv"], "--coding"),
         (["votes.csv", "--seed", "-1"], "--seed"),
         (["votes.csv", "--jobs", "0"], "n_jobs"),
@@ -235,10 +277,10 @@ def test_settings_of_the_method_can_be_given(run, refused, files):
     fitted = load(model)
     assert (fitted.fit_intercept, fitted.penalty, fitted.rule) == (True, 0.1, "majority")
     wrong = refused("fit", files.votes, *paper, "--set", "intercept=true")
-    assert "a setting of unelisa: " in wrong
-    assert "a setting of majority-vote: none" in refused(
-        "fit", files.votes, "--method", "majority-vote", "--set", "rule"
-    )
+    assert "unelisa has no setting 'intercept'; it has edge_rule, fit_intercept" in wrong
+    wrong = refused("fit", files.votes, *paper, "--set", "penalty=abc")
+    assert "penalty" in wrong
+    assert "'abc'" in wrong
 
 
 def test_an_output_may_not_be_an_input(refused, files):
@@ -264,3 +306,19 @@ def test_votes_of_no_truth_are_called_so(run, files):
         assert "cannot be relied on" in found["warnings"][0]
         assert "cannot be relied on" in page.read_text(encoding="utf-8")
         assert "cannot be relied on" in run("predict", model, files.votes).stderr
+
+
+def test_the_answer_is_that_of_a_table_in_memory(run, files):
+    pd.read_csv(files.votes).to_parquet(files.folder / "votes.parquet")
+    outputs = []
+    for memory in ("1GB", "1KB"):
+        out, told = files.folder / f"{memory}.csv", files.folder / f"{memory}.json"
+        asked = ("--memory", memory, "--out", out, "--json", told)
+        result = run("fit", files.folder / "votes.parquet", *asked, "--truth", files.truth)
+        assert result.exit_code == 0, result.output
+        outputs.append((out.read_text(), told.read_text().count("\n")))
+    assert outputs[0] == outputs[1]
+
+
+def test_nonsense_is_refused(refused, files):
+    assert "500MB" in refused("fit", files.votes, "--memory", "much")

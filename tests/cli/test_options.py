@@ -1,7 +1,19 @@
+import warnings
+from types import SimpleNamespace
+
 import pytest
 
-from unelisa.cli.options import VotesForm
-from unelisa.errors import VotesError
+from unelisa.aggregators import AGGREGATORS, MajorityVote
+from unelisa.cli.options import (
+    DEFAULT_METHOD,
+    VotesForm,
+    build_method,
+    find_method,
+    find_methods,
+    warn_if_unreliable,
+)
+from unelisa.errors import ExpertsWarning, ModelError, VotesError
+from unelisa.storage import load, save
 
 
 def test_a_form_reads_votes_as_declared(tmp_path):
@@ -13,14 +25,92 @@ def test_a_form_reads_votes_as_declared(tmp_path):
     assert votes.values.tolist() == [[1, -1]]
 
 
-def test_the_usual_coding_serves_where_none_is_given(tmp_path):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_the_coding_of_the_fit_serves_where_none_is_given(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,-1,0\ny,1,1\n")
-    assert VotesForm().read(path, usual="pm1").values.tolist() == [[-1, 0], [1, 1]]
-    assert VotesForm(coding="snorkel").read(path, usual="pm1").values.tolist() == [[0, -1], [1, 1]]
+    model = MajorityVote().fit(VotesForm(coding="snorkel").read(path))
+    assert VotesForm().read_as_fitted(path, model).values.tolist() == [[0, -1], [1, 1]]
+    with pytest.raises(VotesError, match="other labels"):
+        VotesForm(coding="pm1").read_as_fitted(path, model)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
+    named, usual = tmp_path / "named.csv", tmp_path / "usual.csv"
+    named.write_text("mrn,ann,bob\nx,0,1\ny,1,1\n")
+    usual.write_text("item,ann,bob\nx,0,1\ny,1,1\n")
+    votes = VotesForm(item="mrn").read(named)
+    save(MajorityVote().fit(votes), tmp_path / "model.npz")
+    model = load(tmp_path / "model.npz")
+    assert model.columns_ == ("mrn", None, None)
+    for path in (named, usual):
+        assert VotesForm().read_as_fitted(path, model).items.tolist() == ["x", "y"]
+    with pytest.raises(VotesError, match="no column 'id'"):
+        VotesForm(item="id").read_as_fitted(named, model)
+
+
+def test_a_label_beside_the_two_is_named_where_the_user_named_them(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("item,ann,bob\nx,cat,dog\ny,cat,bird\n")
+    with pytest.raises(VotesError, match="in data row 2, column 'bob': 'bird' is not in --labels"):
+        VotesForm(labels="cat,dog").read(path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("foo=1", "majority-vote has no setting 'foo'; it has none"),
+        ("foo", "--set takes name=value, found 'foo'"),
+    ],
+)
+def test_a_setting_that_is_none_is_named(setting, told):
+    with pytest.raises(ModelError, match=told):
+        build_method("majority-vote", 0, 1, settings=[setting])
+    with pytest.raises(ModelError, match="no setting 'foo'; it has .*fit_intercept"):
+        build_method("unelisa", 0, 1, settings=["foo=1"])
 
 
 @pytest.mark.parametrize("labels", ["yes", "a,b,c", ",yes", ""])
 def test_labels_are_two(tmp_path, labels):
     with pytest.raises(VotesError, match="two labels"):
         VotesForm(labels=labels).read(tmp_path / "votes.csv")
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_a_method_is_found_by_each_of_its_names(name):
+    class_name = AGGREGATORS[name].__name__
+    for spelled in (name, name.upper(), name.replace("-", "_"), class_name, class_name.lower()):
+        assert find_method(spelled) == name
+
+
+def test_the_default_is_registered():
+    assert DEFAULT_METHOD in AGGREGATORS
+
+
+def test_all_methods_unless_some_are_named():
+    assert find_methods(None) == list(AGGREGATORS)
+    assert find_methods("majority-vote, unelisa") == ["majority-vote", "unelisa"]
+    with pytest.raises(ModelError, match="choose latent-ising"):
+        find_methods("")
+
+
+@pytest.mark.parametrize("name", AGGREGATORS)
+def test_settings_reach_the_methods_that_have_them(name):
+    settings = build_method(name, seed=7, jobs=2).get_params()
+    assert settings.get("random_state", 7) == 7
+    assert settings.get("n_jobs", 2) == 2
+
+
+def test_labels_that_cannot_be_relied_on_are_called_so_with_the_reason():
+    model = SimpleNamespace(reliable_=False, reliability_reason_="the voters toss coins")
+    words = "the labels cannot be relied on: the voters toss coins"
+    with pytest.warns(ExpertsWarning, match=words):
+        warn_if_unreliable(model)
+
+
+@pytest.mark.parametrize("model", [SimpleNamespace(reliable_=True), SimpleNamespace()])
+def test_good_models_and_older_ones_are_let_be(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_unreliable(model)

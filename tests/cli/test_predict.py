@@ -5,14 +5,15 @@ import pytest
 @pytest.fixture
 def model(run, files):
     path = files.folder / "model.npz"
-    run("fit", files.votes, "--save", path, "--out", files.folder / "fitted.csv")
+    method = ("--method", "dawid-skene")
+    run("fit", files.votes, *method, "--save", path, "--out", files.folder / "fitted.csv")
     return path
 
 
 def test_a_stored_model_gives_the_same_labels(run, files, model):
     out = files.folder / "labels.csv"
     result = run("predict", model, files.votes, "--out", out)
-    assert "600 items labelled" in result.stdout
+    assert "600 items labeled" in result.stdout
     assert out.read_text() == (files.folder / "fitted.csv").read_text()
 
 
@@ -78,7 +79,7 @@ def test_many_files_become_many_files(run, refused, files, model, tmp_path):
     out = tmp_path / "labels"
     result = run("predict", model, tmp_path / "v0.parquet", tmp_path / "v1.parquet", "--out", out)
     assert result.exit_code == 0, result.output
-    assert f"{2 * len(wide):,} items labelled" in result.stdout
+    assert f"{2 * len(wide):,} items labeled" in result.stdout
     one, two = (pd.read_parquet(out / f"v{k}.parquet") for k in range(2))
     assert one.equals(two)
     run("predict", model, files.votes, "--out", tmp_path / "labels.csv")

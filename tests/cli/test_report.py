@@ -17,13 +17,13 @@ def test_a_stored_model_has_a_page_on_its_voters(run, files, model):
     assert result.exit_code == 0, result.output
     page = out.read_text()
     assert "of 9 voters are experts" in page
-    assert "items labelled" not in page
+    assert "items labeled" not in page
 
 
 def test_with_votes_the_page_tells_of_the_items(run, files, model):
     out = files.folder / "page.html"
     run("report", model, files.votes, "--out", out)
-    assert "600 items labelled" in out.read_text()
+    assert "600 items labeled" in out.read_text()
 
 
 def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, model):

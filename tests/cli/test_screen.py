@@ -1,10 +1,26 @@
+import re
 import warnings
+from io import StringIO
 
 import pytest
 from numba import njit
+from rich.console import Console
 
-from unelisa.cli.screen import announce_compilation, asides, complain, printable, show_warnings
-from unelisa.errors import VotesWarning
+from unelisa.cli.screen import (
+    announce_compilation,
+    comparison_table,
+    complain,
+    printable,
+    show_warnings,
+    spell_hints,
+    voter_table,
+)
+from unelisa.comparison import MethodScore
+from unelisa.errors import Hint, VotesError, VotesWarning
+from unelisa.kernels import compilation
+
+# tests/conftest.py silences it: in a fresh cache the notice would be a second line of stderr
+ON_COMPILATION = compilation.on_compilation
 
 
 def test_errors_are_one_line_however_long(capsys):
@@ -29,11 +45,80 @@ def test_names_cannot_command_the_terminal():
     assert len(printable("x" * 1000)) == 32
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_compilation_is_announced_once_on_a_terminal(capsys, monkeypatch, terminal):
-    monkeypatch.setattr(type(asides()), "is_terminal", terminal)
+def test_compilation_is_announced_once_also_in_a_pipe(capsys, monkeypatch):
+    monkeypatch.setattr(compilation, "on_compilation", ON_COMPILATION)
     with announce_compilation():
         for _ in range(2):
             njit(lambda x: x + 1)(1.5)
-    told = capsys.readouterr().err
-    assert told.count("Compiling the kernels") == terminal
+    assert capsys.readouterr().err.count("Compiling the kernels") == 1
+
+
+def _print(table, width=80):
+    screen = Console(file=StringIO(), width=width)
+    screen.print(table)
+    return screen.file.getvalue()
+
+
+def _voter(name, verdict="expert", weight=1.0):
+    return {
+        "voter": name,
+        "verdict": verdict,
+        "weight": weight,
+        "coverage": 0.5,
+        "reason": "knot of rank 1 [with] 5 neighbors",
+    }
+
+
+def test_undefined_figures_are_dashes():
+    shown = _print(comparison_table([MethodScore("guess"), MethodScore("toss", 0.5, 0.5)]))
+    assert shown.splitlines()[2].split() == ["guess", *"––––––"]  # noqa: RUF001
+
+
+def test_the_longest_method_fits_80_columns():
+    row = MethodScore("latent-spectral-meta-learner", 0.123, 0.123, 0.123, 0.123, 123.4, 123)
+    assert "latent-spectral-meta-learner    0.123" in _print(comparison_table([row]))
+
+
+def test_lighter_voters_are_counted_by_verdict():
+    voters = [_voter(f"v{s}") for s in range(3)] + [_voter("z", "pruned", 0.0)]
+    shown = _print(voter_table(voters, longest=2))
+    assert "and 2 more: 1 expert, 1 pruned" in shown
+    assert "[with]" in shown
+
+
+def test_a_long_voter_name_is_shortened():
+    shown = _print(voter_table([_voter("x" * 500)]))
+    assert shown.count("x") < 40
+
+
+def test_a_weight_that_rounds_to_zero_has_no_sign():
+    voters = [_voter("a", weight=w) for w in (-0.001, 0.001, 0.0, -0.5, 0.5)]
+    shown = _print(voter_table(voters), width=120)
+    assert re.findall(r"[+-]?\d\.\d\d", shown) == ["0.00", "0.00", "0.00", "-0.50", "+0.50"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "option"),
+    [
+        (Hint("item", "mrn", "if so"), "--item mrn if so"),
+        (Hint("item", "record no"), "--item 'record no'"),
+        (Hint("coding", "pm1"), "--coding pm1"),
+        (Hint("coding", (0, 2)), "--labels 0,2"),
+        (Hint("fit_intercept", True), "--set fit_intercept=true"),
+        (Hint("penalty", 0.1), "--set penalty=0.1"),
+    ],
+)
+def test_hints_become_options(hint, option):
+    assert spell_hints(VotesError("told", hint)) == f"told; pass {option}"
+
+
+def test_errors_and_warnings_speak_of_options(refused, run, tmp_path):
+    rows = "".join(f"patient{i},1,0\n" for i in range(100))
+    (tmp_path / "votes.csv").write_text(f"mrn,a,b\n{rows}")
+    assert "--item mrn" in refused("fit", tmp_path / "votes.csv")
+    (tmp_path / "votes.csv").write_text("item,a,b\nx,yes,yes\n")
+    assert "--labels no,yes" in refused("fit", tmp_path / "votes.csv")
+    (tmp_path / "votes.csv").write_text("item,a,b\nx,1,0\ny,-1,1\n")
+    told = refused("fit", tmp_path / "votes.csv")
+    assert "--coding pm1" in told
+    assert "coding=" not in told

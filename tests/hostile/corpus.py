@@ -240,7 +240,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "NaN as a name": (_text(GOOD + "NaN,yes,no,no\n"), "empty name"),
     "an empty name": (_text(GOOD + " ,yes,no,no\n"), "empty name"),
     "a voter without a name": (_text(LONG + f"{SECRET},,no\n"), "empty name"),
-    "-1, 0 and 1": (_text(_rows("a,1,0,-1", "b,0,1,-1")), "two ways"),
+    "-1, 0 and 1": (_text(_rows("a,1,0,-1", "b,0,1,-1")), "ambiguous"),
     "0 and 2": (_text(_rows("a,2,0,2", "b,0,2,0")), "may mean abstained"),
     "infinite numbers": (_text(_rows("a,inf,1,-1", "b,1,1,-inf")), "infinite"),
     "ones only": (_text(_rows("a,1,1,1", "b,1,1,1")), "every vote is 1"),

@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from unelisa.aggregators import MajorityVote
-from unelisa.cli.fit import Fitted, Wanted, collect, write_outputs
+from unelisa.cli.fit import Outputs, write_outputs
+from unelisa.report.findings import collect_findings
+from unelisa.report.judged import Judged
 from unelisa.storage import load
 from unelisa.votes import Votes
 
@@ -29,8 +31,9 @@ def votes_of(generation: int) -> Votes:
 def write(folder: Path, generation: int) -> None:
     votes = votes_of(generation)
     model = MajorityVote().fit(votes)
-    findings = collect(Fitted(model, 0.0, []), votes)
-    write_outputs(Wanted(*(folder / name for name in NAMES)), model, votes, findings)
+    judged = Judged.of(model, votes)
+    findings = collect_findings(model, judged)
+    write_outputs(Outputs(*(folder / name for name in NAMES)), model, judged, findings)
 
 
 def write_forever(folder: Path, generation: int) -> None:

@@ -17,7 +17,10 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("case", REFUSED)
+BOMBS = ("gzip bomb", "Parquet bomb of votes", "Parquet bomb of items")  # they take seconds
+
+
+@pytest.mark.parametrize("case", [case for case in REFUSED if case not in BOMBS])
 def test_a_bad_file_is_refused_in_one_sentence(case, tmp_path):
     make, sentence = REFUSED[case]
     path = make(tmp_path)
@@ -48,7 +51,7 @@ def test_an_odd_file_is_read_as_it_is_meant(case, tmp_path):
     assert SECRET not in result.output
 
 
-@pytest.mark.parametrize("case", ["gzip bomb", "Parquet bomb of votes", "Parquet bomb of items"])
+@pytest.mark.parametrize("case", BOMBS)
 def test_reading_a_bomb_takes_little_memory(case, tmp_path):
     make, sentence = REFUSED[case]
     path = make(tmp_path)

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from report.judging import findings_of
 from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
-from unelisa.report.findings import collect_findings
+from unelisa.report.cautions import measure_agreement
 from unelisa.votes import Votes
 
 
 def _told(model, votes):
-    return " ".join(collect_findings(model.fit(votes), votes)["warnings"])
+    return " ".join(findings_of(model.fit(votes), votes)["warnings"])
 
 
 def test_a_sound_crowd_is_told_nothing(crowd):
@@ -18,7 +19,7 @@ def test_a_sound_crowd_is_told_nothing(crowd):
 def test_votes_without_a_common_cause_are_called_chance():
     rng = np.random.default_rng(1)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 8)))
-    assert "voters agree with each other no more" in _told(DawidSkene(random_state=0), votes)
+    assert "cannot be relied on" in _told(DawidSkene(random_state=0), votes)
     assert "no better than chance" in _told(UnElisa(random_state=0), votes)
 
 
@@ -27,10 +28,9 @@ def test_voters_who_never_vary_are_removed_or_tell_little(crowd):
     values = crowd[0].values.copy(order="F")
     values[:, 5] = 1
     votes = Votes.of(values)
-    assert "1 voter always gave the same vote: removed as constant." in _told(
-        UnElisa(random_state=0), votes
-    )
-    assert "same vote: this tells little." in _told(MajorityVote(), votes)
+    told = _told(UnElisa(random_state=0), votes)
+    assert "1 constant voter (always the same vote): removed." in told
+    assert "same vote): little information." in _told(MajorityVote(), votes)
 
 
 class _TwoExperts(UnElisa):
@@ -40,4 +40,49 @@ class _TwoExperts(UnElisa):
 
 
 def test_two_experts_are_too_few(crowd):
-    assert "Only 2 experts found" in _told(_TwoExperts(random_state=0), crowd[0])
+    assert "Only 2 experts were found" in _told(_TwoExperts(random_state=0), crowd[0])
+
+
+def _naive(values, weights):
+    """The same sum over items and pairs, written out."""
+    f = values.astype(float)
+    voted = f != 0
+    means = f.sum(axis=0) / np.maximum(voted.sum(axis=0), 1)
+    g, v = np.where(voted, f - means, 0.0), 1 - means**2
+    total = variance = 0.0
+    for i in range(f.shape[0]):
+        for s in range(f.shape[1]):
+            for t in range(s):
+                total += 2 * weights[s] * weights[t] * g[i, s] * g[i, t]
+                both = voted[i, s] and voted[i, t]
+                variance += 4 * both * (weights[s] * weights[t]) ** 2 * v[s] * v[t]
+    return total / np.sqrt(variance)
+
+
+def test_it_equals_its_slow_twin():
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([-1, 0, 1, 1], dtype=np.int8), (40, 5))
+    weights = rng.normal(size=5)
+    assert measure_agreement(values, weights).found == pytest.approx(_naive(values, weights))
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 10), (400, 40)])
+def test_even_the_best_weights_on_noise_are_chance(n, p):
+    caught = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = rng.choice(np.array([-1, 1], dtype=np.int8), (n, p))
+        best = np.linalg.eigh(np.cov(values, rowvar=False))[1][:, -1]
+        caught.append(measure_agreement(values, best).found_in_noise)
+    assert np.mean(caught) >= 0.9
+
+
+def test_a_crowd_that_knows_is_no_chance(crowd):
+    weights = np.array([1, 1, 1, 1, 1, 0, 0, -1, -1], dtype=float)
+    agreement = measure_agreement(crowd[0].values, weights)
+    assert not agreement.found_in_noise
+    assert agreement.found > 3 * agreement.noise
+
+
+def test_voters_who_never_vary_agree_by_chance():
+    assert measure_agreement(np.ones((5, 3), dtype=np.int8), np.ones(3)).found == 0

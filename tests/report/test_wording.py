@@ -1,8 +1,12 @@
+import json
+
+import numpy as np
 import pytest
 
+from report.judging import findings_of
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.report import wording
-from unelisa.report.findings import collect_findings
+from unelisa.report.wording import count_noun, make_plain
 
 
 @pytest.mark.parametrize(
@@ -30,31 +34,31 @@ def test_numbers_are_rounded_and_their_absence_is_a_dash():
 
 def test_four_figures_stand_on_top(crowd):
     votes, _ = crowd
-    figures = wording.list_figures(collect_findings(UnElisa(random_state=0).fit(votes), votes))
+    figures = wording.list_figures(findings_of(UnElisa(random_state=0).fit(votes), votes))
     assert [figure["what"] for figure in figures] == [
-        "items labelled",
+        "items labeled",
         "estimated prevalence",
         "experts",
-        "decided, with a posterior over 95%",
+        "decided, with a posterior above 95%",
     ]
     assert figures[1]["more"].startswith("95% interval ")
 
 
 def test_a_margin_shows_its_ties_instead(crowd):
     votes, _ = crowd
-    figures = wording.list_figures(collect_findings(MajorityVote().fit(votes), votes))
+    figures = wording.list_figures(findings_of(MajorityVote().fit(votes), votes))
     assert [figure["what"] for figure in figures][1::2] == [
-        "labelled positive",
-        "ties, counted as positive",
+        "labeled positive",
+        "ties, labeled positive",
     ]
 
 
 def test_a_methods_own_figures_become_columns(crowd):
-    findings = collect_findings(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
+    findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
     voters = [{**voter, "skill": 0.9} for voter in findings["voters"]]
     titles = [column.title for column in wording.choose_columns(voters)]
     assert titles[-3:] == ["Skill", "Depends on", "Reason"]
-    bare = collect_findings(MajorityVote().fit(crowd[0]))["voters"]
+    bare = findings_of(MajorityVote().fit(crowd[0]))["voters"]
     assert "Sensitivity" not in [column.title for column in wording.choose_columns(bare)]
 
 
@@ -68,13 +72,41 @@ def test_the_best_of_a_comparison_is_found():
 
 
 def test_how_it_was_fitted_is_told(crowd):
-    findings = collect_findings(UnElisa(random_state=3).fit(crowd[0]), crowd[0], seconds=1.0)
+    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]), crowd[0], seconds=1.0)
     told = dict(wording.describe_fit(findings))
     assert told["Seed"] == "3"
     assert told["Time"] == "1.00 s"
-    assert "raised its bound" in told["Convergence"]
+    assert "raised the bound" in told["Convergence"]
     assert "penalty = theory" in told["Settings"]
-    assert (
-        "another run"
-        in dict(wording.describe_fit(collect_findings(UnElisa().fit(crowd[0]))))["Seed"]
-    )
+    assert "another run" in dict(wording.describe_fit(findings_of(UnElisa().fit(crowd[0]))))["Seed"]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.float32(0.5), 0.5),
+        (np.int8(-1), -1),
+        (np.bool_(True), True),
+        (np.str_("ann"), "ann"),
+        (float("nan"), None),
+        (np.float64("inf"), None),
+        (-np.inf, None),
+        (None, None),
+        (3, 3),
+        (False, False),
+        ([1], "list"),
+        (np.random.default_rng(0), "Generator"),
+    ],
+)
+def test_values_become_what_json_can_hold(value, plain):
+    found = make_plain(value)
+    assert found == plain
+    assert type(found) is type(plain)
+    assert json.loads(json.dumps(found, allow_nan=False)) == plain
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 voters"), (1, "1 voter"), (2, "2 voters"), (1200, "1,200 voters")]
+)
+def test_things_are_counted_in_words(number, words):
+    assert count_noun(number, "voter") == words

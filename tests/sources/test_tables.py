@@ -106,7 +106,7 @@ def test_declared_codings_and_many_blocks(tmp_path):
         ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 stands in the table twice"),
         ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has an empty name"),
         ("item,a,b\nx,1,0\ny,2,1\n", "votes.csv", "may mean abstained"),
-        ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "two ways"),
+        ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "ambiguous"),
         (b"item,a,b\n\xe9,1,0\n", "votes.csv", "not UTF-8"),
         (b"\x1f\x8b\x08\x00broken", "votes.csv.gz", "damaged"),
         ("not parquet", "votes.parquet", "damaged or not in the format"),

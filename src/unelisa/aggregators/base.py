@@ -12,6 +12,7 @@ from sklearn.utils import ClassifierTags
 
 from unelisa.aggregators.known import read_gold, read_prior
 from unelisa.blocks import Block, Held, ItemBlocks, weigh_votes
+from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator
 from unelisa.evidence import weigh_evidence
 from unelisa.orientation import Orient, is_upside_down
@@ -132,16 +133,14 @@ class Aggregator(VotesEstimator):
         >>> page.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
+        if not isinstance(path, str | Path):
+            raise ModelError("the path of the page comes first: report('report.html', votes)")
         # reports stand above the methods and read them; this is a door from below, not a need
         report: Any = import_module("unelisa.report.page")
         votes = None if X is None else self._reenter(X)
         truth = None if y is None or votes is None else read_gold(y, votes)
         report.write_report(
-            self,
-            votes,
-            path,
-            reference=None if truth is None else report.Reference(votes, truth, comparison),
-            show_items=show_items,
+            self, votes, path, truth=truth, comparison=comparison, show_items=show_items
         )
 
     @property

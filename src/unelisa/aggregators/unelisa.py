@@ -10,7 +10,14 @@ from sklearn.utils.metaestimators import available_if
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
 from unelisa.blocks import weigh_votes
 from unelisa.em import OneCoin, best_reliability, estimate_reliability, weigh_posterior
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning, warn_user
+from unelisa.errors import (
+    ConvergenceWarning,
+    ExpertsWarning,
+    Hint,
+    ModelError,
+    VotesWarning,
+    warn_user,
+)
 from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
@@ -128,9 +135,9 @@ class UnElisa(PosteriorAggregator):
         self.graph_ = self.selector_.graph_
         if not self.fit_intercept and _bias_square(votes) > BIASED_SQUARE:
             warn_user(
-                "the votes are unbalanced, which without intercepts looks like dependence: "
-                "set fit_intercept=True",
+                "voters favor one label, which looks like dependence without intercepts",
                 VotesWarning,
+                Hint("fit_intercept", True),
             )
         found = len(self.selector_.experts_)
         if found < 3:

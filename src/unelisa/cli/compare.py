@@ -4,9 +4,7 @@ from collections.abc import Iterable
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.methods import find_methods
-from unelisa.cli.screen import progress, results
-from unelisa.cli.tables import comparison_table
+from unelisa.cli.screen import comparison_table, progress, results
 from unelisa.comparison import MethodScore, compare_methods
 from unelisa.sources.labels import KnownLabels
 
@@ -26,7 +24,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
     check_outputs(json, inputs=(votes, truth))
-    names = find_methods(methods)
+    names = options.find_methods(methods)
     table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
@@ -49,7 +47,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 def run_methods(
     names: Iterable[str], known: KnownLabels, seed: int, jobs: int
 ) -> list[MethodScore]:
-    """Return one row per method, showing which one is at work."""
+    """Return one row per method, showing which one is running."""
     methods, rows = list(names), list[MethodScore]()
     scored, truth = known.scored_votes(), known.scored_signs()
     with progress() as bar:

@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,13 +16,13 @@ from rich.rule import Rule
 from unelisa.aggregators import AGGREGATORS
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.fit import Wanted, collect, fit_model, write_outputs
-from unelisa.cli.methods import DEFAULT_METHOD, build_method
-from unelisa.cli.screen import busy, results
-from unelisa.cli.simulate import make_folder, tabulate_votes
-from unelisa.cli.tables import comparison_table, voter_table
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.fit import Outputs, fit_model, refer_to, write_outputs
+from unelisa.cli.screen import busy, comparison_table, results, voter_table
+from unelisa.cli.simulate import tabulate_votes
 from unelisa.comparison import MethodScore
+from unelisa.report.findings import collect_findings
+from unelisa.report.judged import Judged
 from unelisa.scoring import score_experts
 from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.sources.labels import KnownLabels
@@ -38,19 +39,19 @@ def demo(
     ] = Path("demo"),
     json: options.JsonFile = None,
 ) -> None:
-    """Show what unelisa does: a simulated crowd, and medical data with 30 simple rules."""
+    """Show what unelisa does, on a simulated crowd and on medical data with 30 rules."""
     make_folder(out)
-    wanted = Wanted(out / "labels.csv", out / "report.html")
+    outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
-    check_outputs(wanted.labels, wanted.report, json, *inputs)
+    check_outputs(outputs.labels, outputs.report, json, *inputs)
     screen = results(quiet=json == STDOUT)
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
-    crowd = _known(_in_words(drawn.votes, ("no", "yes")), drawn.truth)
+    crowd = _known(replace(drawn.votes, classes=("no", "yes")), drawn.truth)
     _introduce_crowd(screen, drawn)
     rows = run_methods(AGGREGATORS, crowd, SEED, -1)
     _show_comparison(screen, rows)
-    _fit_crowd(screen, crowd, drawn, rows, wanted)
+    _fit_crowd(screen, crowd, drawn, rows, outputs)
     _write_inputs(inputs, crowd)
     compared = {"crowd": rows, "breast_cancer": _show_cancer(screen)}
     if json is not None:
@@ -79,19 +80,15 @@ def _known(votes: Votes, truth: Any) -> KnownLabels:
     return KnownLabels(votes, truth, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
 
 
-def _in_words(votes: Votes, classes: tuple[str, str]) -> Votes:
-    return Votes(votes.values, votes.items, votes.voters, classes)
-
-
 def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:
     sides = drawn.model.edges[0, 1:][drawn.experts]
     n_experts, p = len(drawn.experts), drawn.votes.n_voters
     screen.print(Rule("1. A simulated crowd", align="left"))
     screen.print(
-        f"{p} voters say yes or no on {len(drawn.votes)} items. {n_experts} are experts, who see "
-        f"the truth nearly 9 times in 10, but {int((sides < 0).sum())} of them say the opposite of "
-        f"what they see. The other {p - n_experts} know nothing and only echo others. No method is "
-        "told who is who; the truth is kept back to score them."
+        f"{p} voters say yes or no on {len(drawn.votes)} items. {n_experts} are experts, who "
+        f"recognize the truth nearly 9 times in 10, but {int((sides < 0).sum())} of them say the "
+        f"opposite. The other {p - n_experts} know nothing and only echo others. No method knows "
+        "who is who, and the truth is used for scoring only."
     )
 
 
@@ -101,8 +98,8 @@ def _show_comparison(screen: Console, rows: list[MethodScore]) -> None:
     screen.print(comparison_table(rows, "All methods against the truth"))
     screen.print()
     best = max(rows, key=lambda row: row.accuracy or 0.0)
-    ours = next(row for row in rows if row.method == DEFAULT_METHOD)
-    said = f"Most items right: {best.method} with {best.accuracy:.1%}"
+    ours = next(row for row in rows if row.method == options.DEFAULT_METHOD)
+    said = f"Highest accuracy: {best.method} with {best.accuracy:.1%}"
     more = "" if best is ours else f"; {ours.method}, the default, has {ours.accuracy:.1%}"
     screen.print(f"{said}{more}.")
 
@@ -112,30 +109,32 @@ def _fit_crowd(
     crowd: KnownLabels,
     drawn: SimulatedVotes,
     rows: list[MethodScore],
-    wanted: Wanted,
+    outputs: Outputs,
 ) -> None:
-    fitted = fit_model(build_method(DEFAULT_METHOD, SEED, -1), crowd.votes)
-    findings = collect(fitted, crowd.votes, crowd, rows)
-    write_outputs(wanted, fitted.model, crowd.votes, findings)
+    fitted = fit_model(options.build_method(options.DEFAULT_METHOD, SEED, -1), crowd.votes)
+    judged = Judged.of(fitted.model, crowd.votes)
+    reference = refer_to(fitted.model, judged, crowd)._replace(comparison=rows)
+    findings = collect_findings(fitted.model, judged, reference, fitted.seconds)
+    write_outputs(outputs, fitted.model, judged, findings)
     found = score_experts(fitted.model.experts_, drawn.experts)
     screen.print()
-    screen.print(f"[bold]The voters as {DEFAULT_METHOD} sees them[/bold]")
-    screen.print(voter_table(findings, longest=len(fitted.model.experts_) + 3))
+    screen.print(f"[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")
+    screen.print(voter_table(findings["voters"], longest=len(fitted.model.experts_) + 3))
     screen.print()
     screen.print(
         f"It found {found.hit_rate:.0%} of the true experts, and {found.precision:.0%} of those it "
-        "named are true experts. A negative weight turns a contrarian's votes around."
+        "named are true experts. A negative weight reverses a contrarian's votes."
     )
 
 
 def _show_cancer(screen: Console) -> list[MethodScore]:
-    """Tell of the medical example, and return how the methods do on it."""
+    """Show the medical example, and return how the methods do on it."""
     cancer = breast_cancer_votes()
     screen.print()
     screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
     screen.print(
         f"{len(cancer.votes)} patients of the data set that scikit-learn ships. Each of 30 "
-        "measurements of the tumour votes malignant where it is above its median. Radius, "
+        "measurements of the tumor votes malignant where it is above its median. Radius, "
         "perimeter and area measure nearly the same, so these voters are far from independent."
     )
     rows = run_methods(AGGREGATORS, cancer, SEED, -1)
@@ -155,9 +154,9 @@ def _point_to_files(screen: Console, out: Path) -> None:
     screen.print()
     screen.print(Rule("What was written", align="left"))
     told = {
-        "report.html": "open it in a browser: the crowd's verdicts and reasons",
-        "labels.csv": "a label and a probability for each of its items",
-        "votes.csv, truth.csv": "what went in, to try the commands on",
+        "report.html": "open it in a browser: every voter's verdict and the reason",
+        "labels.csv": "a label and a probability for every item",
+        "votes.csv, truth.csv": "the input, to try other commands on",
     }
     for name, what in told.items():
         screen.print(f"{out}/{name}: {what}", markup=False, soft_wrap=True)
@@ -166,9 +165,9 @@ def _point_to_files(screen: Console, out: Path) -> None:
 
 
 def own_name() -> str:
-    """Return what to type to call this program again, from the same folder.
+    """Return what to type to call this program again from the same folder.
 
-    Its plain name where the shell finds it by that; else how it was called this time.
+    Its plain name where the shell finds it; otherwise as it was called this time.
     """
     called, plain = sys.argv[0], shutil.which("unelisa")
     if Path(called).name == "__main__.py":

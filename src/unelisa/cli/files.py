@@ -11,7 +11,8 @@ import typer
 
 from unelisa.errors import ModelError
 from unelisa.outputs import whole_files
-from unelisa.report.spreadsheet import write_table
+from unelisa.report.judged import Judged
+from unelisa.report.labels import write_labels, write_table
 
 STDOUT = Path("-")
 
@@ -24,7 +25,7 @@ class OutputFiles:
         self.latest: Path | None = None
 
     def draft(self, path: Path) -> Path:
-        """Return where to write what shall become `path`."""
+        """Return where to write what will become `path`."""
         self.latest = path
         return self._make_draft(path)
 
@@ -40,6 +41,11 @@ class OutputFiles:
         else:
             self.write_text(path, f"{text}\n")
 
+    def write_labels(self, path: Path, judged: Judged) -> None:
+        """Write the label and the probability of every item."""
+        with self.draft(path).open("w", encoding="utf-8", newline="") as file:
+            write_labels(file, judged)
+
     def write_csv(self, path: Path, header: Sequence[str], rows: Any) -> None:
         """Write a table that a spreadsheet opens safely."""
         with self.draft(path).open("w", encoding="utf-8", newline="") as file:
@@ -48,7 +54,7 @@ class OutputFiles:
 
 @contextmanager
 def output_files() -> Iterator[OutputFiles]:
-    """Give the drafts of a command; after an error none of its files is left or changed."""
+    """Give the drafts of a command; after an error no file is left behind or changed."""
     files: OutputFiles | None = None
     try:
         with whole_files() as make_draft:
@@ -60,10 +66,20 @@ def output_files() -> Iterator[OutputFiles]:
         raise OSError(error.errno, error.strerror, str(latest)) from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder for outputs unless it exists."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"cannot create the folder {folder}: {error.strerror}") from None
+
+
 def refuse_stdout(*paths: Path | None) -> None:
-    """Refuse -, the screen, for files that would spoil it or hide there."""
+    """Refuse -, the terminal, for files that are not meant to be read there."""
     if STDOUT in paths:
-        raise ModelError("only --json can go to stdout as -; name a file for the others")
+        raise ModelError(
+            "only --json can be written to stdout (-); name a file for the other outputs"
+        )
 
 
 def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
@@ -71,17 +87,14 @@ def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> No
     wanted = [path for path in paths if path is not None and path != STDOUT]
     for path in wanted:
         if not path.parent.is_dir():
-            raise ModelError(f"{path.name} cannot be written: there is no folder {path.parent}")
+            raise ModelError(f"cannot write {path.name}: there is no folder {path.parent}")
         # moving a file over a device such as /dev/null would destroy it
         if os.path.lexists(path) and not path.is_file():
-            name = path.name or path
-            raise ModelError(f"{name} cannot be written: it is there and is no plain file")
+            raise ModelError(f"cannot write {path.name or path}: it exists and is not a plain file")
         if any(_are_same(path, source) for source in inputs if source is not None):
-            raise ModelError(
-                f"{path.name} is an input of this command; give the output its own name"
-            )
+            raise ModelError(f"{path.name} is an input of this command; choose another output")
     if len({os.path.realpath(path) for path in wanted}) < len(wanted):
-        raise ModelError("two outputs have the same file name; give each its own")
+        raise ModelError("two outputs have the same file name; choose different ones")
 
 
 def _are_same(path: Path, other: Path) -> bool:

@@ -1,10 +1,11 @@
 """`unelisa fit`: votes in; labels, verdicts, a report and a model out."""
 
 import warnings
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -13,17 +14,20 @@ from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files, refuse_stdout
-from unelisa.cli.methods import DEFAULT_METHOD, build_method, find_methods
-from unelisa.cli.screen import busy, printable, results
-from unelisa.cli.tables import comparison_table, voter_table
-from unelisa.cli.verdict import warn_if_unreliable
-from unelisa.comparison import MethodScore, score_model
+from unelisa.cli.screen import (
+    busy,
+    comparison_table,
+    printable,
+    results,
+    tell_written,
+    voter_table,
+)
+from unelisa.comparison import MethodScore, rate_scores
 from unelisa.errors import ConvergenceWarning, ModelError
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
+from unelisa.report.judged import Judged, Reference
 from unelisa.report.page import render_report, require_jinja
-from unelisa.report.reference import Reference
-from unelisa.report.spreadsheet import write_labels
 from unelisa.sources.labels import KnownLabels
 from unelisa.sources.tables import MEMORY
 from unelisa.stability import bootstrap
@@ -31,8 +35,8 @@ from unelisa.storage import save as save_model
 from unelisa.votes import Votes
 
 
-class Wanted(NamedTuple):
-    """The files that a fit shall leave."""
+class Outputs(NamedTuple):
+    """The files that a fit leaves."""
 
     labels: Path | None = None
     report: Path | None = None
@@ -41,7 +45,7 @@ class Wanted(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A fitted model, what the fit took once compiled, and warnings that a report must repeat."""
+    """A fitted model, the seconds it took once compiled, and warnings for the report."""
 
     model: Aggregator
     seconds: float
@@ -52,7 +56,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFile,
     method: Annotated[
         str, typer.Option(metavar="NAME", help=f"One of {', '.join(AGGREGATORS)}.")
-    ] = DEFAULT_METHOD,
+    ] = options.DEFAULT_METHOD,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -62,11 +66,11 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="report.html", help="Write a page for people.")
+        Path | None, typer.Option(metavar="report.html", help="Write a report to read.")
     ] = None,
     show_items: options.ShowItems = False,
     save: Annotated[
-        Path | None, typer.Option(metavar="model.npz", help="Keep the model for `predict`.")
+        Path | None, typer.Option(metavar="model.npz", help="Save the model for `predict`.")
     ] = None,
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
@@ -82,20 +86,22 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         str | None,
         typer.Option(
             metavar="majority|VOTER",
-            help="Which side is positive: as most experts say, or as one voter you trust says.",
+            help="Which class is positive: by majority of the experts, or by an anchor voter.",
         ),
     ] = None,
     gold: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Table of a few known labels that settle the sides."),
+        typer.Option(
+            metavar="FILE",
+            help="Gold labels of some items, a table like --truth, which the method learns from.",
+        ),
     ] = None,
     stability: Annotated[
         int,
         typer.Option(
             min=0,
-            metavar="N",
-            help="Fit again to N draws of the items, and tell in how many of them each voter's "
-            "verdict is the same; 500 is usual.",
+            metavar="DRAWS",
+            help="Refit to this many resamples, for how often each voter's verdict recurs.",
         ),
     ] = 0,
     coding: options.Coding = None,
@@ -108,121 +114,100 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     memory: options.Memory = MEMORY,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
-    wanted = Wanted(out, report, save, json)
-    check_outputs(*wanted, inputs=(votes, truth, gold))
+    outputs = Outputs(out, report, save, json)
+    check_outputs(*outputs, inputs=(votes, truth, gold))
     refuse_stdout(out, report, save)
     if report is not None:
         require_jinja()
-    model = build_method(method, seed, jobs, orient, settings or ())
+    model = options.build_method(method, seed, jobs, orient, settings or ())
     if gold is not None and "orient" not in model.get_params():
-        raise ModelError(f"{name_method(model)} has no sides to settle; leave --gold away")
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes, memory=memory)
+        raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
+    table = options.VotesForm(coding, labels, item, voter, vote).read(votes, memory)
     known = None if truth is None else options.read_known(truth, table)
     trusted = None if gold is None else options.read_known(gold, table)
     fitted = fit_model(model, table, trusted)
     if stability:
-        fitted = resample(fitted, table, trusted, stability, seed, jobs)
-    rows = [] if known is None else [score_known(fitted, known)]
-    if known is not None and report is not None:
-        rows += run_methods(_list_others(fitted.model), known, seed, jobs)
-    findings = collect(fitted, table, known, rows, show_items=show_items)
-    write_outputs(wanted, fitted.model, table, findings)
-    show_fit(results(quiet=json == STDOUT), findings, rows, wanted)
+        y = None if trusted is None else trusted.as_gold()
+        resampled = bootstrap(table, fitted.model, stability, y=y, random_state=seed, n_jobs=jobs)
+        fitted = fitted._replace(model=resampled.fitted)
+    judged = Judged.of(fitted.model, table)
+    reference = None
+    if known is not None:
+        others = [name for name in AGGREGATORS if name != name_method(model)]
+        rows = run_methods(others, known, seed, jobs) if report is not None else []
+        reference = score_known(fitted, judged, known, rows)
+    findings = collect_findings(
+        fitted.model, judged, reference, fitted.seconds, fitted.notes, show_items=show_items
+    )
+    write_outputs(outputs, fitted.model, judged, findings)
+    rows = [] if reference is None else list(reference.comparison)
+    show_fit(results(quiet=json == STDOUT), findings, rows, outputs)
 
 
 def fit_model(model: Aggregator, votes: Votes, gold: KnownLabels | None = None) -> Fitted:
-    """Return the fitted model; a limit reached on the way is noted for the report."""
+    """Return the fitted model; convergence warnings are noted for the report."""
     with (
         warnings.catch_warnings(record=True) as caught,
         busy(f"fitting {name_method(model)}"),
         Stopwatch() as watch,
     ):
         model.fit(votes, None if gold is None else gold.as_gold())
-    warn_if_unreliable(model)
+    options.warn_if_unreliable(model)
     for warning in caught:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return Fitted(model, watch.seconds, notes)
 
 
-def resample(
-    fitted: Fitted, votes: Votes, gold: KnownLabels | None, draws: int, seed: int, jobs: int
-) -> Fitted:
-    """Return the fit with the voters' stability, showing how many draws are done."""
-    found = bootstrap(
-        votes,
-        fitted.model,
-        draws,
-        y=None if gold is None else gold.as_gold(),
-        random_state=seed,
-        n_jobs=jobs,
-    )
-    return fitted._replace(model=found.fitted)
+def score_known(
+    fitted: Fitted, judged: Judged, known: KnownLabels, others: list[MethodScore]
+) -> Reference:
+    """Return the known labels, with the model's own row first, then those of other methods."""
+    reference, name = refer_to(fitted.model, judged, known), name_method(fitted.model)
+    own = rate_scores(name, fitted.model, reference.scores, reference.signs, fitted.seconds)
+    return reference._replace(comparison=[own, *others])
 
 
-def score_known(fitted: Fitted, known: KnownLabels) -> MethodScore:
-    """Return how well a fitted model does on the items whose labels are known."""
-    name, votes = name_method(fitted.model), known.scored_votes()
-    return score_model(name, fitted.model, votes, known.scored_signs(), fitted.seconds)
+def refer_to(model: Aggregator, judged: Judged, known: KnownLabels) -> Reference:
+    """Return known labels beside the model's scores of the same items.
+
+    A labeled item that nobody voted on has the score of an item without votes: leaving such items
+    out would flatter every method.
+    """
+    reference, unvoted = Reference.of(judged, known.scored_signs()), len(known.unvoted_items)
+    if unvoted == 0:
+        return reference
+    empty = np.zeros((1, judged.votes.n_voters), dtype=np.int8)
+    silent = replace(judged.votes, held=empty, items=np.arange(1))
+    score = Judged.of(model, silent).scores
+    return reference._replace(scores=np.append(judged.scores, np.repeat(score, unvoted)))
 
 
-def collect(
-    fitted: Fitted,
-    votes: Votes,
-    known: KnownLabels | None = None,
-    rows: Sequence[MethodScore] = (),
-    *,
-    show_items: bool = False,
-) -> Findings:
-    """Return the findings of a fit, against the truth where it is known."""
-    return collect_findings(
-        fitted.model,
-        votes,
-        reference=None if known is None else refer_to(known, rows),
-        seconds=fitted.seconds,
-        notes=fitted.notes,
-        show_items=show_items,
-    )
-
-
-def refer_to(known: KnownLabels, rows: Sequence[MethodScore] = ()) -> Reference:
-    """Return known labels as what a report compares with."""
-    return Reference(known.scored_votes(), known.scored_signs(), rows)
-
-
-def _list_others(model: Aggregator) -> list[str]:
-    """Return the methods that stand beside a fitted one in a report."""
-    return [name for name in find_methods(None) if name != name_method(model)]
-
-
-def write_outputs(wanted: Wanted, model: Aggregator, votes: Votes, findings: Findings) -> None:
+def write_outputs(outputs: Outputs, model: Aggregator, judged: Judged, findings: Findings) -> None:
     """Write all files that are wanted, or none of them."""
     with busy("writing"), output_files() as files:
-        if wanted.labels is not None:
-            with files.draft(wanted.labels).open("w", encoding="utf-8", newline="") as file:
-                write_labels(file, model, votes)
-        if wanted.report is not None:
-            files.write_text(wanted.report, render_report(findings, model, votes))
-        if wanted.model is not None:
-            save_model(model, files.draft(wanted.model))
-        if wanted.json is not None:
-            files.write_json(wanted.json, findings)
+        if outputs.labels is not None:
+            files.write_labels(outputs.labels, judged)
+        if outputs.report is not None:
+            files.write_text(outputs.report, render_report(findings, judged))
+        if outputs.model is not None:
+            save_model(model, files.draft(outputs.model))
+        if outputs.json is not None:
+            files.write_json(outputs.json, findings)
 
 
 def show_fit(
-    screen: Console, findings: Findings, rows: Sequence[MethodScore], wanted: Wanted
+    screen: Console, findings: Findings, rows: list[MethodScore], outputs: Outputs
 ) -> None:
     """Print the answer, the voters, the scores and where the files are."""
     screen.print(findings["answer"], style="bold", markup=False)
     screen.print(Text("Positive means ") + printable(findings["classes"][1]) + ".")
     screen.print()
-    screen.print(voter_table(findings))
+    screen.print(voter_table(findings["voters"]))
     screen.print()
     if rows:
-        screen.print(comparison_table(rows, "Against the known truth, a tie counted as half"))
+        screen.print(comparison_table(rows, "Against the known truth; a tie counts half"))
         screen.print()
-    for path in wanted:
-        if path is not None:
-            screen.print(printable(f"wrote {path}", longest=4096), soft_wrap=True)
-    if not any(wanted):
+    tell_written(screen, *outputs)
+    if not any(outputs):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")

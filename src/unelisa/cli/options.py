@@ -1,28 +1,39 @@
-"""Options that several commands share, and the votes they describe."""
+"""Options that several commands share, and the votes and methods they describe."""
 
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from unelisa.aggregators import AGGREGATORS
+from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.cli.screen import busy
 from unelisa.coding import CodingChoice
-from unelisa.errors import VotesError
+from unelisa.comparison import build_aggregator
+from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import MEMORY, read_votes
 from unelisa.votes import Votes
 
+STDIN = Path("-")
+DEFAULT_METHOD = "latent-ising"
 _FORM, _RUN = "How the votes are written", "How it runs"
 
 VotesFile = Annotated[
     Path,
     typer.Argument(
         metavar="VOTES",
-        help="CSV, CSV.gz, Parquet (or a folder of it) or Feather: one row per vote (item, voter, "
-        "vote), or one row per item and one column per voter.",
+        help="CSV, CSV.gz, Parquet (a file or a folder) or Feather: one row per vote (item, voter, "
+        "vote), or one row per item and one column per voter; - reads CSV from stdin.",
     ),
+]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model written by `unelisa fit --save`.")
 ]
 Coding = Annotated[
     str | None,
@@ -41,15 +52,15 @@ Labels = Annotated[
         rich_help_panel=_FORM,
     ),
 ]
-Item = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of the items.", rich_help_panel=_FORM)
-]
-Voter = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of the voters.", rich_help_panel=_FORM)
-]
-Vote = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column of the votes.", rich_help_panel=_FORM)
-]
+
+
+def _name_column(what: str) -> Any:
+    return typer.Option(metavar="COL", help=f"Column of the {what}.", rich_help_panel=_FORM)
+
+
+Item = Annotated[str | None, _name_column("items")]
+Voter = Annotated[str | None, _name_column("voters")]
+Vote = Annotated[str | None, _name_column("votes")]
 _TRUTH = typer.Option(
     metavar="TRUTH",
     help="Table with columns item and label, in the votes' own labels, for some or all items.",
@@ -62,30 +73,28 @@ JsonFile = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(metavar="A,B", help=f"All by default; or some of {', '.join(AGGREGATORS)}."),
+    typer.Option(metavar="A,B", help=f"All by default, or some of {', '.join(AGGREGATORS)}."),
 ]
 ShowItems = Annotated[
     bool,
     typer.Option(
         "--show-items",
         help="Name items in the report: the most uncertain ones, and all in the labels that the "
-        "page can save. Left out by default, because items may be patients.",
+        "page can save. Off by default, because items may be patients.",
     ),
 ]
 Seed = Annotated[
     int,
-    typer.Option(min=0, metavar="N", help="Seed of all that is random.", rich_help_panel=_RUN),
+    typer.Option(min=0, metavar="N", help="Seed of all random numbers.", rich_help_panel=_RUN),
 ]
 Jobs = Annotated[
     int, typer.Option(metavar="N", help="Threads; -1 is every core.", rich_help_panel=_RUN)
 ]
-
 Memory = Annotated[
     str,
     typer.Option(
         metavar="500MB",
-        help="A table that would take more memory than this while it is read is kept in a "
-        "temporary file instead.",
+        help="A table that would need more memory than this is kept in a temporary file instead.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -101,15 +110,43 @@ class VotesForm:
     voter: str | None = None
     vote: str | None = None
 
-    def read(self, path: Path, usual: CodingChoice = "auto", memory: str = MEMORY) -> Votes:
-        """Return the votes in a file; `usual` is the coding where none was given."""
-        with busy("reading the votes"):
-            return read_votes(path, self.choose_coding(usual), **self.columns, memory=memory)
+    def read(self, path: Path, memory: str = MEMORY) -> Votes:
+        """Return the votes in a file; - is CSV on stdin."""
+        return self._read(path, self.choose_coding("auto"), self.columns, memory)
+
+    def read_as_fitted(self, path: Path, model: Aggregator) -> Votes:
+        """Return votes read with the labels and column names that the model was fitted with."""
+        coding = self.choose_coding(model.coding_)
+        columns = self.columns if any(self.columns) else model.columns_
+        try:
+            votes = self._read(path, coding, columns)
+        except VotesError as error:
+            if any(self.columns) or "column" not in error.about:
+                raise
+            votes = self._read(path, coding, self.columns)  # this table has other column names
+        if tuple(votes.classes) != tuple(model.classes_.tolist()):
+            raise VotesError("the votes have other labels than those the model was fitted with")
+        return votes
+
+    def _read(self, path: Path, coding: CodingChoice, columns: Any, memory: str = MEMORY) -> Votes:
+        item, voter, vote = columns
+        with busy("reading the votes"), tempfile.TemporaryDirectory() as folder:
+            if path == STDIN:
+                path = Path(folder) / "stdin.csv"
+                with path.open("wb") as file:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+            try:
+                return read_votes(path, coding, item=item, voter=voter, vote=vote, memory=memory)
+            except VotesError as error:
+                if self.labels is None or "label" not in error.about:
+                    raise
+                met = repr(str(error.about["label"])[:40])  # the user named the labels: no secrets
+                raise VotesError(f"{error}: {met} is not in --labels {self.labels[:80]}") from None
 
     @property
-    def columns(self) -> dict[str, str | None]:
-        """The columns' names, as `read_votes` takes them."""
-        return {"item": self.item, "voter": self.voter, "vote": self.vote}
+    def columns(self) -> tuple[str | None, str | None, str | None]:
+        """The columns' names: item, voter, vote."""
+        return self.item, self.voter, self.vote
 
     def choose_coding(self, usual: CodingChoice) -> CodingChoice:
         """Return the coding that was asked for, or the usual one."""
@@ -124,6 +161,69 @@ class VotesForm:
 
 
 def read_known(path: Path, votes: Votes) -> KnownLabels:
-    """Return the known labels in a file, showing that it is being read."""
+    """Return the known labels in a file."""
     with busy("reading the labels"):
         return read_labels(path, votes)
+
+
+def find_method(name: str) -> str:
+    """Return the registered name of a method, given that or its class's name in any case.
+
+    Examples
+    --------
+    >>> find_method("MajorityVote"), find_method("majority_vote")
+    ('majority-vote', 'majority-vote')
+    """
+    for registered, cls in AGGREGATORS.items():
+        if _fold(name) in (_fold(registered), _fold(cls.__name__)):
+            return registered
+    raise ModelError(f"there is no method {name[:60]!r}; choose {', '.join(AGGREGATORS)}")
+
+
+def find_methods(names: str | None) -> list[str]:
+    """Return the registered names of a comma-separated list, each once; all of them for None."""
+    if names is None:
+        return list(AGGREGATORS)
+    return list(dict.fromkeys(find_method(name) for name in names.split(",")))
+
+
+def build_method(
+    name: str, seed: int, jobs: int, orient: str | None = None, settings: Sequence[str] = ()
+) -> Aggregator:
+    """Return an unfitted method with the options that it has."""
+    method = find_method(name)
+    model = build_aggregator(method, random_state=seed, n_jobs=jobs)
+    if orient is not None:
+        if "orient" not in model.get_params():
+            raise ModelError(f"{method} needs no orientation; omit --orient")
+        model.set_params(orient=orient)
+    for setting in settings:
+        model.set_params(**_read_setting(setting, method, list(model.get_params())))
+    return model
+
+
+def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]:
+    """Return {name: value} of a text name=value."""
+    name, equals, text = (part.strip() for part in setting.partition("="))
+    if not equals:
+        raise ModelError(f"--set takes name=value, found {setting[:60]!r}")
+    if name not in known:
+        listed = f"has {', '.join(known)}" if known else "has none"
+        raise ModelError(f"{method} has no setting {name[:60]!r}; it {listed}")
+    if text.lower() in ("true", "false"):
+        return {name: text.lower() == "true"}
+    for number in (int, float):
+        with suppress(ValueError):
+            return {name: number(text)}
+    return {name: text}
+
+
+def _fold(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter not in "-_ ")
+
+
+def warn_if_unreliable(model: Aggregator) -> None:
+    """Warn where the votes of the fit identify no truth; older model files do not say."""
+    if not getattr(model, "reliable_", True):
+        told = f"the labels cannot be relied on: {model.reliability_reason_}"
+        warn_user(told, ExpertsWarning)

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files, refuse_stdout
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
-from unelisa.cli.screen import busy, printable, results
-from unelisa.cli.tables import figure
+from unelisa.cli.screen import bare_table, busy, figure, printable, results
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
@@ -260,13 +257,7 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     selected = [one for one in facts["features"] if one["selected"]]
     rest = len(selected) - LONGEST_TABLE
     caption = f"and {rest} more" if rest > 0 else None
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        caption=caption,
-        caption_justify="left",
-    )
+    table = bare_table(1, caption=caption, caption_justify="left")
     table.add_column("feature", max_width=32, overflow="fold")
     table.add_column("weight", justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold")

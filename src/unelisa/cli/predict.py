@@ -1,4 +1,4 @@
-"""`unelisa predict`: a stored model labels new items."""
+"""`unelisa predict`: a saved model labels new items."""
 
 import sys
 from collections.abc import Sequence
@@ -10,26 +10,20 @@ import typer
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, printable, progress, results
-from unelisa.cli.verdict import warn_if_unreliable
-from unelisa.errors import ModelError, VotesError
-from unelisa.report.label_files import label_file, plan_files
-from unelisa.report.spreadsheet import write_labels
+from unelisa.cli.screen import busy, printable, progress, results, tell_written
+from unelisa.errors import ModelError
+from unelisa.report.judged import Judged
+from unelisa.report.labels import label_file, plan_files, write_labels
 from unelisa.storage import load
-from unelisa.votes import Votes
-
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that `unelisa fit --save` wrote.")
-]
 
 
 def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    model: ModelFile,
+    model: options.ModelFile,
     votes: Annotated[
         list[Path],
         typer.Argument(
             metavar="VOTES",
-            help="A table as for `fit`; or any number of Parquet files and folders of such.",
+            help="A table as for `fit`; or any number of Parquet files and folders of such files.",
         ),
     ],
     out: Annotated[
@@ -46,54 +40,43 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     voter: options.Voter = None,
     vote: options.Vote = None,
 ) -> None:
-    """Label new items with a stored model; voters are matched by name."""
+    """Label new items with a saved model; voters are matched by name.
+
+    Column names and coding are those of the fit unless given here.
+    """
     form = options.VotesForm(coding, labels, item, voter, vote)
-    if len(votes) > 1 or votes[0].is_dir() or out.is_dir():
-        predict_files(load(model), votes, form, out)
-        return
-    check_outputs(out, inputs=(model, *votes))
+    several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
+    if not several:
+        check_outputs(out, inputs=(model, *votes))
     fitted = load(model)
-    warn_if_unreliable(fitted)
-    table = read_as_fitted(fitted, votes[0], form)
-    if out == STDOUT:
-        write_labels(sys.stdout, fitted, table)
+    options.warn_if_unreliable(fitted)
+    if several:
+        predict_files(fitted, votes, form, out)
         return
-    with (
-        busy("labelling"),
-        output_files() as files,
-        files.draft(out).open("w", encoding="utf-8", newline="") as file,
-    ):
-        write_labels(file, fitted, table)
-    _tell(table.n_items, f"wrote {out}")
+    judged = Judged.of(fitted, form.read_as_fitted(votes[0], fitted))
+    if out == STDOUT:
+        write_labels(sys.stdout, judged)
+        return
+    with busy("writing"), output_files() as files:
+        files.write_labels(out, judged)
+    screen = results()
+    screen.print(f"{len(judged.scores):,} items labeled")
+    tell_written(screen, out)
 
 
 def predict_files(
     model: Aggregator, votes: Sequence[Path], form: options.VotesForm, out: Path
 ) -> None:
-    """Write a file of labels for each file of votes, showing how far it is."""
+    """Write a file of labels for each file of votes, showing the progress."""
     if out == STDOUT or (out.exists() and not out.is_dir()):
-        raise ModelError("the labels of several files go to a folder; name it: --out FOLDER")
-    warn_if_unreliable(model)
+        raise ModelError("the labels of several files go to a folder; name it with --out FOLDER")
     pairs = plan_files(votes, out)
     coding, total = form.choose_coding(model.coding_), 0
     with progress() as bar:
-        task = bar.add_task("labelling", total=len(pairs))
+        task = bar.add_task("labeling", total=len(pairs))
         for pair in pairs:
-            total += label_file(model, pair, coding, form.item)
+            total += label_file(model, pair, coding, form.item or model.columns_[0])
             bar.advance(task)
-    _tell(total, f"wrote {len(pairs)} files to {out}")
-
-
-def _tell(n_items: int, written: str) -> None:
-    """Print how many items are labelled, and where the labels are."""
     screen = results()
-    screen.print(f"{n_items:,} items labelled")
-    screen.print(printable(written, longest=4096), soft_wrap=True)
-
-
-def read_as_fitted(model: Aggregator, path: Path, form: options.VotesForm) -> Votes:
-    """Return votes read with the labels that the model was fitted with."""
-    votes = form.read(path, usual=model.coding_)
-    if tuple(votes.classes) != tuple(model.classes_.tolist()):
-        raise VotesError("the votes use other labels than those that the model was fitted with")
-    return votes
+    screen.print(f"{total:,} items labeled")
+    screen.print(printable(f"wrote {len(pairs)} files to {out}", longest=4096), soft_wrap=True)

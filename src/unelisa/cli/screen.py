@@ -1,23 +1,33 @@
-"""What a person sees: results on stdout; progress, warnings and errors on stderr."""
+"""What a person sees: results and tables on stdout; progress, warnings and errors on stderr."""
 
+import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
-from typing import Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
 
-from unelisa.cli.spelling import spell_options
+if TYPE_CHECKING:
+    from unelisa.comparison import MethodScore
+    from unelisa.errors import Hint
 
-LONGEST_NAME = 32
+LONGEST_NAME, LONGEST_TABLE = 32, 20
+OPTIONS = ("coding", "item", "voter", "vote", "orient")  # parameters with an option of their own
+SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
+_COLORS = {"expert": "blue", "counted": "blue", "contrarian": "red"}
 
 
 def results(quiet: bool = False) -> Console:
-    """Return where results go; a quiet one leaves stdout to the machine that reads it.
+    """Return where results go; a quiet one leaves stdout to the program that reads it.
 
     Consoles are made when needed, as stdout may have changed since the import.
     """
@@ -34,18 +44,48 @@ def _console_on(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False)
 
 
-def complain(sentence: str) -> None:
-    """Print an error: one line, not wrapped, so that a log can be searched for it."""
-    asides().print(Text.assemble(("Error: ", "bold red"), _one_line(sentence)), soft_wrap=True)
+def complain(sentence: str, kind: str = "Error", style: str = "bold red") -> None:
+    """Print an error or a warning: one line, not wrapped, so that a log can be searched for it."""
+    asides().print(Text.assemble((f"{kind}: ", style), _one_line(sentence)), soft_wrap=True)
+
+
+def spell_hints(told: Any) -> str:
+    """Return the sentence of an error or warning, its hints spelled as options.
+
+    Examples
+    --------
+    >>> from unelisa.errors import Hint, VotesError
+    >>> spell_hints(VotesError("too many labels", Hint("item", "mrn", "if it names the items")))
+    'too many labels; pass --item mrn if it names the items'
+    >>> spell_hints(VotesError("only one label", Hint("coding", ("no", "yes"))))
+    'only one label; pass --labels no,yes'
+    """
+    from unelisa.errors import join_hints  # noqa: PLC0415 - loads scikit-learn
+
+    return join_hints(told.message, [_spell_option(hint) for hint in told.hints])
+
+
+def _spell_option(hint: "Hint") -> str:
+    value = hint.value
+    if isinstance(value, tuple):
+        option = f"--labels {','.join(map(str, value))}"
+    elif hint.parameter in OPTIONS:
+        option = f"--{hint.parameter} {shlex.quote(str(value))}"
+    else:
+        option = f"--set {hint.parameter}={str(value).lower() if value in (True, False) else value}"
+    return f"{option} {hint.when}".rstrip()
 
 
 def busy(doing: str) -> AbstractContextManager[Any]:
-    """Show what is being done while it lasts; nothing where stderr is no terminal."""
+    """Show what is being done while it lasts; nothing where stderr is not a terminal.
+
+    The status that it gives can be updated as the work proceeds.
+    """
     return asides().status(f"{doing} ...", spinner="dots")
 
 
 def progress() -> Progress:
-    """Return a progress bar with the name of the present step and the time passed."""
+    """Return a progress bar with the name of the current step and the time passed."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -60,7 +100,7 @@ def progress() -> Progress:
 
 @contextmanager
 def show_warnings() -> Iterator[None]:
-    """Show each of the package's warnings once, as one line; leave others' to Python."""
+    """Show each of the package's warnings once, as one line; leave others to Python."""
     from unelisa.errors import UnelisaWarning  # noqa: PLC0415 - loads scikit-learn
 
     seen: set[str] = set()
@@ -69,13 +109,11 @@ def show_warnings() -> Iterator[None]:
         otherwise = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-            if not issubclass(category, UnelisaWarning):
+            if not isinstance(message, UnelisaWarning):
                 otherwise(message, category, *where, **more)
             elif str(message) not in seen:
                 seen.add(str(message))
-                told = _one_line(spell_options(str(message)))
-                line = Text.assemble(("Warning: ", "bold yellow"), told)
-                asides().print(line, soft_wrap=True)
+                complain(spell_hints(message), "Warning", "bold yellow")
 
         warnings.showwarning = show
         yield
@@ -83,25 +121,24 @@ def show_warnings() -> Iterator[None]:
 
 @contextmanager
 def announce_compilation() -> Iterator[None]:
-    """Say on a terminal, once, that kernels are compiled, which may take half a minute."""
-    from unelisa.kernels import cache_folder  # noqa: PLC0415 - loads Numba
-    from unelisa.kernels.compilation import on_compilation  # noqa: PLC0415
+    """Say once, on stderr, that kernels are being compiled, which may take half a minute."""
+    from unelisa.kernels import cache_folder, compilation  # noqa: PLC0415 - loads Numba
 
     kept = "once; later runs start at once"
-    lost = "in every run, as there is no private folder to keep the result"
+    lost = "in every run, as there is no private folder to cache the result"
     said: list[str] = []
 
     def tell() -> None:
-        if not said and asides().is_terminal:
+        if not said:
             said.append(f"Compiling the kernels ({kept if cache_folder() else lost}) ...")
-            asides().print(said[0], style="dim")
+            asides().print(said[0], style="dim", soft_wrap=True)
 
-    with on_compilation(tell):
+    with compilation.on_compilation(tell):
         yield
 
 
 def printable(name: object, longest: int = LONGEST_NAME) -> Text:
-    r"""Return a name as text that cannot command the terminal, shortened where it is long.
+    r"""Return a name as text that cannot control the terminal, shortened where it is long.
 
     Examples
     --------
@@ -112,6 +149,65 @@ def printable(name: object, longest: int = LONGEST_NAME) -> Text:
     return Text(shown if len(shown) <= longest else f"{shown[: longest - 1]}…")
 
 
+def tell_written(screen: Console, *paths: Path | None) -> None:
+    """Print where the files are."""
+    for path in paths:
+        if path is not None:
+            screen.print(printable(f"wrote {path}", longest=4096), soft_wrap=True)
+
+
 def _one_line(text: str) -> str:
-    """Return the text without letters that move the cursor: files and voters name themselves."""
+    """Return the text without characters that move the cursor: names are untrusted."""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:
+    """Return the voters of largest weight with verdict and reason; a line below counts the rest."""
+    rest = Counter(voter["verdict"] for voter in voters[longest:])
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in rest.items())
+    caption = f"and {rest.total()} more: {counts}" if rest else None
+    table = bare_table(1, caption=caption, caption_justify="left")
+    table.add_column("voter", max_width=24, overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("weight", justify="right", no_wrap=True)
+    shares = [name for name in ("stability", "coverage") if name in voters[0]]
+    for name in shares:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("reason", overflow="fold")
+    for voter in voters[:longest]:
+        verdict = Text(voter["verdict"], _COLORS.get(voter["verdict"], "dim"))
+        weight = figure(voter["weight"], "+.2f")
+        weight = "0.00" if weight in ("+0.00", "-0.00") else weight
+        cells = [f"{voter[name]:.0%}" for name in shares]
+        table.add_row(printable(voter["voter"]), verdict, weight, *cells, Text(voter["reason"]))
+    return table
+
+
+def comparison_table(rows: "Sequence[MethodScore]", title: str | None = None) -> Table:
+    """Return the methods side by side, the best figure of each column in bold."""
+    from unelisa.report.wording import find_best  # noqa: PLC0415 - loads NumPy
+
+    table = bare_table(0, title=title, title_justify="left", title_style="bold")
+    table.add_column("method", no_wrap=True)
+    for name in ("accuracy", "balanced", "AUC", "log loss", "experts", "time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    best = find_best([row._asdict() for row in rows])
+    for row in rows:
+        values = {key: getattr(row, key) for key in SCORES}
+        cells = [
+            Text(figure(x), "bold" if x == best.get(key, -1.0) else "") for key, x in values.items()
+        ]
+        seconds = figure(row.seconds, ".2f") + (" s" if row.seconds is not None else "")
+        table.add_row(row.method, *cells, figure(row.n_experts, "d"), seconds)
+    return table
+
+
+def bare_table(space: int, **looks: Any) -> Table:
+    """Return an empty table with little space between columns, to fit 80 columns."""
+    padding = (0, space, 0, 0)
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, padding=padding, **looks)
+
+
+def figure(value: float | None, form: str = ".3f") -> str:
+    """Return a figure as printed; a dash where it is not defined."""
+    return "–" if value is None else f"{value:{form}}"  # noqa: RUF001

@@ -1,32 +1,26 @@
-"""`unelisa simulate`: votes whose truth and experts are known; `simulate ehr`: health records."""
+"""`unelisa simulate`: votes with known truth and experts; `simulate ehr`: health records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from unelisa.cli import options, simulate_ehr
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.help import PlainCommand, PlainGroup
+from unelisa.cli import options
+from unelisa.cli.commands import PlainCommand, PlainGroup
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files, refuse_stdout
 from unelisa.cli.screen import busy, results
-from unelisa.errors import ModelError
-from unelisa.simulation import (
-    Density,
-    ExpertCount,
-    Sampler,
-    SimulatedVotes,
-    Snr,
-    simulate_votes,
-)
+from unelisa.datamart import SimulatedEhr, simulate_ehr, write_datamart
+from unelisa.datamart.patients import PATIENTS
+from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.votes import Votes
 
 FILES = ("votes.csv", "truth.csv", "experts.csv")
-_FLAWS = "What breaks the paper's assumptions"
+_FLAWS = "Violations of the paper's assumptions"
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
-app.command(cls=PlainCommand)(simulate_ehr.ehr)
 
 
 @app.callback()
@@ -43,7 +37,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         str,
         typer.Option(
             metavar="high|medium|low|X",
-            help="Signal to noise: voters depend on each other by .25, .5, 1 or X.",
+            help="Signal-to-noise ratio: voters depend on each other by .25, .5, 1 or X.",
         ),
     ] = "high",
     items: Annotated[
@@ -53,7 +47,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         bool, typer.Option("--wide/--long", help="One row per item, or one row per vote.")
     ] = False,
     density: Annotated[
-        str, typer.Option(metavar="half|full|tree", help="How many voters are linked.")
+        str, typer.Option(metavar="half|full|tree", help="Density of the voters' graph.")
     ] = "half",
     sampler: Annotated[
         str,
@@ -61,23 +55,25 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = "tempering",
     field: Annotated[
         float,
-        typer.Option(metavar="X", help="Pull of the truth to one side.", rich_help_panel=_FLAWS),
+        typer.Option(
+            metavar="X", help="Field of the truth: shifts it to one class.", rich_help_panel=_FLAWS
+        ),
     ] = 0.0,
     expert_edges: Annotated[
-        int, typer.Option(metavar="N", help="Links between experts.", rich_help_panel=_FLAWS)
+        int, typer.Option(metavar="N", help="Edges between experts.", rich_help_panel=_FLAWS)
     ] = 0,
     voter_fields: Annotated[
         float,
-        typer.Option(metavar="X", help="Spread of the voters' own bias.", rich_help_panel=_FLAWS),
+        typer.Option(metavar="X", help="Spread of the voters' biases.", rich_help_panel=_FLAWS),
     ] = 0.0,
     missing: Annotated[
         float,
-        typer.Option(metavar="X", help="Share of votes that are lost.", rich_help_panel=_FLAWS),
+        typer.Option(metavar="X", help="Share of missing votes.", rich_help_panel=_FLAWS),
     ] = 0.0,
     seed: options.Seed = 0,
     json: options.JsonFile = None,
 ) -> None:
-    """Draw votes from the paper's model, with the truth and the experts beside them.
+    """Draw votes from the paper's model, along with the truth and the experts.
 
     Or draw health records: unelisa simulate ehr --help.
     """
@@ -86,18 +82,18 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     with busy("drawing votes"):
         drawn = simulate_votes(
             voters,
-            cast(ExpertCount, _number(experts, int)),
-            cast(Snr, _number(snr, float)),
+            _read_number(experts, int),
+            _read_number(snr, float),
             items,
-            sampler=cast(Sampler, sampler),
-            density=cast(Density, density),
+            sampler=sampler,  # type: ignore[arg-type]
+            density=density,  # type: ignore[arg-type]
             field=field,
             expert_edges=expert_edges,
             voter_fields=voter_fields,
             missing=missing,
             random_state=seed,
         )
-    write_simulation(drawn, out, wide, json)
+    _write_votes(drawn, out, wide, json)
     screen = results(quiet=json == STDOUT)
     screen.print(
         f"[bold]{len(drawn.votes):,} items, {drawn.votes.n_voters} voters, "
@@ -106,65 +102,97 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen.print(f"wrote {', '.join(FILES)} into {out}", markup=False, soft_wrap=True)
 
 
-def write_simulation(
-    drawn: SimulatedVotes, folder: Path, wide: bool = False, json: Path | None = None
-) -> None:
+def _write_votes(drawn: SimulatedVotes, folder: Path, wide: bool, json: Path | None) -> None:
     """Write votes, truth and experts into a folder, which is made where it is absent."""
     make_folder(folder)
     paths = [folder / name for name in FILES]
     check_outputs(json, *paths)
-    truth = zip(drawn.votes.items.tolist(), drawn.truth.tolist(), strict=True)
-    sides = drawn.model.edges[0, 1:][drawn.experts]
-    experts = zip(drawn.votes.voters[drawn.experts], np.sign(sides).astype(int), strict=True)
+    names = drawn.votes.voters[drawn.experts]
+    signs = np.sign(drawn.model.edges[0, 1:][drawn.experts]).astype(int)
     with busy("writing"), output_files() as files:
         files.write_csv(paths[0], *tabulate_votes(drawn.votes, wide))
-        files.write_csv(paths[1], ("item", "label"), truth)
-        files.write_csv(paths[2], ("voter", "polarity"), experts)
+        files.write_csv(
+            paths[1], ("item", "label"), zip(drawn.votes.items, drawn.truth, strict=True)
+        )
+        files.write_csv(paths[2], ("voter", "polarity"), zip(names, signs, strict=True))
         if json is not None:
-            files.write_json(json, summarize(drawn, paths))
-
-
-def summarize(drawn: SimulatedVotes, paths: Sequence[Path]) -> dict[str, Any]:
-    """Return what was drawn and where it is."""
-    return {
-        "items": len(drawn.votes),
-        "voters": drawn.votes.n_voters,
-        "experts": drawn.votes.voters[drawn.experts].tolist(),
-        "positive": int((drawn.truth > 0).sum()),
-        "files": [str(path) for path in paths],
-    }
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder for outputs unless it is there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelError(f"{folder} cannot be made a folder: {error.strerror}") from None
+            summary = {
+                "items": len(drawn.votes),
+                "voters": drawn.votes.n_voters,
+                "experts": names.tolist(),
+                "positive": int((drawn.truth > 0).sum()),
+                "files": [str(path) for path in paths],
+            }
+            files.write_json(json, summary)
 
 
 def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[Any]]:
     """Return header and rows of a table of votes; abstentions are empty cells or absent rows."""
-    if wide:
-        return ("item", *map(str, votes.voters)), _wide_rows(votes)
-    return ("item", "voter", "vote"), _long_rows(votes)
-
-
-def _wide_rows(votes: Votes) -> Iterator[list[Any]]:
     words = {-1: votes.classes[0], 0: None, 1: votes.classes[1]}
-    for item, row in zip(votes.items.tolist(), votes.values, strict=True):
-        yield [item, *(words[int(vote)] for vote in row)]
+    values, items, voters = votes.values, votes.items.tolist(), votes.voters
+    if wide:
+        cells = ([words[int(vote)] for vote in row] for row in values)
+        named = ([item, *row] for item, row in zip(items, cells, strict=True))
+        return ("item", *map(str, voters)), named
+    cast = ((items[i], voters[s], words[int(values[i, s])]) for i, s in np.argwhere(values))
+    return ("item", "voter", "vote"), cast
 
 
-def _long_rows(votes: Votes) -> Iterator[tuple[Any, Any, Any]]:
-    words = {-1: votes.classes[0], 1: votes.classes[1]}
-    for i, s in np.argwhere(votes.values):
-        yield votes.items[i], votes.voters[s], words[int(votes.values[i, s])]
-
-
-def _number(text: str, kind: type[int] | type[float]) -> str | int | float:
-    """Return the number that a text spells, or the text, which the simulation judges."""
-    try:
+def _read_number(text: str, kind: type[int] | type[float]) -> Any:
+    """Return the number that a text spells, or the text, which the simulation checks."""
+    with suppress(ValueError):
         return kind(text)
-    except ValueError:
-        return text
+    return text
+
+
+@app.command(cls=PlainCommand)
+def ehr(
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE.duckdb", help="The database; FILE.truth.csv appears beside it."),
+    ] = Path("ra.duckdb"),
+    patients: Annotated[int, typer.Option(metavar="N", help="Number of patients.")] = PATIENTS,
+    seed: options.Seed = 0,
+    json: options.JsonFile = None,
+) -> None:
+    """Write an OMOP database of simulated rheumatoid arthritis patients, and the truth."""
+    truth = out.with_suffix(".truth.csv")
+    check_outputs(out, truth, json)
+    refuse_stdout(out)
+    with busy("drawing patients"):
+        drawn = simulate_ehr(patients, random_state=seed)
+    rows = _write_ehr(drawn, (out, truth), seed, json)
+    screen = results(quiet=json == STDOUT)
+    screen.print(
+        f"[bold]{patients:,} patients, {int((drawn.truth > 0).sum()):,} with rheumatoid "
+        f"arthritis; {len(drawn.reviewed)} charts reviewed[/bold]"
+    )
+    screen.print(", ".join(f"{table} {number:,}" for table, number in rows.items()))
+    screen.print(f"wrote {out} and {truth}", markup=False, soft_wrap=True)
+
+
+def _write_ehr(
+    drawn: SimulatedEhr, paths: tuple[Path, Path], seed: int, json: Path | None
+) -> dict[str, int]:
+    """Write database, truth and summary together; return the rows of each table."""
+    rows: dict[str, int] = {}
+    reviewed = set(drawn.reviewed.tolist())
+    labels = ((i, s, int(i in reviewed)) for i, s in drawn.truth.items())
+    with busy("writing") as status, output_files() as files:
+
+        def advance(table: str, number: int) -> None:
+            rows[table] = rows.get(table, 0) + number
+            status.update(f"writing {table}, {rows[table]:,} rows ...")
+
+        write_datamart(drawn, files.draft(paths[0]), seed, advance)
+        files.write_csv(paths[1], ("person_id", "label", "reviewed"), labels)
+        if json is not None:
+            summary = {
+                "patients": len(drawn.truth),
+                "cases": int((drawn.truth > 0).sum()),
+                "reviewed": len(drawn.reviewed),
+                "rows": rows,
+                "files": [str(path) for path in paths],
+            }
+            files.write_json(json, summary)
+    return rows

@@ -1,103 +1,142 @@
-"""What a reader must know before trusting the labels, in plain sentences."""
+"""What a reader should know before trusting the labels, in plain sentences."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.report.chance import measure_agreement
-from unelisa.report.plain import count_noun
+from unelisa.blocks import Block, Held, blocks_of, tally_votes, weigh_votes
+from unelisa.report.judged import Judged
+from unelisa.report.wording import count_noun
 from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+
+MARGIN = 2.0  # standard deviations above what weights fitted to noise reach
 
 
 def list_cautions(
-    model: Aggregator, votes: Votes | None, crowd: dict[str, Any], items: dict[str, Any] | None
-) -> list[str]:
-    """Return all warnings that apply, those about the experts first."""
-    told = [
-        *_warn_of_evidence(model),
-        *_warn_of_readings(model),
-        *_warn_of_experts(model, crowd),
-        *_warn_of_sides(model, crowd),
-    ]
-    if votes is not None:
-        told += [*_warn_of_chance(model, votes), *_warn_of_voters(model, votes)]
+    model: Aggregator, judged: Judged | None, crowd: dict[str, Any], items: dict[str, Any] | None
+) -> Iterator[str]:
+    """Return all warnings that apply, those about the truth and the experts first."""
+    yield from _warn_of_the_truth(model)
+    yield from _warn_of_experts(model, crowd)
+    if judged is not None:
+        yield from _warn_of_voters(model, judged.votes)
     if items is not None:
-        told += _warn_of_items(items)
-    return told
+        yield from _warn_of_items(items)
 
 
-def _warn_of_evidence(model: Aggregator) -> list[str]:
-    """Return a warning where the votes cannot tell of a truth; older models do not say."""
-    if getattr(model, "reliable_", True):
-        return []
-    reason = model.reliability_reason_
-    return [f"The labels may be no better than chance and cannot be relied on: {reason}."]
+def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
+    """Yield warnings where the votes identify no truth, or two; older models do not say."""
+    if not getattr(model, "reliable_", True):
+        reason = model.reliability_reason_
+        yield f"The labels may be no better than chance and cannot be relied on: {reason}."
+    if getattr(model, "two_readings_", False):
+        yield (
+            "The votes support two readings of the truth; pass a prior, or ten or more gold "
+            "labels, to choose between them."
+        )
 
 
-def _warn_of_readings(model: Aggregator) -> list[str]:
-    """Return a warning where the votes cannot tell two truths apart."""
-    if not getattr(model, "two_readings_", False):
-        return []
-    return ["The votes allow two readings of what is true: a prior, or ten gold labels, decide."]
-
-
-def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
-    if not crowd["selects"] or crowd["counted"] >= 3:
-        return []
-    if crowd["counted"] == 0 and hasattr(model, "reading_"):
-        return ["No expert is claimed: no voter is clearly tied to the truth."]
-    if crowd["counted"] == 0:
-        return ["No expert was found: all voters count the same, as in majority vote."]
-    many = count_noun(crowd["counted"], "expert")
-    return [f"Only {many} found: fewer than three leave open how reliable each of them is."]
-
-
-def _warn_of_sides(model: Aggregator, crowd: dict[str, Any]) -> list[str]:
-    """Return a warning where one voter more or less would have swapped the two labels."""
+def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
+    counted, contrarians = crowd["counted"], crowd["contrarians"]
+    if crowd["selects"] and counted == 0:
+        alike = "all voters have equal weight, as in majority vote"
+        why = "no voter is clearly coupled to the truth" if hasattr(model, "reading_") else alike
+        yield f"No experts were found: {why}."
+    elif crowd["selects"] and counted < 3:
+        many = "1 expert was" if counted == 1 else f"{counted} experts were"
+        yield f"Only {many} found; with fewer than three, their reliability cannot be estimated."
     by_majority = model.get_params(deep=False).get("orient") == "majority"
-    straight = crowd["counted"] - crowd["contrarians"]
-    if not by_majority or crowd["contrarians"] == 0 or straight - crowd["contrarians"] > 1:
-        return []
-    return [
-        f"Which side is positive rests on a bare majority, {straight} voters against "
-        f"{crowd['contrarians']}: name a voter you trust or give a few gold labels."
-    ]
+    if by_majority and contrarians and counted - 2 * contrarians <= 1:
+        # one voter more or less would have swapped the two labels
+        yield (
+            "Which class is positive was decided by a bare majority, "
+            f"{counted - contrarians} voters against {contrarians}; name an anchor voter or pass "
+            "a few gold labels."
+        )
 
 
-def _warn_of_chance(model: Aggregator, votes: Votes) -> list[str]:
+def _warn_of_voters(model: Aggregator, votes: Votes) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
-    if np.count_nonzero(weights) < 2 or not getattr(model, "reliable_", True):
-        return []
-    who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
-    if not measure_agreement(votes.held, weights).found_in_noise:
-        return []
-    return [
-        f"The {who}, as they are weighed, agree with each other no more than weights fitted to "
-        "unrelated voters would make them: the labels may be no better than chance."
-    ]
-
-
-def _warn_of_voters(model: Aggregator, votes: Votes) -> list[str]:
+    checked = np.count_nonzero(weights) >= 2 and getattr(model, "reliable_", True)
+    if checked and measure_agreement(votes.held, weights).found_in_noise:
+        who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
+        yield (
+            f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
+            "labels may be no better than chance."
+        )
     silent = votes.vote_counts() == 0
-    stuck = votes.constant() & ~silent
-    told = []
+    constant = votes.constant() & ~silent
     if silent.any():
-        told.append(f"{count_noun(int(silent.sum()), 'voter')} never voted: no weight.")
-    if stuck.any():
-        removed = not np.asarray(model.weights_)[stuck].any()
-        many = count_noun(int(stuck.sum()), "voter")
-        end = "removed as constant" if removed else "this tells little"
-        told.append(f"{many} always gave the same vote: {end}.")
-    return told
+        yield f"{count_noun(int(silent.sum()), 'voter')} never voted and got no weight."
+    if constant.any():
+        many = count_noun(int(constant.sum()), "constant voter")
+        end = "little information" if weights[constant].any() else "removed"
+        yield f"{many} (always the same vote): {end}."
 
 
-def _warn_of_items(items: dict[str, Any]) -> list[str]:
-    told = []
+def _warn_of_items(items: dict[str, Any]) -> Iterator[str]:
     if items["n"] > 1 and items["positive"] in (0, items["n"]):
-        told.append("Every item got the same label: the votes may not tell the two sides apart.")
+        yield "Every item got the same label; the votes may not separate the two classes."
     if items["unvoted"]:
-        told.append(f"{count_noun(items['unvoted'], 'item')} had no vote at all.")
+        yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        told.append(f"{count_noun(items['ties'], 'item')} ended in a tie and count as positive.")
-    return told
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled positive."
+
+
+class Agreement(NamedTuple):
+    """Standardized agreement of the weighted voters, and what weights fitted to noise reach."""
+
+    found: float
+    noise: float
+
+    @property
+    def found_in_noise(self) -> bool:
+        """Whether weights fitted to unrelated voters might find as much agreement."""
+        return self.found < self.noise + MARGIN
+
+
+def measure_agreement(values: Held, weights: Floats) -> Agreement:
+    r"""Return how far the voters' weighted agreement exceeds that of independent votes.
+
+    With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
+    T = sum_i sum_{s<t} 2 w_s w_t g_is g_it has mean 0 for independent voters; T is divided by its
+    standard deviation there. The weights were fitted to the same votes, though. The largest value
+    that any weights of p voters reach on n items of noise is the edge of Marchenko and Pastur,
+    (1 + sqrt(p / n))^2 - 1 per item, which gives sqrt(2 p) + p / sqrt(2 n).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
+    >>> measure_agreement(noise, np.ones(6)).found_in_noise
+    True
+    >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)
+    >>> measure_agreement(crowd, np.ones(6)).found_in_noise
+    False
+    """
+    n_items, n_voters = values.shape
+    blocks = blocks_of(values)
+    signed, observed = blocks.sum(_tally_all)
+    excess, variance = blocks.sum(_sum_excess, weights, signed / np.maximum(observed, 1.0))[0]
+    found = excess / np.sqrt(variance) if variance > 1e-12 else 0.0
+    return Agreement(float(found), float(np.sqrt(2 * n_voters) + n_voters / np.sqrt(2 * n_items)))
+
+
+def _tally_all(block: Block) -> tuple[Floats, Floats]:
+    return tally_votes(block.votes, np.ones(len(block.votes)))
+
+
+def _sum_excess(block: Block, weights: Floats, means: Floats) -> tuple[Floats]:
+    """Return T and its variance under independence, summed over a block of items."""
+    votes, nothing = block.votes, np.zeros(len(weights))
+    squares, spread = weights**2, 1 - means**2
+    total = weigh_votes(votes, weights, -weights * means)
+    own = weigh_votes(votes, -2 * squares * means, squares * (1 + means**2))
+    expected = weigh_votes(votes, nothing, squares * spread)
+    repeated = weigh_votes(votes, nothing, (squares * spread) ** 2)
+    return (np.array([(total**2 - own).sum(), 2 * (expected**2 - repeated).sum()]),)

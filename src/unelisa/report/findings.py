@@ -1,54 +1,81 @@
 """Every number that a report shows, as plain data: no HTML here, no numbers elsewhere.
 
-The findings hold voters' names; items' names only with `show_items`, because items may be patients.
+The findings name voters; they name items only with `show_items`, because items may be patients.
 """
 
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.em import bound_share
 from unelisa.report.cautions import list_cautions
-from unelisa.report.items import Judged, count_scores, describe_items, list_uncertain
-from unelisa.report.layout import place_voters
-from unelisa.report.network import MOST_LINKS, Network
-from unelisa.report.plain import count_noun, make_plain
-from unelisa.report.prevalence import Prevalence, bound_prevalence
-from unelisa.report.reference import Reference, score_reference
-from unelisa.report.structure import describe_structure
-from unelisa.report.voters import estimate_rates, list_voters, rank_voters
-from unelisa.votes import Votes
+from unelisa.report.drawing import place_voters
+from unelisa.report.judged import (
+    Judged,
+    Reference,
+    count_scores,
+    describe_items,
+    list_uncertain,
+    score_reference,
+)
+from unelisa.report.voters import MOST_LINKS, Network, estimate_rates, list_voters, rank_voters
+from unelisa.report.wording import count_noun, make_plain
 
 VERSION = 2  # of the findings' form; a reader of stored findings checks it
+# key, title and kind of each column of the table of structures
+STRUCTURE_COLUMNS = (
+    ("structure", "Structure", "text"),
+    ("gain", "Gain", "log"),
+    ("standard_error", "Standard error", "log"),
+    ("agreement", "Agreement", "percent"),
+    ("admissible", "Allowed", "flag"),
+    ("gold_log_score", "Gold log score", "number"),
+    ("kept", "Kept", "flag"),
+)
+# what the names of structures mean; for a graph, where the search for the truth started
+_MEANINGS = {
+    "plain": "votes depend on the truth alone",
+    "tilt": "voters also share a misreading of some items",
+    "discount": "near-duplicate votes count less",
+    "duplicates once": "near-duplicate voters count once",
+    "residual scores up to 4": "search started from residuals of the edges, clipped at 4",
+    "residual scores": "search started from residuals of the edges",
+    "correlations": "search started from plain correlations",
+    "fewer edges": "edges explained by the truth removed",
+}
+_CLIPPED_EDGES = re.compile(r"edges up to (\S+)")
 
 Findings = dict[str, Any]
 
 
 def collect_findings(
     model: Aggregator,
-    votes: Votes | None = None,
-    *,
+    judged: Judged | None = None,
     reference: Reference | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
+    *,
     show_items: bool = False,
 ) -> Findings:
-    """Return all that a report tells of a fitted model, as data that JSON can hold.
+    """Return everything that a report says about a fitted model, as data that JSON can hold.
 
     Parameters
     ----------
     model
         The fitted model; only its public attributes are read.
-    votes
-        The votes it labels. Without them the findings tell of the voters alone.
+    judged
+        The items it labels. Without them the findings describe the voters alone.
     reference
-        The truth where it is known, with all methods' scores.
+        The known truth, with all methods' scores.
     seconds
-        What the fit took.
+        Time of the fit.
     notes
         Further sentences to show as warnings, such as those of the fit.
     show_items
@@ -58,24 +85,27 @@ def collect_findings(
     --------
     >>> import unelisa as ue
     >>> votes = ue.Votes.of([[1, 1, -1], [-1, -1, 1]])
-    >>> collect_findings(ue.MajorityVote().fit(votes), votes)["items"]["positive"]
+    >>> model = ue.MajorityVote().fit(votes)
+    >>> collect_findings(model, Judged.of(model, votes))["items"]["positive"]
     1
     """
-    votes = None if votes is None else _match_voters(model, votes)
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
         "classes": [make_plain(label) for label in model.classes_.tolist()],
         "reliable": getattr(model, "reliable_", None),
         "crowd": _describe_crowd(model),
-        **_describe_labels(model, votes, show_items),
-        **_describe_voters(model, votes),
+        "items": None if judged is None else describe_items(judged),
+        "prevalence": _describe_prevalence(model, judged),
+        "histogram": None if judged is None else count_scores(judged),
+        "uncertain": list_uncertain(judged) if judged is not None and show_items else None,
+        **_describe_voters(model, judged),
         "structure": describe_structure(model),
-        "truth": None if reference is None else score_reference(model, reference),
+        "truth": None if reference is None else score_reference(reference),
         "comparison": [] if reference is None else _list_methods(reference),
         "fit": _describe_fit(model, seconds),
     }
-    cautions = list_cautions(model, votes, findings["crowd"], findings["items"])
+    cautions = list_cautions(model, judged, findings["crowd"], findings["items"])
     return {**findings, "answer": _answer(findings), "warnings": [*cautions, *notes]}
 
 
@@ -85,51 +115,64 @@ def name_method(model: Aggregator) -> str:
     return known.get(type(model), type(model).__name__)
 
 
-def _match_voters(model: Aggregator, votes: Votes) -> Votes:
-    """Return the votes with the model's voters as columns; strangers' names go by position."""
-    known = set(map(str, model.voter_names_)) & set(map(str, votes.voters))
-    if not known and votes.n_voters == model.n_features_in_:
-        return votes
-    return votes.align(model.voter_names_)
+class Prevalence(TypedDict):
+    """A share and its 95 % interval; None where the items at hand do not give one."""
+
+    share: float
+    low: float | None
+    high: float | None
 
 
-def _describe_labels(model: Aggregator, votes: Votes | None, show_items: bool) -> dict[str, Any]:
-    """Return what the model says of the items; None throughout where there are no votes."""
-    share = getattr(model, "prevalence_", None) if hasattr(model, "predict_proba") else None
-    if votes is None:
-        bare = None if share is None else bound_prevalence(float(share), None)
-        return {
-            "items": None,
-            "prevalence": _own_interval(model) or bare,
-            "histogram": None,
-            "uncertain": None,
-        }
-    judged = Judged.of(model, votes)
-    known = None if judged.chances is None else judged.chances[judged.voted_on]
-    return {
-        "items": describe_items(judged),
-        "prevalence": _own_interval(model)
-        or (None if share is None else bound_prevalence(float(share), known)),
-        "histogram": count_scores(judged),
-        "uncertain": list_uncertain(judged, votes) if show_items else None,
-    }
-
-
-def _own_interval(model: Aggregator) -> Prevalence | None:
-    """Return the prevalence with the interval that the model itself gives, if it does."""
-    bounds: Any = getattr(model, "prevalence_interval_", None)
-    if bounds is None:
-        return None
+def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Prevalence | None:
+    """Return the prevalence, with the model's own interval if it gives one."""
     share: Any = getattr(model, "prevalence_", None)
-    return {"share": float(share), "low": float(bounds[0]), "high": float(bounds[1])}
+    bounds: Any = getattr(model, "prevalence_interval_", None)
+    if bounds is not None:
+        return {"share": float(share), "low": float(bounds[0]), "high": float(bounds[1])}
+    if share is None or not hasattr(model, "predict_proba"):
+        return None
+    if judged is None or judged.chances is None:
+        return bound_prevalence(float(share), None)
+    return bound_prevalence(float(share), judged.chances[judged.voted_on])
 
 
-def _describe_voters(model: Aggregator, votes: Votes | None) -> dict[str, Any]:
+def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Prevalence:
+    """Return the share of positive items with the 95 % interval of `em.bound_share`.
+
+    The interval takes the voters' reliabilities as known. There is none where pi is not the mean
+    of the posteriors: then these are not the items that pi was estimated from.
+
+    Examples
+    --------
+    >>> {key: round(x, 2) for key, x in bound_prevalence(.5, np.repeat([0., 1.], 50)).items()}
+    {'share': 0.5, 'low': 0.4, 'high': 0.6}
+    """
+    bare: Prevalence = {"share": share, "low": None, "high": None}
+    if posteriors is None or not len(posteriors) or not 0 < share < 1:
+        return bare
+    information = float(((posteriors - share) ** 2).sum())
+    # EM stops within a thousandth of its fixed point
+    if abs(float(posteriors.mean()) - share) > 1e-3 or information <= 0:
+        return bare
+    low, high = bound_share(share, information)
+    return {"share": share, "low": low, "high": high}
+
+
+def _describe_voters(model: Aggregator, judged: Judged | None) -> dict[str, Any]:
+    """Return the voters' rows, and their graph in the same order with the strongest links."""
     network, ranking = Network.of_model(model), rank_voters(model)
-    rates = {} if votes is None else estimate_rates(votes, Judged.of(model, votes).as_shares())
+    rates = {} if judged is None else estimate_rates(judged.votes, judged.as_shares())
+    places = place_voters(network)
+    row = {voter: k for k, voter in enumerate(ranking)}
     return {
         "voters": list_voters(model, ranking, network, rates),
-        "graph": _describe_graph(network, ranking),
+        "graph": {
+            "places": [places[s].tolist() for s in ranking],
+            "ties": [float(network.weights[s]) for s in ranking],
+            "counted": [bool(network.counted[s]) for s in ranking],
+            "links": [[row[s], row[t], w] for s, t, w in network.links[:MOST_LINKS]],
+            "n_links": len(network.links),
+        },
     }
 
 
@@ -143,21 +186,57 @@ def _describe_crowd(model: Aggregator) -> dict[str, Any]:
     }
 
 
-def _describe_graph(network: Network, ranking: list[int]) -> dict[str, Any]:
-    """Return where every voter stands and the strongest links, in the order of the voters' rows."""
-    places = place_voters(network)
-    row = {voter: k for k, voter in enumerate(ranking)}
+def describe_structure(model: Aggregator) -> dict[str, Any] | None:
+    """Return the reading, its coherence and the candidates; None where a method chooses nothing.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> describe_structure(ue.MajorityVote().fit([[1, -1], [-1, 1]])) is None
+    True
+    """
+    fitted: Any = model
+    table: Any = getattr(fitted, "structure_", None)
+    if table is None:
+        return None
+    columns = [column for column in STRUCTURE_COLUMNS if column[0] in table]
+    rows = [
+        {key: make_plain(row[key]) for key, *_ in columns}
+        | {"structure": explain_structure(row["structure"])}
+        for row in table.to_dict("records")
+    ]
     return {
-        "places": [places[s].tolist() for s in ranking],
-        "ties": [float(network.weights[s]) for s in ranking],
-        "counted": [bool(network.counted[s]) for s in ranking],
-        "links": [[row[s], row[t], w] for s, t, w in network.links[:MOST_LINKS]],
-        "n_links": len(network.links),
+        "reading": fitted.reading_,
+        "coherence": float(fitted.coherence_),
+        "asked_for": bool(fitted.structure != "auto"),
+        "two_readings": bool(fitted.two_readings_),
+        "columns": [dict(zip(("key", "title", "kind"), one, strict=True)) for one in columns],
+        "rows": rows,
     }
 
 
+def explain_structure(name: str) -> str:
+    """Return the name of a structure with what it means.
+
+    Examples
+    --------
+    >>> explain_structure("tilt")
+    'tilt: voters also share a misreading of some items'
+    >>> explain_structure("edges, start edges up to 0.3, fewer edges")
+    'edges: search started from edges clipped at 0.3; edges explained by the truth removed'
+    """
+    kind, *parts = name.replace(", start ", ", ").split(", ")
+    told = [_MEANINGS[kind]] if kind in _MEANINGS else []
+    for part in parts:
+        clipped = _CLIPPED_EDGES.fullmatch(part)
+        words = f"search started from edges clipped at {clipped[1]}" if clipped else part
+        told.append(_MEANINGS.get(part, words))
+    return f"{kind}: {'; '.join(told)}" if told else name
+
+
 def _list_methods(reference: Reference) -> list[dict[str, Any]]:
-    return [{key: make_plain(value) for key, value in row.items()} for row in reference.rows()]
+    rows = (row if isinstance(row, Mapping) else row._asdict() for row in reference.comparison)
+    return [{key: make_plain(value) for key, value in row.items()} for row in rows]
 
 
 def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
@@ -178,14 +257,11 @@ def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
 
 def _answer(findings: Findings) -> str:
     items, crowd = findings["items"], findings["crowd"]
-    if crowd["selects"]:
-        who = f"{crowd['counted']} of {crowd['voters']} voters are experts"
-    else:
-        who = f"{crowd['counted']} of {crowd['voters']} voters count"
+    role = "are experts" if crowd["selects"] else "count"
+    who = f"{crowd['counted']} of {crowd['voters']} voters {role}"
     if crowd["contrarians"]:
-        many = crowd["contrarians"]
-        who += f", {many} of them {'a contrarian' if many == 1 else 'contrarians'} turned around"
+        who += f", including {count_noun(crowd['contrarians'], 'contrarian')} (votes reversed)"
     if items is None:
         return f"{who}."
     share = f"{items['share_positive']:.1%}"
-    return f"{count_noun(items['n'], 'item')} labelled, {share} of them positive; {who}."
+    return f"{count_noun(items['n'], 'item')} labeled, {share} of them positive; {who}."

@@ -1,25 +1,27 @@
 """The report as one HTML file that loads nothing from outside.
 
-Names are hostile input. The template engine escapes them; the graph's numbers travel as JSON in a
-data block without `<`, `>` and `&`; and the Content-Security-Policy lets run only the two scripts
-of this package, by their hashes, and fetch nothing at all.
+Names are untrusted input. The template engine escapes them, also in the JSON of the graph; and the
+Content-Security-Policy allows only the two scripts of this package, by their hashes, and no
+requests at all.
 """
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unelisa.aggregators import Aggregator
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
-from unelisa.report import charts, wording
-from unelisa.report.downloads import Download, pack_labels, pack_voters
+from unelisa.report import drawing, wording
 from unelisa.report.findings import Findings, collect_findings
-from unelisa.report.reference import Reference
+from unelisa.report.judged import Judged, Reference
+from unelisa.report.labels import pack_labels, pack_voters
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
@@ -28,65 +30,72 @@ if TYPE_CHECKING:
 TEMPLATE = "page.html.j2"
 SCRIPTS = ("vendor/cytoscape.min.js", "templates/page.js")
 STYLE = "templates/page.css"
-# in JSON these may stand only within texts, where their escapes mean the same
-_UNSAFE_IN_HTML = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-def write_report(  # noqa: PLR0913 - what may be told of a fit
+def write_report(  # noqa: PLR0913 - a public signature
     model: Aggregator,
     votes: Votes | None,
     path: str | Path,
     *,
-    reference: Reference | None = None,
+    truth: NDArray[np.int8] | None = None,
+    comparison: Sequence[Any] = (),
     seconds: float | None = None,
-    notes: Sequence[str] = (),
     show_items: bool = False,
 ) -> None:
     """Write the report on a fitted model as one self-contained HTML file.
 
     Parameters
     ----------
-    model, votes, reference, seconds, notes
-        As in `collect_findings`.
+    model, votes
+        The fitted model, and the votes on the items it labels, if any.
     path
         The file, which appears whole or not at all.
+    truth, comparison
+        -1 / +1 per item, 0 where unknown; and all methods' scores against that truth.
+    seconds
+        Time of the fit.
     show_items
         Whether items are named: the most uncertain ones on the page, all in the labels that the
         page saves. Items may be patients.
     """
-    findings = collect_findings(
-        model, votes, reference=reference, seconds=seconds, notes=notes, show_items=show_items
-    )
-    page = render_report(findings, model, votes)
+    judged = None if votes is None else Judged.of(model, votes)
+    reference = None
+    if judged is not None and truth is not None:
+        reference = Reference.of(judged, truth, comparison)
+    findings = collect_findings(model, judged, reference, seconds, show_items=show_items)
     with whole_file(path) as draft:
-        draft.write_text(page, encoding="utf-8")
+        draft.write_text(render_report(findings, judged), encoding="utf-8")
 
 
-def render_report(findings: Findings, model: Aggregator, votes: Votes | None) -> str:
+def render_report(findings: Findings, judged: Judged | None = None) -> str:
     """Return the page of a model's findings, with the labels inside for its save button."""
-    shown = findings["uncertain"] is not None
-    return render_page(findings, None if votes is None else pack_labels(model, votes, shown))
+    labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
+    scripts = [_read(name) for name in SCRIPTS]
+    drawn = drawing.draw_graph(findings["graph"])
+    return fill_template(
+        TEMPLATE,
+        scripts,
+        f=findings,
+        figures=wording.list_figures(findings),
+        columns=wording.choose_columns(findings["voters"]),
+        best=wording.find_best(findings["comparison"]),
+        fitted=wording.describe_fit(findings),
+        drawn=drawn,
+        downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
+        labels=labels,
+    )
 
 
-def render_page(findings: Findings, labels: Download | None = None) -> str:
-    """Return the page of some findings; without `labels` it cannot save them."""
-    scripts, style = [_read(name) for name in SCRIPTS], _read(STYLE)
-    drawn = charts.draw_graph(findings["graph"])
+def fill_template(name: str, scripts: Sequence[str] = (), **values: Any) -> str:
+    """Return a page with the package's style, these scripts, and a policy that allows both."""
+    style = _read(STYLE)
     page = (
         require_jinja()
-        .get_template(TEMPLATE)
+        .get_template(name)
         .render(
-            f=findings,
-            figures=wording.list_figures(findings),
-            columns=wording.choose_columns(findings["voters"]),
-            best=wording.find_best(findings["comparison"]),
-            fitted=wording.describe_fit(findings),
-            panel=charts.PANEL,
-            charts=charts,
-            drawn=drawn,
-            drawn_json=embed_json(drawn),
-            downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
-            labels=labels,
+            **values,
+            charts=drawing,
+            panel=drawing.PANEL,
             policy=write_policy(scripts, style),
             scripts=scripts,
             style=style,
@@ -97,7 +106,7 @@ def render_page(findings: Findings, labels: Download | None = None) -> str:
 
 
 def write_policy(scripts: Sequence[str], style: str) -> str:
-    """Return the policy that lets run these scripts and this style, and fetches nothing."""
+    """Return the policy that allows these scripts and this style, and no requests."""
     allowed = " ".join(_hash(script) for script in scripts)
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
@@ -105,20 +114,8 @@ def write_policy(scripts: Sequence[str], style: str) -> str:
     )
 
 
-def embed_json(content: Any) -> str:
-    r"""Return JSON that may stand within a script element, whatever texts it holds.
-
-    Examples
-    --------
-    >>> embed_json(["</script>\u2028"])
-    '["\\u003c/script\\u003e\\u2028"]'
-    """
-    text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII: U+2028 is escaped
-    return "".join(_UNSAFE_IN_HTML.get(letter, letter) for letter in text)
-
-
 def require_jinja() -> "Environment":
-    """Return the template engine, or say which extra brings it."""
+    """Return the template engine, or say which extra installs it."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
     except ImportError:

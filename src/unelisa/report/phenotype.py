@@ -1,7 +1,6 @@
 """The report on a phenotype: what was counted, what was learned, what to check; no patient."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ from numpy.typing import NDArray
 from unelisa.phenotyping.omop.counts import Step
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Estimate
-from unelisa.report import charts
-from unelisa.report.items import BINS, SURE
-from unelisa.report.page import STYLE, require_jinja, write_policy
+from unelisa.report.judged import BINS, SURE
+from unelisa.report.page import fill_template
 
 TEMPLATE = "phenotype.html.j2"
 Facts = dict[str, Any]
@@ -25,7 +23,7 @@ def describe_phenotype(
     steps: Sequence[Step] = (),
     ppv: Estimate | None = None,
 ) -> Facts:
-    """Return what a fitted phenotyper says, as plain values.
+    """Return what a fitted phenotyper found, as plain values.
 
     Parameters
     ----------
@@ -34,9 +32,9 @@ def describe_phenotype(
     model, chances
         The fitted phenotyper and P(case) of every patient.
     steps
-        The questions that the database answered.
+        The queries that the database answered.
     ppv
-        Share of true cases among those labelled; by default that of the patients of the fit.
+        Share of true cases among the labeled ones; by default for the patients of the fit.
     """
     prevalence = float(chances.mean())
     n, cases = len(chances), int((chances >= model.threshold_).sum())
@@ -44,7 +42,7 @@ def describe_phenotype(
     return {
         "title": title,
         "answer": (
-            f"{title}: {cases:,} of {n:,} patients labelled as cases; "
+            f"{title}: {cases:,} of {n:,} patients labeled as cases; "
             f"estimated prevalence {prevalence:.1%}"
         ),
         "patients": n,
@@ -57,11 +55,7 @@ def describe_phenotype(
         "utilization": model.utilization,
         "expected_prevalence": model.prevalence,
         "features": _features(model.features_),
-        "histogram": {
-            "kind": "probability",
-            "counts": counts.tolist(),
-            "edges": edges.tolist(),
-        },
+        "histogram": {"kind": "probability", "counts": counts.tolist(), "edges": edges.tolist()},
         "steps": [step._asdict() for step in steps],
         "seconds": None,
         "warnings": [],
@@ -70,15 +64,7 @@ def describe_phenotype(
 
 def render_phenotype(facts: Facts) -> str:
     """Return the page: one self-contained file that loads and runs nothing."""
-    style = files("unelisa.report").joinpath(STYLE).read_text(encoding="utf-8")
-    page = (
-        require_jinja()
-        .get_template(TEMPLATE)
-        .render(
-            f=facts, charts=charts, panel=charts.PANEL, style=style, policy=write_policy([], style)
-        )
-    )
-    return page.encode("utf-8", "replace").decode("utf-8")
+    return fill_template(TEMPLATE, f=facts)
 
 
 def _estimate(found: Estimate) -> Facts | None:

@@ -1,23 +1,88 @@
-"""The voters' table: verdict, reason, figures, and whom each depends on."""
+"""The voters: their graph, and the table of verdicts, reasons, figures and dependences."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.blocks import tally_votes
-from unelisa.report.network import Network
-from unelisa.report.plain import make_plain
+from unelisa.ising import Ising
+from unelisa.report.wording import make_plain
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
+Link = tuple[int, int, float]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
+MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
+
+
+class Network(NamedTuple):
+    """The crowd as a graph.
+
+    Attributes
+    ----------
+    names
+        The voters' names.
+    weights
+        Weight of each voter; 0 for those that do not count.
+    counted
+        Whether a voter is a neighbor of the truth.
+    links
+        (s, t, weight) between voters, strongest first.
+    """
+
+    names: list[str]
+    weights: Floats
+    counted: NDArray[np.bool_]
+    links: list[Link]
+
+    @classmethod
+    def of_model(cls, model: Aggregator) -> "Network":
+        """Return the network of a fitted model; without links where it learns no graph."""
+        counted = np.zeros(model.n_features_in_, dtype=np.bool_)
+        counted[model.experts_] = True
+        graph: Any = getattr(model, "graph_", None)
+        return cls(
+            [str(name) for name in model.voter_names_],
+            np.where(counted, model.weights_, 0.0),
+            counted,
+            [] if graph is None else sort_links(graph.edges),
+        )
+
+    @classmethod
+    def of_ising(cls, model: Ising) -> "Network":
+        """Return the network of an Ising model, its voters named f1, f2, ... as in the paper.
+
+        Examples
+        --------
+        >>> from unelisa.simulation import figure_2_1
+        >>> network = Network.of_ising(figure_2_1())
+        >>> network.names[:2], int(network.counted.sum()), len(network.links)
+        (['f1', 'f2'], 5, 16)
+        """
+        weights, edges = model.edges[0, 1:], np.triu(model.edges[1:, 1:])
+        found = [(int(s), int(t), float(edges[s, t])) for s, t in np.argwhere(edges)]
+        names = [f"f{s + 1}" for s in range(model.n_voters)]
+        return cls(names, weights, weights != 0, sort_links(found))
+
+    def neighbors(self) -> list[list[tuple[int, float]]]:
+        """Return for every voter the others it is linked to, with weights, strongest first."""
+        found: list[list[tuple[int, float]]] = [[] for _ in self.names]
+        for s, t, weight in self.links:
+            found[s].append((t, weight))
+            found[t].append((s, weight))
+        return found
+
+
+def sort_links(links: list[Link]) -> list[Link]:
+    """Return the links, strongest first; ties in the order of the voters."""
+    return sorted(links, key=lambda link: (-abs(link[2]), link[0], link[1]))
 
 
 def rank_voters(model: Aggregator) -> list[int]:
-    """Return the voters, the heaviest first; equals in their own order."""
+    """Return the voters by decreasing absolute weight; ties in their own order."""
     sizes = np.abs(np.nan_to_num(model.weights_))
     return [int(s) for s in np.argsort(-sizes, kind="stable")]
 
@@ -30,13 +95,13 @@ def list_voters(
     Parameters
     ----------
     model
-        The fitted model, whose `voters_` gives most columns; any further one is kept.
+        The fitted model, whose `voters_` gives most of the columns.
     ranking
         The order of the rows.
     network
         Who is linked to whom.
     rates
-        Columns for voters where the model has none of that name, see `estimate_rates`.
+        Columns of `estimate_rates`, used where the model has none of that name.
     """
     table = {**rates, **{name: column.to_numpy() for name, column in model.voters_.items()}}
     place = {voter: row for row, voter in enumerate(ranking)}
@@ -53,10 +118,10 @@ def list_voters(
 
 
 def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
-    """Return every voter's sensitivity and specificity, judged by the items' own posteriors.
+    """Return every voter's sensitivity and specificity, given the posteriors of the items.
 
-    sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|, and the same for the other side;
-    NaN where a voter never met that side.
+    sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|, and likewise for the other class;
+    NaN where a voter saw no item of that class.
 
     Examples
     --------

@@ -5,8 +5,11 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from unelisa.report.findings import Findings
-from unelisa.report.items import SURE
+import numpy as np
+
+from unelisa.report.judged import SURE
+
+Findings = Mapping[str, Any]
 
 LONGEST_NAME, SHORT_NAME = 80, 17
 DASH = "\N{EN DASH}"
@@ -14,7 +17,7 @@ _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
 class Column(NamedTuple):
-    """One column of the voters' table: the row's key, its heading, how values are written."""
+    """One column of the voters' table: the row's key, its title, how values are written."""
 
     key: str
     title: str
@@ -25,21 +28,49 @@ class Column(NamedTuple):
 COLUMNS = (
     Column("voter", "Voter", "name"),
     Column("verdict", "Verdict", "verdict"),
-    Column("weight", "Weight", "number", "how much a yes raises the score"),
+    Column("weight", "Weight", "number", "how much a positive vote raises the score"),
     Column("standard_error", "Std. error", "number", "standard error of the weight"),
-    Column("sensitivity", "Sensitivity", "percent", "says yes where the label is positive"),
-    Column("specificity", "Specificity", "percent", "says no where the label is negative"),
+    Column("sensitivity", "Sensitivity", "percent", "votes positive where the label is positive"),
+    Column("specificity", "Specificity", "percent", "votes negative where the label is negative"),
     Column("stability", "Stability", "percent", "share of the resamples with the same verdict"),
-    Column("coverage", "Coverage", "percent", "share of all items it voted on"),
-    Column("overlaps", "Overlaps", "percent", "share of all items another voted on too"),
-    Column("conflicts", "Conflicts", "percent", "share of all items another voted on otherwise"),
+    Column("coverage", "Coverage", "percent", "share of items with a vote"),
+    Column("overlaps", "Overlaps", "percent", "share of items that another voter also voted on"),
+    Column("conflicts", "Conflicts", "percent", "share of items on which another voter disagrees"),
 )
 _LAST = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
 _NOT_SHOWN = {"votes", "links"}
 
 
+def make_plain(value: Any) -> Any:
+    """Return a value that JSON can hold: None for NaN, the type's name for other objects.
+
+    Examples
+    --------
+    >>> [make_plain(x) for x in (np.float64(.5), float("nan"), np.bool_(True), print)]
+    [0.5, None, True, 'builtin_function_or_method']
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return type(value).__name__
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> count_noun(1, "voter"), count_noun(1200, "voter")
+    ('1 voter', '1,200 voters')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def choose_columns(voters: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Return the columns that hold anything, a method's own further figures among them."""
+    """Return the columns that hold anything, including a method's own further figures."""
     known = {column.key for column in (*COLUMNS, *_LAST)} | _NOT_SHOWN
     own = [Column(key, key.capitalize(), "number") for key in voters[0] if key not in known]
     wanted = (*COLUMNS, *own, *_LAST)
@@ -47,21 +78,21 @@ def choose_columns(voters: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def list_figures(findings: Findings) -> list[dict[str, str]]:
-    """Return the figures on top of the page: a value, what it is, and what qualifies it."""
+    """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
     items, crowd = findings["items"], findings["crowd"]
     role = "experts" if crowd["selects"] else "voters that count"
     voters = _figure(f"{crowd['counted']} of {crowd['voters']}", role)
     if items is None:
         return [voters] + ([_prevalence(findings)] if findings["prevalence"] else [])
-    shown = [_figure(f"{items['n']:,}", "items labelled"), _prevalence(findings), voters]
+    shown = [_figure(f"{items['n']:,}", "items labeled"), _prevalence(findings), voters]
     if items["sure"] is None:
-        return [*shown, _figure(f"{items['ties']:,}", "ties, counted as positive")]
+        return [*shown, _figure(f"{items['ties']:,}", "ties, labeled positive")]
     sure = show_percent(items["sure"] / items["n"])
-    return [*shown, _figure(sure, f"decided, with a posterior over {SURE:.0%}")]
+    return [*shown, _figure(sure, f"decided, with a posterior above {SURE:.0%}")]
 
 
 def describe_fit(findings: Findings) -> list[tuple[str, str]]:
-    """Return how the model was fitted, as pairs of a name and words."""
+    """Return how the model was fitted, as (name, words) pairs."""
     fit = findings["fit"]
     settings = dict(fit["settings"])
     told = [("Method", findings["method"])]
@@ -73,12 +104,9 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
             ("Settings", ", ".join(f"{name} = {value}" for name, value in settings.items()))
         )
     if fit["rounds"] is not None:
-        rise = (
-            ""
-            if fit["last_rise"] is None
-            else f", the last raised its bound by {fit['last_rise']:.1g}"
-        )
-        told.append(("Convergence", f"{fit['rounds']} rounds{rise}"))
+        rise = fit["last_rise"]
+        words = "" if rise is None else f", the last of which raised the bound by {rise:.1g}"
+        told.append(("Convergence", f"{fit['rounds']} iterations{words}"))
     if fit["seconds"] is not None:
         told.append(("Time", show_seconds(fit["seconds"])))
     versions = ", ".join(f"{name} {number}" for name, number in fit["versions"].items())
@@ -86,7 +114,7 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
 
 
 def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the best figure of every column of a comparison; nothing to compare: none."""
+    """Return the best figure of each column of a comparison of two or more methods."""
     best: dict[str, float] = {}
     for key in ("accuracy", "balanced_accuracy", "auc", "log_loss"):
         found = [row[key] for row in rows if row.get(key) is not None]
@@ -96,7 +124,7 @@ def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def show_name(name: Any, longest: int = LONGEST_NAME) -> str:
-    r"""Return a name as it may be shown: no control letters, not empty, not endless.
+    r"""Return a name as it may be shown: no control characters, not empty, not endless.
 
     Examples
     --------
@@ -171,7 +199,7 @@ def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
 def _prevalence(findings: Findings) -> dict[str, str]:
     found = findings["prevalence"]
     if found is None:
-        return _figure(show_percent(findings["items"]["share_positive"]), "labelled positive")
+        return _figure(show_percent(findings["items"]["share_positive"]), "labeled positive")
     if found["low"] is None:
         return _figure(show_percent(found["share"]), "estimated prevalence")
     interval = f"95% interval {found['low']:.1%} to {found['high']:.1%}"

@@ -1,6 +1,7 @@
 """Vote tables in files: CSV (also gzipped), Parquet, Feather; long or wide."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.coding import CodingChoice, Names, TextColumn
-from unelisa.errors import VotesError
-from unelisa.frames import long_columns
+from unelisa.errors import Hint, VotesError
+from unelisa.frames import MAX_LABELS, long_columns
 from unelisa.sources.files import check_readable, reading, refuse_bomb
 from unelisa.sources.parquet import (
     ColumnNames,
@@ -21,12 +22,16 @@ from unelisa.sources.parquet import (
 )
 from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
-from unelisa.votes import Votes, assemble, assemble_long, refuse_repeated_items
+from unelisa.votes import (
+    Votes,
+    assemble,
+    assemble_long,
+    refuse_repeated_items,
+)
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
 MEMORY = "1GB"
-MAX_LABELS = 64  # a column with more distinct labels holds names, dates or free text
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 
 
@@ -63,7 +68,7 @@ class VoteTable:
         check_readable(self.path)
         read = self._choose_reader()
         with reading(self.path):
-            return read()
+            return replace(read(), columns=self.named)
 
     def _choose_reader(self) -> Callable[[], Votes]:
         ending = "".join(self.path.suffixes[-2:]).lower()
@@ -206,8 +211,8 @@ class _LabelColumns:
             return -1
         if len(self._known) >= MAX_LABELS and label not in self._known:
             raise VotesError(
-                f"column {column[:60]!r} holds far more than two labels; "
-                f"if it names the items, pass item={column[:60]!r}"
+                f"column {column[:60]!r} holds far more than two labels",
+                Hint("item", column[:60], "if it names the items"),
             )
         return self._known.setdefault(label, len(self._known))
 

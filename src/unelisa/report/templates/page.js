@@ -163,7 +163,7 @@
   function closeCard() {
     const card = byId("card");
     delete card.dataset.voter;
-    card.replaceChildren(make("p", "Click a voter, or find one by name, to see its card.", "soft"));
+    card.replaceChildren(make("p", "Click a voter, or search by name, to see its details.", "soft"));
     graph.elements().removeClass("away chosen");
   }
 
@@ -215,7 +215,7 @@
       return item;
     });
     if (found.length > MOST_MATCHES) items.push(make("li", `and ${found.length - MOST_MATCHES} more`, "soft"));
-    if (!found.length) items.push(make("li", "No voter has such a name.", "soft"));
+    if (!found.length) items.push(make("li", "No voter matches.", "soft"));
     byId("matches").replaceChildren(...items);
     byId("matches").hidden = !query.trim();
   }
@@ -245,7 +245,7 @@
     const value = (row) => row.cells[column].dataset.value;
     const compare = (a, b) => {
       const [x, y] = [value(a), value(b)];
-      if (!x || !y) return Number(!x) - Number(!y); // what is not known comes last, either way
+      if (!x || !y) return Number(!x) - Number(!y); // unknown values come last, either way
       const difference = numeric ? Number(x) - Number(y) : x.localeCompare(y, undefined, { numeric: true });
       return order === "ascending" ? difference : -difference;
     };

@@ -1,0 +1,224 @@
+"""Findings as shapes: where bars, curves, voters and lines go, in the units of a drawing.
+
+Pure geometry; the templates turn it into SVG, and the page's script into the interactive graph.
+Voters stand on rings: the truth in the center, the experts around it, the others outside. The same
+crowd always gives the same picture, no voter covers another, and position shows who counts. The
+unit is a pixel at zoom 1; y points down, as on screens.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.report.judged import SURE
+from unelisa.report.voters import Link, Network
+
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+
+INNER = 130.0  # radius of the first ring, which leaves room for the truth and its label
+GAP = 74.0  # between rings, room for a node and its label
+OUTER_GAP = 96.0  # between the last expert and the first pruned voter
+SPACING, OUTER_SPACING = 74.0, 52.0  # along a ring
+PASSES = 3  # how many links away from an expert a voter is still drawn toward it
+# a ring may grow by this factor before a second one is opened
+STRETCH, OUTER_STRETCH = 2.2, 1.3
+
+
+class Panel(NamedTuple):
+    """A small chart: the whole drawing, and the frame inside it that holds the data."""
+
+    width: float = 360.0
+    height: float = 250.0
+    left: float = 48.0
+    right: float = 16.0
+    top: float = 14.0
+    bottom: float = 46.0
+
+    def at(self, x: float, y: float) -> Point:
+        """Return the point for x and y between 0 and 1, y upwards."""
+        across = self.width - self.left - self.right
+        up = self.height - self.top - self.bottom
+        return round(self.left + x * across, 1), round(self.height - self.bottom - y * up, 1)
+
+
+PANEL = Panel()
+DIGIT = 8.3  # the widest digits of common fonts, at the panels' font size
+TRUTH_SIZE, PRUNED_SIZE = 58, 13
+EXPERT_SIZES, TIE_WIDTHS, LINK_WIDTHS = (20.0, 38.0), (1.5, 7.0), (0.5, 4.0)
+CROWDED = 120  # more links than this are drawn thinner
+EDGE_OF_PICTURE = 46.0  # room for labels beside the outermost voters
+
+
+def fit_panel(label: str) -> Panel:
+    """Return a panel whose left margin holds the longest label of its vertical axis.
+
+    Examples
+    --------
+    >>> fit_panel("36").left, fit_panel("1,036,638").left
+    (48.0, 84.7)
+    """
+    return PANEL._replace(left=max(PANEL.left, round(len(label) * DIGIT + 10, 1)))
+
+
+def draw_bars(histogram: dict[str, Any] | None, panel: Panel = PANEL) -> list[dict[str, Any]]:
+    """Return the histogram's bars; those of decided items are marked."""
+    if histogram is None:
+        return []
+    counts, edges = histogram["counts"], histogram["edges"]
+    tallest, n = max(counts) or 1, len(counts)
+    bars = []
+    for k, count in enumerate(counts):
+        # one item among thousands must still be seen
+        height = max(count / tallest, 0.008) if count else 0.0
+        (x, y), (end, floor) = panel.at(k / n, height), panel.at((k + 1) / n, 0.0)
+        low, high = edges[k], edges[k + 1]
+        sure = histogram["kind"] == "probability" and (
+            high <= 1 - SURE + 1e-9 or low >= SURE - 1e-9
+        )
+        place = {"x": round(x + 0.8, 1), "y": y}
+        size = {"width": round(end - x - 1.6, 1), "height": round(floor - y, 1)}
+        bars.append({**place, **size, "count": count, "low": low, "high": high, "sure": sure})
+    return bars
+
+
+def draw_curve(points: Sequence[Point]) -> str:
+    """Return a curve through points between 0 and 1, as the points of a polyline.
+
+    Examples
+    --------
+    >>> draw_curve([(0, 0), (1, 1)])
+    '48.0,204.0 344.0,14.0'
+    """
+    return " ".join(f"{x},{y}" for x, y in (PANEL.at(*point) for point in points))
+
+
+def draw_calibration(bins: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
+    """Return the calibration's points with the ends of their intervals."""
+    drawn = []
+    for one in bins:
+        x, y = PANEL.at(one["mean"], one["share"])
+        low, high = PANEL.at(0, one["low"])[1], PANEL.at(0, one["high"])[1]
+        drawn.append({"x": x, "y": y, "low": low, "high": high, **{"bin": one}})
+    return drawn
+
+
+def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
+    """Return the graph's nodes, ties to the truth and links, with sizes, widths and signs.
+
+    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign].
+    """
+    strongest = max((abs(tie) for tie in graph["ties"]), default=0.0) or 1.0
+    heaviest = max((abs(w) for _, _, w in graph["links"]), default=0.0) or 1.0
+    nodes, ties = [], []
+    everybody = zip(graph["places"], graph["ties"], graph["counted"], strict=True)
+    for k, ((x, y), tie, counted) in enumerate(everybody):
+        role = ("contrarian" if tie < 0 else "expert") if counted else "pruned"
+        share = abs(tie) / strongest
+        nodes.append([x, y, _between(EXPERT_SIZES, share) if counted else PRUNED_SIZE, role])
+        if counted:
+            ties.append([k, _between(TIE_WIDTHS, share), 1 if tie >= 0 else -1])
+    thin = min(1.0, (CROWDED / max(len(graph["links"]), 1)) ** 0.5)
+    links = [
+        [s, t, _between(LINK_WIDTHS, thin * abs(w) / heaviest), 1 if w >= 0 else -1]
+        for s, t, w in graph["links"]
+    ]
+    return {"nodes": nodes, "ties": ties, "links": links, "truth": TRUTH_SIZE}
+
+
+def frame_graph(nodes: Sequence[Sequence[Any]]) -> str:
+    """Return the view box that shows all nodes and their labels."""
+    reach = max([TRUTH_SIZE, *(max(abs(node[0]), abs(node[1])) for node in nodes)])
+    side = round(reach + EDGE_OF_PICTURE, 1)
+    return f"{-side} {-side} {2 * side} {2 * side}"
+
+
+def _between(ends: tuple[float, float], share: float) -> float:
+    return round(ends[0] + share * (ends[1] - ends[0]), 1)
+
+
+def place_voters(network: Network) -> Floats:
+    """Return the place of every voter, voters x 2; the truth is at (0, 0).
+
+    Experts go clockwise from the top: those who agree with the truth by decreasing weight, then the
+    contrarians. Each other voter is placed as close as the ring allows to its neighbors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pair = Network(["a", "b"], np.array([1.0, 0.0]), np.array([True, False]), [])
+    >>> place_voters(pair).round().tolist()
+    [[0.0, -130.0], [0.0, -226.0]]
+    """
+    places = np.zeros((len(network.names), 2))
+    experts, others = np.flatnonzero(network.counted), np.flatnonzero(~network.counted)
+    weights = network.weights[experts]
+    order = experts[np.lexsort((experts, -np.abs(weights), weights < 0))]
+    rings = share_rings(len(order), INNER, GAP, SPACING, STRETCH)
+    places[order] = _stand(rings)
+    start = rings[-1][0] + OUTER_GAP if rings else INNER
+    wanted = _wanted_angles(network.links, places, network.counted)
+    order = others[np.lexsort((others, wanted[others]))]
+    outer = share_rings(len(order), start, GAP * 0.7, OUTER_SPACING, OUTER_STRETCH)
+    places[order] = _stand(outer, wanted[order])
+    return places
+
+
+def share_rings(
+    n: int, radius: float, gap: float, spacing: float, stretch: float
+) -> list[tuple[float, int]]:
+    """Return (radius, number of voters) of the rings that hold n voters, from the inside.
+
+    Examples
+    --------
+    >>> share_rings(4, 100, 50, 60, 1.5), share_rings(40, 100, 50, 60, 1.5)
+    ([(100, 4)], [(100, 9), (150, 13), (200, 18)])
+    """
+    if n == 0:
+        return []
+    snug = n * spacing / (2 * np.pi)
+    if snug <= stretch * radius:
+        return [(max(radius, round(snug, 1)), n)]
+    rooms: list[int] = []
+    while sum(rooms) < n:
+        rooms.append(int(2 * np.pi * (radius + gap * len(rooms)) / spacing))
+    # equal spacing on all rings, so that none holds a single voter
+    held = np.diff(np.round(np.cumsum([0, *rooms]) * n / sum(rooms)).astype(int))
+    return [(radius + gap * k, int(size)) for k, size in enumerate(held)]
+
+
+def _stand(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:
+    """Return positions on the rings for voters in clockwise order."""
+    n = sum(size for _, size in rings)
+    pace = np.array([(k + j / len(rings)) / m for j, (_, m) in enumerate(rings) for k in range(m)])
+    order = np.argsort(pace, kind="stable")  # all rings fill at the same rate
+    radii = np.repeat([radius for radius, _ in rings], [size for _, size in rings])[order]
+    # by pace alone a tie to the truth may run through another voter, by rank alone two voters of
+    # one ring may touch; halfway neither happens
+    angles = np.pi * (pace[order] + np.arange(n) / max(n, 1))
+    if wanted is not None and np.isfinite(wanted).any():
+        known = np.isfinite(wanted)
+        # rotate the ring as a whole toward the wanted angles
+        angles += np.angle(np.exp(1j * (wanted[known] - angles[known])).sum())
+    return np.column_stack([radii * np.sin(angles), -radii * np.cos(angles)]).round(1)
+
+
+def _wanted_angles(links: list[Link], places: Floats, placed: NDArray[np.bool_]) -> Floats:
+    """Return for each voter who is not placed the direction of its neighbors; NaN where none.
+
+    First those linked to experts, then those linked to them, and once more.
+    """
+    directions, known = places / INNER, placed.copy()
+    for _ in range(PASSES):
+        pull = np.zeros_like(places)
+        for s, t, weight in links:
+            for here, there in ((s, t), (t, s)):
+                if known[there] and not known[here]:
+                    pull[here] += abs(weight) * directions[there]
+        found = np.abs(pull).sum(axis=1) > 1e-9
+        directions[found] = pull[found] / np.linalg.norm(pull[found], axis=1, keepdims=True)
+        known |= found
+    angles = np.mod(np.arctan2(directions[:, 0], -directions[:, 1]), 2 * np.pi)
+    return np.where(known, angles, np.nan)

@@ -1,0 +1,191 @@
+"""Labels and other tables as files: CSV, inside a page, or Parquet beside Parquet.
+
+A spreadsheet runs a cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
+as a formula, so the name of a voter or an item could carry a command. Text cells that start this
+way get a leading apostrophe, which shows them as text. Numbers such as -1 are left alone.
+"""
+
+import base64
+import csv
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+
+from unelisa.aggregators import Aggregator
+from unelisa.coding import CodingChoice
+from unelisa.errors import ModelError, VotesError
+from unelisa.frames import long_columns
+from unelisa.outputs import whole_file
+from unelisa.report.judged import Judged
+from unelisa.sources.parquet import list_parquet, read_columns, read_frames
+from unelisa.votes import Votes
+
+LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
+CHUNK = 100_000  # items formatted at a time
+_RISKY = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FIRST = ("voter", "verdict", "weight", "sensitivity", "specificity", "votes", "coverage")
+
+
+def defuse_cell(cell: Any) -> Any:
+    """Return the cell as it may appear in a spreadsheet.
+
+    Examples
+    --------
+    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "-1", -1)]
+    ['ward 3', "'=1+2", '-1', -1]
+    """
+    if isinstance(cell, str) and cell.startswith(_RISKY) and not _NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
+
+
+def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV table whose text cells are defused; None is an empty cell."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([defuse_cell(name) for name in header])
+    writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
+
+
+def write_labels(file: TextIO, judged: Judged, *, named: bool = True) -> None:
+    """Write item, label and probability, one row per item.
+
+    The probability is that of the positive class, and empty for methods that give none. Without
+    names, the first column is the row number, from 1.
+    """
+    header = ("item" if named else "row", "label", "probability")
+    write_table(file, header, _label_rows(judged, named))
+
+
+def _label_rows(judged: Judged, named: bool) -> Iterator[tuple[Any, Any, str]]:
+    n = len(judged.scores)
+    for low in range(0, n, CHUNK):
+        rows = slice(low, min(low + CHUNK, n))
+        items = judged.votes.items[rows].tolist() if named else range(low + 1, rows.stop + 1)
+        chances = [""] * (rows.stop - low)
+        if judged.chances is not None:
+            # six digits are more than any model of votes can mean, and keep the file small
+            chances = [f"{chance:.6f}" for chance in judged.chances[rows]]
+        yield from zip(items, judged.labels(rows), chances, strict=True)
+
+
+class Download(NamedTuple):
+    """A file inside a page, for a save button: its name, and its content deflated in base64."""
+
+    name: str
+    packed: str
+
+
+def pack_text(name: str, text: str) -> Download:
+    """Return a text as a file inside a page.
+
+    Examples
+    --------
+    >>> zlib.decompress(base64.b64decode(pack_text("a.csv", "item,label").packed))
+    b'item,label'
+    """
+    # "replace": half a surrogate pair in a name must not stop a report
+    content = zlib.compress(text.encode("utf-8", "replace"), 9)
+    return Download(name, base64.b64encode(content).decode("ascii"))
+
+
+def pack_labels(judged: Judged, show_items: bool) -> Download | None:
+    """Return the labels for the save button; None where they are too many for a page.
+
+    With `show_items`, or where items have no names but 0, 1, 2, ..., this is labels.csv as
+    `unelisa fit --out` writes it, byte for byte. Otherwise row numbers replace the names.
+    """
+    items = judged.votes.items
+    named = show_items or np.array_equal(items, np.arange(len(judged.scores)))
+    file = StringIO()
+    write_labels(file, judged, named=named)
+    packed = pack_text("labels.csv" if named else "labels-by-row.csv", file.getvalue())
+    return packed if len(packed.packed) <= LARGEST else None
+
+
+def pack_voters(voters: list[dict[str, Any]]) -> Download:
+    """Return the voters' table for the save button, names in full."""
+    names = [row["voter"] for row in voters]
+    others = [key for key in voters[0] if key not in (*_FIRST, "reason", "depends_on", "links")]
+    columns = [key for key in (*_FIRST, *others) if key in voters[0]]
+    rows = []
+    for voter in voters:
+        near = "; ".join(names[link["voter"]] for link in voter["depends_on"])
+        rows.append([*(voter[key] for key in columns), voter["links"], near, voter["reason"]])
+    file = StringIO()
+    write_table(file, (*columns, "links", "depends on", "reason"), rows)
+    return pack_text("voters.csv", file.getvalue())
+
+
+def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
+    """Return (votes, labels) for every Parquet file; folders among the inputs keep their shape."""
+    pairs = []
+    for path in inputs:
+        if not path.exists():
+            raise VotesError(f"there is no file {path.name} in {path.parent}")
+        for file in list_parquet(path):
+            place = file.relative_to(path) if path.is_dir() else Path(file.name)
+            pairs.append((file, folder / place))
+    if any(file.suffix.lower() != ".parquet" for file, _ in pairs):
+        raise VotesError("labels of several files, or in a folder, need votes in Parquet files")
+    if len({labels for _, labels in pairs}) < len(pairs):
+        raise ModelError("two files of votes have the same name; label them into two folders")
+    if {file.resolve() for file, _ in pairs} & {labels.resolve() for _, labels in pairs}:
+        raise ModelError("the labels would replace the votes; write them to another folder")
+    return pairs
+
+
+def label_file(
+    model: Aggregator,
+    pair: tuple[Path, Path],
+    coding: CodingChoice,
+    item: str | None = None,
+) -> int:
+    """Write the labels of a Parquet file of votes to another; return the number of items.
+
+    Votes are read and labels written batch by batch, so memory does not grow with the items.
+    Columns: item where the votes name it, otherwise row, counted from 1 in each file; label; and
+    probability of the positive class where the method gives one.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
+
+    votes_file, labels_file = pair
+    named = long_columns(read_columns([votes_file]), (item, None, None))
+    if None not in named:
+        raise VotesError(
+            f"{votes_file.name} has one row per vote, so an item's votes may be anywhere in it; "
+            "label it alone, into a CSV file"
+        )
+    labels_file.parent.mkdir(parents=True, exist_ok=True)
+    n_items = 0
+    with whole_file(labels_file) as draft:
+        writer = None
+        for frame in read_frames([votes_file]):
+            judged = Judged.of(model, Votes.of(frame, coding, item=item))
+            table = _tabulate(judged, n_items, named[0] is not None)
+            writer = pq.ParquetWriter(draft, table.schema) if writer is None else writer
+            writer.write_table(table)
+            n_items += len(judged.scores)
+        if writer is None:
+            raise VotesError(f"{votes_file.name} holds 0 items; at least 1 is required")
+        writer.close()
+    return n_items
+
+
+def _tabulate(judged: Judged, before: int, named: bool) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    rows = np.arange(before + 1, before + len(judged.scores) + 1)
+    positive = (judged.scores >= 0).astype(np.int8)
+    columns = {
+        "item" if named else "row": pa.array(judged.votes.items if named else rows),
+        "label": pa.DictionaryArray.from_arrays(positive, pa.array(list(judged.classes))),
+    }
+    if judged.chances is not None:
+        columns["probability"] = pa.array(judged.chances)
+    return pa.table(columns)

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+
+from unelisa.report import drawing
+from unelisa.report.drawing import place_voters, share_rings
+from unelisa.report.voters import Network
+
+
+def test_bars_stand_in_the_frame_and_a_single_item_is_seen():
+    histogram = {"kind": "probability", "counts": [1, 0, 10_000], "edges": [0, 0.05, 0.95, 1]}
+    low, none, high = drawing.draw_bars(histogram)
+    panel = drawing.PANEL
+    assert low["height"] > 1
+    assert none["height"] == 0
+    assert high["y"] == panel.top
+    assert high["y"] + high["height"] == panel.height - panel.bottom
+    assert [bar["sure"] for bar in (low, none, high)] == [True, False, True]
+
+
+def test_the_left_margin_holds_a_long_count():
+    histogram = {"kind": "score", "counts": [36_638, 1], "edges": [-1.0, 0.0, 1.0]}
+    panel = drawing.fit_panel("36,638")
+    assert panel.left > drawing.PANEL.left == drawing.fit_panel("12").left
+    assert drawing.draw_bars(histogram, panel)[0]["x"] > panel.left
+
+
+def test_scores_are_never_called_sure():
+    histogram = {"kind": "score", "counts": [1, 1], "edges": [-1.0, 0.0, 1.0]}
+    assert not any(bar["sure"] for bar in drawing.draw_bars(histogram))
+    assert drawing.draw_bars(None) == []
+
+
+def test_calibration_points_lie_within_their_whiskers():
+    bins = [{"n": 5, "mean": 0.3, "share": 0.4, "low": 0.1, "high": 0.8}]
+    point = drawing.draw_calibration(bins)[0]
+    assert point["high"] < point["y"] < point["low"]  # y points down
+
+
+def test_a_graph_shows_strength_side_and_role():
+    graph = {
+        "places": [[0, -100], [100, 0], [0, 200]],
+        "ties": [2.0, -1.0, 0.0],
+        "counted": [True, True, False],
+        "links": [[0, 1, -0.5], [1, 2, 0.1]],
+    }
+    drawn = drawing.draw_graph(graph)
+    assert [node[3] for node in drawn["nodes"]] == ["expert", "contrarian", "pruned"]
+    assert drawn["nodes"][0][2] > drawn["nodes"][1][2] > drawn["nodes"][2][2]
+    assert drawn["ties"] == [[0, 7.0, 1], [1, pytest.approx(4.2, abs=0.1), -1]]
+    assert drawn["links"][0][2] > drawn["links"][1][2]
+    assert [link[3] for link in drawn["links"]] == [-1, 1]
+    x, y, width, height = map(float, drawing.frame_graph(drawn["nodes"]).split())
+    assert x < -100
+    assert y + height > 200
+    assert width == height
+
+
+def test_many_links_are_drawn_thinner():
+    def widest(n):
+        links = [[0, 1, 1.0]] * n
+        graph = {"places": [[0, 9], [9, 0]], "ties": [1, 1], "counted": [True] * 2, "links": links}
+        return drawing.draw_graph(graph)["links"][0][2]
+
+    assert widest(10) > widest(500) > widest(1500) > 0.5
+
+
+def test_a_crowd_without_weights_is_drawn_too():
+    graph = {"places": [[0.0, 9.0]], "ties": [0.0], "counted": [False], "links": []}
+    assert drawing.draw_graph(graph)["nodes"] == [[0.0, 9.0, drawing.PRUNED_SIZE, "pruned"]]
+    assert np.isfinite([float(x) for x in drawing.frame_graph([]).split()]).all()
+
+
+def _network(n, n_experts, n_links=0, seed=0):
+    rng = np.random.default_rng(seed)
+    counted = np.arange(n) < n_experts
+    weights = np.where(counted, rng.normal(size=n), 0.0)
+    pairs = rng.integers(0, n, (n_links, 2))
+    links = [(int(s), int(t), 1.0) for s, t in pairs if s != t]
+    return Network([f"v{s}" for s in range(n)], weights, counted, links)
+
+
+@pytest.mark.parametrize(("n", "d0"), [(1, 0), (1, 1), (10, 5), (25, 7), (80, 21), (300, 75)])
+def test_nobody_covers_anybody_and_experts_are_nearer_to_the_truth(n, d0):
+    network = _network(n, d0, 2 * n)
+    places = place_voters(network)
+    if n > 1:
+        assert pdist(places).min() > 24
+    far = np.hypot(*places.T)
+    assert far.min() > 100
+    if 0 < d0 < n:
+        assert far[:d0].max() < far[d0:].min() - 50
+
+
+@pytest.mark.parametrize("n", [10, 300])
+def test_the_picture_fits_a_screen_in_pixels_of_its_own(n):
+    reach = np.abs(place_voters(_network(n, n // 5, n))).max()
+    assert reach < (350 if n == 10 else 800)
+
+
+def test_the_same_crowd_has_the_same_picture():
+    assert (place_voters(_network(60, 9, 90)) == place_voters(_network(60, 9, 90))).all()
+
+
+def test_ties_to_the_truth_do_not_run_through_voters():
+    places = place_voters(_network(75, 75))
+    angles = np.sort(np.arctan2(*places.T))
+    assert np.diff(angles).min() >= 0.49 * 2 * np.pi / 75
+
+
+def test_experts_go_around_by_weight_and_contrarians_stand_together():
+    weights = np.array([0.5, -1.0, 2.0, -3.0, 1.0])
+    places = place_voters(Network(list("abcde"), weights, weights != 0, []))
+    clockwise = np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi)
+    assert np.argsort(clockwise).tolist() == [2, 4, 0, 3, 1]
+
+
+def test_a_pruned_voter_stands_by_its_expert():
+    weights = np.array([2.0, 1.5, 1.0, 0.5, 0.0, 0.0])
+    links = [(4, 0, 1.0), (5, 2, 1.0)]
+    places = place_voters(Network(list("abcdef"), weights, weights != 0, links))
+    near = [np.linalg.norm(places[:4] - places[s], axis=1).argmin() for s in (4, 5)]
+    assert near == [0, 2]
+
+
+@pytest.mark.parametrize("n", [0, 1, 8, 40, 299])
+def test_rings_hold_everybody(n):
+    rings = share_rings(n, 100, 50, 60, 1.5)
+    assert sum(size for _, size in rings) == n
+    for radius, size in rings:
+        assert 2 * np.pi * radius / size > 50

@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import logit
+from sklearn.metrics import confusion_matrix, roc_curve
+
+from places import crowd, write_blocks
+from unelisa.aggregators import DawidSkene, MajorityVote
+from unelisa.blocks import SparseBlocks
+from unelisa.report.judged import (
+    BINS,
+    MOST_UNCERTAIN,
+    ROC_POINTS,
+    SURE,
+    Judged,
+    Reference,
+    bin_calibration,
+    count_confusion,
+    count_scores,
+    describe_items,
+    list_uncertain,
+    score_reference,
+    trace_roc,
+)
+from unelisa.votes import Votes
+
+
+def judged(scores, chances=None, values=None):
+    """What a model said of some items; chances are given as themselves."""
+    scores = np.array(scores, dtype=float) if chances is None else logit(np.array(chances))
+    values = np.ones((len(scores), 1), np.int8) if values is None else values
+    return Judged(votes_of(values), ("no", "yes"), scores, chances is not None)
+
+
+def votes_of(held):
+    names = np.array([f"v{s}" for s in range(held.shape[1])], dtype=object)
+    return Votes(held, np.arange(held.shape[0]), names)
+
+
+@pytest.fixture
+def table():
+    votes = crowd(900, 6, abstain=0.4)
+    votes[[0, 17, 899]] = 0
+    return votes
+
+
+@pytest.mark.parametrize("method", [DawidSkene, MajorityVote])
+def test_every_item_is_judged_as_the_model_does(table, method):
+    votes = votes_of(table)
+    model = method().fit(votes)
+    found = Judged.of(model, votes)
+    assert np.array_equal(found.scores, model.decision_function(votes))
+    if hasattr(model, "predict_proba"):
+        assert np.array_equal(found.chances, model.predict_proba(votes)[:, 1])
+    else:
+        assert found.chances is None
+    assert np.array_equal(found.voted_on, table.any(axis=1))
+    assert not found.voted_on[[0, 17, 899]].any()
+
+
+def test_votes_in_blocks_are_judged_alike(table, tmp_path):
+    model = DawidSkene().fit(votes_of(table))
+    here = Judged.of(model, votes_of(table))
+    for held in (write_blocks(tmp_path / "votes", table, 250), SparseBlocks(sp.csr_array(table))):
+        there = Judged.of(model, votes_of(held))
+        assert there.scores == pytest.approx(here.scores, rel=1e-12)
+        assert np.array_equal(there.voted_on, here.voted_on)
+
+
+def test_shares_are_the_chances_or_the_labels():
+    assert judged([-2, 0, 3]).as_shares().tolist() == [0.0, 0.5, 1.0]
+    assert judged([], [0.1, 0.5, 0.8]).as_shares() == pytest.approx([0.1, 0.5, 0.8])
+    assert judged([-2, 0, 3]).labels() == ["no", "yes", "yes"]
+
+
+def test_items_are_counted():
+    values = np.array([[1], [0], [1], [1]], dtype=np.int8)
+    found = describe_items(judged([-1, 0, 0, 2], values=values))
+    assert found == {
+        "n": 4,
+        "positive": 3,  # a tie is called positive
+        "share_positive": 0.75,
+        "ties": 2,
+        "unvoted": 1,
+        "sure": None,
+    }
+
+
+def test_an_item_is_decided_beyond_the_bound_not_at_it():
+    chances = [0.0, 1 - SURE - 1e-9, 0.5, SURE - 1e-9, SURE + 1e-9, 1.0]
+    assert describe_items(judged([], chances))["sure"] == 4
+
+
+def test_posteriors_are_binned_from_zero_to_one():
+    found = count_scores(judged([], [0.0, 0.049, 0.051, 0.999, 1.0]))
+    assert found["kind"] == "probability"
+    assert found["counts"] == [2, 1] + [0] * (BINS - 3) + [2]
+    assert found["edges"] == pytest.approx(np.linspace(0, 1, BINS + 1))
+
+
+def test_scores_are_binned_around_zero_as_far_as_they_go():
+    found = count_scores(judged([-1.0, 0.0, 4.0]))
+    assert (found["kind"], sum(found["counts"])) == ("score", 3)
+    assert (found["edges"][0], found["edges"][-1]) == (-4.0, 4.0)
+    assert found["counts"][BINS // 2] == found["counts"][-1] == 1
+    level = count_scores(judged([0.0, 0.0]))
+    assert (level["edges"][0], level["edges"][-1], sum(level["counts"])) == (-1.0, 1.0, 2)
+
+
+def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
+    found = list_uncertain(judged([], [0.1, 0.6, 0.4, 0.9]))
+    assert [row["item"] for row in found] == ["1", "2", "0", "3"]
+    assert (found[1]["label"], found[1]["probability"]) == ("no", pytest.approx(0.4))
+    assert found[0]["label"] == "yes"
+    assert list_uncertain(judged([-3, 0, 0, 0]))[0]["probability"] is None
+
+
+def test_no_more_items_are_named_than_fit_a_page():
+    assert len(list_uncertain(judged(np.arange(100)))) == MOST_UNCERTAIN
+
+
+def test_roc_equals_scikit_learns():
+    rng = np.random.default_rng(0)
+    positive, scores = rng.random(60) < 0.4, rng.integers(0, 9, 60).astype(float)
+    alarms, hits, _ = roc_curve(positive, scores, drop_intermediate=False)
+    assert np.allclose(trace_roc(positive, scores), np.column_stack([alarms, hits]))
+
+
+def test_a_long_roc_is_thinned_but_keeps_its_area():
+    rng = np.random.default_rng(0)
+    positive = rng.random(50_000) < 0.3
+    scores = rng.normal(size=50_000) + positive
+    curve = np.array(trace_roc(positive, scores))
+    assert len(curve) <= ROC_POINTS
+    assert curve[0].tolist() == [0, 0]
+    assert curve[-1].tolist() == [1, 1]
+    alarms, hits, _ = roc_curve(positive, scores)
+    assert np.trapezoid(curve[:, 1], curve[:, 0]) == pytest.approx(
+        np.trapezoid(hits, alarms), abs=1e-3
+    )
+
+
+def test_one_side_alone_has_no_roc():
+    assert trace_roc(np.array([True, True]), np.array([1.0, 2.0])) == []
+
+
+def test_confusion_equals_scikit_learns():
+    rng = np.random.default_rng(0)
+    positive, labeled = rng.random(50) < 0.5, rng.random(50) < 0.5
+    counted = count_confusion(positive, labeled)
+    names = ("true_negative", "false_positive", "false_negative", "true_positive")
+    assert [counted[name] for name in names] == confusion_matrix(positive, labeled).ravel().tolist()
+
+
+def test_bins_count_every_item_and_bracket_the_share():
+    rng = np.random.default_rng(0)
+    chances = rng.random(2000)
+    bins = bin_calibration(rng.random(2000) < chances, chances)
+    assert sum(one["n"] for one in bins) == 2000
+    assert all(one["low"] <= one["share"] <= one["high"] for one in bins)
+    assert sum(one["low"] <= one["mean"] <= one["high"] for one in bins) >= 8
+
+
+def test_unknown_items_are_left_out(crowd):
+    votes, truth = crowd
+    signs = np.where(np.arange(600) < 100, truth, 0).astype(np.int8)
+    said = Judged.of(DawidSkene(random_state=0).fit(votes), votes)
+    scored = score_reference(Reference.of(said, signs))
+    assert scored["n"] == sum(scored["confusion"].values()) == 100
+    assert scored["accuracy"] > 0.9
+    assert scored["calibration_error"] < 0.1
+
+
+def test_a_margin_has_no_calibration(crowd):
+    votes, truth = crowd
+    scored = score_reference(Reference.of(Judged.of(MajorityVote().fit(votes), votes), truth))
+    assert scored["calibration"] == []
+    assert scored["calibration_error"] is None
+    assert scored["log_loss"] is None
+    assert scored["roc"]

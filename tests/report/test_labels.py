@@ -1,0 +1,182 @@
+import base64
+import csv
+import zlib
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unelisa as ue
+from places import crowd
+from unelisa.aggregators import MajorityVote, UnElisa
+from unelisa.errors import ModelError, VotesError
+from unelisa.report import labels
+from unelisa.report.findings import collect_findings
+from unelisa.report.judged import Judged
+from unelisa.report.labels import (
+    defuse_cell,
+    label_file,
+    pack_labels,
+    pack_text,
+    pack_voters,
+    plan_files,
+    write_labels,
+    write_table,
+)
+from unelisa.sources import parquet
+from unelisa.votes import Votes
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", "\rx", "=", "-1+2"])
+def test_formulas_become_text(cell):
+    assert defuse_cell(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["-1", "+1", "-.5", "-1.5e-3", "ward 3", "", "a=b", -1, None])
+def test_numbers_and_plain_text_are_left_alone(cell):
+    assert defuse_cell(cell) == cell
+
+
+def test_headers_are_defused_too():
+    file = StringIO()
+    write_table(file, ("item", "=voter"), [(1, None)])
+    assert file.getvalue() == "item,'=voter\n1,\n"
+
+
+def test_labels_are_the_users_own():
+    values = np.array([[1, 1, -1], [-1, -1, 1]], dtype=np.int8)
+    votes = Votes(values, np.array(["=a", 'b,"c'], dtype=object), np.array(["x", "y", "z"]))
+    file = StringIO()
+    write_labels(file, Judged.of(MajorityVote().fit(votes), votes))
+    rows = list(csv.reader(StringIO(file.getvalue())))
+    assert rows == [["item", "label", "probability"], ["'=a", "1", ""], ['b,"c', "-1", ""]]
+
+
+def unpack(download):
+    return zlib.decompress(base64.b64decode(download.packed)).decode("utf-8")
+
+
+@pytest.fixture
+def named(crowd):
+    items = np.array([f"patient {i}" for i in range(600)], dtype=object)
+    return Votes(crowd[0].values, items, crowd[0].voters, ("no", "yes"))
+
+
+def test_shown_items_give_the_labels_of_the_command_line(named):
+    judged = Judged.of(UnElisa(random_state=0).fit(named), named)
+    file = StringIO()
+    write_labels(file, judged)
+    packed = pack_labels(judged, show_items=True)
+    assert packed.name == "labels.csv"
+    assert unpack(packed) == file.getvalue()
+
+
+def test_hidden_items_leave_numbered_rows(named):
+    judged = Judged.of(UnElisa(random_state=0).fit(named), named)
+    packed = pack_labels(judged, show_items=False)
+    shown = unpack(pack_labels(judged, show_items=True))
+    assert packed.name == "labels-by-row.csv"
+    assert "patient" not in unpack(packed)
+    rows, full = (list(csv.reader(StringIO(text))) for text in (unpack(packed), shown))
+    assert rows[0] == ["row", "label", "probability"]
+    assert [row[0] for row in rows[1:]] == [str(k) for k in range(1, 601)]
+    assert [row[1:] for row in rows] == [row[1:] for row in full]
+
+
+def test_items_without_names_have_nothing_to_hide(crowd):
+    judged = Judged.of(MajorityVote().fit(crowd[0]), crowd[0])
+    assert pack_labels(judged, show_items=False).name == "labels.csv"
+
+
+def test_labels_that_are_too_many_stay_out(crowd, monkeypatch):
+    monkeypatch.setattr(labels, "LARGEST", 100)
+    judged = Judged.of(MajorityVote().fit(crowd[0]), crowd[0])
+    assert pack_labels(judged, show_items=False) is None
+
+
+def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
+    hostile = ["=cmd|' /C calc'!A0", "@x", "n" * 10_000, "a,b", 'q"q', "l\nl", "", "-1", "+x"]
+    votes = Votes(crowd[0].values, crowd[0].items, np.array(hostile, dtype=object))
+    findings = collect_findings(UnElisa(random_state=0).fit(votes))
+    rows = list(csv.DictReader(StringIO(unpack(pack_voters(findings["voters"])))))
+    assert len(rows) == 9
+    names = {row["voter"] for row in rows}
+    assert names == {f"'{name}" if name[:1] in ("=", "@", "+") else name for name in hostile}
+    assert not any(row["depends on"].startswith(("=", "@", "+")) for row in rows)
+    assert {row["verdict"] for row in rows} == {"expert", "contrarian", "pruned"}
+    assert float(rows[0]["weight"]) == findings["voters"][0]["weight"]
+
+
+def test_half_a_surrogate_pair_does_not_stop_a_report():
+    assert unpack(pack_text("a.csv", "a\ud800b")) == "a?b"
+
+
+@pytest.fixture
+def model():
+    return ue.UnElisa(fit_intercept=True, random_state=0).fit(frame_of(crowd()))
+
+
+def frame_of(votes, first=0):
+    frame = pd.DataFrame(votes, columns=[f"rater {s}" for s in range(votes.shape[1])])
+    frame.insert(0, "item", [f"x{first + i}" for i in range(len(frame))])
+    return frame
+
+
+def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "ROWS", 300)
+    (tmp_path / "votes" / "march").mkdir(parents=True)
+    frames = {"a.parquet": frame_of(crowd(700)), "march/b.parquet": frame_of(crowd(450, seed=1))}
+    for name, frame in frames.items():
+        frame.to_parquet(tmp_path / "votes" / name)
+    pairs = plan_files([tmp_path / "votes"], tmp_path / "out")
+    assert [label_file(model, pair, "pm1") for pair in pairs] == [700, 450]
+    for name, frame in frames.items():
+        told = pd.read_parquet(tmp_path / "out" / name)
+        assert list(told) == ["item", "label", "probability"]
+        assert told.item.tolist() == frame.item.tolist()
+        assert told.label.tolist() == model.predict(frame).tolist()
+        assert told.probability.to_numpy() == pytest.approx(model.predict_proba(frame)[:, 1])
+
+
+def test_methods_without_probability_and_items_without_names(tmp_path):
+    model = ue.MajorityVote().fit(crowd())
+    pd.DataFrame(crowd(50), columns=[f"v{s}" for s in range(12)]).to_parquet(tmp_path / "v.parquet")
+    label_file(model, (tmp_path / "v.parquet", tmp_path / "labels.parquet"), "pm1")
+    told = pd.read_parquet(tmp_path / "labels.parquet")
+    assert list(told) == ["row", "label"]
+    assert told.row.tolist() == list(range(1, 51))
+
+
+def test_a_broken_file_leaves_no_labels(model, tmp_path):
+    frame = frame_of(crowd(700))
+    frame["rater 3"] = frame["rater 3"].astype(object).where(np.arange(700) < 650, "perhaps")
+    frame["rater 3"] = frame["rater 3"].astype(str)
+    frame.to_parquet(tmp_path / "votes.parquet")
+    with pytest.raises(VotesError):
+        label_file(model, (tmp_path / "votes.parquet", tmp_path / "out" / "l.parquet"), "pm1")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_plans_that_would_go_wrong_are_refused(tmp_path):
+    votes = tmp_path / "a" / "v.parquet"
+    (tmp_path / "b").mkdir()
+    votes.parent.mkdir()
+    frame_of(crowd(20)).to_parquet(votes)
+    frame_of(crowd(20)).to_parquet(tmp_path / "b" / "v.parquet")
+    (tmp_path / "votes.csv").write_text("item,a,b\n1,1,-1\n")
+    with pytest.raises(VotesError, match="there is no file w.parquet"):
+        plan_files([tmp_path / "w.parquet"], tmp_path / "out")
+    with pytest.raises(VotesError, match="need votes in Parquet files"):
+        plan_files([votes, tmp_path / "votes.csv"], tmp_path / "out")
+    with pytest.raises(ModelError, match="same name"):
+        plan_files([votes, tmp_path / "b" / "v.parquet"], tmp_path / "out")
+    with pytest.raises(ModelError, match="replace the votes"):
+        plan_files([votes], tmp_path / "a")
+
+
+def test_long_files_are_refused(model, tmp_path):
+    long = frame_of(crowd(30)).melt("item", var_name="voter", value_name="vote")
+    long.to_parquet(tmp_path / "long.parquet")
+    with pytest.raises(VotesError, match="one row per vote"):
+        label_file(model, (tmp_path / "long.parquet", tmp_path / "out.parquet"), "pm1")
