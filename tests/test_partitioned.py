@@ -42,7 +42,7 @@ def test_a_third_label_is_named_by_its_row():
 
 def test_abstentions_are_read_as_every_estimator_reads_them():
     table = da.from_array(crowd(400), chunks=(150, 12))
-    with pytest.raises(VotesError, match="two ways"):
+    with pytest.raises(VotesError, match="ambiguous"):
         Votes.of(table)
     assert Votes.accept(table).classes == (-1, 1)
     assert Votes.of(table, coding="snorkel").classes == (0, 1)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.blocks import Block, Held, as_dense, blocks_of, tally_votes, weigh_votes
+from unelisa.blocks import Block, ItemBlocks, WholeTable, as_dense, tally_votes, weigh_votes
 
 Floats = NDArray[np.float64]
 # psi and pi stay off 0 and 1: an expert is never infallible on the strength of finitely many votes
@@ -48,14 +48,14 @@ class Reliability:
         """theta_0 = 1/2 log(pi / (1 - pi)), (4.2)."""
         return float(logit(self.prevalence) / 2)
 
-    def posterior(self, values: Held) -> Floats:
+    def posterior(self, votes: ItemBlocks) -> Floats:
         """Return tau_i = P(f_0 = +1 | votes) per item, (4.5)."""
-        score = weigh_votes(values, self.weights, np.zeros(len(self.weights)))
+        score = votes.weigh(self.weights, np.zeros(len(self.weights)))
         return np.asarray(expit(2 * (self.field + score)))
 
 
 def estimate_reliability(
-    values: Held,
+    blocks: ItemBlocks,
     start: Floats,
     max_iter: int = 500,
     tol: float = 1e-9,
@@ -83,7 +83,7 @@ def estimate_reliability(
 
     `copies` says how many items each row stands for, one without it.
     """
-    blocks, copies = blocks_of(values), np.empty(0) if copies is None else copies
+    copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
     agreement, (mass, _) = blocks.sum(_expect, start, 0.5, per_item=(copies,))
     history = [-np.inf]
@@ -126,7 +126,7 @@ def _expect(
 
 
 def best_reliability(
-    values: Held,
+    blocks: ItemBlocks,
     polarity: NDArray[Any],
     n_starts: int,
     rng: np.random.Generator,
@@ -139,7 +139,7 @@ def best_reliability(
     """
     d0 = len(polarity)
     drawn = np.vstack([np.ones(d0), rng.uniform(0, 1, (n_starts - 1, d0))]) * polarity
-    ballots, copies = distinct_ballots(values)
+    ballots, copies = distinct_ballots(blocks)
     fits = [estimate_reliability(ballots, start, max_iter, copies=copies) for start in drawn]
     return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
 
@@ -159,7 +159,7 @@ def bound_share(share: float, information: float) -> tuple[float, float]:
     return float(expit(centre - reach)), float(expit(centre + reach))
 
 
-def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
+def distinct_ballots(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
     """Return the different ways in which items were voted on, and how many items each has.
 
     Experts are few and items many: EM then goes over at most 3^experts rows instead of all items.
@@ -168,18 +168,18 @@ def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
     Examples
     --------
     >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
-    >>> ballots, copies = distinct_ballots(votes)
-    >>> ballots.tolist(), copies.tolist()
+    >>> ballots, copies = distinct_ballots(WholeTable(votes))
+    >>> ballots.table().tolist(), copies.tolist()
     ([[-1, -1], [1, -1]], [9000.0, 6000.0])
     """
-    blocks = blocks_of(values)
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
-        return values, None
+        return blocks, None
     counts = blocks.sum(_count_ballots, d0)[0]
     found = np.flatnonzero(counts)
     digits = found[:, None] // 3 ** np.arange(d0) % 3
-    return np.asfortranarray(digits - 1, dtype=np.int8), counts[found].astype(np.float64)
+    ballots = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
+    return ballots, counts[found].astype(np.float64)
 
 
 def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:

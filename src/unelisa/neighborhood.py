@@ -88,7 +88,7 @@ def select_neighborhoods(
     """
     votes = Votes.accept(votes)
     problem = L1Problem(
-        votes.held, theory_penalty(votes), fit_intercept=fit_intercept, tol=tol, n_jobs=n_jobs
+        votes.blocks, theory_penalty(votes), fit_intercept=fit_intercept, tol=tol, n_jobs=n_jobs
     )
     if isinstance(penalty, str) and penalty == "ebic":
         if solver not in ("auto", "working_set"):

@@ -11,6 +11,7 @@ from unelisa.aggregators.dawid_skene import (
     DawidSkene,
     estimate_coins,
 )
+from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.votes import Votes
 
@@ -33,8 +34,8 @@ def log_likelihood(values, coins, prevalence):
 def test_one_round_by_hand():
     """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
     start = np.array([1.0, 1.0, 0.0, 0.0])
-    prior = CoinPrior.of(SMALL, 0.0)
-    fit = estimate_coins(SMALL, start, prior, max_iter=1)
+    prior = CoinPrior.of(WholeTable(SMALL), 0.0)
+    fit = estimate_coins(WholeTable(SMALL), start, prior, max_iter=1)
     # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
     assert fit.coins == pytest.approx(np.array([[0, 0.5, 0], [1, 1, 0.5]]), abs=1e-8)
     assert fit.prevalence == 0.5
@@ -44,10 +45,10 @@ def test_one_round_by_hand():
 
 
 def test_smoothing_adds_votes_split_as_the_voters_own():
-    prior = CoinPrior.of(SMALL, 2.0)
+    prior = CoinPrior.of(WholeTable(SMALL), 2.0)
     assert prior.yes == pytest.approx([1.0, 1.5, 2 / 3])
     assert prior.yes + prior.no == pytest.approx([2, 2, 2])
-    fit = estimate_coins(SMALL, np.array([1.0, 1.0, 0.0, 0.0]), prior, max_iter=1)
+    fit = estimate_coins(WholeTable(SMALL), np.array([1.0, 1.0, 0.0, 0.0]), prior, max_iter=1)
     expected = np.array(
         [
             [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
@@ -61,8 +62,8 @@ def test_smoothing_adds_votes_split_as_the_voters_own():
 def test_the_penalised_likelihood_never_falls(values, strength, seed):
     values = np.asfortranarray(values)
     start = np.random.default_rng(seed).uniform(size=6)
-    prior = CoinPrior.of(values, strength)
-    fit = estimate_coins(values, start, prior, max_iter=30, tol=-1.0)
+    prior = CoinPrior.of(WholeTable(values), strength)
+    fit = estimate_coins(WholeTable(values), start, prior, max_iter=30, tol=-1.0)
     assert np.all(np.diff(fit.lower_bound) >= -1e-10)
     voted = np.count_nonzero(values.any(axis=1))
     likelihood = log_likelihood(values, fit.coins, fit.prevalence)
@@ -72,7 +73,7 @@ def test_the_penalised_likelihood_never_falls(values, strength, seed):
 
 def test_starts_are_the_majority_and_random_crowds():
     values = np.asfortranarray([[1, 1, -1, 0], [-1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.int8)
-    starts = draw_starts(values, 3, np.random.default_rng(0))
+    starts = draw_starts(WholeTable(values), 3, np.random.default_rng(0))
     assert starts[0] == pytest.approx([2 / 3, 0, 0.5])
     for start in starts[1:]:
         assert 0 < start[0] < 1
@@ -184,7 +185,7 @@ def test_the_table_of_voters_has_the_coins(crowd):
 
 
 def test_the_limit_of_rounds_is_a_warning(crowd):
-    with pytest.warns(ConvergenceWarning, match="limit of rounds"):
+    with pytest.warns(ConvergenceWarning, match="largest number of iterations"):
         DawidSkene(max_iter=2).fit(crowd[0])
 
 

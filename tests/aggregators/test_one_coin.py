@@ -7,6 +7,7 @@ from scipy.special import expit, logit
 from unelisa.aggregators import OneCoinDawidSkene
 from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.one_coin import estimate_coin
+from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 
 HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
@@ -15,7 +16,7 @@ HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 def test_one_round_by_hand():
     """From the majority (+ + - +), a vote of smoothing: right 4 of 4, 4 of 4 but one, 2 of 3."""
     start = np.array([1.0, 1.0, 0.0, 1.0])
-    fit = estimate_coin(HAND, start, smoothing=1.0, max_iter=1)
+    fit = estimate_coin(WholeTable(HAND), start, smoothing=1.0, max_iter=1)
     assert fit.accuracies == pytest.approx([3.5 / 5, 4.5 / 5, 2.5 / 4])
     assert fit.prevalence == pytest.approx(3 / 4)
     assert not fit.converged
@@ -34,8 +35,8 @@ def test_the_score_is_the_log_odds_by_bayes(crowd):
 def test_the_penalised_likelihood_never_falls_and_is_what_it_says(crowd):
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
-    start = draw_starts(values, 1, np.random.default_rng(0))[0]
-    fit = estimate_coin(values, start)
+    start = draw_starts(WholeTable(values), 1, np.random.default_rng(0))[0]
+    fit = estimate_coin(WholeTable(values), start)
     assert np.all(np.diff(fit.lower_bound) > -1e-12)
     psi, pi = fit.accuracies, fit.prevalence
     agree = np.where(values > 0, np.log(psi), np.where(values < 0, np.log(1 - psi), 0)).sum(axis=1)
@@ -76,7 +77,7 @@ def test_a_voter_with_few_votes_is_not_infallible():
 def test_limits():
     with pytest.raises(ModelError, match="smoothing"):
         OneCoinDawidSkene(-1).fit(HAND)
-    with pytest.warns(ConvergenceWarning, match="limit of rounds"):
+    with pytest.warns(ConvergenceWarning, match="largest number of iterations"):
         OneCoinDawidSkene(max_iter=1, random_state=0).fit(
             np.random.default_rng(0).choice([-1, 1], (50, 5))
         )

@@ -21,7 +21,7 @@ def unpack(download):
 @pytest.fixture
 def named(crowd):
     items = np.array([f"patient {i}" for i in range(600)], dtype=object)
-    return Votes(crowd[0].values, items, crowd[0].voters, ("no", "yes"))
+    return Votes.of_values(crowd[0].values, items, crowd[0].voters, ("no", "yes"))
 
 
 def test_shown_items_give_the_labels_of_the_command_line(named):
@@ -57,7 +57,7 @@ def test_labels_that_are_too_many_stay_out(crowd, monkeypatch):
 
 def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
     hostile = ["=cmd|' /C calc'!A0", "@x", "n" * 10_000, "a,b", 'q"q', "l\nl", "", "-1", "+x"]
-    votes = Votes(crowd[0].values, crowd[0].items, np.array(hostile, dtype=object))
+    votes = Votes.of_values(crowd[0].values, crowd[0].items, np.array(hostile, dtype=object))
     findings = collect_findings(UnElisa(random_state=0).fit(votes), votes)
     rows = list(csv.DictReader(StringIO(unpack(pack_voters(findings["voters"])))))
     assert len(rows) == 9

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from places import crowd, write_blocks
 from unelisa.aggregators import DawidSkene, MajorityVote
-from unelisa.blocks import SparseBlocks
+from unelisa.blocks import SparseBlocks, WholeTable
 from unelisa.report.items import (
     BINS,
     MOST_UNCERTAIN,
@@ -37,7 +37,7 @@ def table():
 
 @pytest.mark.parametrize("method", [DawidSkene, MajorityVote])
 def test_every_item_is_judged_as_the_model_does(table, method):
-    votes = votes_of(table)
+    votes = votes_of(WholeTable(table))
     model = method().fit(votes)
     found = Judged.of(model, votes)
     assert np.array_equal(found.scores, model.decision_function(votes))
@@ -50,8 +50,8 @@ def test_every_item_is_judged_as_the_model_does(table, method):
 
 
 def test_votes_in_blocks_are_judged_alike_in_half_the_bytes(table, tmp_path):
-    model = DawidSkene().fit(votes_of(table))
-    here = Judged.of(model, votes_of(table))
+    model = DawidSkene().fit(votes_of(WholeTable(table)))
+    here = Judged.of(model, votes_of(WholeTable(table)))
     for held in (write_blocks(tmp_path / "votes", table, 250), SparseBlocks(sp.csr_array(table))):
         there = Judged.of(model, votes_of(held))
         assert there.scores.dtype == there.chances.dtype == np.float32
@@ -113,5 +113,5 @@ def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
 
 
 def test_no_more_items_are_named_than_fit_a_page():
-    votes = votes_of(np.asfortranarray(crowd(100, 3)))
+    votes = votes_of(WholeTable(np.asfortranarray(crowd(100, 3))))
     assert len(list_uncertain(judged(np.arange(100)), votes)) == MOST_UNCERTAIN

@@ -27,7 +27,9 @@ def test_headers_are_defused_too():
 
 def test_labels_are_the_users_own():
     values = np.array([[1, 1, -1], [-1, -1, 1]], dtype=np.int8)
-    votes = Votes(values, np.array(["=a", 'b,"c'], dtype=object), np.array(["x", "y", "z"]))
+    votes = Votes.of_values(
+        values, np.array(["=a", 'b,"c'], dtype=object), np.array(["x", "y", "z"])
+    )
     file = StringIO()
     write_labels(file, MajorityVote().fit(votes), votes)
     rows = list(csv.reader(StringIO(file.getvalue())))

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
-from unelisa.blocks import Held, tally_votes, weigh_votes
+from unelisa.blocks import ItemBlocks
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.votes import Votes
 
@@ -51,9 +51,9 @@ class CoinPrior:
     no: Floats
 
     @classmethod
-    def of(cls, values: Held, strength: float) -> "CoinPrior":
+    def of(cls, blocks: ItemBlocks, strength: float) -> "CoinPrior":
         """Return the prior for these voters; one who never voted gets q = 1/2."""
-        signed, observed = tally_votes(values, np.ones(len(values)))
+        signed, observed = blocks.tally(np.ones(len(blocks)))
         share = 0.5 + signed / np.maximum(observed, 1.0) / 2
         return cls(strength * share, strength * (1 - share))
 
@@ -63,7 +63,7 @@ class CoinPrior:
 
 
 def estimate_coins(
-    values: Held,
+    blocks: ItemBlocks,
     start: Floats,
     prior: CoinPrior,
     max_iter: int = 500,
@@ -79,15 +79,15 @@ def estimate_coins(
     plus the log prior, over coins and a prevalence kept off 0 and 1, so that sum never falls. Items
     without any vote add nothing to the likelihood and are left out of the prevalence.
     """
-    ones = np.ones(values.shape[1])
-    voted = weigh_votes(values, np.zeros_like(ones), ones) > 0
-    totals = tally_votes(values, voted.astype(np.float64))
+    ones = np.ones(blocks.n_voters)
+    voted = blocks.weigh(np.zeros_like(ones), ones) > 0
+    totals = blocks.tally(voted.astype(np.float64))
     posterior, history = np.where(voted, start, 0.0), [-np.inf]
     coins, prevalence = np.empty((2, len(ones))), 0.5
     for _ in range(max_iter):
-        coins = _toss(tally_votes(values, posterior), totals, prior)
+        coins = _toss(blocks.tally(posterior), totals, prior)
         prevalence = _share(posterior.sum(), voted.sum())
-        evidence = _evidence(values, coins, prevalence)
+        evidence = _evidence(blocks, coins, prevalence)
         posterior = np.where(voted, expit(evidence[1] - evidence[0]), 0.0)
         likelihood = np.logaddexp(evidence[0], evidence[1])[voted].sum()
         penalised = likelihood + prior.log_density(coins)
@@ -115,10 +115,10 @@ def _share(positives: float, n_items: int) -> float:
     return float(np.clip(positives, 0.5, n_items - 0.5) / n_items)
 
 
-def _evidence(values: Held, coins: Floats, prevalence: float) -> Floats:
+def _evidence(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
     """Return log P(truth, votes) per item in two rows: truth is no, truth is yes."""
     signed, observed = logit(coins) / 2, (np.log(coins) + np.log1p(-coins)) / 2
-    rows = [weigh_votes(values, signed[y], observed[y]) for y in (0, 1)]
+    rows = [blocks.weigh(signed[y], observed[y]) for y in (0, 1)]
     return np.stack(rows) + np.log([[1 - prevalence], [prevalence]])
 
 
@@ -186,7 +186,7 @@ class DawidSkene(CoinAggregator):
     """
 
     def _fit(self, votes: Votes) -> None:
-        best = self._best_fit(votes, estimate_coins, CoinPrior.of(votes.held, self.smoothing))
+        best = self._best_fit(votes, estimate_coins, CoinPrior.of(votes.blocks, self.smoothing))
         self.coins_, self.prevalence_ = best.coins, best.prevalence
         self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
         # both logits are the same number for a voter who never varies: exactly no weight
@@ -198,7 +198,7 @@ class DawidSkene(CoinAggregator):
             )
 
     def _score(self, votes: Votes) -> Floats:
-        evidence = _evidence(votes.held, self.coins_, self.prevalence_)
+        evidence = _evidence(votes.blocks, self.coins_, self.prevalence_)
         return np.asarray(evidence[1] - evidence[0])
 
     def _turn_around(self) -> None:

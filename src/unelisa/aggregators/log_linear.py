@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
 from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
+from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -263,15 +264,16 @@ class LogLinear(PosteriorAggregator):
         if not len(active):
             return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
         values = np.asfortranarray(votes.values[:, active])
-        prior, rng = CoinPrior.of(values, 1.0), np.random.default_rng(self.random_state)
-        starts = draw_starts(values, 5, rng)
+        blocks = WholeTable(values)
+        prior, rng = CoinPrior.of(blocks, 1.0), np.random.default_rng(self.random_state)
+        starts = draw_starts(blocks, 5, rng)
         if len(active) < 3:
             warn_user(
                 "fewer than three voters vary: what they are worth is the majority's word",
                 ExpertsWarning,
             )
-            return Terms.of_coins(estimate_coins(values, starts[0], prior, max_iter=1))
-        fits = [estimate_coins(values, start, prior) for start in starts]
+            return Terms.of_coins(estimate_coins(blocks, starts[0], prior, max_iter=1))
+        fits = [estimate_coins(blocks, start, prior) for start in starts]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         start = Terms.of_coins(coins)
         terms, self.n_iter_, done = fit_terms(Rows.of(values), start, self.ridge, self.max_iter)

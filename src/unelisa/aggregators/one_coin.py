@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
-from unelisa.blocks import Held, tally_votes, weigh_votes
+from unelisa.blocks import ItemBlocks
 from unelisa.votes import Votes
 
 
@@ -34,7 +34,7 @@ class OneCoin:
 
 
 def estimate_coin(
-    values: Held,
+    blocks: ItemBlocks,
     start: Floats,
     smoothing: float = 1.0,
     max_iter: int = 500,
@@ -57,16 +57,16 @@ def estimate_coin(
     >>> np.round(fit.accuracies, 2)
     array([0.89, 0.89, 0.5 ])
     """
-    ones, nothing = np.ones(values.shape[1]), np.zeros(values.shape[1])
-    voted = weigh_votes(values, nothing, ones) > 0
-    counts = tally_votes(values, np.ones(len(values)))[1]
+    ones, nothing = np.ones(blocks.n_voters), np.zeros(blocks.n_voters)
+    voted = blocks.weigh(nothing, ones) > 0
+    counts = blocks.tally(np.ones(len(blocks)))[1]
     posterior, history = start, [-np.inf]
     accuracies, prevalence = ones / 2, 0.5
     for _ in range(max_iter):
-        agreement = tally_votes(values, posterior - 0.5)[0]
+        agreement = blocks.tally(posterior - 0.5)[0]
         accuracies = _toss(agreement, counts, smoothing)
         prevalence = float(np.clip(posterior[voted].sum(), 0.5, voted.sum() - 0.5) / voted.sum())
-        score = weigh_votes(values, logit(accuracies) / 2, nothing)
+        score = blocks.weigh(logit(accuracies) / 2, nothing)
         posterior = expit(logit(prevalence) + 2 * score)
         likelihood = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score)
         scale = (counts + smoothing) @ np.log(accuracies * (1 - accuracies)) / 2
@@ -149,7 +149,7 @@ class OneCoinDawidSkene(CoinAggregator):
         self.weights_ = np.asarray(logit(best.accuracies) / 2)
 
     def _score(self, votes: Votes) -> Floats:
-        margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
+        margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
         return np.asarray(logit(self.prevalence_) + 2 * margin)
 
     def _turn_around(self) -> None:

@@ -12,7 +12,7 @@ from sklearn.neural_network import BernoulliRBM
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.dawid_skene import CoinPrior, TwoCoins, estimate_coins
-from unelisa.blocks import tally_votes, weigh_votes
+from unelisa.blocks import WholeTable, tally_votes, weigh_votes
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -179,7 +179,8 @@ def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
     inputs = weigh_votes(states, layer.weights[0] / 2, np.zeros(states.shape[1]))
     spread = float(inputs.std())
     start = expit((inputs - np.median(inputs)) * (2 / spread if spread > 0 else 1.0))
-    fit = estimate_coins(states, start, CoinPrior.of(states, 1.0))
+    blocks = WholeTable(states)
+    fit = estimate_coins(blocks, start, CoinPrior.of(blocks, 1.0))
     return as_layer(fit.coins, fit.prevalence)
 
 
@@ -301,8 +302,9 @@ class StackedRBM(PosteriorAggregator):
         self, values: NDArray[np.int8], sizes: Sequence[int] | None, rng: np.random.Generator
     ) -> tuple[TwoCoins, list[Layer]]:
         """Return the coins that fill missing votes, and the layers."""
-        prior = CoinPrior.of(values, 1.0)
-        fits = [estimate_coins(values, start, prior, 100) for start in draw_starts(values, 3, rng)]
+        blocks = WholeTable(values)
+        prior, starts = CoinPrior.of(blocks, 1.0), draw_starts(blocks, 3, rng)
+        fits = [estimate_coins(blocks, start, prior, 100) for start in starts]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         states = Filling(coins.coins, coins.prevalence).complete(values, rng)
         return coins, stack_machines(states, sizes, self.max_iter, rng)
@@ -350,8 +352,9 @@ def imitate_majority(values: NDArray[np.int8]) -> tuple[TwoCoins, list[Layer]]:
             "fewer than three voters vary: what they are worth is the majority's word",
             ExpertsWarning,
         )
-    start = draw_starts(values, 1, np.random.default_rng(0))[0]
-    fit = estimate_coins(values, start, CoinPrior.of(values, 1.0), max_iter=1)
+    blocks = WholeTable(values)
+    start = draw_starts(blocks, 1, np.random.default_rng(0))[0]
+    fit = estimate_coins(blocks, start, CoinPrior.of(blocks, 1.0), max_iter=1)
     return fit, [as_layer(fit.coins, fit.prevalence)]
 
 

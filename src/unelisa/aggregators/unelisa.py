@@ -8,7 +8,6 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
-from unelisa.blocks import weigh_votes
 from unelisa.em import best_reliability, estimate_reliability
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning, warn_user
 from unelisa.graph import EdgeRule
@@ -144,11 +143,11 @@ class UnElisa(PosteriorAggregator):
 
     def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
         counted = np.flatnonzero(polarity)
-        values = votes.take_voters(counted).held
+        blocks = votes.take_voters(counted).blocks
         if len(self.selector_.experts_):
-            fit = best_reliability(values, polarity[counted], self.n_starts, rng)
+            fit = best_reliability(blocks, polarity[counted], self.n_starts, rng)
         else:
-            fit = estimate_reliability(values, polarity[counted] / 2, pooled=True)
+            fit = estimate_reliability(blocks, polarity[counted] / 2, pooled=True)
         if not fit.converged:
             warn_user("EM reached its limit of rounds", ConvergenceWarning)
         self.weights_[counted] = fit.weights
@@ -158,7 +157,7 @@ class UnElisa(PosteriorAggregator):
 
     def _score(self, votes: Votes) -> Floats:
         """Return the log odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
-        margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
+        margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
         return np.asarray(2 * (self.field_ + margin) if self.rule == "bayes" else margin)
 
     def _turn_around(self) -> None:

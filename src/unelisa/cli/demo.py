@@ -71,7 +71,7 @@ def breast_cancer_votes() -> KnownLabels:
     above = cancer.data > np.median(cancer.data, axis=0)
     values = np.asfortranarray(np.where(above, 1, -1).astype(np.int8))
     names = np.array([f"{name} is high" for name in cancer.feature_names], dtype=object)
-    votes = Votes(values, np.arange(len(values)), names, ("benign", "malignant"))
+    votes = Votes.of_values(values, np.arange(len(values)), names, ("benign", "malignant"))
     return _known(votes, np.where(cancer.target == 0, 1, -1).astype(np.int8))
 
 
@@ -80,7 +80,7 @@ def _known(votes: Votes, truth: Any) -> KnownLabels:
 
 
 def _in_words(votes: Votes, classes: tuple[str, str]) -> Votes:
-    return Votes(votes.values, votes.items, votes.voters, classes)
+    return Votes.of_values(votes.values, votes.items, votes.voters, classes)
 
 
 def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:

@@ -70,7 +70,7 @@ def _warn_of_chance(model: Aggregator, votes: Votes) -> list[str]:
     if np.count_nonzero(weights) < 2 or not getattr(model, "reliable_", True):
         return []
     who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
-    if not measure_agreement(votes.held, weights).found_in_noise:
+    if not measure_agreement(votes.blocks, weights).found_in_noise:
         return []
     return [
         f"The {who}, as they are weighed, agree with each other no more than weights fitted to "

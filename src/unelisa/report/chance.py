@@ -1,6 +1,6 @@
 """Whether the voters that count agree more than weights fitted to noise would make them.
 
-`unelisa.evidence` asks before any fit whether the voters depend on each other at all.
+`unelisa.identifiability` asks before any fit whether the voters depend on each other at all.
 """
 
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import Block, Held, blocks_of, tally_votes, weigh_votes
+from unelisa.blocks import Block, ItemBlocks, tally_votes, weigh_votes
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class Agreement(NamedTuple):
         return self.found < self.noise + MARGIN
 
 
-def measure_agreement(values: Held, weights: NDArray[np.float64]) -> Agreement:
+def measure_agreement(blocks: ItemBlocks, weights: NDArray[np.float64]) -> Agreement:
     r"""Return how far the voters' weighed agreement is above that of independent votes.
 
     With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
@@ -38,16 +38,16 @@ def measure_agreement(values: Held, weights: NDArray[np.float64]) -> Agreement:
 
     Examples
     --------
+    >>> from unelisa.blocks import WholeTable
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
-    >>> measure_agreement(noise, np.ones(6)).found_in_noise
+    >>> measure_agreement(WholeTable(noise), np.ones(6)).found_in_noise
     True
     >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)
-    >>> measure_agreement(crowd, np.ones(6)).found_in_noise
+    >>> measure_agreement(WholeTable(crowd), np.ones(6)).found_in_noise
     False
     """
-    n_items, n_voters = values.shape
-    blocks = blocks_of(values)
+    n_items, n_voters = blocks.shape
     signed, observed = blocks.sum(_tally_all)
     excess, variance = blocks.sum(_sum_excess, weights, signed / np.maximum(observed, 1.0))[0]
     found = excess / np.sqrt(variance) if variance > 1e-12 else 0.0

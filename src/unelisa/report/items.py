@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import ItemBlocks, weigh_votes
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -27,7 +26,7 @@ class Judged(NamedTuple):
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
         """Return what a fitted model says of the items."""
         # votes that are not in memory are many: half the bytes for each number
-        real = np.float32 if isinstance(votes.held, ItemBlocks) else np.float64
+        real = np.float64 if votes.blocks.whole else np.float32
         scores: NDArray[Any] = np.empty(votes.n_items, dtype=real)
         chances: NDArray[Any] | None = None
         if hasattr(model, "predict_proba"):
@@ -39,7 +38,7 @@ class Judged(NamedTuple):
             scores[rows] = model.decision_function(part)
             if chances is not None:
                 chances[rows] = model.predict_proba(part)[:, 1]
-            voted_on[rows] = weigh_votes(part.held, np.zeros_like(everybody), everybody) > 0
+            voted_on[rows] = part.blocks.weigh(np.zeros_like(everybody), everybody) > 0
         return cls(scores, chances, voted_on)
 
     def as_shares(self) -> Floats:

@@ -6,7 +6,6 @@ This is the certificate's definition: slow, plain and independent of how a solut
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import in_memory
 from unelisa.solvers.base import Floats, L1Problem
 
 WHO = "the certificate by definition"
@@ -15,7 +14,7 @@ ROWS = 4096  # 4,096 items x 1,400 voters in float64 are 46 MB
 
 def design_voters(problem: L1Problem) -> NDArray[np.bool_]:
     """Return which voters stay in the design: those with two different votes among their own."""
-    votes, weights = in_memory(problem.votes, WHO), problem.item_weights
+    votes, weights = problem.blocks.table(WHO), problem.item_weights
     n_voters = votes.shape[1]
     above, below = np.zeros(n_voters, bool), np.zeros(n_voters, bool)
     for low in range(0, votes.shape[0], ROWS):
@@ -35,7 +34,7 @@ def slopes(
     For voter s and parameter u with design entries d_i it is
     (1/W_s) sum_i w_i d_i (f_is - tanh z_is) over the items on which s voted; z as in `base`.
     """
-    table = in_memory(problem.votes, WHO)
+    table = problem.blocks.table(WHO)
     n_items, n_voters = table.shape
     edges = np.zeros((n_voters, n_voters))
     ones, column, totals = np.zeros(n_voters), np.zeros(n_voters), np.zeros(n_voters)

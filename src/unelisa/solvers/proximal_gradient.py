@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unelisa.blocks import in_memory
 from unelisa.solvers.base import Floats, L1Problem, L1Solution, warn_missed
 from unelisa.solvers.optimality import column_scale, design_voters, optimality
 
@@ -29,7 +28,7 @@ def _state(problem: L1Problem) -> _Design:
     """Return the matrices; curvature is at most that of the loss at z = 0, where 1 - tanh^2 = 1."""
     n_items, n_voters = problem.votes.shape
     inside = design_voters(problem).astype(np.float64)
-    votes = in_memory(problem.votes, "proximal_gradient").astype(np.float64)
+    votes = problem.blocks.table("proximal_gradient").astype(np.float64)
     ones = np.full((n_items, 1), float(problem.fit_intercept))
     extra = np.zeros(n_items) if problem.column is None else problem.column / column_scale(problem)
     columns = np.hstack([votes * inside, ones, extra[:, None]])

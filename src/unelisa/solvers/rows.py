@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks, as_dense, blocks_of
+from unelisa.blocks import ItemBlocks
 from unelisa.kernels.l1_logistic import Regressions, Sums
 from unelisa.solvers.base import Floats, L1Problem
 from unelisa.solvers.optimality import column_scale
@@ -66,10 +66,7 @@ class Rows:
         none = np.empty(0)
         weights = none if problem.item_weights is None else problem.item_weights
         column = none if problem.column is None else problem.column / column_scale(problem)
-        votes = problem.votes
-        if isinstance(votes, np.ndarray):
-            votes = as_dense(votes)  # once, not with every pass
-        return cls(blocks_of(votes), weights, column, n_threads)
+        return cls(problem.blocks.using(n_threads), weights, column, n_threads)
 
     @property
     def n_items(self) -> int:
@@ -153,12 +150,7 @@ class Rows:
         return self._sum(measure_drift, old, new)[0]
 
     def _sum(self, function: Callable[..., Any], *parameters: Any) -> tuple[NDArray[Any], ...]:
-        return self.blocks.sum(
-            function,
-            *parameters,
-            per_item=(self.weights, self.column),
-            n_threads=self.n_threads,
-        )
+        return self.blocks.sum(function, *parameters, per_item=(self.weights, self.column))
 
 
 def _members_of(block: Regressions, chosen: Integers) -> Integers:
