@@ -41,7 +41,7 @@ KINDS = {
     "bad commands": "tests/hostile/test_commands.py",
     "generated files": "tests/hostile/test_generated.py",
     "degenerate votes": "tests/test_degenerate.py",
-    "statistical honesty": "tests/test_evidence.py",
+    "statistical honesty": "tests/test_identifiability.py",
     "damaged model files": "tests/test_storage.py",
     "determinism": "tests/test_determinism.py",
     "privacy": "tests/test_privacy.py",

@@ -78,7 +78,7 @@ def _evidence(found: Mapping[str, Any]) -> str:
         spam = f" The votes of hitspam, which say nothing of their truth, are {verdict}."
     return f"""## Votes that cannot be believed
 
-`reliable_` says whether votes can tell of a truth at all (`unelisa/evidence.py`). Voters who know
+`reliable_` says whether votes can tell of a truth at all (`unelisa/identifiability.py`). Voters who know
 nothing, {found["noise_sets"]} sets of each kind:
 
 | noise | flagged |

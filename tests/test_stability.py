@@ -224,7 +224,9 @@ def test_draws_without_a_vote_are_left_out_and_counted():
     votes = Votes.of(values, coding="pm1")
     with pytest.warns(UnelisaWarning) as told:
         found = bootstrap(votes, MajorityVote(), B, random_state=0)
-    left = [str(w.message) for w in told if "omitted, the first because there are" in str(w.message)]
+    left = [
+        str(w.message) for w in told if "omitted, the first because there are" in str(w.message)
+    ]
     n_empty = sum(0 not in rows for rows, _ in seeded_draws(3, B, 0))
     assert found.n_resamples == B - n_empty < B
     assert len(left) == 1

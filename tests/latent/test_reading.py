@@ -19,7 +19,7 @@ def test_notes_are_added_and_a_settled_reading_has_no_rival():
     settled = reading.settled()
     assert settled.notes == ("one", "two")
     assert (settled.two_readings, settled.other) == (False, None)
-    assert np.array_equal(settled.weights, reading.weights)
+    assert np.array_equal(settled.model.weights, reading.model.weights)
 
 
 def test_posteriors_are_summed_with_the_class_rate_in_full():

@@ -1,6 +1,7 @@
 """LatentIsing: a hidden truth, voters' biases and dependences, missing votes; the default."""
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
@@ -29,7 +30,7 @@ CONTRADICTION = (
 
 def _of_reading(name: str, doc: str) -> Any:
     """Return a property that is an attribute of the fitted reading."""
-    return property(lambda model: getattr(model._reading, name), doc=doc)
+    return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
 class LatentIsing(LogOdds):
@@ -178,7 +179,7 @@ class LatentIsing(LogOdds):
         if gold is not None and gold.any():
             reading = follow_gold(ballots, prior_odds, gold, reading, rng)
         self._reading = replace(reading, other=None)
-        self.weights_ = reading.weights
+        self.weights_ = reading.model.weights
         self._learn_prevalence(set_prior_odds(ballots, prior_odds))
         self._warn()
 
@@ -213,9 +214,10 @@ class LatentIsing(LogOdds):
     def _warn(self) -> None:
         for note in self._reading.notes:
             warn_user(note, ExpertsWarning)
-        if not self._reading.converged:
+        model = self._reading.model
+        if not model.converged:
             warn_user(
-                f"EM stopped after {self._reading.n_iter} iterations before every voter's weight "
+                f"EM stopped after {len(model.objective)} iterations before every voter's weight "
                 "had converged; labels of undecided items may still change",
                 ConvergenceWarning,
             )
@@ -259,8 +261,8 @@ class LatentIsing(LogOdds):
         return np.flatnonzero(self._reading.experts)
 
     field_ = _of_reading("field", "theta_0: half the log-odds of an item without votes.")
-    fields_ = _of_reading("biases", "Bias b of each voter.")
-    standard_errors_ = _of_reading("standard_errors", "Standard error of each weight.")
+    fields_ = _of_reading("model.biases", "Bias b of each voter.")
+    standard_errors_ = _of_reading("model.standard_errors", "Standard error of each weight.")
     reading_ = _of_reading("name", "Which reading of the votes was taken.")
     coherence_ = _of_reading("coherence", "How far the voters point the same way.")
     two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")

@@ -1,7 +1,7 @@
 """The edges as a reading: the truth is the hub of the voters' graph."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ class Hub:
     standard_errors: Floats
     field: float
     links: Links
+    converged: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,7 +64,7 @@ class EdgesReading(Reading):
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
         filled = ballots.view(fill_silence, self.silence)
-        return filled.concatenate(score_edges, self.weights, self.field)
+        return filled.concatenate(score_edges, self.model.weights, self.field)
 
     def judge(self, ballots: ItemBlocks) -> Floats:
         """Return the same log-odds: a graph has no class rate of its own."""
@@ -77,13 +78,13 @@ class EdgesReading(Reading):
         """Return whether prior odds, or else most experts, say that the sides are swapped."""
         if prior_odds.any() and (side := prior_odds @ self.score(ballots)) != 0:
             return bool(side < 0)
-        experts = self.experts if self.experts.any() else np.abs(self.weights) > 0
-        weights = self.weights[experts]
+        weights = self.model.weights
+        weights = weights[self.experts if self.experts.any() else np.abs(weights) > 0]
         return (float(np.sign(weights).sum()) or float(weights.sum())) < 0
 
     def turned(self) -> "EdgesReading":
         """Return the same reading with the two sides of the truth swapped."""
-        hub = replace(self.model, weights=-self.weights, field=-self.field)
+        hub = replace(self.model, weights=-self.model.weights, field=-self.field)
         return replace(self, model=hub)
 
     def label(

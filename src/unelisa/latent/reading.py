@@ -50,7 +50,7 @@ class Reading(ABC):
     name, structure
         "consensus", "edges" or "gold", and the structure that was kept.
     model
-        What was fitted: weights, biases and standard errors of the voters, and more.
+        What was fitted: weights, biases and standard_errors of the voters, whether it converged.
     experts
         Which voters clearly follow the truth or its opposite.
     silence
@@ -80,31 +80,6 @@ class Reading(ABC):
     notes: tuple[str, ...] = ()
     table: tuple[dict[str, Any], ...] = ()
     sign_is_open: ClassVar[bool] = False
-
-    @property
-    def weights(self) -> Floats:
-        """Weight a of each voter."""
-        return np.asarray(self.model.weights)
-
-    @property
-    def biases(self) -> Floats:
-        """Bias b of each voter."""
-        return np.asarray(self.model.biases)
-
-    @property
-    def standard_errors(self) -> Floats:
-        """Standard error of each weight."""
-        return np.asarray(self.model.standard_errors)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the fit converged."""
-        return True
-
-    @property
-    def n_iter(self) -> int:
-        """Number of iterations, where they are limited."""
-        return 0
 
     @property
     @abstractmethod

@@ -77,7 +77,7 @@ def test_a_turned_reading_says_the_opposite_of_every_item(world, structure):
     odds = reading.score(blocks)
     assert reading.turned().score(blocks) == pytest.approx(-odds)
     assert reading.turned().field == -reading.field
-    assert np.array_equal(reading.turned().weights, -reading.weights)
+    assert np.array_equal(reading.turned().model.weights, -reading.model.weights)
     assert np.array_equal(reading.turned().turned().score(blocks), odds)
     if reading.other is not None:
         other = reading.other.score(blocks)

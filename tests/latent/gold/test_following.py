@@ -31,7 +31,7 @@ def test_who_never_voted_has_no_weight_by_gold_labels_alone():
     gold = np.where(np.arange(400) < 100, truth, 0).astype(np.int8)
     found = follow_gold(ballots, nothing, gold, interpret(ballots, "plain", rng), rng)
     assert found.name == "gold"
-    assert found.weights[-1] == 0
+    assert found.model.weights[-1] == 0
     assert [row["kept"] for row in found.table] == [False, False, True]
 
 

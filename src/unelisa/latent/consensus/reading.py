@@ -77,16 +77,6 @@ class ConsensusReading(Reading):
         upper = sp.triu(table, 1).tocoo()
         return Links(upper.row, upper.col, upper.data.astype(np.float64))
 
-    @property
-    def converged(self) -> bool:
-        """Whether EM converged."""
-        return self.model.converged
-
-    @property
-    def n_iter(self) -> int:
-        """Number of EM iterations."""
-        return len(self.model.objective)
-
     def view(self, ballots: ItemBlocks) -> ItemBlocks:
         """Return ballots as they are fitted: silence filled in, near-duplicates discounted."""
         return ballots.view(fill_silence, self.silence).view(discount_votes, self.affinity)
