@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import reduce
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Columns: TypeAlias = NDArray[np.intp]
 Sums: TypeAlias = tuple[Array, ...]
 Change: TypeAlias = Callable[..., Any]
+Merge: TypeAlias = Callable[[Iterable[Any], int], Any]
 
 
 class Block(NamedTuple):
@@ -58,16 +58,14 @@ class ItemBlocks(ABC):
     n_threads: int = 1
 
     @abstractmethod
-    def sum(
-        self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Sums:
-        """Return the sums over all blocks, added in a fixed order."""
-
-    @abstractmethod
-    def concatenate(
-        self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Array:
-        """Return the rows of all blocks, one for each item, in the order of the items."""
+    def visit(
+        self,
+        merge: Merge,
+        function: Callable[..., Any],
+        parameters: tuple[Any, ...],
+        per_item: Sequence[Array],
+    ) -> Any:
+        """Return `merge(results of the pass in the order of the blocks, n_items)`."""
 
     @abstractmethod
     def take(self, items: NDArray[np.intp]) -> "ItemBlocks":
@@ -76,6 +74,19 @@ class ItemBlocks(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[Any]:
         """Yield the blocks one by one, in this process."""
+
+    def sum(
+        self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
+    ) -> Sums:
+        """Return the sums over all blocks, added in a fixed order."""
+        sums: Sums = self.visit(add_sums, function, parameters, per_item)
+        return sums
+
+    def concatenate(
+        self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
+    ) -> Array:
+        """Return the rows of all blocks, one for each item, in the order of the items."""
+        return np.asarray(self.visit(join_rows, function, parameters, per_item))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -131,15 +142,7 @@ class ItemBlocks(ABC):
 
 
 class View(ItemBlocks):
-    """Blocks that are changed each time they are visited.
-
-    Parameters
-    ----------
-    source
-        The blocks underneath.
-    change, parameters, per_item
-        See `ItemBlocks.view`.
-    """
+    """Blocks that are changed each time they are visited; see `ItemBlocks.view`."""
 
     def __init__(
         self,
@@ -152,19 +155,16 @@ class View(ItemBlocks):
         self.parameters, self.per_item = parameters, tuple(per_item)
         self.n_items, self.n_voters, self.place = source.n_items, source.n_voters, source.place
 
-    def sum(
-        self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Sums:
-        """Return the sums over all blocks."""
-        job = _Job(self.change, self.parameters, len(self.per_item), function, add_sums)
-        return self.source.sum(_see, job, parameters, per_item=(*self.per_item, *per_item))
-
-    def concatenate(
-        self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Array:
-        """Return the rows of all blocks."""
-        job = _Job(self.change, self.parameters, len(self.per_item), function, np.concatenate)
-        return self.source.concatenate(_see, job, parameters, per_item=(*self.per_item, *per_item))
+    def visit(
+        self,
+        merge: Merge,
+        function: Callable[..., Any],
+        parameters: tuple[Any, ...],
+        per_item: Sequence[Array],
+    ) -> Any:
+        """Return the merged results of the pass over the changed blocks."""
+        job = _Job(self.change, self.parameters, len(self.per_item), function, merge)
+        return self.source.visit(merge, _see, (job, parameters), (*self.per_item, *per_item))
 
     def take(self, items: NDArray[np.intp]) -> ItemBlocks:
         """Return some items, changed."""
@@ -231,7 +231,7 @@ class _Job(NamedTuple):
     settings: tuple[Any, ...]
     n_own: int  # arrays per item that the change takes; the others are the pass's
     function: Callable[..., Any]
-    merge: Callable[[list[Any]], Any]
+    merge: Merge
 
 
 def _see(block: Any, *arguments: Any) -> Any:
@@ -243,7 +243,7 @@ def _see(block: Any, *arguments: Any) -> Any:
         high = low + part.n_items
         found.append(job.function(part, *cut(passed, low, high), *parameters))
         low = high
-    return found[0] if len(found) == 1 else job.merge(found)
+    return found[0] if len(found) == 1 else job.merge(found, low)
 
 
 def list_parts(changed: Any) -> Iterable[Any]:
@@ -267,13 +267,27 @@ def _compare_block(block: Block) -> Sums:
     return compare_voters(block.votes)
 
 
-def add_sums(parts: Sequence[Sums]) -> Sums:
+def add_sums(parts: Iterable[Sums], n_items: int = 0) -> Sums:  # noqa: ARG001 - a `Merge`
     """Return the sums of several parts, added in their order; the parts are left as they are."""
-    return reduce(_add, parts)
+    parts = iter(parts)
+    totals = next(parts, ())
+    for part in parts:
+        totals = tuple(total + more for total, more in zip(totals, part, strict=True))
+    return totals
 
 
-def _add(totals: Sums, more: Sums) -> Sums:
-    return tuple(total + part for total, part in zip(totals, more, strict=True))
+def join_rows(parts: Iterable[Array], n_items: int) -> Array:
+    """Return the rows of several parts in one array."""
+    rows: Array = np.empty(0)
+    low = 0
+    for part in parts:
+        if len(part) == n_items:
+            return part
+        if low == 0:
+            rows = np.empty((n_items, *part.shape[1:]), dtype=part.dtype)
+        rows[low : low + len(part)] = part
+        low += len(part)
+    return rows
 
 
 def group_items(items: NDArray[np.intp], starts: Array) -> dict[int, NDArray[np.intp]]:

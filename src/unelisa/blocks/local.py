@@ -14,9 +14,8 @@ from unelisa.blocks.base import (
     Change,
     Columns,
     ItemBlocks,
-    Sums,
+    Merge,
     View,
-    add_sums,
     cut,
     group_items,
     list_parts,
@@ -38,29 +37,15 @@ class LocalBlocks(ItemBlocks):
     def open(self, number: int) -> Any:
         """Return a block."""
 
-    def sum(
-        self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Sums:
-        """Return the sums over all blocks."""
-        totals: Sums | None = None
-        for sums in self._each(function, parameters, per_item):
-            totals = sums if totals is None else add_sums([totals, sums])
-        return () if totals is None else totals
-
-    def concatenate(
-        self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Array:
-        """Return the rows of all blocks."""
-        rows: Array = np.empty(0)
-        low = 0
-        for part in self._each(function, parameters, per_item):
-            if len(part) == self.n_items:
-                return np.asarray(part)
-            if low == 0:
-                rows = np.empty((self.n_items, *part.shape[1:]), dtype=part.dtype)
-            rows[low : low + len(part)] = part
-            low += len(part)
-        return rows
+    def visit(
+        self,
+        merge: Merge,
+        function: Callable[..., Any],
+        parameters: tuple[Any, ...],
+        per_item: Sequence[Array],
+    ) -> Any:
+        """Return the merged results of the pass."""
+        return merge(self._each(function, parameters, per_item), self.n_items)
 
     def _each(
         self, function: Callable[..., Any], parameters: tuple[Any, ...], per_item: Sequence[Array]

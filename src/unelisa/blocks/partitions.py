@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks.base import Array, Block, ItemBlocks, Sums, add_sums, cut, group_items
+from unelisa.blocks.base import Array, Block, ItemBlocks, Merge, Sums, add_sums, cut, group_items
 from unelisa.blocks.local import WholeTable
 from unelisa.blocks.one import mark_starts, pick_items
 
@@ -43,21 +43,19 @@ class Partitions(ItemBlocks):
         self.starts = mark_starts(lengths)
         self.n_items, self.n_voters = int(self.starts[-1]), n_voters
 
-    def sum(
-        self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Sums:
-        """Return the sums over all partitions, added eight neighbors at a time."""
-        parts = self._visit(function, parameters, per_item)
-        while len(parts) > FAN:
+    def visit(
+        self,
+        merge: Merge,
+        function: Callable[..., Any],
+        parameters: tuple[Any, ...],
+        per_item: Sequence[Array],
+    ) -> Any:
+        """Return the merged results; sums are first added in place, eight neighbors per task."""
+        parts = self._submit(function, parameters, per_item)
+        while merge is add_sums and len(parts) > FAN:
             groups = [parts[low : low + FAN] for low in range(0, len(parts), FAN)]
             parts = [submit(_add_neighbors, *group) for group in groups]
-        return add_sums(gather(parts))
-
-    def concatenate(
-        self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Array:
-        """Return the rows of all partitions."""
-        return np.concatenate(gather(self._visit(function, parameters, per_item)))
+        return merge(gather(parts), self.n_items)
 
     def take(self, items: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes on some items, picked where they are."""
@@ -70,7 +68,7 @@ class Partitions(ItemBlocks):
         for votes, start in zip(self.blocks, self.starts.tolist(), strict=False):
             yield Block(gather([votes])[0], start)
 
-    def _visit(
+    def _submit(
         self, function: Callable[..., Any], parameters: tuple[Any, ...], per_item: Sequence[Array]
     ) -> list[Any]:
         """Return one task per partition."""
