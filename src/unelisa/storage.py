@@ -24,7 +24,7 @@ from unelisa.graph import VoterGraph
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.consensus.affinity import Affinity
 from unelisa.latent.consensus.model import Consensus
-from unelisa.latent.hub import EdgesReading, Hub
+from unelisa.latent.edges.reading import EdgesReading, Hub
 from unelisa.latent.reading import Links, Reading
 from unelisa.neighborhood import Neighborhoods
 from unelisa.outputs import whole_file

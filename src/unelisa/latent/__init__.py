@@ -11,7 +11,7 @@ edges).
 The walk of a fit::
 
     votes -> ballots (ballots.py) -> crowd and sample (crowd.py) -> coherence (pairs.py)
-          -> read_consensus (consensus/) or read_edges (hub.py, edges.py)
+          -> read_consensus (consensus/) or read_edges (edges/)
           -> follow_gold (gold/), where there are gold labels
 
 and what comes back is a `Reading` (reading.py), which scores items.
@@ -25,7 +25,7 @@ import numpy as np
 from unelisa.blocks import ItemBlocks
 from unelisa.latent.consensus import Kind, read_consensus
 from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent.hub import read_edges
+from unelisa.latent.edges.reading import read_edges
 from unelisa.latent.pairs import (
     Pairs,
     Singles,

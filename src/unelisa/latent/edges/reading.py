@@ -114,7 +114,7 @@ def read_edges(crowd: Crowd) -> EdgesReading:
     values = np.asfortranarray(sample.tabulate()[:, voters])
     found = fit_edges(values, prior_odds if prior_odds.any() else None, crowd.rng)
     weights, biases, chances = np.zeros((3, n_voters))
-    weights[voters], biases[voters] = found.weights, found.fields
+    weights[voters], biases[voters] = found.weights, found.biases
     errors, chances[voters] = np.full(n_voters, np.nan), found.expert_chance
     errors[voters] = found.standard_errors
     s, t = np.nonzero(np.triu(found.edges, 1))

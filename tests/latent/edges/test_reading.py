@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latent.worlds import ballots_of, run_of
-from unelisa.latent.hub import EdgesReading, Hub, score_edges
+from unelisa.latent.edges.reading import EdgesReading, Hub, score_edges
 from unelisa.latent.reading import Links
 
 VALUES = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 1], [0, 0, -1]], dtype=np.int8)
