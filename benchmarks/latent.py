@@ -36,7 +36,7 @@ from studies.paper.cells import CELLS
 from studies.real.sets import find_sets
 from unelisa.comparison import build_aggregator
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.latent import reading
+from unelisa.latent.consensus import reading
 from unelisa.scoring import score_experts
 
 HERE = Path(__file__).parent

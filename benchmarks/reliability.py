@@ -31,7 +31,7 @@ from studies.markdown import write_page
 from studies.pages.reliability import render_reliability
 from studies.paper.cells import CELLS
 from unelisa.errors import UnelisaWarning
-from unelisa.evidence import weigh_evidence
+from unelisa.identifiability import check_identifiability
 from unelisa.scoring import calibration_error
 
 HERE = Path(__file__).parent
@@ -42,7 +42,7 @@ KINDS = {
     "bad commands": "tests/hostile/test_commands.py",
     "generated files": "tests/hostile/test_generated.py",
     "degenerate votes": "tests/test_degenerate.py",
-    "statistical honesty": "tests/test_evidence.py",
+    "statistical honesty": "tests/test_identifiability.py",
     "damaged model files": "tests/test_storage.py",
     "determinism": "tests/test_determinism.py",
     "privacy": "tests/test_privacy.py",
@@ -111,14 +111,15 @@ def draw_noise(rng: np.random.Generator, kind: str) -> ue.Votes:
     if "missing" in kind:
         values[rng.random(values.shape) < rng.uniform(0.1, 0.95)] = 0
     names = np.array([f"v{s}" for s in range(n_voters)], dtype=object)
-    return ue.Votes(np.asfortranarray(values), np.arange(n_items), names)
+    return ue.Votes.of_values(np.asfortranarray(values), np.arange(n_items), names)
 
 
 def rate_evidence(seed: int, sets: int, repeats: int) -> dict[str, object]:
     """Rates of flagged noise and of simulated crowds flagged by mistake."""
     rng = np.random.default_rng(seed)
     flagged = {
-        kind: sum(not weigh_evidence(draw_noise(rng, kind)).reliable for _ in range(sets)) / sets
+        kind: sum(not check_identifiability(draw_noise(rng, kind)).reliable for _ in range(sets))
+        / sets
         for kind in NOISE
     }
     alarms, weakest = 0, np.inf
@@ -127,14 +128,14 @@ def rate_evidence(seed: int, sets: int, repeats: int) -> dict[str, object]:
             drawn = ue.simulate_votes(
                 cell.n_voters, cell.size, cell.snr, random_state=seed + repeat
             )
-            verdict = weigh_evidence(drawn.votes)
+            verdict = check_identifiability(drawn.votes)
             alarms += not verdict.reliable
             weakest = min(weakest, max(verdict.agreement, verdict.dependence))
     crowds = len(CELLS) * repeats
     found = {"seed": seed, "noise_sets": sets, "flagged": flagged, "crowds": crowds}
     hitspam = ROOT.parent / "shared" / "data" / "hitspam" / "votes.csv.gz"
     if hitspam.exists():
-        found["hitspam_flagged"] = not weigh_evidence(ue.read_votes(hitspam)).reliable
+        found["hitspam_flagged"] = not check_identifiability(ue.read_votes(hitspam)).reliable
     return {**found, "false_alarms": alarms, "weakest_crowd": float(weakest)}
 
 
@@ -166,7 +167,7 @@ def hold_load(seconds: float) -> dict[str, object]:
     """Fit the same large votes over and over; the resident memory after each fit."""
     values = np.load(stored_votes(*LOAD, HERE / ".envs"))
     names = np.array([f"v{s}" for s in range(LOAD[1])], dtype=object)
-    votes = ue.Votes(values, np.arange(LOAD[0]), names)
+    votes = ue.Votes.of_values(values, np.arange(LOAD[0]), names)
     start, memory = time.monotonic(), []
     while time.monotonic() - start < seconds or len(memory) < 4:
         with warnings.catch_warnings():

@@ -61,7 +61,7 @@ def test_a_method_that_refuses_has_an_empty_row(crowd, monkeypatch):
 
 def test_votes_that_nobody_can_use_are_refused():
     votes = Votes.of(np.zeros((2, 2), dtype=np.int8), coding="pm1")
-    with pytest.raises(VotesError, match="nobody voted"):
+    with pytest.raises(VotesError, match="there are no votes"):
         list(compare_methods(votes, np.array([1, -1], dtype=np.int8)))
 
 

@@ -125,7 +125,7 @@ def test_the_graph_of_degenerate_votes_is_finite(case, penalty):
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_votes_that_confirm_nobody_are_warned_of(name, case):
     votes = Votes.of(CASES[case], coding="pm1")
-    words = {"one voter": "one voter only", "no two voters meet": "one vote only"}
+    words = {"one voter": "only one voter", "no two voters meet": "only one vote"}
     told = _fit(_make(name, votes.n_voters), votes)
     assert any(words.get(case, "same vote") in sentence for sentence in told)
 

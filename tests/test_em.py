@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import naive
+from unelisa.blocks import WholeTable
 from unelisa.em import (
     CLIP,
     OneCoin,
@@ -32,12 +33,13 @@ def star(n_items, reliabilities, prevalence, seed=0):
 
 def fit_from(values, weights, *model, **options):
     """The fixed point that EM reaches from the posteriors of these weights."""
-    return estimate_reliability(values, weigh_posterior(values, weights), *model, **options)
+    blocks = WholeTable(values)
+    return estimate_reliability(blocks, weigh_posterior(blocks, weights), *model, **options)
 
 
 def expected_complete_log_likelihood(values, fit):
     """(4.4) as printed, with tau for Z."""
-    tau, psi = fit.posterior(values), fit.reliabilities
+    tau, psi = fit.posterior(WholeTable(values)), fit.reliabilities
     right = np.where(values > 0, tau[:, None], 1 - tau[:, None]) * (values != 0)
     wrong = (values != 0) - right
     votes = (right * np.log(psi) + wrong * np.log(1 - psi)).sum()
@@ -68,7 +70,7 @@ def test_4_4_without_the_entropy_can_fall_and_is_no_bound():
 def test_reliabilities_and_prevalence_are_consistent():
     values = star(40_000, [0.9, 0.8, 0.7, 0.65, 0.25], 0.3)
     polarity = np.array([1, 1, 1, 1, -1], dtype=np.int8)
-    fit = best_reliability(values, polarity, 3, np.random.default_rng(0))
+    fit = best_reliability(WholeTable(values), polarity, 3, np.random.default_rng(0))
     assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.65, 0.25], abs=0.015)
     assert fit.prevalence == pytest.approx(0.3, abs=0.015)
     assert fit.converged
@@ -77,17 +79,21 @@ def test_reliabilities_and_prevalence_are_consistent():
 def test_abstentions_divide_by_the_observed_counts():
     values = star(40_000, [0.9, 0.8, 0.7, 0.75], 0.5)
     values[np.random.default_rng(1).random(values.shape) < 0.5] = 0
-    fit = best_reliability(values, np.ones(4, dtype=np.int8), 2, np.random.default_rng(0))
+    fit = best_reliability(
+        WholeTable(values), np.ones(4, dtype=np.int8), 2, np.random.default_rng(0)
+    )
     assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.75], abs=0.02)
 
 
 def test_a_perfect_expert_stays_finite():
     truth = np.array([1, -1] * 20, dtype=np.int8)
     values = np.asfortranarray(np.column_stack([truth] * 3))
-    fit = best_reliability(values, np.ones(3, dtype=np.int8), 1, np.random.default_rng(0))
+    fit = best_reliability(
+        WholeTable(values), np.ones(3, dtype=np.int8), 1, np.random.default_rng(0)
+    )
     assert fit.reliabilities == pytest.approx(1 - CLIP)
     assert np.isfinite(fit.weights).all()
-    assert np.array_equal(fit.posterior(values) > 0.5, truth > 0)
+    assert np.array_equal(fit.posterior(WholeTable(values)) > 0.5, truth > 0)
 
 
 def test_the_mirror_solution_turns_everything():
@@ -96,14 +102,16 @@ def test_the_mirror_solution_turns_everything():
     mirror = replace(fit, reliabilities=1 - fit.reliabilities, prevalence=1 - fit.prevalence)
     assert mirror.weights == pytest.approx(-fit.weights)
     assert mirror.field == pytest.approx(-fit.field)
-    assert mirror.posterior(values) == pytest.approx(1 - fit.posterior(values))
+    assert mirror.posterior(WholeTable(values)) == pytest.approx(
+        1 - fit.posterior(WholeTable(values))
+    )
 
 
 def test_more_starts_never_give_a_lower_likelihood():
     values = star(150, [0.7, 0.65, 0.6, 0.55, 0.6], 0.5, seed=4)
     polarity = np.ones(5, dtype=np.int8)
-    one = best_reliability(values, polarity, 1, np.random.default_rng(0))
-    many = best_reliability(values, polarity, 10, np.random.default_rng(0))
+    one = best_reliability(WholeTable(values), polarity, 1, np.random.default_rng(0))
+    many = best_reliability(WholeTable(values), polarity, 10, np.random.default_rng(0))
     assert many.lower_bound[-1] >= one.lower_bound[-1]
 
 
@@ -113,19 +121,19 @@ def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
     assert fit.reliabilities == pytest.approx(0.7, abs=0.02)
     assert fit.prevalence == 0.5
     assert np.all(np.diff(fit.lower_bound) >= -1e-12)
-    assert np.array_equal(fit.posterior(values) > 0.5, values.sum(axis=1) > 0)
+    assert np.array_equal(fit.posterior(WholeTable(values)) > 0.5, values.sum(axis=1) > 0)
 
 
 @pytest.mark.parametrize("abstain", [0.0, 0.3])
 def test_counted_ballots_give_the_fixed_point_of_all_items(abstain):
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
     values[np.random.default_rng(2).random(values.shape) < abstain] = 0
-    ballots, copies = distinct_ballots(values)
+    ballots, copies = distinct_ballots(WholeTable(values))
     assert len(ballots) <= 3**4
     assert copies.sum() == 12_000
     start = np.array([1.0, 1.0, 1.0, -1.0])
     fit = fit_from(values, start)
-    short = fit_from(ballots, start, copies=copies)
+    short = estimate_reliability(ballots, weigh_posterior(ballots, start), copies=copies)
     assert short.reliabilities == pytest.approx(fit.reliabilities, abs=1e-9)
     assert short.prevalence == pytest.approx(fit.prevalence, abs=1e-9)
     assert short.lower_bound == pytest.approx(fit.lower_bound, abs=1e-12)

@@ -39,7 +39,7 @@ def test_gold_labels_come_first_unless_they_split_evenly():
 @pytest.mark.parametrize(
     ("agree", "differ", "told"),
     [
-        (2, 1, "2 of 3 gold labels point one way, which a coin would do too"),
+        (2, 1, "2 of 3 gold labels point one way, which may be chance"),
         (4, 0, "4 of 4 gold labels"),
         (6, 0, None),
         (1, 8, None),
@@ -59,7 +59,7 @@ def test_thin_gold_is_pointed_out(agree, differ, told):
 
 def test_an_anchor_who_says_nothing_is_pointed_out():
     silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
-    with pytest.warns(VotesWarning, match="no votes of the anchor count"):
+    with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
         assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
 
 
@@ -68,5 +68,5 @@ def test_voters_are_found_by_name_or_index():
     assert find_voter(VOTES.voters, -1) == 2
     with pytest.raises(ModelError, match="'majority' or a voter, found 'nobody'"):
         find_voter(VOTES.voters, "nobody")
-    with pytest.raises(ModelError, match="no voter of these votes"):
+    with pytest.raises(ModelError, match="not among the voters"):
         find_voter(VOTES.voters, 3)

@@ -75,7 +75,7 @@ def test_wider_lines_are_stronger_ties():
 
 def test_names_are_neither_formulas_nor_endless(crowd):
     names = np.array(["$x^$", "n" * 10_000, "", "\u202eevil", *"abcde"], dtype=object)
-    votes = Votes(crowd[0].values, crowd[0].items, names)
+    votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = UnElisa(random_state=0).fit(votes)
     for axes in (plots.graph(model), plots.voters(model)):
         axes.figure.draw_without_rendering()

@@ -40,9 +40,7 @@ def test_fits_that_fail_are_left_out_and_counted(generators):
 
     failed = sum(g.random() < 0.5 for g in np.random.default_rng(0).spawn(20))
     assert failed > 0
-    told = (
-        f"^{failed} of 20 resamples could not be fitted and are left out, the first because nobod"
-    )
+    told = f"^{failed} of 20 resamples could not be fitted and are omitted, the first because nobod"
     with pytest.warns(UnelisaWarning, match=told):
         assert repeat_fits(fit, generators, None, None) == [True] * (20 - failed)
 
@@ -72,7 +70,7 @@ def test_limits_are_told_once_and_idle_voters_not_at_all(generators, n_jobs):
     with pytest.warns(ConvergenceWarning) as told:
         repeat_fits(fit, generators, n_jobs, None)
     assert [str(w.message) for w in told] == [
-        "fits of some resamples reached their limits, first: a limit was reached"
+        "some resamples did not converge; the first warning: a limit was reached"
     ]
 
 

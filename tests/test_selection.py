@@ -49,13 +49,13 @@ def test_same_seed_same_choice_and_clone(simulated, selector):
 
 
 def test_a_long_table_comes_back_as_votes(simulated, selector):
-    named = Votes(
+    named = Votes.of_values(
         simulated.votes.values[:50],
         np.array([f"i{i:02d}" for i in range(50)], dtype=object),
         np.array([f"w{s:02d}" for s in range(25)], dtype=object),
     )
     fitted = ExpertSelector(random_state=0).fit(
-        Votes(simulated.votes.values, simulated.votes.items, named.voters)
+        Votes.of_values(simulated.votes.values, simulated.votes.items, named.voters)
     )
     wide = pd.DataFrame(named.values, index=named.items, columns=named.voters)
     long = wide.reset_index(names="item").melt("item", var_name="voter", value_name="vote")

@@ -24,7 +24,7 @@ def with_silence(votes, share=0.3):
     """The same votes, a share of them withheld."""
     values = votes.values.copy(order="F")
     values[np.random.default_rng(1).random(values.shape) < share] = 0
-    return Votes(values, votes.items, votes.voters, votes.classes)
+    return Votes.of_values(values, votes.items, votes.voters, votes.classes)
 
 
 def seeded_draws(n_items, n_resamples, seed):
@@ -224,7 +224,9 @@ def test_draws_without_a_vote_are_left_out_and_counted():
     votes = Votes.of(values, coding="pm1")
     with pytest.warns(UnelisaWarning) as told:
         found = bootstrap(votes, MajorityVote(), B, random_state=0)
-    left = [str(w.message) for w in told if "left out, the first because nobody" in str(w.message)]
+    left = [
+        str(w.message) for w in told if "omitted, the first because there are" in str(w.message)
+    ]
     n_empty = sum(0 not in rows for rows, _ in seeded_draws(3, B, 0))
     assert found.n_resamples == B - n_empty < B
     assert len(left) == 1
@@ -259,8 +261,8 @@ class Silent(BaseEstimator):
         (MajorityVote(), {"n_resamples": True}, "n_resamples must be a whole number"),
         (MajorityVote(), {"random_state": "seed"}, "random_state must be"),
         (MajorityVote(), {"n_jobs": 0}, "n_jobs must be"),
-        (MajorityVote(), {"prior": np.zeros(600)}, "MajorityVote takes no prior: leave it out"),
-        (select_neighborhoods, {"y": np.ones(600)}, "select_neighborhoods takes no y"),
+        (MajorityVote(), {"prior": np.zeros(600)}, "MajorityVote does not take prior; omit it"),
+        (select_neighborhoods, {"y": np.ones(600)}, "select_neighborhoods does not take y"),
     ],
 )
 def test_settings_without_meaning_are_refused(crowd, estimator, settings, words):

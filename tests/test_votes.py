@@ -117,7 +117,7 @@ def test_a_row_number_is_not_taken_for_the_item():
 
 def test_one_vote_an_item_is_pointed_out():
     votes = Votes.of(np.array([[1, 0], [0, -1], [-1, 0], [0, 1]]), coding="pm1")
-    with pytest.warns(VotesWarning, match="every item has one vote only"):
+    with pytest.warns(VotesWarning, match="every item has only one vote"):
         votes.warn_of_idle_voters()
 
 
@@ -129,7 +129,7 @@ def test_pandas_missing_values_of_any_kind_have_abstained(kind):
 
 def test_two_different_votes_of_one_voter_on_one_item_are_refused():
     frame = pd.DataFrame({"item": [2, 1, 1], "voter": "a", "vote": [1, 1, 0]})
-    with pytest.raises(VotesError, match="data row 2 and a later row give different votes"):
+    with pytest.raises(VotesError, match="data row 2 and a later row hold different votes"):
         Votes.of(frame)
 
 
@@ -138,11 +138,11 @@ def test_two_different_votes_of_one_voter_on_one_item_are_refused():
     [
         (np.empty((0, 3)), "0 items"),
         (np.empty((3, 0)), "0 voters"),
-        ([[None, None]], "nobody voted"),
+        ([[None, None]], "there are no votes"),
         ([1, -1], "found 1 dimension"),
         (np.zeros((2, 2, 2)), "found 3 dimension"),
         (np.array([[1j]]), "Complex"),
-        (pd.DataFrame({"item": ["a", "a"], "u": [1, 0], "v": [0, 1]}), "data row 1 stands.*twice"),
+        (pd.DataFrame({"item": ["a", "a"], "u": [1, 0], "v": [0, 1]}), "data row 1 appears twice"),
         (pd.DataFrame({"item": ["a", None], "voter": ["u", "v"], "vote": [1, 0]}), "data row 2"),
         (pd.DataFrame([[1, 0]], columns=["a", "a"]), "two columns have the same name"),
         (pd.DataFrame({"u": ["a", "b"], "v": ["a", "c"]}), "third in data row 2, column 'v'"),
@@ -202,12 +202,12 @@ def test_idle_voters_are_named():
         votes.warn_of_idle_voters()
     told = [str(warning.message) for warning in given_warnings]
     assert told == [
-        "1 voter never voted and so carried no weight: 'v1'",
-        "1 voter always gave the same vote, which tells little: 'v2'",
+        "1 voter never voted and got no weight: 'v1'",
+        "1 voter always gave the same vote, which is hardly informative: 'v2'",
     ]
-    with pytest.raises(VotesError, match="nobody voted"):
+    with pytest.raises(VotesError, match="there are no votes"):
         Votes.of(np.zeros((2, 2)), coding="pm1").warn_of_idle_voters()
-    with pytest.warns(VotesWarning, match="one voter only"):
+    with pytest.warns(VotesWarning, match="only one voter"):
         Votes.of([["a"], ["b"]]).warn_of_idle_voters()
 
 

@@ -1,8 +1,8 @@
-"""How the user's labels mean no, yes or silence: labels -> -1, +1, 0.
+"""Codings: which labels mean no, yes and abstained, as -1, +1 and 0.
 
--1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH, so a coding is
-declared, or read from the labels only where they can mean one thing. Missing values (None, NaN,
-null, empty cells) are abstentions in every coding.
+-1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH. So ambiguous codings
+are rejected, and users declare theirs. Missing values (None, NaN, null, empty cells) are
+abstentions in every coding.
 """
 
 import math
@@ -30,52 +30,36 @@ _READINGS = (
 )
 
 
-class Column:
-    """One column of labels: what distinct labels it holds, where, and their int8 votes."""
-
-    def distinct(self) -> set[Label]:
-        """Return the labels present, missing values left out."""
-        raise NotImplementedError
-
-    def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first stands."""
-        raise NotImplementedError
-
-    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; what is not in the mapping abstains."""
-        raise NotImplementedError
-
-
 def are_signs(values: NDArray[Any]) -> bool:
-    """Return whether an array holds int8 of -1, 0, +1: the common case, many times faster."""
+    """Return whether an array holds int8 of -1, 0, +1: the common case, which is much faster."""
     return bool(
         values.dtype == np.int8 and values.size and values.min() >= -1 and values.max() <= 1
     )
 
 
-class NumberColumn(Column):
+class NumberColumn:
     """A column of NumPy numbers or booleans; NaN is missing."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self._values = values
 
     def distinct(self) -> set[Label]:
-        """Return the labels present, missing values left out."""
+        """Return the labels present, without missing values."""
         values = self._values
         if are_signs(values):
             return {sign for sign in (-1, 0, 1) if (values == sign).any()}
-        if values.dtype == np.int8:  # sorting a million votes is not free
+        if values.dtype == np.int8:  # counting is faster than sorting
             counts = np.bincount(values.view(np.uint8), minlength=256)
             return {int(np.uint8(code).view(np.int8)) for code in np.flatnonzero(counts)}
         present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
         return {_plain(value) for value in present.tolist()}
 
     def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first stands."""
+        """Return the 0-based row where a label first occurs."""
         return int(np.argmax(self._values == label))
 
     def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; what is not in the mapping abstains."""
+        """Return the column as votes; labels that are not in the mapping abstain."""
         if are_signs(self._values) and all(label == vote for label, vote in votes.items()):
             return self._values.copy()
         out = np.zeros(len(self._values), dtype=np.int8)
@@ -85,8 +69,8 @@ class NumberColumn(Column):
         return out
 
 
-class TextColumn(Column):
-    """A column held as indices into its few labels; index -1 is missing."""
+class TextColumn:
+    """A column stored as indices into its distinct labels; index -1 is missing."""
 
     def __init__(self, labels: Sequence[Label], indices: NDArray[np.integer[Any]]) -> None:
         self._labels = list(labels)
@@ -94,33 +78,36 @@ class TextColumn(Column):
 
     @classmethod
     def of(cls, values: Iterable[Label]) -> "TextColumn":
-        """Return the column of any Python values, missing ones recognised."""
+        """Return the column of any Python values, with missing ones recognized."""
         known: dict[Label, int] = {}
         indices = [_index(value, known) for value in values]
         return cls(list(known), np.asarray(indices, dtype=np.int32))
 
     def distinct(self) -> set[Label]:
-        """Return the labels present, missing values left out."""
+        """Return the labels present, without missing values."""
         present = np.unique(self._indices)
         return {self._labels[index] for index in present if index >= 0}
 
     def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first stands."""
+        """Return the 0-based row where a label first occurs."""
         return int(np.argmax(self._indices == self._labels.index(label)))
 
     def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; what is not in the mapping abstains."""
+        """Return the column as votes; labels that are not in the mapping abstain."""
         lookup = np.array([*(votes.get(label, 0) for label in self._labels), 0], dtype=np.int8)
         encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
         return encoded
 
     def spread(self, rows: NDArray[np.int32]) -> "TextColumn":
-        """Return a longer column: each row has the label at its place here; -1 is missing."""
+        """Return a longer column with these rows of this one; -1 is missing."""
         return TextColumn(self._labels, np.append(self._indices, -1)[rows])
 
 
+Column = NumberColumn | TextColumn
+
+
 class Names(NamedTuple):
-    """A column of names: the distinct ones, sorted, and for every row the place of its own."""
+    """A column of names: the distinct ones, sorted, and the index of each row's name."""
 
     names: NDArray[Any]
     codes: NDArray[np.intp]
@@ -134,7 +121,7 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True)
 class Coding:
-    """A settled reading of the labels.
+    """What the labels mean.
 
     Attributes
     ----------
@@ -143,7 +130,7 @@ class Coding:
     classes
         The user's two labels: (negative, positive).
     name
-        Of the coding, where it has a code for abstained; "" where its two labels say all.
+        Of the coding, if it has a code for abstained; "" if two labels say everything.
     """
 
     votes: dict[Label, int]
@@ -152,12 +139,12 @@ class Coding:
 
 
 def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
-    """Return the one reading of the labels, or refuse with a `VotesError`.
+    """Return what the labels mean, or raise `VotesError`.
 
     Parameters
     ----------
     found
-        The distinct labels without missing values, each with the words for where it first stands
+        The distinct labels without missing values, each with a phrase for where it first occurs
         ("in data row 3, column 'w7'"), in the order they were found.
     coding
         "pm1", "01", "snorkel", "auto", or the two labels themselves as (negative, positive).
@@ -191,7 +178,7 @@ def _declared_labels(
     found: dict[Label, str], numbers: dict[Label, Any] | None, classes: tuple[Label, ...]
 ) -> Coding:
     if len(set(classes)) != 2:
-        raise VotesError("a coding by labels names two different ones: (negative, positive)")
+        raise VotesError("a coding by labels must name two different ones: (negative, positive)")
     if numbers is not None and all(_number(label) is not None for label in classes):
         classes, kept = tuple(_number(label) for label in classes), numbers
     else:
@@ -221,10 +208,10 @@ def _two_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Co
 
 
 def _read_coding(numbers: dict[Label, Any] | None) -> str:
-    """Return the only coding that fits, or refuse what can be read two ways.
+    """Return the only coding that fits, or raise an error where two do.
 
-    {-1, 1} and {0, 1} could have the smaller code as "abstained", but then nobody ever said no
-    and there would be nothing to learn, so they can only be no and yes.
+    In {-1, 1} and {0, 1} the smaller code could mean "abstained", but then nobody ever said no and
+    there would be nothing to learn, so they must be no and yes.
     """
     codes = set() if numbers is None else set(numbers.values())
     if numbers is None or all(isinstance(code, bool) for code in codes):
@@ -260,7 +247,7 @@ def _number(label: Label) -> Any:
     if isinstance(label, bool | int):
         return label
     if isinstance(label, str) and "_" in label:
-        return None  # Python takes 1_0 for 10
+        return None  # Python reads 1_0 as 10
     try:
         number = float(label)
     except (TypeError, ValueError):
@@ -271,7 +258,7 @@ def _number(label: Label) -> Any:
 
 
 def as_text(value: Any) -> Any:
-    """Return a value, as text where it is the bytes of one: some programs store text so."""
+    """Return a value, with bytes decoded: some programs store text that way."""
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:

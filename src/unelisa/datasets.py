@@ -215,7 +215,7 @@ def _assemble(votes: Triples, truth: Pairs) -> KnownLabels:
     items, voters, given = Names.of(votes[0]), Names.of(votes[1]), votes[2]
     values = np.zeros((len(items.names), len(voters.names)), dtype=np.int8, order="F")
     values[items.codes[::-1], voters.codes[::-1]] = given[::-1]
-    table = Votes(values, items.names.astype(object), voters.names.astype(object))
+    table = Votes.of_values(values, items.names.astype(object), voters.names.astype(object))
     place = {name: i for i, name in enumerate(items.names.tolist())}
     rows = np.array([place.get(name, -1) for name in truth[0].tolist()], dtype=np.intp)
     signs = np.zeros(table.n_items, dtype=np.int8)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.blocks import Block, Held, as_dense, blocks_of, tally_votes, weigh_votes
+from unelisa.blocks import Block, ItemBlocks, WholeTable, as_dense, tally_votes, weigh_votes
 
 Floats = NDArray[np.float64]
 # psi and pi stay off 0 and 1: finitely many votes never prove an expert infallible
@@ -84,19 +84,19 @@ class Reliability:
         """theta_0 = 1/2 log(pi / (1 - pi)), (4.2)."""
         return float(logit(self.prevalence) / 2)
 
-    def posterior(self, values: Held) -> Floats:
+    def posterior(self, votes: ItemBlocks) -> Floats:
         """Return tau_i = P(f_0 = +1 | votes) per item, (4.5)."""
-        return weigh_posterior(values, self.weights, self.field)
+        return weigh_posterior(votes, self.weights, self.field)
 
 
-def weigh_posterior(values: Held, weights: Floats, field: float = 0.0) -> Floats:
+def weigh_posterior(blocks: ItemBlocks, weights: Floats, field: float = 0.0) -> Floats:
     """Return tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)) per item, (4.5)."""
-    score = weigh_votes(values, weights, np.zeros(len(weights)))
+    score = blocks.weigh(weights, np.zeros(len(weights)))
     return np.asarray(expit(2 * (field + score)))
 
 
 def estimate_reliability(
-    values: Held,
+    blocks: ItemBlocks,
     start: Floats,
     model: OneCoin | None = None,
     max_iter: int = 500,
@@ -128,7 +128,7 @@ def estimate_reliability(
     >>> np.round(fit.reliabilities, 2)
     array([0.89, 0.89, 0.5 ])
     """
-    blocks, model = blocks_of(values), model or OneCoin()
+    model = model or OneCoin()
     copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
     agreement, mass = blocks.sum(_tally, per_item=(copies, start))
@@ -171,7 +171,7 @@ def _expect(
 
 
 def best_reliability(
-    values: Held,
+    blocks: ItemBlocks,
     polarity: NDArray[Any],
     n_starts: int,
     rng: np.random.Generator,
@@ -184,7 +184,7 @@ def best_reliability(
     """
     d0 = len(polarity)
     drawn = np.vstack([np.ones(d0), rng.uniform(0, 1, (n_starts - 1, d0))]) * polarity
-    ballots, copies = distinct_ballots(values)
+    ballots, copies = distinct_ballots(blocks)
     fits = [
         estimate_reliability(
             ballots, weigh_posterior(ballots, weights), max_iter=max_iter, copies=copies
@@ -209,7 +209,7 @@ def bound_share(share: float, information: float) -> tuple[float, float]:
     return float(expit(center - reach)), float(expit(center + reach))
 
 
-def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
+def distinct_ballots(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
     """Return the distinct rows of votes, and the number of items with each.
 
     With few experts and many items EM then goes over at most 3^experts rows instead of all items.
@@ -218,18 +218,18 @@ def distinct_ballots(values: Held) -> tuple[Held, Floats | None]:
     Examples
     --------
     >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
-    >>> ballots, copies = distinct_ballots(votes)
-    >>> ballots.tolist(), copies.tolist()
+    >>> ballots, copies = distinct_ballots(WholeTable(votes))
+    >>> ballots.table().tolist(), copies.tolist()
     ([[-1, -1], [1, -1]], [9000.0, 6000.0])
     """
-    blocks = blocks_of(values)
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
-        return values, None
+        return blocks, None
     counts = blocks.sum(_count_ballots, d0)[0]
     found = np.flatnonzero(counts)
     digits = found[:, None] // 3 ** np.arange(d0) % 3
-    return np.asfortranarray(digits - 1, dtype=np.int8), counts[found].astype(np.float64)
+    ballots = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
+    return ballots, counts[found].astype(np.float64)
 
 
 def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:

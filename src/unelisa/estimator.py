@@ -19,18 +19,18 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything that is fitted to votes.
 
     X may be `Votes`, an array of -1 / 0 / +1, or any table that `Votes.of` reads. Voters with
-    names are matched by name in `predict`: an absent voter has abstained, an unknown one is left
-    out with a warning. Voters without names are matched by position.
+    names are matched by name in `predict`: an absent voter counts as abstaining, an unknown one is
+    ignored with a warning. Voters without names are matched by position.
 
     Attributes
     ----------
     classes_
         The user's two labels, [negative, positive]: column 1 of `predict_proba` is the positive
         class. It is sorted unless the label declared as positive sorts first; scikit-learn's
-        scorers take labels as sorted, so give them such probabilities as
+        scorers assume sorted labels, so pass them
         ``model.predict_proba(X)[:, np.argsort(model.classes_)]``.
     coding_
-        How the labels of further tables are read.
+        How the labels of later tables are read.
     n_features_in_
         Number of voters.
     voter_names_, named_voters_
@@ -38,7 +38,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     """
 
     def _enter(self, X: Any) -> Votes:
-        """Return the votes of `fit`, and remember who the voters are."""
+        """Return the votes of `fit`, and store who the voters are."""
         check_settings(self.get_params(deep=False))
         votes = Votes.accept(X)
         self.classes_ = np.asarray(votes.classes)
@@ -57,7 +57,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
             del self.feature_names_in_
 
     def _reenter(self, X: Any) -> Votes:
-        """Return votes on new items with the same voters as columns as in `fit`."""
+        """Return votes on new items with the voters of `fit` as columns."""
         check_is_fitted(self, "voter_names_")
         votes = self._in_own_labels(X if isinstance(X, Votes) else self._read(X))
         if votes.named and self.named_voters_:
@@ -76,14 +76,14 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         except VotesError as error:
             if self.coding_ != (0, 1):
                 raise
-            hint = "if -1 is abstained, give Votes.of(table, coding='snorkel')"
+            hint = "if -1 means abstained, pass Votes.of(table, coding='snorkel')"
             raise VotesError(f"{error}; {hint}") from None
 
     @property
     def coding_(self) -> CodingChoice:
-        """How raw tables are read after `fit`: as then, even if one label is absent now."""
+        """How raw tables are read after `fit`: in the same way, even if a label is absent."""
         named: CodingChoice | None = getattr(self, "_named_coding", None) or None
-        if named is not None:  # models of earlier versions do not know
+        if named is not None:  # models of earlier versions lack it
             return named
         negative, positive = self.classes_.tolist()
         if (negative, positive) == (-1, 1):
@@ -97,13 +97,13 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         return named
 
     def _in_own_labels(self, votes: Votes) -> Votes:
-        """Return the votes with the model's positive label as theirs; refuse other labels."""
+        """Return the votes with the same positive label as in `fit`; reject other labels."""
         mine = tuple(self.classes_.tolist())
         if tuple(votes.classes) == mine:
             return votes
         if tuple(votes.classes) == mine[::-1]:
             return votes.turn_labels()
-        raise VotesError("these votes have other labels than those the model was fitted on")
+        raise VotesError("these votes have other labels than the model was fitted on")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,7 +114,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Refuse the settings that several estimators share where they are not of their kind.
+    """Raise `ModelError` for invalid values of settings that several estimators share.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def check_settings(settings: dict[str, Any]) -> None:
 
 
 class Kind(NamedTuple):
-    """What a setting may be: a test, and the same in words."""
+    """What a setting may be: a test, and its description."""
 
     holds: Callable[[Any], bool]
     words: str
@@ -167,5 +167,5 @@ KINDS = {
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(_is_side, "'majority', or a voter's name or index"),
     "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
-    "random_state": Kind(_is_seed, "None, a whole number from 0 on, or a generator"),
+    "random_state": Kind(_is_seed, "None, a nonnegative integer, or a generator"),
 }

@@ -1,4 +1,4 @@
-"""Tables in memory: frames of any library that narwhals knows, and arrays; columns and names."""
+"""Tables in memory: frames of any library that narwhals supports, and arrays; columns, names."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unelisa.coding import Column, NumberColumn, TextColumn, as_text
 from unelisa.errors import Hint, VotesError
 
-# the first of these that is there; "id" last, because exports number their rows so
+# the first of these that is present; "id" last, because exports often number their rows with it
 ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
 VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
 VOTE_NAMES = ("vote", "label", "answer", "response")
@@ -20,7 +20,7 @@ ColumnNames = tuple[str | None, str | None, str | None]  # of items, voters and 
 
 
 def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
-    """Return a frame of any library that narwhals knows, or None for everything else."""
+    """Return a frame of any library that narwhals supports, or None for everything else."""
     try:
         frame = nw.from_native(table, pass_through=True)
     except DuplicateError:
@@ -47,7 +47,7 @@ def read_names(series: "nw.Series[Any]") -> NDArray[Any]:
     """Return a column of names: whole numbers as they are, everything else as text."""
     missing = series.is_null().to_numpy()
     if series.dtype.is_nested():
-        raise VotesError(f"column {series.name!r} holds lists or records, which are no names")
+        raise VotesError(f"column {series.name!r} holds lists or records, which cannot be names")
     if series.dtype == nw.Categorical:
         labels, places = _read_categories(series)
         names = np.array([*map(str, labels), ""], dtype=object)[places]  # -1 picks the last
@@ -65,16 +65,16 @@ def read_names(series: "nw.Series[Any]") -> NDArray[Any]:
 
 
 def _list_cells(series: "nw.Series[Any]") -> list[Any]:
-    """Return a column's values as Python's own."""
+    """Return the values of a column as Python objects."""
     try:
         return series.to_list()
     except (OverflowError, ValueError):
-        told = f"column {series.name!r} holds dates or times beyond all calendars"
-        raise VotesError(f"{told}; is it a column of votes?") from None
+        found = f"column {series.name!r} holds dates or times out of range"
+        raise VotesError(f"{found}; check that it holds votes") from None
 
 
 def _read_categories(series: "nw.Series[Any]") -> tuple[list[Any], NDArray[np.int32]]:
-    """Return the distinct values of a column, and for every row the place of its own, or -1."""
+    """Return the distinct values of a column, and for every row the index of its value, or -1."""
     cells = series.to_arrow()
     cells = cells.combine_chunks() if hasattr(cells, "combine_chunks") else cells
     places = cells.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
@@ -96,7 +96,7 @@ def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
             listed = list_names(present)
             raise VotesError(f"there is no column {name!r}; the columns are {listed}", column=name)
     if len(set(named) - {None}) < sum(name is not None for name in named):
-        raise VotesError("items, voters and votes need a column each; name three different ones")
+        raise VotesError("items, voters and votes need a column each; name three different columns")
     unnamed = [column for column in reversed(present) if column not in named]
     by_name = {str(column).strip().lower(): column for column in unnamed}
     picked = [
@@ -115,7 +115,7 @@ def refuse_names(names: list[str], columns: list[Column]) -> None:
 
 
 def as_array(table: Any) -> NDArray[Any]:
-    """Return a table that is no frame as an array of two dimensions."""
+    """Return a table that is not a frame as a two-dimensional array."""
     numeric = isinstance(table, np.ndarray) and table.dtype.kind != "O"
     array = np.asarray(table) if numeric else np.asarray(table, dtype=object)
     if array.ndim != 2:
@@ -131,7 +131,7 @@ def as_array(table: Any) -> NDArray[Any]:
 def array_columns(array: NDArray[Any]) -> list[Column]:
     """Return the columns of an array."""
     if array.dtype.itemsize == 1:
-        array = np.asfortranarray(array)  # a copy of votes is cheap, and columns are read ten times
+        array = np.asfortranarray(array)  # a cheap copy: columns are read many times
     as_column = NumberColumn if array.dtype.kind in "biuf" else TextColumn.of
     return [as_column(array[:, s]) for s in range(array.shape[1])]
 

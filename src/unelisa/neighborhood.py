@@ -88,7 +88,7 @@ def select_neighborhoods(
     """
     votes = Votes.accept(votes)
     problem = L1Problem(
-        votes.held,
+        votes.blocks,
         theory_penalty(votes),
         fit_intercept=fit_intercept,
         tol=tol,

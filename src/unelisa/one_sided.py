@@ -1,22 +1,22 @@
-"""Voters who say one thing only, as labelling rules do: whether their silence is an answer."""
+"""One-sided voters, such as labeling rules: whether their silence is an answer."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-ONE_SIDED_VOTES = 20  # fewer may be of one kind by chance
-ONE_SIDED = 0.98  # a rule may err in its side now and then
-COMMON_SIDE = 0.95  # share of all votes from which a side is what everybody says
+ONE_SIDED_VOTES = 20  # fewer may be equal by chance
+ONE_SIDED = 0.98  # share of equal votes: a rule may err now and then
+COMMON_SIDE = 0.95  # share of all votes above which a side is simply common
 
 
 def read_silence(votes: Floats, yes: Floats, n_items: int) -> NDArray[np.int8]:
-    """Return what each voter's silence says: 0 nothing, else the side it never takes.
+    """Return the vote that each voter's silence stands for: the side it never takes, or 0.
 
-    A voter is one-sided with at least 20 votes, on some of the items, of which more than 98 % say
-    the same. Their silence is an answer where one-sided voters gave more than half of all votes; in
-    a crowd with a few one-sided people it is not. Who says what 95 % of all votes say is not
-    one-sided, the other class is rare; unless that side has no vote at all.
+    A voter is one-sided with at least 20 votes, not on all items, of which more than 98 % are
+    equal. Silence is an answer where one-sided voters cast more than half of all votes; in a crowd
+    with a few one-sided people it is not. A side with 95 % of all votes makes nobody one-sided (the
+    other class is rare), unless the other side has no vote at all.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Which side is "yes": the votes alone never tell, so it is one documented choice.
+"""Orientation: which side is "yes", which the votes alone cannot identify.
 
-Flipping the hidden truth and every voter's polarity together leaves the votes' distribution
-unchanged. The side is settled, in this order, by
+Flipping the hidden truth and every voter's polarity together leaves the distribution of the votes
+unchanged. The side is decided, in this order, by
 
-1. gold labels, where `fit` was given any and they do not split evenly;
+1. gold labels, if `fit` was given any and they do not split evenly;
 2. `orient`: "majority" (the paper: more of the experts are positive than negative, ties by the sum
-   of their weights; methods that prune nobody weigh voters by how much they know, see
+   of their weights; methods that prune nobody weight voters by how informative they are, see
    `aggregators.base.pool_ballots`), or an anchor voter, by name or index, who is right more often
    than wrong.
 """
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from unelisa.blocks import weigh_votes
 from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.votes import Votes
 
 Orient = str | int
-CHANCE = 0.05  # a side that a coin would take as often is not settled
+CHANCE = 0.05  # p-value above which the side is hardly decided
 
 
 def is_upside_down(
@@ -31,7 +30,7 @@ def is_upside_down(
     weights: NDArray[np.float64],
     gold: NDArray[np.int8] | None = None,
 ) -> bool:
-    """Return whether truth and polarity must be turned around together.
+    """Return whether truth and polarity must be flipped together.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ def is_upside_down(
     if orient == "majority":
         return _majority(weights) < 0
     chosen = np.arange(votes.n_voters) == find_voter(votes.voters, orient)
-    anchor = weigh_votes(votes.held, chosen.astype(np.float64), np.zeros(votes.n_voters))
+    anchor = votes.blocks.weigh(chosen.astype(np.float64), np.zeros(votes.n_voters))
     _warn_of_thin_evidence(anchor * sides, "votes of the anchor")
     return float(anchor @ sides) < 0
 
@@ -65,7 +64,7 @@ def find_voter(voters: NDArray[Any], voter: Orient) -> int:
     if isinstance(voter, int) and -len(voters) <= voter < len(voters):
         return voter % len(voters)
     raise ModelError(
-        f"orient must be 'majority' or a voter, found {voter!r}, which is no voter of these votes"
+        f"orient must be 'majority' or a voter, found {voter!r}, which is not among the voters"
     )
 
 
@@ -74,7 +73,7 @@ def _majority(weights: NDArray[np.float64]) -> float:
 
 
 def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
-    """Warn where a fair coin would point this way as clearly in more than one of twenty cases.
+    """Warn where the side is not significant at the 5 % level.
 
     With k of m agreements, that is P(B <= min(k, m - k)) > .05 for B binomial (m, 1/2): five that
     agree suffice.
@@ -86,9 +85,7 @@ def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
     found = (
         f"{max(agree, differ)} of {decided} {whose} point one way"
         if decided
-        else f"no {whose} count"
+        else f"no {whose} can be used"
     )
-    warn_user(
-        f"{found}, which a coin would do too: which side is yes is hardly settled",
-        VotesWarning,
-    )
+    told = f"{found}, which may be chance: which side is yes is hardly decided"
+    warn_user(told, VotesWarning)

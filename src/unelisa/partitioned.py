@@ -1,12 +1,12 @@
-"""Dask collections: votes that stay in their partitions, and answers that stay lazy.
+"""Dask collections: votes that stay in their partitions, and results that stay lazy.
 
-A partition is a NumPy array or a pandas frame of whole items. What travels are the labels found,
-sums over items, and what a caller computes.
+A partition is a NumPy array or a pandas frame of whole items. Only the labels found, sums over
+items and what a caller computes are sent.
 """
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,34 +24,26 @@ from unelisa.frames import (
 )
 
 
-class PartitionedVotes(NamedTuple):
-    """What `Votes` is made of."""
-
-    blocks: Partitions
-    voters: NDArray[Any]
-    classes: tuple[Label, Label]
-    named: bool
-    coding: Literal["", "pm1", "snorkel"]
-
-
 class _Found(NamedTuple):
-    """The size of a partition, and where each label first stands in it: (row, column)."""
+    """The size of a partition, and where each label first occurs in it: (row, column)."""
 
     shape: tuple[int, int]
     labels: dict[Label, tuple[int, int]]
 
 
 def is_partitioned(table: Any) -> bool:
-    """Return whether a table is a Dask array or frame; nobody has one without importing Dask."""
+    """Return whether a table is a Dask array or frame; there is none where Dask is not imported."""
     if "dask" not in sys.modules or not hasattr(table, "__dask_graph__"):
         return False
     return hasattr(table, "to_delayed") and hasattr(table, "npartitions")
 
 
-def read_partitions(table: Any, codings: Sequence[CodingChoice]) -> PartitionedVotes:
-    """Return a Dask collection's votes as int8 blocks, persisted where they are.
+def read_partitions(
+    table: Any, codings: Sequence[CodingChoice]
+) -> tuple[Partitions, NDArray[Any], Coding, bool]:
+    """Return the int8 blocks of a Dask collection, the voters, the coding, and if they have names.
 
-    Of several codings the first is taken that is not ambiguous.
+    The blocks are persisted where they are. The first coding that is not ambiguous is taken.
     """
     import dask  # noqa: PLC0415 - an extra, loaded already
 
@@ -66,8 +58,7 @@ def read_partitions(table: Any, codings: Sequence[CodingChoice]) -> PartitionedV
     settled = _settle([found[k] for k in filled], voters, codings)
     blocks = [encode(parts[k], names, settled.votes) for k in filled]
     lengths = [found[k].shape[0] for k in filled]
-    held = Partitions(blocks, lengths, n_voters)
-    return PartitionedVotes(held, voters, settled.classes, names is not None, settled.name)
+    return Partitions(blocks, lengths, n_voters), voters, settled, names is not None
 
 
 def score_items(model: Any, table: Any) -> NDArray[np.float64]:
@@ -95,7 +86,7 @@ def _score(model: Any, part: Any) -> Any:
 def map_scores(
     answer: Callable[..., NDArray[Any]], scores: Any, dtype: Any, n_columns: int = 0, **facts: Any
 ) -> NDArray[Any]:
-    """Return `answer(scores, **facts)`, row by row; of a lazy Dask array as a lazy one."""
+    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array."""
     if not is_partitioned(scores):
         return answer(scores, **facts)
     if n_columns:
@@ -105,7 +96,7 @@ def map_scores(
 
 
 def _split(table: Any) -> tuple[list[Any], list[str] | None]:
-    """Return the partitions, yet to be computed, and the names of the voters' columns if any."""
+    """Return the partitions as Delayed, and the names of the voters' columns if any."""
     columns = getattr(table, "columns", None)
     if columns is None:
         if table.ndim != 2:
@@ -116,7 +107,7 @@ def _split(table: Any) -> tuple[list[Any], list[str] | None]:
     item, voter, vote = long_columns([str(name) for name in columns], (None, None, None))
     if item is not None and voter is not None and vote is not None:
         raise VotesError(
-            "a long table in Dask partitions may have an item's votes in several of them; "
+            "a long table in Dask partitions may have an item's votes in several partitions; "
             "pivot it to one row per item, or read its files with read_votes"
         )
     return list(table.to_delayed()), [str(name) for name in columns if str(name) != item]
@@ -127,7 +118,7 @@ def _columns(part: Any, names: list[str] | None) -> list[Column]:
         return array_columns(np.asarray(part))
     frame = as_frame(part)
     if frame is None:
-        raise VotesError("a partition is no frame of pandas")
+        raise VotesError("a partition is not a pandas frame")
     return [read_column(frame.get_column(name)) for name in names]
 
 
@@ -158,7 +149,7 @@ def _settle(
             places.setdefault(label, f"in data row {first + row + 1}, column {told}")
         first += one.shape[0]
     if not places:
-        raise VotesError("nobody voted on anything: every cell is missing")
+        raise VotesError("there are no votes: every cell is missing")
     for coding in codings[:-1]:
         try:
             return settle_coding(places, coding)

@@ -1,4 +1,4 @@
-"""Items drawn anew, and a fit repeated on every draw: threads, a bar, one warning of each kind."""
+"""Resampling: items drawn with replacement, and a fit repeated on every resample."""
 
 import warnings
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def draw_items(n_items: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Return the rows of one resample, sorted, so that they are read in the order they lie in.
+    """Return the rows of one resample, sorted, so that they are read in order.
 
     Examples
     --------
@@ -46,10 +46,10 @@ def repeat_fits(
         def attempt(generator: np.random.Generator) -> Result | UnelisaError:
             try:
                 return learn(generator)
-            except UnelisaError as error:  # such as: nobody voted on any of the items drawn
+            except UnelisaError as error:  # for example, there are no votes on the items drawn
                 return error
 
-        # the filter is the process's, so it is set here, not in the threads
+        # filters are global to the process, so they are set here and not in the threads
         with warnings.catch_warnings(record=True) as caught, one_blas_thread():
             warnings.simplefilter("ignore", UnelisaWarning)
             warnings.simplefilter("always", ConvergenceWarning)
@@ -61,10 +61,10 @@ def repeat_fits(
 
 
 def _tell_of_limits(caught: list[warnings.WarningMessage]) -> None:
-    """Give one warning for all fits that reached a limit, and others' warnings as they were."""
+    """Give one warning for all fits that did not converge, and other warnings unchanged."""
     limits = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     if limits:
-        told = f"fits of some resamples reached their limits, first: {limits[0]}"
+        told = f"some resamples did not converge; the first warning: {limits[0]}"
         warn_user(told, ConvergenceWarning)
     replay_warnings([w for w in caught if not issubclass(w.category, UnelisaWarning)])
 
@@ -75,5 +75,5 @@ def _tell_of_failures(errors: list[UnelisaError], n_fitted: int) -> None:
     many = f"{len(errors)} of {len(errors) + n_fitted} resamples could not be fitted"
     if n_fitted == 0:
         raise ModelError(f"{many}, the first because {errors[0]}")
-    told = f"{many} and are left out, the first because {errors[0]}"
+    told = f"{many} and are omitted, the first because {errors[0]}"
     warn_user(told, UnelisaWarning)

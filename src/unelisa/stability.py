@@ -1,9 +1,9 @@
-"""Votes and an estimator -> how much of what was learned would come out again from other items.
+"""Stability of a fit: which experts, edges and weights are found again in resampled items.
 
 The nonparametric bootstrap (Efron 1979; for networks Epskamp, Borsboom and Fried 2018): draw as
-many items as there are, with replacement, fit again, and see how often each edge and each expert is
-selected and how far the weights move. A resample gathers int8 rows. That serves every estimator,
-and costs less than item weights would: unweighted agreements are counted in bits.
+many items as there are, with replacement, fit again, and record how often each edge and each expert
+is selected and how much the weights vary. A resample gathers int8 rows. That works for every
+estimator and costs less than item weights, because unweighted agreements are counted in bits.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import read_gold, read_prior
-from unelisa.blocks import mark_starts
 from unelisa.errors import ModelError
 from unelisa.estimator import COUNT, check_settings
 from unelisa.graph import VoterGraph
@@ -27,33 +27,33 @@ from unelisa.votes import Votes
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PAIRS = 4096  # pairs of voters whose draws are dense at once: 500 resamples of them are 16 MB
+PAIRS = 4096  # pairs of voters whose draws are dense at a time: 16 MB for 500 resamples
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """What resampling the items says of a fit; see `bootstrap`.
+    """How stable a fit is when its items are resampled; see `bootstrap`.
 
     Attributes
     ----------
     fitted
-        What was learned from all items: the fitted estimator, or the function's answer. The
-        `voters_` of an aggregator have a further column, stability.
+        What was learned from all items: the fitted estimator, or the function's result. The
+        `voters_` of an aggregator get a further column, stability.
     voters
         A pandas table, one row per voter: weight, low and high (its interval), expert (whether it
         is one), frequency (share of the resamples in which it is), stability (share of the
-        resamples in which it has the same verdict: expert, contrarian or pruned). A column that
-        the estimator does not give is absent; None where it tells nothing of voters.
+        resamples in which it has the same verdict: expert, contrarian or pruned). Columns that
+        the estimator does not provide are absent; None if it has none of them.
     edges
         A pandas table, one row per pair of voters with an edge in any fit: voter, other, weight,
-        low, high, edge (whether it is one), frequency; the most frequent first. None without graph.
+        low, high, edge (whether it is one), frequency; most frequent first. None without a graph.
     n_resamples
         The resamples that could be fitted.
     level
         Of the intervals.
     turned
-        Share of the resamples whose sides had to be turned around to match the fit to all items:
-        how loosely the votes settle which side is yes.
+        Share of the resamples whose sides had to be swapped to match the fit to all items: how
+        weakly the votes decide which side is yes.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Stability:
-    """Return how stable edges, experts and weights are when the items are drawn anew.
+    """Return how stable edges, experts and weights are when the items are resampled.
 
     Parameters
     ----------
@@ -102,25 +102,25 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     n_resamples
         How many times to draw and fit again.
     y
-        Gold labels for `fit`, drawn together with their items.
+        Gold labels for `fit`, resampled with their items.
     prior
-        Log-odds per item for the `fit` of `LatentIsing`, drawn together with their items.
+        Log-odds per item for the `fit` of `LatentIsing`, resampled with their items.
     level
         Of the percentile intervals.
     random_state
-        Seed or generator of the draws. Each resample's estimator gets a seed of its own from it,
-        and so does the fit to all items where the estimator has none.
+        Seed or generator of the draws. Each resample's estimator gets its own seed from it, and so
+        does the fit to all items if the estimator has none.
     n_jobs
-        Resamples fitted at once, each in one thread; counted as scikit-learn does. The answer does
+        Resamples fitted at once, each in one thread; counted as in scikit-learn. The result does
         not depend on it.
     progress
-        Whether to show a bar on stderr; by default where that is a terminal.
+        Whether to show a progress bar on stderr; by default if that is a terminal.
 
     Notes
     -----
-    Where truth and polarity can be turned around together, each resample is turned to the side of
-    the fit to all items. Penalised weights are shrunken towards 0, and so are their intervals: an
-    interval shows how far a weight moves, and one that excludes 0 is no test.
+    Where truth and polarity can be flipped together, each resample is flipped to the side of the
+    fit to all items. Penalized weights are shrunk toward 0, and so are their intervals: an interval
+    shows how much a weight varies, and one that excludes 0 is not a test.
 
     Examples
     --------
@@ -145,8 +145,8 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     whole = Learned.of(fitted)
     if whole.experts is None and whole.weights is None and whole.edges is None:
         raise ModelError(
-            f"{_name(estimator)} learns no experts_, weights_ or graph_, so that there is nothing "
-            "whose stability could be told"
+            f"{_name(estimator)} learns no experts_, weights_ or graph_, whose stability could be "
+            "measured"
         )
 
     def learn(generator: np.random.Generator) -> Learned:
@@ -173,7 +173,7 @@ class Edges(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What one fit says of the voters; None for what it does not tell."""
+    """What one fit learned of the voters; None for what it does not provide."""
 
     weights: Floats | None
     polarity: NDArray[np.int8] | None
@@ -183,7 +183,7 @@ class Learned(NamedTuple):
 
     @classmethod
     def of(cls, fitted: Any) -> "Learned":
-        """Return what a fitted estimator, `Neighborhoods` or a `VoterGraph` says."""
+        """Return what a fitted estimator, `Neighborhoods` or a `VoterGraph` holds."""
         graph, experts = _find_graph(fitted), None
         weights = getattr(fitted, "weights_", None)
         polarity = getattr(fitted, "polarity_", None)
@@ -198,7 +198,7 @@ class Learned(NamedTuple):
         return cls(weights, polarity, experts, None if graph is None else Edges.of(graph))
 
     def turn_to(self, whole: "Learned") -> "Learned":
-        """Return the same with both sides swapped where that is nearer to the fit to all items."""
+        """Return the same with both sides swapped if that is nearer to the fit to all items."""
         own = self.polarity if self.weights is None else self.weights
         other = whole.polarity if whole.weights is None else whole.weights
         if own is None or other is None or np.dot(own, other) >= 0:
@@ -209,7 +209,7 @@ class Learned(NamedTuple):
 
 
 def _find_graph(fitted: Any) -> VoterGraph | None:
-    """Return the graph of anything that was learned from votes, if it has one."""
+    """Return the graph that was learned, if there is one."""
     if isinstance(fitted, Neighborhoods):
         return VoterGraph.of(fitted.weights)
     if isinstance(fitted, VoterGraph):
@@ -237,7 +237,7 @@ def _name(estimator: Any) -> str:
 
 
 def _spread_known(estimator: Any, votes: Votes, y: Any, prior: Any) -> dict[str, NDArray[Any]]:
-    """Return what `fit` is given beside the votes, one value per item; None: truth unknown."""
+    """Return what `fit` is given besides the votes, one value per item; None: truth unknown."""
     known: dict[str, NDArray[Any]] = {}
     if y is not None:
         labels = np.array([votes.classes[0], None, votes.classes[1]], dtype=object)
@@ -246,7 +246,7 @@ def _spread_known(estimator: Any, votes: Votes, y: Any, prior: Any) -> dict[str,
         known["prior"] = read_prior(prior, votes)
     takes = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
     for name in known.keys() - takes.keys():
-        raise ModelError(f"{_name(estimator)} takes no {name}: leave it out")
+        raise ModelError(f"{_name(estimator)} does not take {name}; omit it")
     return known
 
 
@@ -257,7 +257,7 @@ def _seed(generator: np.random.Generator) -> dict[str, int]:
 def _fit(
     estimator: Any, votes: Votes, known: dict[str, NDArray[Any]], settings: dict[str, int]
 ) -> Any:
-    """Return what is learned from the votes, with those of the settings that the estimator has."""
+    """Return what is learned from the votes, under those of the settings that apply."""
     if not hasattr(estimator, "fit"):
         return estimator(votes)
     model = clone(estimator)
@@ -269,7 +269,7 @@ def _fit(
 def _sum_up(
     fitted: Any, whole: Learned, draws: list[Learned], names: NDArray[Any], level: float
 ) -> Stability:
-    """Return the draws as tables, and mark the stability in the voters of an aggregator."""
+    """Return the draws as tables, and add the stability to the voters of an aggregator."""
     voters = _tabulate_voters(whole, draws, names, level)
     none = Edges(np.empty(0, dtype=np.int64), np.empty(0))
     drawn = [none if draw.edges is None else draw.edges for draw in draws]
@@ -309,15 +309,11 @@ def _tabulate_edges(whole: Edges, draws: list[Edges], names: NDArray[Any], level
     weights = np.concatenate([draw.weights for draw in draws])
     pairs = np.union1d(chosen, whole.pairs)
     places = np.searchsorted(pairs, chosen)
-    order = np.argsort(places, kind="stable")
-    ends = mark_starts(np.bincount(places, minlength=len(pairs)))
+    drawn = sp.csc_array((weights, (resamples, places)), shape=(len(draws), len(pairs)))
     low, high, weight = np.zeros((3, len(pairs)))
     for first in range(0, len(pairs), PAIRS):
-        last = min(first + PAIRS, len(pairs))
-        some = order[ends[first] : ends[last]]
-        dense = np.zeros((len(draws), last - first))
-        dense[resamples[some], places[some] - first] = weights[some]
-        low[first:last], high[first:last] = _interval(dense, level)
+        some = slice(first, first + PAIRS)
+        low[some], high[some] = _interval(drawn[:, some].toarray(), level)
     own = np.searchsorted(pairs, whole.pairs)
     weight[own] = whole.weights
     table = pd.DataFrame(
@@ -328,7 +324,7 @@ def _tabulate_edges(whole: Edges, draws: list[Edges], names: NDArray[Any], level
             "low": low,
             "high": high,
             "edge": np.isin(np.arange(len(pairs)), own),
-            "frequency": np.diff(ends) / len(draws),
+            "frequency": np.diff(drawn.indptr) / len(draws),
         }
     )
     ranking = np.lexsort((-np.abs(weight), -table["frequency"].to_numpy()))

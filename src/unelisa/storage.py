@@ -21,8 +21,10 @@ from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
 from unelisa.experts import ExpertSelection
 from unelisa.graph import VoterGraph
-from unelisa.latent.consensus import Consensus
-from unelisa.latent.discount import Affinity
+from unelisa.latent.consensus import ConsensusReading
+from unelisa.latent.consensus.affinity import Affinity
+from unelisa.latent.consensus.model import Consensus
+from unelisa.latent.edges.reading import EdgesReading, Hub
 from unelisa.latent.reading import Links, Reading
 from unelisa.neighborhood import Neighborhoods
 from unelisa.outputs import whole_file
@@ -42,13 +44,14 @@ STORABLE: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         *(ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph),
-        *(Reading, Consensus, Affinity, Links),
+        *(ConsensusReading, EdgesReading, Hub, Consensus, Affinity, Links),
         *(Phenotyper, AnchorModel, ClassCounts, CaseOdds, ExpectedCounts),
         *(GroupedExpert, OrdinalExperts, OrdinalVoters, Calibration, Estimate, FeatureFacts),
         *AGGREGATORS.values(),
     )
 }
 STORABLE["GroupedEvidence"] = GroupedExpert  # its name in models of 0.1.0
+FORMER_NAMES = {"Consensus": {"centre": "center"}}  # in files of release 0.1.0
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -212,12 +215,26 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    if packed["class"] not in STORABLE:
+    kind = packed["class"]
+    renamed = FORMER_NAMES.get(kind, {})
+    state = {renamed.get(k, k): _unpack(part, arrays) for k, part in packed["state"].items()}
+    if kind == "Reading":
+        return _restore_reading(state)
+    if kind not in STORABLE:
         raise ModelError("holds an unknown part; upgrade unelisa to read it")
-    cls = STORABLE[packed["class"]]
-    state = {name: _unpack(part, arrays) for name, part in packed["state"].items()}
+    cls = STORABLE[kind]
     if not issubclass(cls, BaseEstimator):
         return cls(**state)
     model: BaseEstimator = object.__new__(cls)  # its parameters are in the state too
     vars(model).update(state)
     return model
+
+
+def _restore_reading(state: dict[str, Any]) -> Reading:
+    """Return a reading of release 0.1.0, which had one class for both kinds."""
+    shared = ("name", "structure", "experts", "silence", "coherence", "two_readings")
+    known = {name: state[name] for name in (*shared, "notes", "table")}
+    if state["model"] is not None:
+        return ConsensusReading(model=state["model"], affinity=state["affinity"], **known)
+    voters = state["weights"], state["fields"], state["standard_errors"]
+    return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)

@@ -1,4 +1,4 @@
-"""Votes: what every voter said on every item, and the only gate through which votes enter."""
+"""Votes: what every voter said on every item; all votes are validated here."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.blocks import (
-    Held,
     ItemBlocks,
     RowNumbers,
-    blocks_of,
-    compare_voters,
+    WholeTable,
     hold_sparse,
-    in_memory,
-    pick_items,
-    rearrange,
 )
 from unelisa.coding import (
     CodingChoice,
@@ -49,19 +44,19 @@ from unelisa.partitioned import is_partitioned, read_partitions
 class Votes:
     """Items x voters: -1 no, +1 yes, 0 abstained.
 
-    Build it with `Votes.of` or `read_votes`; inside the package it is trusted as it stands.
+    Build it with `Votes.of` or `read_votes`; it is not validated again after that.
 
     Attributes
     ----------
-    held
-        Where they live: an int8 table in memory, one voter contiguous (Fortran order), or
-        `ItemBlocks`: sparse, in a file, in Dask partitions.
+    blocks
+        Where the votes live: in memory (an int8 table with one voter contiguous, Fortran order),
+        sparse, in a file, or in Dask partitions.
     items, voters
         Names of the rows and the columns.
     classes
         The user's own two labels: (negative, positive).
     named
-        Whether the voters' names come from the table, or were made up for a bare array.
+        Whether the voters' names come from the table; for a bare array they are generated.
     coding
         "pm1" or "snorkel" where the table was read so: a model reads further tables alike.
     columns
@@ -78,7 +73,7 @@ class Votes:
     ('no', 'yes')
     """
 
-    held: Held
+    blocks: ItemBlocks
     items: NDArray[Any]
     voters: NDArray[Any]
     classes: tuple[Label, Label] = (-1, 1)
@@ -96,29 +91,29 @@ class Votes:
         voter: str | None = None,
         vote: str | None = None,
     ) -> "Votes":
-        """Return the votes of a table, or raise `VotesError` with one sentence.
+        """Return the votes of a table, or raise `VotesError`.
 
         Parameters
         ----------
         table
-            NumPy array or nested list, scipy.sparse matrix (entries not stored have abstained),
-            a Dask array or wide frame (which stays where it is), or a frame of pandas, polars,
-            pyarrow or any other library that narwhals knows.
+            NumPy array or nested list, scipy.sparse matrix (entries that are not stored are
+            abstentions), a Dask array or wide frame (which stays where it is), or a frame of
+            pandas, polars, pyarrow or any other library that narwhals supports.
             A frame is long (one row per vote) if it has columns named item, voter and vote, or
             if those columns are named here; otherwise it is wide (one column per voter).
         coding
             "pm1": -1 no, 0 abstained, 1 yes. "01": 0 no, 1 yes. "snorkel": -1 abstained, 0 no,
             1 yes. Two labels of your own as (negative, positive). "auto": two labels of any
-            kind, the larger in sort order being the positive one, but only where they can mean
-            one thing. Missing values have abstained in every coding.
+            kind, of which the larger in sort order is positive; ambiguous codings are rejected.
+            Missing values are abstentions in every coding.
         item, voter, vote
             Column names: all three for a long frame, `item` alone for a wide one.
 
         Notes
         -----
-        In a long table the items and voters are sorted by name, so the order of the rows does
-        not matter; the same vote given twice is kept once with a `VotesWarning`, two different
-        votes of one voter on one item are refused.
+        The items and voters of a long table are sorted by name, so the order of its rows does
+        not matter. A vote given twice is counted once, with a `VotesWarning`; two different
+        votes of one voter on one item raise an error.
         """
         if isinstance(table, Votes):
             return table
@@ -134,10 +129,10 @@ class Votes:
 
     @classmethod
     def accept(cls, table: Any) -> "Votes":
-        """Return the votes of what an estimator is given as X.
+        """Return the votes that an estimator is given as X.
 
         As `Votes.of`, except that -1 / 0 / +1 is read as no / abstained / yes, the form in which
-        every estimator takes arrays.
+        estimators take arrays.
         """
         if is_partitioned(table):
             return cls._of_partitions(table, ("auto", "pm1"))
@@ -145,6 +140,17 @@ class Votes:
             return cls.of(table)
         except AmbiguousVotesError:
             return cls.of(table, coding="pm1")
+
+    @classmethod
+    def of_values(
+        cls,
+        values: NDArray[np.int8],
+        items: NDArray[Any],
+        voters: NDArray[Any],
+        classes: tuple[Label, Label] = (-1, 1),
+    ) -> "Votes":
+        """Return the votes of an int8 table of -1, 0 and +1 in Fortran order, unchecked."""
+        return cls(WholeTable(values), items, voters, classes)
 
     @classmethod
     def _of_array(cls, table: ArrayLike, coding: CodingChoice) -> "Votes":
@@ -156,28 +162,28 @@ class Votes:
 
     @classmethod
     def _of_partitions(cls, table: Any, codings: tuple[CodingChoice, ...]) -> "Votes":
-        """Return the votes of a Dask collection, which stay where they are."""
-        found = read_partitions(table, codings)
-        items: Any = RowNumbers(found.blocks.n_items)
-        return cls(found.blocks, items, found.voters, found.classes, found.named, found.coding)
+        """Return the votes of a Dask collection, which stays where it is."""
+        blocks, voters, settled, named = read_partitions(table, codings)
+        items: Any = RowNumbers(blocks.n_items)
+        return cls(blocks, items, voters, settled.classes, named, settled.name)
 
     @classmethod
     def _of_sparse(cls, table: Any, coding: CodingChoice) -> "Votes":
-        """Return the votes of the stored entries; what is not stored has abstained."""
+        """Return the stored entries as votes; all others are abstentions."""
         matrix = sp.csc_array(table)
         column = NumberColumn(matrix.data)
         places = {label: f"among the stored entries ({label})" for label in column.distinct()}
         settled = settle_coding(places, coding)
         _refuse_empty(matrix.shape)
         votes = column.encode(settled.votes)
-        held = hold_sparse(sp.csc_array((votes, matrix.indices, matrix.indptr), matrix.shape))
+        blocks = hold_sparse(sp.csc_array((votes, matrix.indices, matrix.indptr), matrix.shape))
         items, voters = np.arange(matrix.shape[0]), name_voters(matrix.shape[1])
-        return cls(held, items, voters, settled.classes, named=False, coding=settled.name)
+        return cls(blocks, items, voters, settled.classes, named=False, coding=settled.name)
 
     @property
     def values(self) -> NDArray[np.int8]:
-        """The votes as a table in memory; refused where they are none."""
-        return in_memory(self.held, "this method")
+        """The votes as a table; an error where they are not one in memory."""
+        return self.blocks.table()
 
     def __len__(self) -> int:
         return self.n_items
@@ -190,12 +196,12 @@ class Votes:
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return int(self.held.shape[0])
+        return self.blocks.n_items
 
     @property
     def n_voters(self) -> int:
         """Number of voters."""
-        return int(self.held.shape[1])
+        return self.blocks.n_voters
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -206,44 +212,43 @@ class Votes:
         """Return the votes of some voters, in the order given."""
         chosen = np.asarray(voters)
         places = np.arange(self.n_voters)[chosen]
-        return replace(self, held=rearrange(self.held, places), voters=self.voters[chosen])
+        return replace(self, blocks=self.blocks.rearrange(places), voters=self.voters[chosen])
 
     def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes on some items, in the order given."""
-        chosen = np.asarray(items)
-        if not isinstance(self.held, ItemBlocks):
-            return replace(self, held=pick_items(self.held, chosen), items=self.items[chosen])
-        rows = np.arange(self.n_items)[chosen]
+        rows = np.arange(self.n_items)[np.asarray(items)]
+        if self.blocks.whole or np.all(rows[1:] >= rows[:-1]):
+            return replace(self, blocks=self.blocks.take(rows), items=self.items[rows])
         order = np.argsort(rows, kind="stable")
-        taken = self.held.take(rows[order])[np.argsort(order)]
-        return replace(self, held=np.asfortranarray(taken), items=self.items[rows])
+        taken = self.blocks.take(rows[order]).take(np.argsort(order))
+        return replace(self, blocks=taken, items=self.items[rows])
 
     def parts(self) -> "Iterator[Votes]":
-        """Yield the votes in runs of items, each of which is in memory while it is looked at."""
-        for block in blocks_of(self.held):
-            items = self.items[block.start : block.start + len(block.votes)]
-            yield replace(self, held=block.votes, items=items)
+        """Yield the votes block by block, each in memory while it is used."""
+        for block in self.blocks:
+            items = self.items[block.start : block.start + block.n_items]
+            yield replace(self, blocks=WholeTable(block.votes), items=items)
 
     def align(self, voters: NDArray[Any]) -> "Votes":
         """Return the votes with exactly these voters as columns, matched by name.
 
-        A voter who is absent here has abstained everywhere; one who is not wanted is dropped
-        with a `VotesWarning`.
+        A voter who is absent here counts as having abstained everywhere; one who is not among
+        `voters` is dropped with a `VotesWarning`.
         """
         if np.array_equal(self.voters, voters):
             return self
         place = {name: s for s, name in enumerate(self.voters.tolist())}
         columns = np.array([place.pop(name, -1) for name in voters.tolist()], dtype=np.intp)
         if np.all(columns < 0):
-            raise VotesError("none of these voters is known to the model; check the voters' names")
+            raise VotesError("none of these voters is known to the model; check their names")
         if place:
-            _warn(list(place), "unknown to the model and left out")
-        return replace(self, held=rearrange(self.held, columns), voters=voters)
+            _warn(list(place), "unknown to the model and ignored")
+        return replace(self, blocks=self.blocks.rearrange(columns), voters=voters)
 
     def turn_labels(self) -> "Votes":
         """Return the same votes with the other label as the positive one."""
-        held = rearrange(self.held, np.arange(self.n_voters), side=-1)
-        return replace(self, held=held, classes=self.classes[::-1])
+        blocks = self.blocks.rearrange(np.arange(self.n_voters), side=-1)
+        return replace(self, blocks=blocks, classes=self.classes[::-1])
 
     def label(self, signs: NDArray[Any]) -> NDArray[Any]:
         """Return the user's labels for signs: positive where sign >= 0, as sgn 0 = +1."""
@@ -251,12 +256,12 @@ class Votes:
 
     @cached_property
     def comparison(self) -> tuple[NDArray[np.int64], int]:
-        """Counts of items per voter, one pass for all; and on how many items voters met.
+        """Counts of items per voter, and the number of items with two votes or more.
 
-        Rows: said no; said yes; others voted too; others voted otherwise.
+        Rows: said no; said yes; others voted too; another voted otherwise.
         """
-        counts, met = blocks_of(self.held).sum(compare_voters)
-        return counts.T, int(met)
+        counts, met = self.blocks.compare()
+        return counts.T, met
 
     @property
     def sides(self) -> NDArray[np.int64]:
@@ -268,24 +273,27 @@ class Votes:
         return np.asarray(self.sides.sum(axis=0))
 
     def constant(self) -> NDArray[np.bool_]:
-        """Return which voters always said the same (those who never voted included)."""
+        """Return which voters are constant: one answer only, or never voted."""
         return np.asarray(self.sides.min(axis=0) == 0)
 
     def warn_of_idle_voters(self) -> None:
-        """Give one `VotesWarning` each for voters who never voted and who never varied."""
+        """Warn of voters who never voted, of constant voters, and of votes without overlap."""
         silent = self.vote_counts() == 0
         if silent.all():
-            raise VotesError("nobody voted on anything: every vote is missing or an abstention")
+            raise VotesError("there are no votes: every vote is missing or an abstention")
         if silent.any():
-            _warn(self.voters[silent].tolist(), "never voted and so carried no weight")
+            _warn(self.voters[silent].tolist(), "never voted and got no weight")
         stuck = self.constant() & ~silent
         if stuck.any():
-            _warn(self.voters[stuck].tolist(), "always gave the same vote, which tells little")
+            _warn(
+                self.voters[stuck].tolist(),
+                "always gave the same vote, which is hardly informative",
+            )
         if self.n_voters == 1:
-            warn_user("there is one voter only: nothing can confirm it", VotesWarning)
+            warn_user("only one voter, so its votes cannot be cross-checked", VotesWarning)
         elif self.n_items > 1 and self.comparison[1] == 0:
             warn_user(
-                "every item has one vote only: nobody confirms anybody; is the item column right?",
+                "every item has only one vote, so none can be cross-checked; check the item column",
                 VotesWarning,
             )
 
@@ -296,7 +304,7 @@ def assemble(
     voters: NDArray[Any],
     coding: CodingChoice,
 ) -> Votes:
-    """Return the votes of a wide table, column by column, so that nothing large is copied."""
+    """Return the votes of a wide table, read column by column to avoid large copies."""
     _refuse_empty((len(items), len(columns)))
     found: dict[Label, str] = {}
     for name, column in zip(voters, columns, strict=True):
@@ -304,12 +312,13 @@ def assemble(
         for label in sorted(rows, key=lambda label: rows[label]):
             found[label] = f"in data row {rows[label] + 1}, column {str(name)!r}"
     if not found and coding == "auto":
-        raise VotesError("nobody voted on anything: every cell is missing")
+        raise VotesError("there are no votes: every cell is missing")
     settled = settle_coding(found, coding)
     values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         values[:, s] = column.encode(settled.votes)
-    return Votes(values, items, voters, settled.classes, coding=settled.name)
+    blocks = WholeTable(values)
+    return Votes(blocks, items, voters, settled.classes, coding=settled.name)
 
 
 def assemble_long(
@@ -320,12 +329,12 @@ def assemble_long(
     labels = sorted(column.distinct(), key=column.first_row)
     settled = settle_coding({x: f"in data row {column.first_row(x) + 1}" for x in labels}, coding)
     votes = column.encode(settled.votes)
-    cast = np.flatnonzero(votes)  # a blank row says nothing, not even beside another vote
+    cast = np.flatnonzero(votes)  # a row without a vote is no duplicate of one with a vote
     i, s = items.codes[cast], voters.codes[cast]
     kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
     entries = votes[cast[kept]], (i[kept], s[kept])
-    held = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
-    return Votes(held, items.names, voters.names, settled.classes, coding=settled.name)
+    blocks = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
+    return Votes(blocks, items.names, voters.names, settled.classes, coding=settled.name)
 
 
 def refuse_repeated_items(items: NDArray[Any]) -> None:
@@ -333,7 +342,7 @@ def refuse_repeated_items(items: NDArray[Any]) -> None:
     _, first, counts = np.unique(items, return_index=True, return_counts=True)
     if (counts > 1).any():
         row = int(first[counts > 1].min()) + 1
-        raise VotesError(f"the item of data row {row} stands in the table twice; keep one row each")
+        raise VotesError(f"the item of data row {row} appears twice; keep one row per item")
 
 
 def _of_frame(
@@ -347,9 +356,7 @@ def _of_frame(
         voters = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
         return assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
     if named[1] is not None or named[2] is not None:
-        raise VotesError(
-            "a long table needs the columns of items, voters and votes; name all three"
-        )
+        raise VotesError("a long table needs columns for items, voters and votes; name all three")
     chosen = [name for name in frame.columns if name != item]
     items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
@@ -366,7 +373,7 @@ def _of_frame(
 def _check_duplicates(
     cells: NDArray[np.int64], votes: NDArray[np.int8], rows: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return which votes to keep: one for each cell; refuse two that differ."""
+    """Return which votes to keep, one per cell; raise an error where two differ."""
     _, kept, place = np.unique(cells, return_index=True, return_inverse=True)
     repeated = len(cells) - len(kept)
     if not repeated:
@@ -377,7 +384,7 @@ def _check_duplicates(
     if conflict.any():
         row = int(rows[np.argmax(conflict)]) + 1
         raise VotesError(
-            f"data row {row} and a later row give different votes of one voter on one item; "
+            f"data row {row} and a later row hold different votes of one voter on one item; "
             "keep one of them"
         )
     many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"

@@ -53,7 +53,7 @@ def votes_from_percentiles(
     values = np.empty((counts.n_patients, len(columns)), dtype=np.int8, order="F")
     for voter, vote in enumerate(columns):
         values[:, voter] = vote
-    votes = Votes(values, counts.patients, np.array(names, dtype=object), (-1, 1))
+    votes = Votes.of_values(values, counts.patients, np.array(names, dtype=object), (-1, 1))
     return FeatureVotes(votes, np.array(features, dtype=np.intp))
 
 

@@ -60,7 +60,7 @@ def test_the_log_odds_is_the_probability():
     assert model.score(TABLE, [1, 1, 1, 1]) == 0.75
 
 
-@pytest.mark.filterwarnings("ignore:.*hardly settled")
+@pytest.mark.filterwarnings("ignore:.*hardly decided")
 def test_orientation_turns_the_model_around():
     assert Trusting(sign=-1.0).fit(TABLE).weights_[0] == 1.0  # more voters right than wrong
     assert Trusting(orient="v1").fit(TABLE).weights_[0] == 1.0  # they mostly agree
@@ -79,7 +79,7 @@ def test_a_score_of_zero_counts_as_positive():
     assert model.predict(np.array([[1, -1]])).tolist() == [1]
 
 
-@pytest.mark.filterwarnings("ignore:.*hardly settled")
+@pytest.mark.filterwarnings("ignore:.*hardly decided")
 def test_voters_are_told_apart_in_a_table():
     frame = pd.DataFrame(TABLE, columns=["ann", "bob", "eve"])
     frame["eve"] = 1
@@ -93,7 +93,7 @@ def test_voters_are_told_apart_in_a_table():
     assert table.verdict.tolist() == ["counted", "left out", "left out"]
     assert table.reason.tolist() == [
         "it is counted",
-        "it says nothing",
+        "it has no weight",
         "it always gave the same vote",
     ]
     assert model.experts_.tolist() == [0]

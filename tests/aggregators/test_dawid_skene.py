@@ -10,6 +10,7 @@ from unelisa.aggregators.dawid_skene import (
     DawidSkene,
     estimate_coins,
 )
+from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.votes import Votes
 
@@ -32,7 +33,7 @@ def log_likelihood(values, coins, prevalence):
 def test_one_round_by_hand():
     """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
     start = np.array([1.0, 1.0, 0.0, 0.0])
-    fit = estimate_coins(SMALL, start, smoothing=0.0, max_iter=1)
+    fit = estimate_coins(WholeTable(SMALL), start, smoothing=0.0, max_iter=1)
     # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
     assert fit.coins == pytest.approx(np.array([[0, 0.5, 0], [1, 1, 0.5]]), abs=1e-8)
     assert fit.prevalence == 0.5
@@ -42,7 +43,9 @@ def test_one_round_by_hand():
 
 
 def test_smoothing_adds_votes_split_as_the_voters_own():
-    fit = estimate_coins(SMALL, np.array([1.0, 1.0, 0.0, 0.0]), smoothing=2.0, max_iter=1)
+    fit = estimate_coins(
+        WholeTable(SMALL), np.array([1.0, 1.0, 0.0, 0.0]), smoothing=2.0, max_iter=1
+    )
     expected = np.array(
         [
             [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
@@ -56,7 +59,7 @@ def test_smoothing_adds_votes_split_as_the_voters_own():
 def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
     values = np.asfortranarray(values)
     start = np.random.default_rng(seed).uniform(size=6)
-    fit = estimate_coins(values, start, smoothing, max_iter=30, tol=-1.0)
+    fit = estimate_coins(WholeTable(values), start, smoothing, max_iter=30, tol=-1.0)
     assert np.all(np.diff(fit.lower_bound) >= -1e-10)
     voted = np.count_nonzero(values.any(axis=1))
     likelihood = log_likelihood(values, fit.coins, fit.prevalence)
@@ -67,7 +70,7 @@ def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
 
 def test_starts_are_the_majority_and_random_crowds():
     values = np.asfortranarray([[1, 1, -1, 0], [-1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.int8)
-    starts = draw_starts(values, 3, np.random.default_rng(0))
+    starts = draw_starts(WholeTable(values), 3, np.random.default_rng(0))
     assert starts[0] == pytest.approx([2 / 3, 0, 0.5])
     for start in starts[1:]:
         assert 0 < start[0] < 1

@@ -40,13 +40,13 @@ def test_gold_labels_are_matched_by_item_name():
 @pytest.mark.parametrize("form", [dict, pd.Series])
 def test_names_of_other_items_are_counted_not_named(form):
     votes = Votes.of(WORDS)
-    with pytest.warns(VotesWarning, match="2 of the 3 items named in y are not") as told:
+    with pytest.warns(VotesWarning, match="2 of the 3 items named in y are unknown") as told:
         gold = read_gold(form({"b": "y", "zoe": "n", "max": "n"}), votes)
     assert gold.tolist() == [1, 0, 0]
-    with pytest.warns(VotesWarning, match="1 of the 2 items named in prior are not"):
+    with pytest.warns(VotesWarning, match="1 of the 2 items named in prior are unknown"):
         assert read_prior(form({"c": 2.0, "zoe": 1.0}), votes).tolist() == [0, 0, 2]
     with pytest.raises(
-        VotesError, match="none of the 2 items named in y is among the 3 that"
+        VotesError, match="none of the 2 items named in y is among the 3 items"
     ) as caught:
         read_gold(form({"zoe": "y", "max": "n"}), votes)
     with pytest.raises(VotesError, match="none of the 1 items named in prior is among"):

@@ -126,7 +126,7 @@ def test_noise_claims_no_expert(share):
     rng = np.random.default_rng(3)
     values = rng.choice(np.array([-1, 1], dtype=np.int8), (400, 15))
     values[rng.random(values.shape) < share] = 0
-    with pytest.warns(ExpertsWarning, match="know nothing"):
+    with pytest.warns(ExpertsWarning, match="uninformative voters"):
         model = LatentIsing(random_state=0).fit(Votes.of(values, coding="pm1"))
     assert len(model.experts_) == 0
     assert model.voters_.reason.str.startswith("the votes show no truth").all()
@@ -140,7 +140,7 @@ def test_a_voter_with_three_votes_is_no_expert():
     model = fit(np.hstack([values, few]))
     assert model.weights_[-1] > 0
     assert model.voters_.verdict.tolist()[-1] == "counted"
-    assert model.voters_.reason.tolist()[-1].startswith("drawn to the others, its own votes")
+    assert model.voters_.reason.tolist()[-1].startswith("shrunk toward the mean, its own votes")
 
 
 def test_five_gold_labels_turn_a_crowd_that_is_wrong():
@@ -209,7 +209,7 @@ def test_bad_settings_and_priors_are_refused():
         fit(values, prior=[0.0, 1.0])
     with pytest.raises(VotesError, match="found 1 missing or infinite"):
         fit(values, prior=[np.nan] + [0.0] * 299)
-    with pytest.raises(VotesError, match="what is no number"):
+    with pytest.raises(VotesError, match="values that are not numbers"):
         fit(values, prior=["likely"] * 300)
 
 
@@ -229,14 +229,14 @@ def test_what_names_other_items_is_pointed_out(known):
     votes = Votes.of(values, coding="pm1")
     with pytest.raises(VotesError, match=f"none of the 1 items named in {known} is among"):
         LatentIsing(random_state=0).fit(votes, **{known: {"elsewhere": 1}})
-    with pytest.warns(VotesWarning, match=f"1 of the 2 items named in {known} are not"):
+    with pytest.warns(VotesWarning, match=f"1 of the 2 items named in {known} are unknown"):
         LatentIsing(random_state=0).fit(votes, **{known: {"elsewhere": 1, "7": truth[7]}})
 
 
 def test_a_structure_that_is_not_kept_is_told_of():
     values, _ = plain_crowd(0)
     model, told = told_of(values, structure="discount")
-    assert told == [note for note in told if note.startswith("structure 'discount' was asked for")]
+    assert told == [note for note in told if note.startswith("structure 'discount' was requested")]
     assert len(told) == 1
     assert model.structure_.set_index("structure").kept["plain"]
 
@@ -283,7 +283,7 @@ def test_a_prior_is_fitted_on_the_anchors_side():
 
 @pytest.mark.parametrize("world", [tilted_crowd, repeating_crowd])
 def test_threads_and_sparse_votes_change_no_bit(world, monkeypatch):
-    monkeypatch.setattr("unelisa.latent.ballots.BLOCK", 200)
+    monkeypatch.setattr("unelisa.latent.ballots.RUN", 200)
     values, _ = world(3)
     one = fit(values)
     sparse = Votes(SparseBlocks(sp.csr_array(values)), np.arange(len(values)), one.voter_names_)
@@ -352,7 +352,7 @@ def test_real_votes(shared_data, name, least):
     assert model.score(table, np.where(signs == 0, np.nan, signs)) > least
 
 
-@pytest.mark.filterwarnings("ignore:the gold labels turned the sides")
+@pytest.mark.filterwarnings("ignore:the gold labels swapped the sides")
 @pytest.mark.parametrize("side", [1, -1])
 def test_five_labels_turn_a_crowd_that_is_wrong_and_leave_one_that_is_right(side):
     rng = np.random.default_rng(5)
@@ -381,6 +381,6 @@ def test_few_who_know_much_set_the_side_against_many_who_know_next_to_nothing():
 
 def test_rounds_that_end_before_the_weights_settle_are_told_of(monkeypatch):
     values, _ = tilted_crowd(0)
-    monkeypatch.setattr("unelisa.latent.tilt.TILT_ROUNDS", 2)
-    with pytest.warns(ConvergenceWarning, match="EM stopped after 2 rounds"):
+    monkeypatch.setattr("unelisa.latent.consensus.tilt.TILT_ITER", 2)
+    with pytest.warns(ConvergenceWarning, match="EM stopped after 2 iterations"):
         LatentIsing("tilt", random_state=0).fit(values)

@@ -11,6 +11,7 @@ from unelisa.aggregators.latent_spectral import (
     score_pairs,
 )
 from unelisa.aggregators.spectral import PairMoments, SpectralMetaLearner, measure_pairs
+from unelisa.blocks import WholeTable
 from unelisa.errors import ModelError
 from unelisa.votes import Votes
 
@@ -101,7 +102,7 @@ def test_independent_voters_are_one_group_and_the_method_is_sml(crowd):
 def test_latent_variables_by_hand():
     values = np.asfortranarray([[1, 1, -1, 1], [-1, 1, -1, 0], [0, 0, 1, 1]], dtype=np.int8)
     weights = np.array([0.3, 0.1, 0.5, -0.5])
-    latents = read_latents(values, weights, np.array([0, 0, 1, 1]))
+    latents = read_latents(WholeTable(values), weights, np.array([0, 0, 1, 1]))
     # item 0: .3 + .1 > 0 and -.5 - .5 < 0; item 1: -.3 + .1 < 0; item 2: silence and a tie
     assert latents.tolist() == [[1, -1], [-1, -1], [0, 0]]
 

@@ -8,6 +8,7 @@ from unelisa.aggregators import DawidSkene, LogLinear
 from unelisa.aggregators.coins import draw_starts
 from unelisa.aggregators.dawid_skene import estimate_coins
 from unelisa.aggregators.log_linear import Rows, Terms, measure_fit
+from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 
 
@@ -72,7 +73,8 @@ def test_without_pairs_it_scores_as_dawid_and_skene(crowd):
     """Also where votes are missing."""
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
-    coins = estimate_coins(values, draw_starts(values, 1, np.random.default_rng(0))[0])
+    blocks = WholeTable(values)
+    coins = estimate_coins(blocks, draw_starts(blocks, 1, np.random.default_rng(0))[0])
     model, twin = LogLinear(), DawidSkene()
     for fitted in (model, twin):
         fitted.fit(values)

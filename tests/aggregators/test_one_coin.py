@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from unelisa.aggregators import OneCoinDawidSkene
+from unelisa.blocks import WholeTable
 from unelisa.em import OneCoin, estimate_reliability
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 from unelisa.votes import Votes
@@ -15,7 +16,7 @@ HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 def test_one_round_by_hand():
     """From the majority (+ + - +), a vote of smoothing: right 4 of 4, 4 of 4 but one, 2 of 3."""
     start = np.array([1.0, 1.0, 0.0, 1.0])
-    fit = estimate_reliability(HAND, start, OneCoin(smoothing=1.0), max_iter=1)
+    fit = estimate_reliability(WholeTable(HAND), start, OneCoin(smoothing=1.0), max_iter=1)
     assert fit.reliabilities == pytest.approx([3.5 / 5, 4.5 / 5, 2.5 / 4])
     assert fit.prevalence == pytest.approx(3 / 4)
     assert not fit.converged

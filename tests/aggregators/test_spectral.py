@@ -113,7 +113,7 @@ def test_nothing_of_the_size_of_the_votes_is_copied():
     values = np.ones((200_000, 30), dtype=np.int8, order="F")
     values[::2] = -1
     tracemalloc.start()
-    SpectralMetaLearner().fit(Votes(values, np.arange(200_000), np.arange(30)))
+    SpectralMetaLearner().fit(Votes.of_values(values, np.arange(200_000), np.arange(30)))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * values.nbytes

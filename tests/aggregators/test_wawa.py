@@ -7,6 +7,7 @@ from crowdkit.aggregation.utils import get_accuracy
 from unelisa.aggregators import Wawa
 from unelisa.aggregators.base import weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
+from unelisa.blocks import WholeTable
 
 HAND = np.array(
     [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1], [1, 0, -1, 0]], dtype=np.int8
@@ -15,9 +16,11 @@ HAND = np.array(
 
 def test_agreement_by_hand():
     """The majorities are + + - - and a tie, which counts half for both of its voters."""
-    margin = weighed_margin(HAND, np.ones(4))
+    margin = weighed_margin(WholeTable(HAND), np.ones(4))
     assert margin == pytest.approx([0.5, 0.5, -0.5, -0.5, 0])
-    assert measure_agreement(HAND, margin) == pytest.approx([4.5 / 5, 1, 2.5 / 5, 2 / 4])
+    assert measure_agreement(WholeTable(HAND), margin) == pytest.approx(
+        [4.5 / 5, 1, 2.5 / 5, 2 / 4]
+    )
 
 
 def test_weights_decide_where_the_majority_is_split():

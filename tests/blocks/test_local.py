@@ -5,8 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from unelisa.blocks import Block
+from unelisa.blocks import Block, SparseVotes, WholeTable
 from unelisa.blocks.local import LocalBlocks
+from unelisa.blocks.mapped import MappedBlocks
+from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 
 
@@ -68,15 +70,14 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
     table = CutTable(votes, [*range(0, len(votes), CHUNK // 4), len(votes)])
     alone = table.sum(lean, 1.0, per_item=(x,))[0]
     for n_threads in (2, 3, 16):
-        assert table.sum(lean, 1.0, per_item=(x,), n_threads=n_threads)[0].tobytes() == (
-            alone.tobytes()
-        )
+        again = table.using(n_threads).sum(lean, 1.0, per_item=(x,))[0]
+        assert again.tobytes() == alone.tobytes()
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 8])
 def test_rows_come_in_the_items_order(votes, table, n_threads):
     x = np.arange(50.0)
-    rows = table.concatenate(double, 3.0, per_item=(x,), n_threads=n_threads)
+    rows = table.using(n_threads).concatenate(double, 3.0, per_item=(x,))
     starts = np.repeat([0, 1, 20, 33], [1, 19, 13, 17])
     assert np.array_equal(rows, 3.0 * x[:, None] * votes + starts[:, None])
 
@@ -88,16 +89,16 @@ def test_rows_keep_the_type_that_the_function_gives(table):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_no_more_blocks_are_held_than_there_are_threads(table, n_threads):
-    assert table.sum(table.hold, n_threads=n_threads) == (50,)
+    assert table.using(n_threads).sum(table.hold) == (50,)
     assert table.most <= n_threads
 
 
 def test_items_are_taken_from_the_blocks_they_lie_in(votes, table):
     items = np.array([0, 1, 19, 20, 49])
-    taken = table.take(items)
+    taken = table.take(items).table()
     assert np.array_equal(taken, votes[items])
     assert taken.flags.f_contiguous
-    none = table.take(np.array([], dtype=np.intp))
+    none = table.take(np.array([], dtype=np.intp)).table()
     assert (none.shape, none.dtype) == ((0, 3), np.int8)
 
 
@@ -111,3 +112,47 @@ def test_without_items_there_are_no_blocks():
     assert table.sum(lean, 1.0, per_item=(np.empty(0),)) == ()
     assert table.concatenate(double, 1.0, per_item=(np.empty(0),)).shape == (0,)
     assert list(table) == []
+
+
+TABLE = np.array([[1, -1], [0, 1], [1, 1]], dtype=np.int8, order="F")
+KINDS = pytest.mark.parametrize("votes", [TABLE, SparseVotes.of(TABLE)], ids=["table", "sparse"])
+
+
+@KINDS
+def test_a_whole_table_is_one_block(votes):
+    whole, seen = WholeTable(votes), []
+
+    def look(block, per_item, factor):
+        seen.append(block)
+        return factor * per_item
+
+    assert whole.concatenate(look, 3.0, per_item=(np.arange(3.0),)).tolist() == [0.0, 3.0, 6.0]
+    assert all(block.votes is votes and block.start == 0 for block in [*seen, *whole])
+    assert (whole.shape, whole.whole, len(seen)) == ((3, 2), True, 1)
+    taken = whole.take(np.array([2, 0])).table()
+    assert taken.tolist() == [[1, 1], [1, -1]]
+    assert taken.flags.f_contiguous
+
+
+def test_who_needs_a_table_gets_it_or_says_why_not(tmp_path):
+    assert WholeTable(TABLE).table("a test") is TABLE
+    elsewhere = MappedBlocks(tmp_path / "votes.int8", 3, 2, 3)
+    for blocks, words in (
+        (elsewhere, "in a file"),
+        (WholeTable(SparseVotes.of(TABLE)), "sparse"),
+    ):
+        with pytest.raises(VotesError, match=f"these votes are {words}, and a test needs all"):
+            blocks.table("a test")
+
+
+def test_a_view_in_memory_is_made_once():
+    made = []
+
+    def change(block):
+        made.append(block.start)
+        return block
+
+    view = WholeTable(TABLE).view(change)
+    for _ in range(3):
+        view.sum(lambda block: (np.array(block.n_items),))
+    assert made == [0]

@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from unelisa.blocks import SparseVotes, as_dense, mark_starts, pick_items
+from unelisa.blocks.one import rearrange_votes
 
 VOTES = np.array([[1, 0, -1], [0, 0, 1], [-1, 0, 0], [0, 0, 1]], dtype=np.int8)
 
@@ -62,3 +63,19 @@ def test_nothing_is_nothing(shape):
     votes = SparseVotes.of(sp.csr_array(shape, dtype=np.int8))
     assert votes.shape == shape
     assert as_dense(votes).shape == shape
+
+
+FOUR = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("votes", [FOUR, SparseVotes.of(FOUR)], ids=["table", "sparse"])
+def test_columns_are_picked_repeated_left_empty_and_reversed(votes, side):
+    changed = rearrange_votes(votes, np.array([2, -1, 0, 2]), side)
+    wanted = np.array([[-1, 0, 1, -1], [1, 0, 0, 1], [0, 0, -1, 0], [1, 0, 1, 1]])
+    assert type(changed) is type(votes)
+    assert np.array_equal(as_dense(changed), side * wanted)
+    assert as_dense(changed).flags.f_contiguous
+    assert np.array_equal(as_dense(votes), FOUR)  # the original is unchanged
+    assert as_dense(rearrange_votes(votes, np.array([], dtype=np.intp))).shape == (4, 0)
+    assert not as_dense(rearrange_votes(votes, np.array([-1, -1]))).any()

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import naive
-from unelisa.blocks import Block, SparseVotes, WholeTable, compare_voters, tally_votes, weigh_votes
+from unelisa.blocks import SparseVotes, compare_voters, tally_votes, weigh_votes
 
-KINDS = pytest.mark.parametrize("kind", ["table", "sparse", "blocks"])
+KINDS = pytest.mark.parametrize("kind", ["table", "sparse"])
 
 
 def draw(seed=0, n_items=37, n_voters=5):
@@ -18,9 +18,7 @@ def draw(seed=0, n_items=37, n_voters=5):
 
 
 def hold(votes, kind):
-    if kind == "sparse":
-        return SparseVotes.of(votes)
-    return WholeTable(votes) if kind == "blocks" else votes
+    return SparseVotes.of(votes) if kind == "sparse" else votes
 
 
 @KINDS
@@ -58,7 +56,7 @@ def test_voters_are_compared_item_by_item(kind):
     # nobody; alone; two agree; two disagree; all three, one against
     votes = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, -1, 0], [-1, -1, 1]]
     held = hold(np.array(votes, dtype=np.int8, order="F"), kind)
-    counts, met = compare_voters(Block(held, 0))
+    counts, met = compare_voters(held)
     assert counts.tolist() == [[1, 3, 3, 2], [2, 1, 3, 2], [0, 1, 1, 1]]
     assert met == 3
     assert counts.dtype == np.int64
@@ -69,7 +67,7 @@ def test_where_nobody_voted_all_is_zero(shape):
     for held in (np.zeros(shape, np.int8, order="F"), SparseVotes.of(sp.csr_array(shape))):
         assert weigh_votes(held, np.ones(shape[1]), np.ones(shape[1])).tolist() == [0.0] * shape[0]
         assert not np.any(tally_votes(held, np.ones(shape[0])))
-        counts, met = compare_voters(Block(held, 0))
+        counts, met = compare_voters(held)
         assert (counts.tolist(), met) == ([[0] * 4] * shape[1], 0)
 
 

@@ -258,7 +258,7 @@ def test_without_scripts_the_facts_are_there(visit, folder):
 
 def test_hostile_names_neither_run_nor_break(visit, tmp_path, crowd):
     items = np.array([f"{HOSTILE[i % 9]}{i or ''}" for i in range(600)], dtype=object)
-    votes = Votes(crowd[0].values, items, np.array(HOSTILE, dtype=object), HOSTILE[:2])
+    votes = Votes.of_values(crowd[0].values, items, np.array(HOSTILE, dtype=object), HOSTILE[:2])
     model = UnElisa(random_state=0).fit(votes)
     write_report(model, votes, tmp_path / "page.html", show_items=True)
     for width in (1280, 390):

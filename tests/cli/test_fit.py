@@ -221,7 +221,7 @@ def test_hostile_names_neither_run_nor_break(run, files):
         (["votes.csv", "--out", "/dev/null"], "not a plain file"),
         (["votes.csv", "--out", "a.csv", "--save", "a.csv"], "two outputs"),
         (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "cannot write page.html"),
-        (["votes.csv", "--orient", "nobody"], "no voter of these votes"),
+        (["votes.csv", "--orient", "nobody"], "not among the voters"),
         (["votes.csv", "--orient", "w1", "--method", "majority-vote"], "--orient"),
         (["votes.csv", "--labels", "yes"], "--labels no,yes"),
         (["votes.csv", "--labels", "no,yes", "--coding", "01"], "not both"),
@@ -294,7 +294,7 @@ def test_votes_of_no_truth_are_called_so(run, files):
     rng = np.random.default_rng(4)
     noise = pd.DataFrame(rng.choice(["yes", "no"], (300, 6)), columns=list("abcdef"))
     copies = pd.DataFrame(np.repeat(rng.choice(["yes", "no"], (300, 1)), 6, axis=1))
-    for frame, reason in ((noise, "no more than unrelated"), (copies, "repeat one source")):
+    for frame, reason in ((noise, "no more than independent"), (copies, "copy one source")):
         frame.to_csv(files.votes, index_label="item")
         model, page = files.folder / "model.npz", files.folder / "page.html"
         arguments = ("--method", "dawid-skene", "--save", model, "--report", page, "--json", "-")

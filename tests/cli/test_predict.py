@@ -53,7 +53,7 @@ def test_an_unknown_voter_is_a_warning(run, files, model):
     pd.read_csv(files.votes).assign(stranger="yes").to_csv(files.votes, index=False)
     result = run("predict", model, files.votes)
     assert result.exit_code == 0
-    assert result.stderr == ("Warning: 1 voter unknown to the model and left out: 'stranger'\n")
+    assert result.stderr == ("Warning: 1 voter unknown to the model and ignored: 'stranger'\n")
 
 
 def test_bad_models_and_votes_are_refused(refused, files, model):

@@ -113,7 +113,9 @@ def test_any_bytes_under_any_ending(tmp_path, content, ending, packed):
 @MANY
 @given(tables() | damaged())
 def test_any_text_is_labels_or_a_sentence(tmp_path, content):
-    votes = Votes(np.ones((2, 1), np.int8), np.array(["a", "b"]), np.array(["v"]), ("no", "yes"))
+    votes = Votes.of_values(
+        np.ones((2, 1), np.int8), np.array(["a", "b"]), np.array(["v"]), ("no", "yes")
+    )
     path = tmp_path / "truth.csv"
     path.write_bytes(content)
     known = read_or_refuse(lambda file: read_labels(file, votes), path)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.kernels.coefficients import expect_log_cosh, invert, move_voters, weigh_voters
-from unelisa.latent.consensus import NODES, SHARES, STATES
+from unelisa.latent.consensus.model import NODES, SHARES, STATES
 
 
 def bound(mean, covariance, signed, observed, states, centre, spread):

@@ -1,11 +1,19 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import naive
-from unelisa.kernels.tally import compare_voters, tally_votes, weigh_votes
+from unelisa.blocks import SparseVotes
+from unelisa.kernels.tally import (
+    compare_voters,
+    tally_sparse,
+    tally_votes,
+    weigh_sparse,
+    weigh_votes,
+)
 
 VOTES = hnp.arrays(
     np.int8,
@@ -50,3 +58,15 @@ def test_voters_are_compared_as_counted_one_by_one(values):
             np.count_nonzero(((vote > 0) & (no > 0)) | ((vote < 0) & (yes > 0))),
         ]
         assert counts[s].tolist() == expected
+
+
+@given(VOTES, st.integers(0, 2**32 - 1))
+def test_sparse_sums_have_the_bits_of_the_tables(values, seed):
+    rng = np.random.default_rng(seed)
+    table, sparse = np.asfortranarray(values), SparseVotes.of(sp.csr_array(values))
+    parts = sparse.starts, sparse.items, sparse.votes
+    signed, observed = rng.normal(size=(2, values.shape[1]))
+    x = rng.normal(size=len(values))
+    weighed = weigh_sparse(*parts, len(values), signed, observed)
+    assert np.array_equal(weighed, weigh_votes(table, signed, observed))
+    assert np.allclose(tally_sparse(*parts, x), tally_votes(table, x), rtol=0, atol=1e-14)

@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from latent.worlds import plain_crowd
-from unelisa.blocks import MappedBlocks, SparseBlocks, WholeTable
+from latent.worlds import ballots_of, plain_crowd, run_of
+from places import write_blocks
+from unelisa.blocks import SparseBlocks
 from unelisa.latent import ballots as module
 from unelisa.latent.ballots import (
-    Ballots,
-    MemoryBallots,
-    VisitedBallots,
     count_votes,
-    lay_ballots,
-    pick_items,
+    fill_silence,
+    list_ballots,
+    set_prior_odds,
+    take_ballots,
 )
 
 
@@ -27,7 +27,7 @@ def tabulate(ballots, n_voters):
 
 
 def margins(ballots):
-    return np.bincount(ballots.items, ballots.votes, ballots.n_items) + ballots.fields
+    return np.bincount(ballots.items, ballots.votes, ballots.n_items) + ballots.prior_odds
 
 
 def halve(ballots, share):
@@ -39,60 +39,66 @@ def total_weight(ballots):
 
 
 def test_lists_hold_every_vote_once_and_in_order(values):
-    ballots = MemoryBallots.of(values).blocks[0]
+    ballots = run_of(values)
     assert np.array_equal(tabulate(ballots, 7), values)
     assert ballots.counts.tolist() == np.count_nonzero(values, axis=1).tolist()
     assert all(np.all(np.diff(part) > 0) for part in np.split(ballots.voters, ballots.starts[1:-1]))
+    assert ballots.weights.size == 0
 
 
 def test_counts(values):
-    votes, yes, (heard, pairs, n_items) = MemoryBallots.of(values).sum(count_votes, 7)
+    votes, yes, pairs = ballots_of(values).sum(count_votes, 7)
     assert votes.tolist() == np.count_nonzero(values, axis=0).tolist()
     assert yes.tolist() == (values > 0).sum(axis=0).tolist()
-    assert (heard, pairs, n_items) == (50, 50 * 3 * 2, 50)
+    assert pairs == 50 * 3 * 2
 
 
-def test_the_size_of_blocks_and_threads_change_no_bit(values, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 8)
-    fields = np.linspace(-1, 1, 50)
-    found = [MemoryBallots.of(values, fields, n_jobs) for n_jobs in (1, 2, 4)]
-    assert len(found[0].blocks) == 7
-    for blocks in found:
-        assert blocks.n_items == 50
-        assert np.array_equal(blocks.concatenate(margins), values.sum(axis=1) + fields)
-        assert np.array_equal(blocks.sum(count_votes, 7)[0], np.count_nonzero(values, axis=0))
+def test_runs_and_threads_change_no_bit(values, monkeypatch):
+    monkeypatch.setattr(module, "RUN", 8)
+    prior_odds = np.linspace(-1, 1, 50)
+    for n_jobs in (1, 2, 4):
+        ballots = ballots_of(values, prior_odds, n_jobs)
+        assert (len(list(ballots)), ballots.n_items) == (7, 50)
+        assert np.array_equal(ballots.concatenate(margins), values.sum(axis=1) + prior_odds)
+        assert np.array_equal(ballots.sum(count_votes, 7)[0], np.count_nonzero(values, axis=0))
 
 
-def test_some_items_can_be_taken(values, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 8)
-    items = np.array([0, 7, 8, 31, 49])
-    fields = np.arange(50.0)
-    blocks = MemoryBallots.of(values, fields).rewrite(halve, 0.5)
-    taken = blocks.take(items).blocks[0]
+@pytest.mark.parametrize("place", ["memory", "sparse", "file"])
+def test_ballots_are_the_same_wherever_the_votes_are(values, place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "RUN", 8)
+    prior_odds = np.linspace(-1, 1, 50)
+    here = ballots_of(values, prior_odds)
+    blocks = {
+        "memory": lambda: None,
+        "sparse": lambda: SparseBlocks(sp.csr_array(values)),
+        "file": lambda: write_blocks(tmp_path / "votes", values, 20),
+    }[place]()
+    listed = ballots_of(values) if blocks is None else list_ballots(blocks, 2)
+    there = set_prior_odds(listed, prior_odds)
+    assert np.array_equal(there.concatenate(margins), here.concatenate(margins))
+    for one, other in zip(there.sum(count_votes, 7), here.sum(count_votes, 7), strict=True):
+        assert np.array_equal(one, other)
+    halved, items = there.view(halve, 0.5), np.array([0, 7, 8, 31, 49])
+    assert halved.sum(total_weight)[0] == [np.count_nonzero(values) / 2]
+    taken = take_ballots(halved, items)
     assert np.array_equal(tabulate(taken, 7), values[items])
-    assert taken.fields.tolist() == fields[items].tolist()
+    assert taken.prior_odds.tolist() == prior_odds[items].tolist()
     assert set(taken.weights) == {np.float32(0.5)}
-    nobody = pick_items(taken, np.empty(0, dtype=np.intp))
-    assert (nobody.n_items, len(nobody.votes)) == (0, 0)
+    assert take_ballots(there, items[:0]).n_items == 0
+    joined = take_ballots(halved, np.arange(50))  # several runs as one
+    assert np.array_equal(tabulate(joined, 7), values)
+    assert len(joined.weights) == np.count_nonzero(values)
 
 
-def test_votes_elsewhere_give_the_same_as_votes_in_memory(values):
-    fields = np.linspace(-1, 1, 50)
-    here = MemoryBallots.of(values, fields)
-    visited = VisitedBallots(WholeTable(values), fields, 2).rewrite(halve, 0.5)
-    sparse = lay_ballots(SparseBlocks(sp.csr_array(values)), fields)
-    assert isinstance(sparse, MemoryBallots)
-    for blocks in (visited, sparse):
-        assert np.array_equal(blocks.concatenate(margins), here.concatenate(margins))
-        for one, other in zip(blocks.sum(count_votes, 7), here.sum(count_votes, 7), strict=True):
-            assert np.array_equal(one, other)
-        items = np.array([3, 4, 40])
-        assert np.array_equal(tabulate(blocks.take(items).blocks[0], 7), values[items])
-    assert visited.sum(total_weight)[0] == [np.count_nonzero(values) / 2]
+def test_without_prior_odds_they_are_zero(values):
+    (run,) = set_prior_odds(ballots_of(values), np.zeros(50))
+    assert run.prior_odds.tolist() == [0.0] * 50
 
 
-def test_what_is_laid_depends_on_where_the_votes_are(values):
-    assert isinstance(lay_ballots(values, np.zeros(50)), MemoryBallots)
-    assert isinstance(lay_ballots(WholeTable(values), np.zeros(50)), VisitedBallots)
-    assert issubclass(MappedBlocks, module.ItemBlocks)
-    assert Ballots(*MemoryBallots.of(values).blocks[0][:4]).weights.size == 0
+def test_silence_is_filled_on_items_with_votes_only():
+    values = np.array([[1, 0, 1], [0, 0, 0], [0, -1, 0]], dtype=np.int8)
+    ballots = run_of(values)
+    filled = fill_silence(ballots, np.array([-1, 1, 0], dtype=np.int8))
+    assert filled.counts.tolist() == [3, 0, 2]
+    assert filled.votes.tolist() == [1, 1, 1, -1, -1]
+    assert filled.voters.tolist() == [0, 1, 2, 0, 1]

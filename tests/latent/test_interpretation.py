@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd, repeating_crowd, rules
+from latent.worlds import ballots_of, plain_crowd, repeating_crowd, rules
 from unelisa.errors import VotesError
-from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.interpretation import RULES, interpret
+from unelisa.latent import interpret
+from unelisa.latent.consensus import RULES
 
 
 def read(values, structure="auto"):
-    return interpret(MemoryBallots.of(values), structure, np.random.default_rng(0))
+    return interpret(ballots_of(values), structure, np.random.default_rng(0))
 
 
 def test_voters_who_say_one_thing_do_not_change_the_coherence():
@@ -39,7 +39,7 @@ def test_a_structure_that_gives_way_to_plain_is_told_of():
     reading = read(values, "discount")
     assert reading.structure == "plain"
     assert reading.notes == (
-        "structure 'discount' was asked for, but it predicts the votes worse than plain does: "
+        "structure 'discount' was requested, but it predicts the votes worse than plain: "
         "plain is kept",
     )
     for structure in ("plain", "tilt", "auto"):
@@ -62,6 +62,6 @@ def test_many_voters_of_whom_three_quarters_look_one_way_agree_on_the_truth():
     found = read(coherent)
     assert found.name == "consensus"
     assert found.coherence < 0.36
-    assert np.mean(np.sign(found.score(MemoryBallots.of(coherent))) == truth[:, 0]) > 0.99
+    assert np.mean(np.sign(found.score(ballots_of(coherent))) == truth[:, 0]) > 0.99
     opposed = np.where(np.arange(80) < 40, -right, right).astype(np.int8)
     assert read(opposed).name == "edges"

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd, repeating_crowd
+from latent.worlds import plain_crowd, repeating_crowd, run_of
 from unelisa.latent import pairs as module
-from unelisa.latent.ballots import MemoryBallots
 from unelisa.latent.pairs import (
     correlate,
     expect_means,
@@ -33,7 +32,7 @@ def naive(values):
 def test_pairs_are_those_who_met(votes_per_item, strip, monkeypatch):
     monkeypatch.setattr(module, "STRIP", strip)
     values, _ = plain_crowd(0, n_items=200, n_voters=12, votes_per_item=votes_per_item)
-    ballots = MemoryBallots.of(values).blocks[0]
+    ballots = run_of(values)
     pairs = find_pairs(ballots, 12)
     correlations = correlate(ballots, pairs, expect_means(ballots, 12), 12)
     expected = naive(values)
@@ -43,7 +42,7 @@ def test_pairs_are_those_who_met(votes_per_item, strip, monkeypatch):
 
 
 def correlated_pairs(values):
-    ballots, n_voters = MemoryBallots.of(values).blocks[0], values.shape[1]
+    ballots, n_voters = run_of(values), values.shape[1]
     pairs = find_pairs(ballots, n_voters)
     return pairs, correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
 

@@ -2,6 +2,26 @@
 
 import numpy as np
 
+from unelisa.blocks import WholeTable
+from unelisa.latent.ballots import list_ballots, set_prior_odds, take_ballots
+from unelisa.latent.crowd import Sample
+
+
+def ballots_of(values, prior_odds=None, n_jobs=None):
+    """The ballots of a table of votes."""
+    ballots = list_ballots(WholeTable(values), n_jobs)
+    return ballots if prior_odds is None else set_prior_odds(ballots, prior_odds)
+
+
+def run_of(values, prior_odds=None):
+    """The same as one run."""
+    return take_ballots(ballots_of(values, prior_odds), np.arange(len(values)))
+
+
+def sample_of(values):
+    """All items as a sample."""
+    return Sample(run_of(values), values.shape[1])
+
 
 def echo(rng, side, accuracy):
     """Votes that repeat a side with some accuracy."""

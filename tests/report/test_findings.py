@@ -66,7 +66,9 @@ def test_sure_items_are_those_with_a_posterior_above_95_percent(crowd):
 
 def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
     votes, _ = crowd
-    named = Votes(votes.values, np.array([f"patient{i}" for i in range(600)]), votes.voters)
+    named = Votes.of_values(
+        votes.values, np.array([f"patient{i}" for i in range(600)]), votes.voters
+    )
     findings = findings_of(UnElisa(random_state=0).fit(named), named)
     weights = [abs(voter["weight"]) for voter in findings["voters"]]
     assert weights == sorted(weights, reverse=True)
@@ -151,7 +153,7 @@ def test_the_prevalence_of_the_fitted_items_has_an_interval(crowd):
 
 def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
     names = np.array(list("abcdefghi"), dtype=object)
-    votes = Votes(crowd[0].values, crowd[0].items, names)
+    votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = DawidSkene(random_state=0).fit(votes)
     some = votes.take_voters([8, 2, 0])
     findings = findings_of(model, some)

@@ -68,7 +68,7 @@ def _without_scripts(page):
 
 def _hostile_votes(votes):
     items = np.array([HOSTILE[i % 9] + str(i) for i in range(votes.n_items)], dtype=object)
-    return Votes(votes.values, items, np.array(HOSTILE, dtype=object), ("<no>", "<yes>"))
+    return Votes.of_values(votes.values, items, np.array(HOSTILE, dtype=object), ("<no>", "<yes>"))
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
@@ -121,7 +121,7 @@ def test_hostile_names_stay_text(crowd):
 
 def test_items_are_named_only_where_that_is_asked_for(crowd):
     items = np.array([f"patient-{i}" for i in range(600)], dtype=object)
-    votes = Votes(crowd[0].values, items, crowd[0].voters)
+    votes = Votes.of_values(crowd[0].values, items, crowd[0].voters)
     model = UnElisa(random_state=0).fit(votes)
     hidden = page_of(model, votes)
     assert "patient-" not in hidden
@@ -178,7 +178,7 @@ def test_a_model_writes_its_own_report(crowd, tmp_path):
 
 def test_no_expert_and_half_a_surrogate_do_not_break_it(crowd):
     items = np.array(["\ud800"] * 600, dtype=object)
-    votes = Votes(crowd[0].values, items, crowd[0].voters)
+    votes = Votes.of_values(crowd[0].values, items, crowd[0].voters)
     with pytest.warns(match="no expert"):
         model = UnElisa(penalty=10.0, random_state=0).fit(votes)
     page = page_of(model, votes, show_items=True)
@@ -198,7 +198,9 @@ def test_pages_stay_small(n_voters, n_items, megabytes):
     for s in range(n_voters):  # weak voters leave every posterior its own six digits
         values[:, s] = np.where(rng.random(n_items) < 0.5 + 0.1 * (s < 20), truth, -truth)
     items = np.array([f"PAT-{i:09d}" for i in rng.permutation(n_items)], dtype=object)
-    votes = Votes(values, items, np.array([f"worker-{s:09d}" for s in range(n_voters)], object))
+    votes = Votes.of_values(
+        values, items, np.array([f"worker-{s:09d}" for s in range(n_voters)], object)
+    )
     model = DawidSkene(n_starts=1, max_iter=3, random_state=0).fit(votes)
     page = page_of(model, votes, show_items=True)
     assert "Save the labels (labels.csv)" in page

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unelisa.blocks import SparseVotes
+from unelisa.blocks import SparseVotes, WholeTable
 from unelisa.errors import ConvergenceWarning, VotesError
 from unelisa.solvers import L1Problem, ProximalGradient
 
@@ -75,6 +75,6 @@ def test_too_few_steps_are_told_of_and_counted():
 
 
 def test_votes_that_are_not_in_memory_are_refused():
-    problem = L1Problem(SparseVotes.of(PAIR), np.ones(2))
+    problem = L1Problem(WholeTable(SparseVotes.of(PAIR)), np.ones(2))
     with pytest.raises(VotesError, match="these votes are sparse"):
         ProximalGradient().solve(problem)

@@ -10,7 +10,7 @@ from unelisa.votes import Votes
 @pytest.fixture
 def votes():
     values = np.array([[1, 1], [-1, 1], [0, -1]], dtype=np.int8)
-    return Votes(values, np.array(["a", "b", "7"]), np.array(["v", "w"]), ("no", "yes"))
+    return Votes.of_values(values, np.array(["a", "b", "7"]), np.array(["v", "w"]), ("no", "yes"))
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ def test_a_large_table_is_kept_in_a_file(kind, tmp_path, small_blocks):
     else:
         write_folder(path, frame)
     here, there = ue.read_votes(path), ue.read_votes(path, memory="50KB")
-    assert isinstance(there.held, MappedBlocks)
-    assert len(list(there.held)) == 4
+    assert isinstance(there.blocks, MappedBlocks)
+    assert len(list(there.blocks)) == 4
     assert np.array_equal(np.concatenate([part.values for part in there.parts()]), here.values)
     assert there.items.tolist() == here.items.tolist()
     assert (there.classes, there.voters.tolist()) == (here.classes, here.voters.tolist())
@@ -57,7 +57,7 @@ def test_a_large_table_is_kept_in_a_file(kind, tmp_path, small_blocks):
 def test_the_file_goes_with_the_votes(tmp_path, small_blocks):
     pd.DataFrame(crowd(), columns=list("abcdefghijkl")).to_parquet(tmp_path / "votes.parquet")
     votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
-    file = votes.held.path
+    file = votes.blocks.path
     assert isinstance(votes.items, RowNumbers)
     assert file.stat().st_size == crowd().size
     del votes
@@ -91,7 +91,7 @@ def test_what_cannot_be_stored_is_refused_in_a_sentence(tmp_path):
         ue.read_votes(tmp_path / "mixed", memory=1000)
     frame.loc[7, "item"] = "x3"
     frame.to_parquet(tmp_path / "twice.parquet")
-    with pytest.raises(VotesError, match="data row 4 stands in the table twice"):
+    with pytest.raises(VotesError, match="data row 4 appears twice"):
         ue.read_votes(tmp_path / "twice.parquet", memory=1000)
     frame.loc[350, "rater 2"] = "perhaps"
     frame.to_parquet(tmp_path / "three.parquet")

@@ -103,7 +103,7 @@ def test_declared_codings_and_many_blocks(tmp_path):
         ("a\n1\n", "votes.csv", "only one column"),
         ("item,a,a\nx,1,0\n", "votes.csv", "two columns named 'a'"),
         ("item,a,b\nx,1\n", "votes.csv", "more or fewer cells"),
-        ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 stands in the table twice"),
+        ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 appears twice"),
         ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has an empty name"),
         ("item,a,b\nx,1,0\ny,2,1\n", "votes.csv", "may mean abstained"),
         ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "ambiguous"),

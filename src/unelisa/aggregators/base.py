@@ -1,4 +1,4 @@
-"""What every aggregator shares: votes in, one score per item out, labels in the user's words."""
+"""What aggregators share: votes in, one score per item out, and labels as the user names them."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,10 +11,10 @@ from scipy.special import expit
 from sklearn.utils import ClassifierTags
 
 from unelisa.aggregators.known import read_gold, read_prior
-from unelisa.blocks import Block, Held, ItemBlocks, weigh_votes
+from unelisa.blocks import Block, ItemBlocks, WholeTable
 from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator
-from unelisa.evidence import weigh_evidence
+from unelisa.identifiability import check_identifiability
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned, map_scores, score_items
 from unelisa.votes import Votes
@@ -23,18 +23,18 @@ Floats = NDArray[np.float64]
 
 
 class Aggregator(VotesEstimator):
-    """Base of all aggregators: subclasses write `_fit` and `_score`.
+    """Base of all aggregators: subclasses write `_fit` (or `_learn`) and `_score`.
 
     Attributes
     ----------
     weights_
-        Per voter: how much a yes raises the score; negative for contrarians, 0 for the pruned.
+        Per voter: how much a yes raises the score; negative for contrarians, 0 for pruned voters.
     polarity_
         Sign of the weights.
     experts_
         Indices of the voters that count, sorted.
     reliable_, reliability_reason_
-        Whether the votes can tell of a truth at all, and why: see `unelisa.evidence`.
+        Whether the votes can identify a truth at all, and why: see `unelisa.identifiability`.
     voters_
         A pandas table, one row per voter: verdict, weight, coverage, overlaps, conflicts, reason.
     """
@@ -55,17 +55,17 @@ class Aggregator(VotesEstimator):
         y
             Optional gold labels in the voters' own two labels: a dict or a pandas Series from item
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
-            where the truth is unknown. They settle which side is "yes".
+            where the truth is unknown. They decide which side is "yes".
         """
         return self._fit_known(X, y)
 
     def _fit_known(self, X: Any, y: Any, prior: Any = None) -> Self:
-        """Return self, fitted to the votes and to what is known of the items beside them."""
+        """Return self, fitted to the votes and to what is known of the items besides."""
         votes = self._enter(X)
         votes.warn_of_idle_voters()
         gold = None if y is None else read_gold(y, votes)
         self._learn(votes, gold, None if prior is None else read_prior(prior, votes))
-        self._weigh_evidence(votes)
+        self._check_identifiability(votes)
         self._voter_columns = self._describe_voters(votes)
         return self
 
@@ -76,10 +76,10 @@ class Aggregator(VotesEstimator):
         return self._score_all(self._reenter(X))
 
     def _score_all(self, votes: Votes) -> Floats:
-        """Return every item's score, block by block where the votes are in blocks."""
-        if not isinstance(votes.held, ItemBlocks):
+        """Return every item's score, block by block unless the votes are one table."""
+        if votes.blocks.whole:
             return self._score(votes)
-        return votes.held.concatenate(_score_block, self)
+        return votes.blocks.concatenate(_score_block, self)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return one of the user's two labels per item; a score of 0 counts as positive."""
@@ -93,7 +93,7 @@ class Aggregator(VotesEstimator):
         return self.fit(X, y, **beside).predict(X, **beside)
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of the items with a known label whose label is right."""
+        """Return the accuracy on the items with a known label."""
         votes = self._reenter(X)
         truth = read_gold(y, votes)
         right = truth == np.where(self._score_all(votes) >= 0, 1, -1)
@@ -108,21 +108,21 @@ class Aggregator(VotesEstimator):
         comparison: Sequence[Any] = (),
         show_items: bool = False,
     ) -> None:
-        """Write what was found as one HTML page that opens anywhere (needs the report extra).
+        """Write a self-contained HTML page on the fit (needs the report extra).
 
         Parameters
         ----------
         path
             The file.
         X
-            The votes on the items to tell of, usually those of `fit`, which a model does not
-            keep. Without them the page tells of the voters alone.
+            The votes on the items to report, usually those of `fit`, which a model does not
+            keep. Without them the page covers the voters only.
         y
-            The items' true labels as far as they are known, to compare with; as in `fit`.
+            Known true labels of items to compare with; as in `fit`.
         comparison
             All methods' scores against that truth: rows of `comparison.compare_methods`.
         show_items
-            Whether the page may name items. They may be patients.
+            Whether the page may name items, which may be patients.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class Aggregator(VotesEstimator):
         """
         if not isinstance(path, str | Path):
             raise ModelError("the path of the page comes first: report('report.html', votes)")
-        # reports stand above the methods and read them; this is a door from below, not a need
+        # imported by name: the report's layer lies above this one
         report: Any = import_module("unelisa.report.page")
         votes = None if X is None else self._reenter(X)
         truth = None if y is None or votes is None else read_gold(y, votes)
@@ -159,38 +159,34 @@ class Aggregator(VotesEstimator):
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
         experts = np.isin(np.arange(self.n_features_in_), self.experts_)
-        told = {False: ("counted", self.verdicts[1], "counted"), True: self.verdicts}
-        verdicts = [told[bool(e)][s + 1] for e, s in zip(experts, self.polarity_, strict=True)]
+        words = {False: ("counted", self.verdicts[1], "counted"), True: self.verdicts}
+        verdicts = [words[bool(e)][s + 1] for e, s in zip(experts, self.polarity_, strict=True)]
         columns = {"voter": self.voter_names_, "verdict": verdicts, "weight": self.weights_}
         return pd.DataFrame({**columns, **self._voter_estimates(), **self._voter_columns})
 
     def add_voter_column(self, name: str, values: NDArray[Any]) -> None:
-        """Keep what was found out of each voter after the fit as a column of `voters_`."""
+        """Add a column to `voters_`: something learned of each voter after the fit."""
         self._voter_columns = {name: values, **self._voter_columns}
 
-    def _weigh_evidence(self, votes: Votes) -> None:
-        """Settle whether the votes can tell of a truth at all."""
-        evidence = weigh_evidence(votes)
-        self.reliable_, self.reliability_reason_ = evidence.reliable, evidence.reason
+    def _check_identifiability(self, votes: Votes) -> None:
+        """Set `reliable_`: whether the votes can identify a truth at all."""
+        found = check_identifiability(votes)
+        self.reliable_, self.reliability_reason_ = found.reliable, found.reason
 
     def _learn(
         self,
         votes: Votes,
-        gold: NDArray[np.int8] | None,
+        gold: NDArray[np.int8] | None,  # noqa: ARG002 - some need no orientation
         prior: Floats | None,  # noqa: ARG002 - for methods whose `fit` takes one
     ) -> None:
-        """Fit the method, then settle which side is yes."""
+        """Fit the method; gold labels and prior log-odds are for those that use them."""
         self._fit(votes)
-        self._settle_orientation(votes, gold)
 
     def _fit(self, votes: Votes) -> None:
         raise NotImplementedError
 
     def _score(self, votes: Votes) -> Floats:
         raise NotImplementedError
-
-    def _settle_orientation(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        """Turn nothing around: which side is yes is no question for every method."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -199,32 +195,34 @@ class Aggregator(VotesEstimator):
         return tags
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
-        """Return what the votes tell of each voter: the last columns of `voters_`."""
+        """Return the last columns of `voters_`, computed from the votes."""
         return {**describe_votes(votes), "reason": self._reasons(votes)}
 
     def _voter_estimates(self) -> dict[str, NDArray[Any]]:
-        """Return what else the method knows of each voter: further columns of `voters_`."""
+        """Return what else the method estimates of each voter: further columns of `voters_`."""
         return {}
 
     def _reasons(self, votes: Votes) -> list[str]:
-        """Return the verdict's reason in words for every voter."""
-        told = {-1: "its votes are turned around", 0: "it says nothing", 1: "it is counted"}
-        return [idle_reason(votes, s) or told[int(sign)] for s, sign in enumerate(self.polarity_)]
+        """Return the reason of the verdict for every voter, in words."""
+        words = {-1: "its votes are reversed", 0: "it has no weight", 1: "it is counted"}
+        return [idle_reason(votes, s) or words[int(sign)] for s, sign in enumerate(self.polarity_)]
 
 
 class OrientedAggregator(Aggregator):
-    """An aggregator whose model is the same with all sides turned: `orient` settles it."""
+    """An aggregator whose model is symmetric in yes and no: `orient` decides which is which."""
 
     orient: Orient
 
-    def _settle_orientation(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+    def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
+        """Fit the method, then decide which side is yes."""
+        super()._learn(votes, gold, prior)
         by_majority = gold is None and self.orient == "majority"
         scores = np.empty(0) if by_majority else self._score_all(votes)
         if is_upside_down(self.orient, votes, scores, self._ballots(), gold):
             self._turn_around()
 
     def _ballots(self) -> Floats:
-        """Return what `orient="majority"` counts: the sign of each, by default one per voter."""
+        """Return the ballots whose signs `orient="majority"` counts, by default one per voter."""
         return self.weights_
 
     def _turn_around(self) -> None:
@@ -232,8 +230,8 @@ class OrientedAggregator(Aggregator):
         self.weights_ = -self.weights_
 
 
-class PosteriorAggregator(OrientedAggregator):
-    """An aggregator whose score is a log odds, so that a probability is honest.
+class LogOdds(Aggregator):
+    """An aggregator whose score is a log-odds, so that it can give probabilities.
 
     Attributes
     ----------
@@ -248,37 +246,41 @@ class PosteriorAggregator(OrientedAggregator):
         return self._pair(self.decision_function(X))
 
     def _pair(self, odds: Floats) -> Floats:
-        return map_scores(pair_chances, odds, np.float64, n_columns=2)
+        return map_scores(pair_probabilities, odds, np.float64, n_columns=2)
 
     def fit_predict_proba(self, X: Any, y: Any = None, **beside: Any) -> Floats:
         """Return the probabilities of the items it is fitted to; `prior=` as in `fit_predict`."""
         return self.fit(X, y, **beside).predict_proba(X, **beside)  # type: ignore[no-any-return]
 
 
-def pair_chances(odds: Floats) -> Floats:
+class PosteriorAggregator(LogOdds, OrientedAggregator):
+    """An oriented aggregator whose score is a log-odds."""
+
+
+def pair_probabilities(odds: Floats) -> Floats:
     """Return P(negative), P(positive) per item from the log-odds."""
     positive = expit(odds)
     return np.column_stack([1 - positive, positive])
 
 
-def weighed_margin(values: Held, weights: Floats) -> Floats:
+def weighed_margin(blocks: ItemBlocks, weights: Floats) -> Floats:
     """Return per item the weight of yes minus that of no, as a share of the weight that voted.
 
     Examples
     --------
-    >>> weighed_margin(np.array([[1, -1, 0]], dtype=np.int8), np.array([3.0, 1.0, 5.0]))
+    >>> votes = WholeTable(np.array([[1, -1, 0]], dtype=np.int8))
+    >>> weighed_margin(votes, np.array([3.0, 1.0, 5.0]))
     array([0.5])
     """
     nothing = np.zeros(len(weights))
-    margin = weigh_votes(values, weights, nothing)
-    mass = weigh_votes(values, nothing, weights)
+    margin, mass = blocks.weigh(weights, nothing), blocks.weigh(nothing, weights)
     return np.asarray(margin / np.where(mass > 0, mass, 1.0))
 
 
 def pool_ballots(merits: Floats) -> Floats:
     """Return one ballot for all voters: the sum of sign(m_s) m_s^2, m_s = 2 balanced accuracy - 1.
 
-    Where nobody is pruned, most voters may know next to nothing, and a count of signs is theirs.
+    Where nobody is pruned, most voters may be nearly uninformative, and a count of signs is theirs.
     """
     return np.array([np.sum(merits * np.abs(merits))])
 
@@ -286,7 +288,7 @@ def pool_ballots(merits: Floats) -> Floats:
 def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
     """Return per voter the number of votes, and snorkel's coverage, overlaps and conflicts.
 
-    Shares of all items: voted on; voted on by another voter too; voted on otherwise by another.
+    Shares of all items: voted on; also voted on by others; another voted otherwise.
     """
     overlaps, conflicts = votes.comparison[0][2:]
     counts, n = votes.vote_counts(), votes.n_items
@@ -303,14 +305,14 @@ def _name_sides(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _score_block(block: Block, model: Aggregator) -> Floats:
-    """Return the scores of a block's items, whose votes have the model's voters and labels."""
+    """Return the scores of a block whose voters and labels are those of the model. A pass."""
     negative, positive = model.classes_
-    items = np.arange(len(block.votes))
-    return model._score(Votes(block.votes, items, model.voter_names_, (negative, positive)))
+    names = np.arange(block.n_items), model.voter_names_
+    return model._score(Votes(WholeTable(block.votes), *names, (negative, positive)))
 
 
 def idle_reason(votes: Votes, voter: int) -> str | None:
-    """Return why a voter cannot say anything, or None."""
+    """Return why a voter is uninformative, or None."""
     no, yes = votes.sides[:, voter]
     if no + yes == 0:
         return "it never voted"

@@ -1,4 +1,4 @@
-"""What the models with coins share: starts, and EM from several of them."""
+"""What the models with coins share: initializations, and EM from several of them."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -6,32 +6,32 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, weighed_margin
-from unelisa.blocks import Held, tally_votes
+from unelisa.blocks import ItemBlocks
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
-# without smoothing a coin may reach 0 or 1, whose logarithm is no number
+# without smoothing a coin may reach 0 or 1, where the log-odds are infinite
 CLIP = 1e-9
 
 
 class CoinFit(Protocol):
-    """What EM gives, whatever the coins."""
+    """The result of EM, whatever the coins."""
 
     @property
     def lower_bound(self) -> Floats:
-        """Penalised log-likelihood per item after each round."""
+        """Penalized log-likelihood per item after each iteration."""
 
     @property
     def converged(self) -> bool:
-        """Whether the rounds sufficed."""
+        """Whether EM converged."""
 
 
 Fit = TypeVar("Fit", bound=CoinFit)
 
 
 class CoinAggregator(PosteriorAggregator):
-    """Base of the models whose coins EM estimates from several starts."""
+    """Base of the models whose coins are estimated by EM from several initializations."""
 
     def __init__(
         self,
@@ -51,15 +51,15 @@ class CoinAggregator(PosteriorAggregator):
         self.random_state = random_state
 
     def _best_fit(self, votes: Votes, estimate: Callable[..., Fit], prior: Any) -> Fit:
-        """Return the likeliest of EM's fits, `estimate(votes, start, prior, max_iter, tol)`."""
-        values, rng = votes.held, np.random.default_rng(self.random_state)
-        starts = draw_starts(values, self.n_starts, rng)
+        """Return the most likely fit of `estimate(blocks, start, prior, max_iter, tol)`."""
+        blocks, rng = votes.blocks, np.random.default_rng(self.random_state)
+        starts = draw_starts(blocks, self.n_starts, rng)
         varying = np.count_nonzero(~votes.constant())
         if varying < 3:
             if varying:
                 warn_few_voters()
-            return estimate(values, starts[0], prior, max_iter=1)
-        fits = [estimate(values, x, prior, self.max_iter, self.tol) for x in starts]
+            return estimate(blocks, starts[0], prior, max_iter=1)
+        fits = [estimate(blocks, x, prior, self.max_iter, self.tol) for x in starts]
         best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         if not best.converged:
             warn_user(
@@ -77,14 +77,14 @@ def warn_few_voters() -> None:
     )
 
 
-def draw_starts(values: Held, n_starts: int, rng: np.random.Generator) -> list[Floats]:
+def draw_starts(blocks: ItemBlocks, n_starts: int, rng: np.random.Generator) -> list[Floats]:
     """Return starting posteriors: the share of yes votes, then shares in crowds weighed at random.
 
-    The random crowds weigh each voter between 0 and 1. Only voters who voted draw a weight, so
-    that one who never did leaves no trace in the random numbers either.
+    The weights are uniform between 0 and 1. Only voters who voted draw one, so that a voter who
+    never did does not change the random numbers.
     """
-    voted = tally_votes(values, np.ones(len(values)))[1] > 0
-    weights = np.zeros((values.shape[1], n_starts))
+    voted = blocks.tally(np.ones(len(blocks)))[1] > 0
+    weights = np.zeros((blocks.n_voters, n_starts))
     weights[voted] = rng.uniform(0, 1, (int(voted.sum()), n_starts))
     weights[voted, 0] = 1.0
-    return [0.5 + weighed_margin(values, weights[:, start]) / 2 for start in range(n_starts)]
+    return [0.5 + weighed_margin(blocks, weights[:, start]) / 2 for start in range(n_starts)]

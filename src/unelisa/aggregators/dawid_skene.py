@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
-from unelisa.blocks import Held, tally_votes, weigh_votes
+from unelisa.blocks import ItemBlocks
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.votes import Votes
 
@@ -35,7 +35,7 @@ class TwoCoins:
 
 
 def estimate_coins(
-    values: Held,
+    blocks: ItemBlocks,
     start: Floats,
     smoothing: float = 1.0,
     max_iter: int = 500,
@@ -52,19 +52,19 @@ def estimate_coins(
     kept off 0 and 1, so that the sum never falls. Items without any vote add nothing to the
     likelihood and are ignored in the prevalence.
     """
-    ones = np.ones(values.shape[1])
-    voted = weigh_votes(values, np.zeros_like(ones), ones) > 0
-    totals = tally_votes(values, voted.astype(np.float64))
+    ones = np.ones(blocks.n_voters)
+    voted = blocks.weigh(np.zeros_like(ones), ones) > 0
+    totals = blocks.tally(voted.astype(np.float64))
     # a voter who never voted has q = 1/2
     share = 0.5 + totals[0] / np.maximum(totals[1], 1.0) / 2
     yes, no = smoothing * share, smoothing * (1 - share)
     posterior, history = np.where(voted, start, 0.0), [-np.inf]
     coins, prevalence = np.empty((2, len(ones))), 0.5
     for _ in range(max_iter):
-        coins = _estimate(tally_votes(values, posterior), totals, yes, no)
+        coins = _estimate(blocks.tally(posterior), totals, yes, no)
         # half an item off 0 and 1: a class not seen so far may still exist
         prevalence = float(np.clip(posterior.sum(), 0.5, voted.sum() - 0.5) / voted.sum())
-        joint = _log_joint(values, coins, prevalence)
+        joint = _log_joint(blocks, coins, prevalence)
         posterior = np.where(voted, expit(joint[1] - joint[0]), 0.0)
         likelihood = np.logaddexp(joint[0], joint[1])[voted].sum()
         penalized = likelihood + float((yes * np.log(coins) + no * np.log1p(-coins)).sum())
@@ -87,10 +87,10 @@ def _estimate(
     return np.clip(heads / np.where(mass > 0, mass, 1.0), CLIP, 1 - CLIP)
 
 
-def _log_joint(values: Held, coins: Floats, prevalence: float) -> Floats:
+def _log_joint(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
     """Return log P(truth, votes) per item in two rows: truth is no, truth is yes."""
     signed, observed = logit(coins) / 2, (np.log(coins) + np.log1p(-coins)) / 2
-    rows = [weigh_votes(values, signed[y], observed[y]) for y in (0, 1)]
+    rows = [blocks.weigh(signed[y], observed[y]) for y in (0, 1)]
     return np.stack(rows) + np.log([[1 - prevalence], [prevalence]])
 
 
@@ -170,7 +170,7 @@ class DawidSkene(CoinAggregator):
             )
 
     def _score(self, votes: Votes) -> Floats:
-        joint = _log_joint(votes.held, self.coins_, self.prevalence_)
+        joint = _log_joint(votes.blocks, self.coins_, self.prevalence_)
         return np.asarray(joint[1] - joint[0])
 
     def _turn_around(self) -> None:

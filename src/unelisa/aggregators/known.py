@@ -1,4 +1,4 @@
-"""What is known of items beside their votes: gold labels of some, log-odds of all."""
+"""What is known of items besides their votes: gold labels of some, prior log-odds of all."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
     """Return gold labels as -1 / +1, 0 where missing.
 
-    Labels with items' names (a dict, or a pandas Series whose index names the items) are matched by
-    name; others stand in the order of the items.
+    Labels with item names (a dict, or a pandas Series whose index names the items) are matched by
+    name; others are in the order of the items.
     """
     named = by_name(y)
     if named is not None:
@@ -28,7 +28,7 @@ def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
 
 
 def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
-    """Return labels, one for each of n items or patients, and where each of them first stands."""
+    """Return labels, one for each of n items or patients, and where each label first occurs."""
     labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
     if labels.shape != (n,):
         raise VotesError(
@@ -42,7 +42,7 @@ def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:
-    """Return log-odds per item, 0 where nothing is given; matched as gold labels are."""
+    """Return log-odds per item, 0 where none is given; matched as gold labels are."""
     named = by_name(prior)
     if named is not None:
         prior = find_named("prior", named, votes.items, absent=0.0)
@@ -50,55 +50,55 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:
-    """Return lazy scores, a Dask array, with the items' own log-odds added: as lazy.
+    """Return lazy scores (a Dask array) with the items' prior log-odds added, as lazy.
 
-    Partitions have no items' names and may not know their lengths: log-odds stand in the items'
-    order, in memory where the lengths are known, or in a Dask collection with the same partitions.
+    Partitions have no item names and may have unknown lengths: log-odds are in the order of the
+    items, in memory if the lengths are known, or in a Dask collection with the same partitions.
     """
     import dask  # noqa: PLC0415 - an extra, loaded already
     import dask.array as da  # noqa: PLC0415
 
     measured = not np.isnan(scores.shape[0])
     if is_partitioned(prior):
-        fields = da.asarray(prior)
+        odds = da.asarray(prior)
     elif measured and by_name(prior) is None:
-        fields = da.from_array(check_odds(prior, scores.shape[0]), chunks=scores.chunks)
+        odds = da.from_array(check_odds(prior, scores.shape[0]), chunks=scores.chunks)
     else:
         raise VotesError(
             "prior must be a Dask array with the votes' partitions, or one log-odds per item in "
             "their order where the partitions' lengths are known: items in partitions have no names"
         )
-    if measured and fields.shape == scores.shape:
-        fields = fields.rechunk(scores.chunks)
-    if fields.numblocks != scores.numblocks:
+    if measured and odds.shape == scores.shape:
+        odds = odds.rechunk(scores.chunks)
+    if odds.numblocks != scores.numblocks:
         raise VotesError(
             f"prior must have the votes' {scores.npartitions} partitions and one log-odds per "
-            f"item, found shape {fields.shape} in {fields.npartitions} partitions"
+            f"item, found shape {odds.shape} in {odds.npartitions} partitions"
         )
-    pairs = zip(scores.to_delayed(), fields.to_delayed(), scores.chunks[0], strict=True)
+    pairs = zip(scores.to_delayed(), odds.to_delayed(), scores.chunks[0], strict=True)
     add = dask.delayed(_add_part, pure=False)
     summed: Floats = da.concatenate(
-        [da.from_delayed(add(odds, part), (length,), np.float64) for odds, part, length in pairs]
+        [da.from_delayed(add(own, part), (length,), np.float64) for own, part, length in pairs]
     )
     return summed
 
 
 def check_odds(prior: Any, n_items: int) -> Floats:
-    """Return log-odds as numbers; refuse what is none, and another number than the items'."""
+    """Return log-odds as finite numbers, one per item, or raise `VotesError`."""
     wanted = f"prior must hold one finite log-odds for each of the {n_items} items, found"
     try:
-        fields = np.asarray(prior, dtype=np.float64)
+        odds = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError):
-        raise VotesError(f"{wanted} what is no number; 0 says nothing of an item") from None
-    if fields.shape != (n_items,):
-        raise VotesError(f"{wanted} shape {fields.shape}; 0 says nothing of an item")
-    if not np.all(np.isfinite(fields)):
-        missing = np.count_nonzero(~np.isfinite(fields))
+        raise VotesError(f"{wanted} values that are not numbers; use 0 for no prior") from None
+    if odds.shape != (n_items,):
+        raise VotesError(f"{wanted} shape {odds.shape}; use 0 for no prior")
+    if not np.all(np.isfinite(odds)):
+        missing = np.count_nonzero(~np.isfinite(odds))
         raise VotesError(
-            f"{wanted} {missing} missing or infinite ones; 0 says nothing of an item, and what is "
-            "certain is a gold label"
+            f"{wanted} {missing} missing or infinite ones; use 0 for no prior, and gold labels for "
+            "what is certain"
         )
-    return fields
+    return odds
 
 
 def _add_part(odds: Floats, prior: Any) -> Floats:
@@ -106,7 +106,7 @@ def _add_part(odds: Floats, prior: Any) -> Floats:
 
 
 def by_name(given: Any) -> dict[str, Any] | None:
-    """Return name -> value where the items, or patients, are named, else None."""
+    """Return name -> value if the items (or patients) are named, else None."""
     if isinstance(given, Mapping):
         return {str(item): value for item, value in given.items()}
     index = getattr(given, "index", None)
@@ -120,18 +120,15 @@ def by_name(given: Any) -> dict[str, Any] | None:
 def find_named(
     whose: str, named: dict[str, Any], names: NDArray[Any], kind: str = "items", absent: Any = None
 ) -> list[Any]:
-    """Return one value per item, or patient, by its name; say how many names belong to none."""
+    """Return one value per item (or patient) by name; warn of names that belong to none."""
     wanted = [str(name) for name in names]
     unknown = len(named.keys() - set(wanted))
     if unknown and unknown == len(named):
         raise VotesError(
-            f"none of the {unknown} {kind} named in {whose} is among the {len(wanted)} that are "
-            "there: they are matched by name, so give their names, or one value each in order"
+            f"none of the {unknown} {kind} named in {whose} is among the {len(wanted)} {kind}; "
+            "they are matched by name: pass their names, or one value each in order"
         )
     if unknown:
-        told = (
-            f"{unknown} of the {len(named)} {kind} named in {whose} are not among those that are "
-            "there and are left out"
-        )
-        warn_user(told, VotesWarning)
+        many = f"{unknown} of the {len(named)} {kind} named in {whose}"
+        warn_user(f"{many} are unknown and ignored", VotesWarning)
     return [named.get(name, absent) for name in wanted]

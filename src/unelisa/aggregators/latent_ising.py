@@ -1,46 +1,47 @@
 """LatentIsing: a hidden truth, voters' biases and dependences, missing votes; the default."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import (
-    Floats,
-    PosteriorAggregator,
-    describe_votes,
-    idle_reason,
-    pool_ballots,
-)
+from unelisa.aggregators.base import Floats, LogOdds, describe_votes, idle_reason
 from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.blocks import ItemBlocks
 from unelisa.em import bound_share
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
 from unelisa.graph import VoterGraph
-from unelisa.latent.ballots import BallotBlocks, lay_ballots
-from unelisa.latent.gold_following import follow_gold
-from unelisa.latent.interpretation import NOTHING_FOUND, SURE_ERRORS, Structure, interpret
-from unelisa.latent.reading import Reading, sum_chances
+from unelisa.latent import Structure, interpret
+from unelisa.latent.ballots import list_ballots, set_prior_odds
+from unelisa.latent.consensus.reading import SURE_ERRORS
+from unelisa.latent.gold import follow_gold
+from unelisa.latent.reading import NOTHING_FOUND, Reading, sum_posteriors
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes
 
 CONTRADICTION = (
-    "the prior and the anchor voter point to opposite sides: the anchor settles which side is yes, "
-    "and the prior speaks against the votes"
+    "the prior and the anchor voter point to opposite sides: the anchor decides which side is yes, "
+    "and the prior contradicts the votes"
 )
 
 
-class LatentIsing(PosteriorAggregator):
+def _of_reading(name: str, doc: str) -> Any:
+    """Return a property that is an attribute of the fitted reading."""
+    return property(attrgetter(f"_reading.{name}"), doc=doc)
+
+
+class LatentIsing(LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
-    A hidden truth f0 stands behind the votes; voter s has a field b_s, a tie a_s to the truth and,
-    where the votes ask for it, ties to a shared misreading u (a tilt) or to other voters (edges)::
+    A hidden truth f0 stands behind the votes; voter s has a bias b_s, a weight a_s and, where the
+    votes need it, ties to a shared misreading u (a tilt) or to other voters (edges)::
 
         logit P(f_s = +1 | f0, u, f) = 2 (b_s + a_s f0 + c_s u + sum_t W_st f_t)
 
-    Missing votes leave no trace, voters with few votes are drawn to the others, near-duplicates
+    Missing votes are ignored, voters with few votes are shrunk toward the mean, near-duplicates
     share their weight. What is needed is decided from the votes alone, see Notes.
 
     Parameters
@@ -48,60 +49,61 @@ class LatentIsing(PosteriorAggregator):
     structure
         "auto", or one of "plain" (voters err independently), "tilt" (with a misreading that all
         share), "discount" (near-duplicates count less), "edges" (a graph of the voters). A tilt
-        or discount that leaves no truth, and a discount that predicts worse than plain, give way
-        to plain with a warning.
+        or discount that leaves no truth, and a discount that predicts worse than plain, are
+        replaced by plain with a warning.
     orient
         "majority", or the name or index of an anchor voter who is right more often than wrong.
-        Which side is yes is settled by gold labels, else by the anchor, else in a graph by a
+        Which side is yes is decided by gold labels, else by the anchor, else in a graph by a
         prior, else by the majority; a prior and an anchor that differ give a warning.
     n_jobs
         Threads; the result does not depend on them.
     random_state
-        Seed or generator that draws the items on which structures are compared.
+        Seed or generator for sampling the items on which structures are compared.
 
     Attributes
     ----------
     experts_, weights_, polarity_, voters_
-        Who is an expert by clear evidence on a_s (two standard errors on its own votes; in a graph
-        a chance above one half), a_s, its sign, and why.
+        Voters whose a_s is clearly not 0 (by two standard errors on their own votes; in a graph
+        with a probability above one half), a_s, its sign, and why.
     prevalence_, prevalence_interval_
         Share of positive items among those with votes, and a 95 % interval
         logit(pi) +- 1.96 / sqrt(sum_i (tau_i - pi)^2) that takes the voters' quality as known.
     field_, fields_
-        theta_0, half the log-odds of an item without votes (unless rules' silence tells of it, see
-        Notes), and b_s.
+        theta_0, half the log-odds of an item without votes (unless rules' silence is an answer, see
+        Notes), and the voters' biases b_s.
     sensitivity_, specificity_
         P(says yes | yes) and P(says no | no) per voter.
     standard_errors_
         Standard error of each weight.
     graph_
-        `VoterGraph` of what ties voters beyond the truth: the edges, or what was discounted.
+        `VoterGraph` of the ties between voters beyond the truth: the edges, or the correlations
+        that were discounted.
     structure_
         A pandas table of the structures that were tried: gain (log score beyond plain's, or nats
-        beyond a graph without truth), standard_error, agreement with plain, admissible, kept.
+        beyond a graph without a truth), standard_error, agreement with plain, admissible, kept.
     reading_
         "consensus", "edges" or "gold".
     coherence_
-        kappa: how far the voters look the same way; 1 all, 0 no preferred side.
+        kappa: how far the voters point the same way; 1 all, 0 no preferred side.
     two_readings_
         Whether the votes allow another truth.
 
     Notes
     -----
-    Which reading is meant is an identification assumption: where at least four fifths of the voters
-    look the same way (kappa >= .36), or clearly more than half of many, the truth is what they
-    agree on, else the hub of their graph.
+    Which reading is meant is an identifying assumption: where at least four fifths of the voters
+    point the same way (kappa >= .36), or clearly more than half of many, the truth is what they
+    agree on (the consensus), else the hub of their graph (the edges).
     Among plain, tilt and discount, the log score decides with which each vote is predicted from the
     voters on its item who do not depend on it. The class rate enters a score by half, because the
-    voters' fields stand for it too; under a discount in full.
+    voters' biases express it too; under a discount in full.
 
-    Where one-sided voters cast most votes, as labelling rules do, silence is their other answer on
-    items with votes; one without votes gets the odds that follow from how often rules speak on
+    Where one-sided voters cast most votes, as labeling rules do, silence is their other answer on
+    items with votes; an item without votes gets the odds that follow from how often rules speak on
     either side.
 
-    Gold labels settle the sides. From ten on, voters are weighed by them alone where they do not
-    follow what the voters agree on, and they enter a consensus as certain where that predicts
-    labels left out better. In a graph they are always certain.
+    Gold labels decide which side is yes. Ten or more can do two more things: voters are weighted by
+    them alone if they do not follow what the voters agree on, and they enter a consensus as certain
+    if that helps to predict held-out labels. In a graph they are always certain.
 
     Examples
     --------
@@ -155,12 +157,12 @@ class LatentIsing(PosteriorAggregator):
         X
             `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
         y
-            Optional gold labels, as for every aggregator. A few that agree clearly settle which
-            side is yes, ten and more may do more, see Notes.
+            Optional gold labels, as for every aggregator. A few that agree clearly decide which
+            side is yes; ten or more can do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent). A model keeps no items, so
-            `predict` takes the log-odds of its items anew.
+            `predict` needs the log-odds of its items again.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -168,34 +170,72 @@ class LatentIsing(PosteriorAggregator):
         return self._fit_known(X, y, prior)
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
-        fields = np.zeros(votes.n_items) if prior is None else prior
-        self._interpret(votes, gold, fields)
-        self._learn_prevalence(votes, fields)
+        """Read the votes, decide which side is yes, follow gold labels, estimate prevalence."""
+        prior_odds = np.zeros(votes.n_items) if prior is None else prior
+        ballots = list_ballots(votes.blocks, self.n_jobs)
+        rng = np.random.default_rng(self.random_state)
+        reading = interpret(set_prior_odds(ballots, prior_odds), self.structure, rng)
+        reading = self._orient(votes, ballots, prior_odds, reading)
+        if gold is not None and gold.any():
+            reading = follow_gold(ballots, prior_odds, gold, reading, rng)
+        self._reading = replace(reading, other=None)
+        self.weights_ = reading.model.weights
+        self._learn_prevalence(set_prior_odds(ballots, prior_odds))
+        self._warn()
+
+    def _orient(
+        self, votes: Votes, ballots: ItemBlocks, prior_odds: Floats, reading: Reading
+    ) -> Reading:
+        """Return the reading on the side of the anchor voter, or else of prior and majority."""
+        if self.orient == "majority":
+            turned = reading.is_upside_down(ballots, prior_odds)
+            return reading.turned() if turned else reading
+        scores = reading.score(ballots)
+        turned = is_upside_down(self.orient, votes, scores, np.empty(0))
+        if turned and prior_odds.any() and not reading.sign_is_open:
+            # the majority's side was fitted, where the prior has the opposite sign
+            rng = np.random.default_rng(self.random_state)
+            reading = interpret(set_prior_odds(ballots, -prior_odds), self.structure, rng)
+        reading = reading.turned() if turned else reading
+        differ = float(prior_odds @ scores) * (-1 if turned else 1) < 0
+        return reading.noting(CONTRADICTION) if differ else reading
+
+    def _learn_prevalence(self, ballots: ItemBlocks) -> None:
+        """Learn pi and its interval, and both coins of every voter."""
+        reading = self._reading
+        found, signed, observed = ballots.sum(sum_posteriors, reading, ballots.n_voters)
+        n_heard, total, squares = found
+        share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
+        spread = squares - 2 * share * total + n_heard * share**2
+        self.prevalence_ = share
+        self.prevalence_interval_ = bound_share(share, max(float(spread), 1e-9))
+        self.coins_ = reading.estimate_coins(signed, observed)
+
+    def _warn(self) -> None:
         for note in self._reading.notes:
             warn_user(note, ExpertsWarning)
         model = self._reading.model
-        if model is not None and not model.converged:
-            rounds = len(model.objective)
+        if not model.converged:
             warn_user(
-                f"EM stopped after {rounds} rounds before every voter's weight had settled; labels "
-                "of undecided items may still change",
+                f"EM stopped after {len(model.objective)} iterations before every voter's weight "
+                "had converged; labels of undecided items may still change",
                 ConvergenceWarning,
             )
 
-    def _weigh_evidence(self, votes: Votes) -> None:
-        """Settle whether the votes tell of a truth, also where only voters' own ties tell of it."""
-        super()._weigh_evidence(votes)
+    def _check_identifiability(self, votes: Votes) -> None:
+        """Set `reliable_`: False also where the fit found no truth."""
+        super()._check_identifiability(votes)
         if not self.reliable_ or NOTHING_FOUND not in self._reading.notes:
             return
         self.reliable_, self.reliability_reason_ = False, NOTHING_FOUND
         if self.reading_ == "edges":
             gain = self._reading.table[0]["gain"]
-            self.reliability_reason_ += f" (a truth gains {gain:.1f} nats, one a voter is needed)"
+            self.reliability_reason_ += f" (a truth gains {gain:.1f} nats, one per voter is needed)"
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
-        """Return the log-odds per item, with the items' own log-odds where given.
+        """Return the log-odds per item, with the items' prior log-odds added where given.
 
-        For a Dask collection, `prior` has its partitions or stands in the items' order.
+        For a Dask collection, `prior` has its partitions or is in the order of the items.
         """
         if prior is None:
             return super().decision_function(X)
@@ -212,78 +252,20 @@ class LatentIsing(PosteriorAggregator):
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
         return self._pair(self.decision_function(X, prior))
 
-    def _interpret(self, votes: Votes, gold: NDArray[np.int8] | None, fields: Floats) -> None:
-        """Read the votes, then settle the sides."""
-
-        def lay(known: Floats) -> BallotBlocks:
-            return lay_ballots(votes.held, known, self.n_jobs)
-
-        rng = np.random.default_rng(self.random_state)
-        reading = interpret(lay(fields), self.structure, rng)
-        if self.orient != "majority":
-            reading = self._follow_anchor(votes, lay, fields, reading)
-        elif _is_upside_down(votes, lay, fields, reading):
-            reading = reading.turned()
-        if gold is not None and gold.any():
-            reading = follow_gold(lay, fields, gold, reading, rng)
-        self._reading = replace(reading, other=None)
-        self.weights_ = reading.weights
-
-    def _follow_anchor(
-        self,
-        votes: Votes,
-        lay: Callable[[Floats], BallotBlocks],
-        fields: Floats,
-        reading: Reading,
-    ) -> Reading:
-        """Return the reading on the anchor's side, the prior on the same; tell if they differ."""
-        scores = reading.score(lay(np.zeros(votes.n_items)))
-        turned = is_upside_down(self.orient, votes, scores, np.empty(0))
-        if turned and fields.any() and reading.model is not None:
-            # the voters' side was fitted, and there the prior says the opposite
-            rng = np.random.default_rng(self.random_state)
-            reading = interpret(lay(-fields), self.structure, rng)
-        reading = reading.turned() if turned else reading
-        differ = float(fields @ scores) * (-1 if turned else 1) < 0
-        return reading.noting(CONTRADICTION) if differ else reading
-
     def _score(self, votes: Votes) -> Floats:
-        fields = np.zeros(votes.n_items)
-        return self._reading.score(lay_ballots(votes.held, fields, self.n_jobs))
-
-    def _learn_prevalence(self, votes: Votes, fields: Floats) -> None:
-        """Learn pi and its interval, and both coins of every voter."""
-        reading = self._reading
-        blocks = lay_ballots(votes.held, fields, self.n_jobs)
-        found, signed, observed = blocks.sum(sum_chances, reading, votes.n_voters)
-        n_heard, total, squares = found
-        share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
-        spread = squares - 2 * share * total + n_heard * share**2
-        self.prevalence_ = share
-        self.prevalence_interval_ = bound_share(share, max(float(spread), 1e-9))
-        self.coins_ = (signed + observed + 1).T / (2 * observed + 2).T
-        if reading.model is not None:
-            self.coins_ = reading.model.coins
+        return self._reading.score(list_ballots(votes.blocks, self.n_jobs))
 
     @property
     def experts_(self) -> NDArray[np.intp]:
-        """Indices of the voters with clear evidence that they see the truth or its opposite."""
+        """Indices of the voters who clearly follow the truth or its opposite."""
         return np.flatnonzero(self._reading.experts)
 
-    @property
-    def field_(self) -> float:
-        """theta_0: half the log-odds of an item without votes."""
-        return float(self._reading.field)
-
-    @property
-    def fields_(self) -> Floats:
-        """Field b of each voter."""
-        return self._reading.fields
-
-    @property
-    def standard_errors_(self) -> Floats:
-        """Standard error of each weight."""
-        return self._reading.standard_errors
+    field_ = _of_reading("field", "theta_0: half the log-odds of an item without votes.")
+    fields_ = _of_reading("model.biases", "Bias b of each voter.")
+    standard_errors_ = _of_reading("model.standard_errors", "Standard error of each weight.")
+    reading_ = _of_reading("name", "Which reading of the votes was taken.")
+    coherence_ = _of_reading("coherence", "How far the voters point the same way.")
+    two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")
 
     @property
     def sensitivity_(self) -> Floats:
@@ -296,21 +278,6 @@ class LatentIsing(PosteriorAggregator):
         return np.asarray(1 - self.coins_[0])
 
     @property
-    def reading_(self) -> str:
-        """How the votes were read."""
-        return self._reading.name
-
-    @property
-    def coherence_(self) -> float:
-        """How far the voters look the same way."""
-        return self._reading.coherence
-
-    @property
-    def two_readings_(self) -> bool:
-        """Whether the votes allow another truth."""
-        return self._reading.two_readings
-
-    @property
     def structure_(self) -> Any:
         """The structures that were tried, as a pandas table."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
@@ -320,7 +287,7 @@ class LatentIsing(PosteriorAggregator):
 
     @property
     def graph_(self) -> VoterGraph:
-        """What ties voters beyond the truth."""
+        """Ties between voters beyond the truth."""
         n_voters, links = self.n_features_in_, self._reading.links
         weights = np.zeros((n_voters, n_voters))
         weights[links.first, links.second] = weights[links.second, links.first] = links.weights
@@ -350,40 +317,23 @@ class LatentIsing(PosteriorAggregator):
         links, n_voters = self._reading.links, votes.n_voters
         tied = np.isin(np.arange(n_voters), [links.first, links.second])
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
-        told = [self._reason(s, tied=bool(tied[s])) for s in range(n_voters)]
+        own = [self._reason(s, tied=bool(tied[s])) for s in range(n_voters)]
         return [
-            f"{told[s]}; its silence is its other answer"
+            f"{own[s]}; its silence is its other answer"
             if heard[s]
-            else idle_reason(votes, s) or told[s]
+            else idle_reason(votes, s) or own[s]
             for s in range(n_voters)
         ]
 
     def _reason(self, voter: int, *, tied: bool) -> str:
-        told = f"{self.weights_[voter]:z.2f} ± {self.standard_errors_[voter]:.2f}"
+        weight = f"{self.weights_[voter]:z.2f} ± {self.standard_errors_[voter]:.2f}"
         if self._reading.experts[voter]:
             side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
-            return f"{side} the truth, {told}"
+            return f"{side} the truth, {weight}"
         if NOTHING_FOUND in self._reading.notes:
-            return f"the votes show no truth that it could be tied to, {told}"
+            return f"the votes show no truth that it could follow, {weight}"
         if self.reading_ == "edges" and tied:
-            return f"explained by other voters, {told}"
+            return f"explained by other voters, {weight}"
         if abs(self.weights_[voter]) > SURE_ERRORS * self.standard_errors_[voter]:
-            return f"drawn to the others, its own votes are too few to tell, {told}"
-        return f"not clearly tied to the truth, {told}"
-
-
-def _is_upside_down(
-    votes: Votes, lay: Callable[[Floats], BallotBlocks], fields: Floats, reading: Reading
-) -> bool:
-    """Return whether the sides must be swapped.
-
-    A graph's by the prior, else by most experts. A consensus began at the majority, on the prior's
-    side; but where most voters know next to nothing, those who do know may be on the other.
-    """
-    if reading.model is not None:
-        no, yes = reading.model.coins
-        return not fields.any() and bool(pool_ballots(yes - no)[0] < 0)
-    if fields.any() and (side := fields @ reading.score(lay(np.zeros(votes.n_items)))) != 0:
-        return bool(side < 0)
-    experts = reading.experts if reading.experts.any() else np.abs(reading.weights) > 0
-    return is_upside_down("majority", votes, np.empty(0), reading.weights[experts])
+            return f"shrunk toward the mean, its own votes are too few, {weight}"
+        return f"not clearly tied to the truth, {weight}"

@@ -8,7 +8,7 @@ from scipy.linalg import eigh, polar, qr
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
-from unelisa.blocks import Held, weigh_votes
+from unelisa.blocks import ItemBlocks, weigh_votes
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -123,15 +123,15 @@ def find_blocks(moments: PairMoments, max_groups: int, rng: np.random.Generator)
     return models[int(np.argmin(criteria))]
 
 
-def read_latents(values: Held, weights: Floats, groups: Groups) -> NDArray[np.int8]:
+def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray[np.int8]:
     """Return items x groups: the sign of each group's weighted majority, 0 for a tie.
 
     Sums below 1e-9 are ties, so that rounding, hence the order of the voters, does not decide.
     """
     nothing = np.zeros(len(weights))
-    latents = np.zeros((len(values), int(groups.max()) + 1), dtype=np.int8, order="F")
+    latents = np.zeros((len(blocks), int(groups.max()) + 1), dtype=np.int8, order="F")
     for group in range(latents.shape[1]):
-        margin = weigh_votes(values, np.where(groups == group, weights, 0.0), nothing)
+        margin = blocks.weigh(np.where(groups == group, weights, 0.0), nothing)
         latents[:, group] = np.where(np.abs(margin) > 1e-9, np.sign(margin), 0)
     return latents
 
@@ -219,7 +219,7 @@ class LatentSpectralMetaLearner(OrientedAggregator):
         """Store the groups and their weights; return False if there is only one group."""
         groups, within = self.groups_.copy(), np.zeros(votes.n_voters)
         groups[active], within[active] = blocks.groups, blocks.within
-        meta = fit_rank_one(measure_pairs(read_latents(votes.values, within, groups))).vector
+        meta = fit_rank_one(measure_pairs(read_latents(votes.blocks, within, groups))).vector
         if len(meta) < 3 or not meta.any():
             return False
         lead = meta / np.linalg.norm(meta)
@@ -229,8 +229,8 @@ class LatentSpectralMetaLearner(OrientedAggregator):
 
     def _score(self, votes: Votes) -> Floats:
         if len(self.group_weights_) == 1:
-            return np.asarray(weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters)))
-        latents = read_latents(votes.held, self.weights_, self.groups_)
+            return votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
+        latents = read_latents(votes.blocks, self.weights_, self.groups_)
         nothing = np.zeros(latents.shape[1])
         return np.asarray(weigh_votes(latents, self.group_weights_, nothing))
 

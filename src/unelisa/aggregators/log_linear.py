@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
 from unelisa.aggregators.coins import draw_starts, warn_few_voters
 from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
+from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -263,11 +264,12 @@ class LogLinear(PosteriorAggregator):
         if not len(active):
             return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
         values = np.asfortranarray(votes.values[:, active])
-        starts = draw_starts(values, 5, np.random.default_rng(self.random_state))
+        blocks = WholeTable(values)
+        starts = draw_starts(blocks, 5, np.random.default_rng(self.random_state))
         if len(active) < 3:
             warn_few_voters()
-            return Terms.of_coins(estimate_coins(values, starts[0], max_iter=1))
-        fits = [estimate_coins(values, start) for start in starts]
+            return Terms.of_coins(estimate_coins(blocks, starts[0], max_iter=1))
+        fits = [estimate_coins(blocks, start) for start in starts]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         start = Terms.of_coins(coins)
         terms, self.n_iter_, done = fit_terms(Rows.of(values), start, self.ridge, self.max_iter)

@@ -22,4 +22,4 @@ class MajorityVote(Aggregator):
         self.weights_ = (votes.vote_counts() > 0).astype(np.float64)
 
     def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.held, self.weights_)
+        return weighed_margin(votes.blocks, self.weights_)

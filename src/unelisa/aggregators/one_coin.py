@@ -7,7 +7,6 @@ from scipy.special import logit
 
 from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
-from unelisa.blocks import weigh_votes
 from unelisa.em import OneCoin, estimate_reliability
 from unelisa.votes import Votes
 
@@ -74,7 +73,7 @@ class OneCoinDawidSkene(CoinAggregator):
     def _fit(self, votes: Votes) -> None:
         nothing = np.zeros(votes.n_voters)
         # items without any vote are ignored
-        voted = (weigh_votes(votes.held, nothing, nothing + 1) > 0).astype(np.float64)
+        voted = (votes.blocks.weigh(nothing, nothing + 1) > 0).astype(np.float64)
         model = OneCoin(self.smoothing, CLIP, prevalence_clip=None)
         best = self._best_fit(votes, partial(estimate_reliability, copies=voted), model)
         self.accuracies_, self.prevalence_ = best.reliabilities, best.prevalence
@@ -82,7 +81,7 @@ class OneCoinDawidSkene(CoinAggregator):
         self.weights_ = best.weights
 
     def _score(self, votes: Votes) -> Floats:
-        margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
+        margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
         return np.asarray(logit(self.prevalence_) + 2 * margin)
 
     def _turn_around(self) -> None:

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
-from unelisa.blocks import weigh_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.orientation import Orient
@@ -169,7 +168,7 @@ class SpectralMetaLearner(OrientedAggregator):
         self.weights_ = unit_weights(fit_rank_one(measure_pairs(votes.values)), votes)
 
     def _score(self, votes: Votes) -> Floats:
-        return np.asarray(weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters)))
+        return votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
 
     def _ballots(self) -> Floats:
         return pool_ballots(self.weights_)

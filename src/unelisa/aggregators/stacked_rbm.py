@@ -12,7 +12,7 @@ from sklearn.neural_network import BernoulliRBM
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import draw_starts, warn_few_voters
 from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
-from unelisa.blocks import tally_votes, weigh_votes
+from unelisa.blocks import WholeTable, tally_votes, weigh_votes
 from unelisa.errors import ModelError
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -181,7 +181,7 @@ def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
     inputs = weigh_votes(states, layer.weights[0] / 2, np.zeros(states.shape[1]))
     spread = float(inputs.std())
     start = expit((inputs - np.median(inputs)) * (2 / spread if spread > 0 else 1.0))
-    fit = estimate_coins(states, start)
+    fit = estimate_coins(WholeTable(states), start)
     return as_layer(fit.coins, fit.prevalence)
 
 
@@ -303,7 +303,8 @@ class StackedRBM(PosteriorAggregator):
         self, values: NDArray[np.int8], sizes: Sequence[int] | None, rng: np.random.Generator
     ) -> tuple[TwoCoins, list[Layer]]:
         """Return the coins that fill missing votes, and the layers."""
-        fits = [estimate_coins(values, x, max_iter=100) for x in draw_starts(values, 3, rng)]
+        blocks = WholeTable(values)
+        fits = [estimate_coins(blocks, x, max_iter=100) for x in draw_starts(blocks, 3, rng)]
         coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
         states = Filling(coins.coins, coins.prevalence).complete(values, rng)
         return coins, stack_machines(states, sizes, self.max_iter, rng)
@@ -348,8 +349,9 @@ def imitate_majority(values: NDArray[np.int8]) -> tuple[TwoCoins, list[Layer]]:
     """Return the one-unit machine of the majority vote, used if too few voters vary."""
     if (values.min(axis=0) < values.max(axis=0)).any():
         warn_few_voters()
-    start = draw_starts(values, 1, np.random.default_rng(0))[0]
-    fit = estimate_coins(values, start, max_iter=1)
+    blocks = WholeTable(values)
+    start = draw_starts(blocks, 1, np.random.default_rng(0))[0]
+    fit = estimate_coins(blocks, start, max_iter=1)
     return fit, [as_layer(fit.coins, fit.prevalence)]
 
 

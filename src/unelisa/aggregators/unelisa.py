@@ -8,7 +8,6 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
-from unelisa.blocks import weigh_votes
 from unelisa.em import OneCoin, best_reliability, estimate_reliability, weigh_posterior
 from unelisa.errors import (
     ConvergenceWarning,
@@ -150,12 +149,12 @@ class UnElisa(PosteriorAggregator):
 
     def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
         counted = np.flatnonzero(polarity)
-        values = votes.take_voters(counted).held
+        blocks = votes.take_voters(counted).blocks
         if len(self.selector_.experts_):
-            fit = best_reliability(values, polarity[counted], self.n_starts, rng)
+            fit = best_reliability(blocks, polarity[counted], self.n_starts, rng)
         else:
-            start = weigh_posterior(values, polarity[counted] / 2)
-            fit = estimate_reliability(values, start, OneCoin(pooled=True))
+            start = weigh_posterior(blocks, polarity[counted] / 2)
+            fit = estimate_reliability(blocks, start, OneCoin(pooled=True))
         self.n_iter_ = len(fit.lower_bound)
         if not fit.converged:
             warn_user(f"EM did not converge in {self.n_iter_} iterations", ConvergenceWarning)
@@ -165,7 +164,7 @@ class UnElisa(PosteriorAggregator):
 
     def _score(self, votes: Votes) -> Floats:
         """Return the log-odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
-        margin = weigh_votes(votes.held, self.weights_, np.zeros(votes.n_voters))
+        margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
         return np.asarray(2 * (self.field_ + margin) if self.rule == "bayes" else margin)
 
     def _turn_around(self) -> None:

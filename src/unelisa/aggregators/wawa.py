@@ -3,11 +3,11 @@
 import numpy as np
 
 from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
-from unelisa.blocks import Held, tally_votes
+from unelisa.blocks import ItemBlocks
 from unelisa.votes import Votes
 
 
-def measure_agreement(values: Held, margin: Floats) -> Floats:
+def measure_agreement(blocks: ItemBlocks, margin: Floats) -> Floats:
     """Return the share of each voter's votes that agree with the margin; a tie counts half.
 
     Margins below 1e-12 are ties, so that rounding, hence the order of the voters, does not decide.
@@ -20,8 +20,8 @@ def measure_agreement(values: Held, margin: Floats) -> Floats:
     array([0.83333333, 0.5       ])
     """
     sides = np.where(np.abs(margin) > 1e-12, np.sign(margin), 0.0)
-    signed = tally_votes(values, sides)[0]
-    counts = tally_votes(values, np.ones(len(values)))[1]
+    signed = blocks.tally(sides)[0]
+    counts = blocks.tally(np.ones(len(blocks)))[1]
     return np.where(counts > 0, (counts + signed) / 2 / np.maximum(counts, 1.0), 0.0)
 
 
@@ -64,7 +64,7 @@ class Wawa(Aggregator):
 
     def _fit(self, votes: Votes) -> None:
         everybody = np.ones(votes.n_voters)
-        self.weights_ = measure_agreement(votes.held, weighed_margin(votes.held, everybody))
+        self.weights_ = measure_agreement(votes.blocks, weighed_margin(votes.blocks, everybody))
 
     def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.held, self.weights_)
+        return weighed_margin(votes.blocks, self.weights_)

@@ -4,14 +4,14 @@ import numpy as np
 
 from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
-from unelisa.blocks import Held
+from unelisa.blocks import ItemBlocks
 from unelisa.votes import Votes
 
 # crowd-kit's schedule: full steps at first, halved every 20 iterations
 PATIENCE, REDUCTION = 20, 0.5
 
 
-def follow_agreement(values: Held, max_iter: int) -> Floats:
+def follow_agreement(blocks: ItemBlocks, max_iter: int) -> Floats:
     """Return the skills after `max_iter` iterations, starting from equal skills.
 
     skill_s <- skill_s + rate (agreement of s with the weighted majority - skill_s); the rate starts
@@ -23,11 +23,11 @@ def follow_agreement(values: Held, max_iter: int) -> Floats:
     >>> follow_agreement(votes, 1)
     array([0.33333333, 1.        , 0.66666667])
     """
-    skills, rate = np.full(values.shape[1], 0.5), 1.0
+    skills, rate = np.full(blocks.n_voters, 0.5), 1.0
     for iteration in range(1, max_iter + 1):
         if iteration % PATIENCE == 0:
             rate *= REDUCTION
-        agreement = measure_agreement(values, weighed_margin(values, skills))
+        agreement = measure_agreement(blocks, weighed_margin(blocks, skills))
         skills = skills + rate * (agreement - skills)
     return skills
 
@@ -72,8 +72,8 @@ class ZeroBasedSkill(Aggregator):
         self.max_iter = max_iter
 
     def _fit(self, votes: Votes) -> None:
-        skills = follow_agreement(votes.held, self.max_iter)
+        skills = follow_agreement(votes.blocks, self.max_iter)
         self.weights_, self.n_iter_ = np.where(votes.vote_counts() > 0, skills, 0.0), self.max_iter
 
     def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.held, self.weights_)
+        return weighed_margin(votes.blocks, self.weights_)

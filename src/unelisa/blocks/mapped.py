@@ -1,7 +1,7 @@
 """Votes in a file, mapped into memory block by block.
 
-The file holds int8 votes, block after block; within a block one voter after the other. So a block
-is one run of bytes, which is mapped while a pass works on it and then left to the system.
+The file holds int8 votes, block by block; within a block voter by voter. So a block is one run of
+bytes, which is mapped while a pass works on it and then released.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ class MappedBlocks(LocalBlocks):
     n_items, n_voters
         Its size.
     block_items
-        Items per block, the last one excepted; see `fitting_items`.
+        Items per block (the last may have fewer); see `fitting_items`.
     """
 
     place = "in a file"
@@ -46,9 +46,9 @@ class MappedBlocks(LocalBlocks):
 
 
 def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
-    """Return how many items make a block of about so many bytes.
+    """Return the number of items in a block of about `n_bytes`.
 
-    A multiple of the kernels' own chunks, so that blocks add up the same numbers as one table.
+    A multiple of the kernels' own chunks, so that blocks give the same sums as one table.
 
     Examples
     --------
@@ -56,5 +56,7 @@ def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
     327680
     """
     fitting = n_bytes // max(n_voters, 1)
-    step = min(8192, max(fitting // CHUNK, 1) * CHUNK)  # the latent model's chunk has 8,192 items
+    step = min(
+        8192, max(fitting // CHUNK, 1) * CHUNK
+    )  # the latent model works in runs of 8,192 items
     return max(1, fitting // step) * step

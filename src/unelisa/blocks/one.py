@@ -1,4 +1,4 @@
-"""A block of votes in memory: a table, or the votes that were cast alone, five bytes each."""
+"""One block of votes in memory: a table, or only the votes that were cast, five bytes each."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def mark_starts(lengths: Any) -> NDArray[np.int64]:
-    """Return where runs of these lengths start one behind the other, and where the last ends.
+    """Return the starts of consecutive runs of these lengths, and the end of the last.
 
     Examples
     --------
@@ -69,3 +69,30 @@ def pick_items(votes: OneBlock, items: NDArray[np.intp]) -> NDArray[np.int8]:
     if isinstance(votes, SparseVotes):
         return np.asarray(votes.matrix().tocsr()[items].toarray(order="F"), dtype=np.int8)
     return np.asfortranarray(votes[items])
+
+
+def rearrange_votes(votes: OneBlock, columns: NDArray[np.intp], side: int = 1) -> OneBlock:
+    """Return the votes of these voters as columns, times `side`; column -1 has abstained.
+
+    Examples
+    --------
+    >>> rearrange_votes(np.array([[1, -1], [1, 0]], dtype=np.int8), np.array([1, -1]))
+    array([[-1,  0],
+           [ 0,  0]], dtype=int8)
+    """
+    if isinstance(votes, SparseVotes):
+        return _rearrange_sparse(votes, columns, side)
+    changed = np.zeros((votes.shape[0], len(columns)), dtype=np.int8, order="F")
+    for s, column in enumerate(columns):
+        if column >= 0:
+            np.multiply(votes[:, column], np.int8(side), out=changed[:, s])
+    return changed
+
+
+def _rearrange_sparse(votes: SparseVotes, columns: NDArray[np.intp], side: int) -> SparseVotes:
+    lengths = np.where(columns >= 0, np.diff(votes.starts)[columns], 0)
+    starts = mark_starts(lengths)
+    origins = np.repeat(votes.starts[columns] - starts[:-1], lengths) + np.arange(starts[-1])
+    return SparseVotes(
+        starts, votes.items[origins], votes.votes[origins] * np.int8(side), votes.n_items
+    )

@@ -1,7 +1,7 @@
-"""Votes in Dask partitions: passes run where the partitions are, and only their sums travel.
+"""Votes in Dask partitions: passes run where the partitions are, and only their sums are sent.
 
 With a `dask.distributed` client the partitions and all tasks are futures: what a lost worker held
-is computed again from where it came. Without one Dask's own threads do the work.
+is recomputed from its origin. Without a client, Dask's own threads do the work.
 """
 
 import sys
@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks.base import Array, Block, ItemBlocks, Sums, add_sums, cut, group_items
+from unelisa.blocks.base import Array, Block, ItemBlocks, Merge, Sums, add_sums, cut, group_items
+from unelisa.blocks.local import WholeTable
 from unelisa.blocks.one import mark_starts, pick_items
 
-FAN = 8  # parts added up by one task; the cluster adds until so few are left
-LIGHT = 1 << 20  # bytes of parameters that go with every task; more are sent once
+FAN = 8  # parts added up by one task; the cluster adds until no more than these are left
+LIGHT = 1 << 20  # bytes of parameters sent with the tasks; larger ones are sent once
 
 
 class Partitions(ItemBlocks):
-    """Blocks that are Dask's to hold.
+    """Blocks held by Dask.
 
     Parameters
     ----------
     blocks
         One Delayed int8 table per partition, items x voters, one voter contiguous. They are
-        computed and kept where they are.
+        computed and persisted where they are.
     lengths
         Items of each.
     n_voters
@@ -42,48 +43,38 @@ class Partitions(ItemBlocks):
         self.starts = mark_starts(lengths)
         self.n_items, self.n_voters = int(self.starts[-1]), n_voters
 
-    def sum(
+    def visit(
         self,
-        function: Callable[..., Sums],
-        *parameters: Any,
-        per_item: Sequence[Array] = (),
-        n_threads: int = 1,  # noqa: ARG002 - the cluster decides
-    ) -> Sums:
-        """Return the sums over all partitions: eight neighbors at a time are added, then those."""
-        parts = self._visit(function, parameters, per_item)
-        while len(parts) > FAN:
+        merge: Merge,
+        function: Callable[..., Any],
+        parameters: tuple[Any, ...],
+        per_item: Sequence[Array],
+    ) -> Any:
+        """Return the merged results; sums are first added in place, eight neighbors per task."""
+        parts = self._submit(function, parameters, per_item)
+        while merge is add_sums and len(parts) > FAN:
             groups = [parts[low : low + FAN] for low in range(0, len(parts), FAN)]
             parts = [submit(_add_neighbors, *group) for group in groups]
-        return _add_neighbors(*gather(parts))
+        return merge(gather(parts), self.n_items)
 
-    def concatenate(
-        self,
-        function: Callable[..., Array],
-        *parameters: Any,
-        per_item: Sequence[Array] = (),
-        n_threads: int = 1,  # noqa: ARG002 - the cluster decides
-    ) -> Array:
-        """Return the rows of all partitions."""
-        return np.concatenate(gather(self._visit(function, parameters, per_item)))
-
-    def take(self, items: NDArray[np.intp]) -> NDArray[np.int8]:
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes on some items, picked where they are."""
         chosen = group_items(items, self.starts).items()
         tables = gather([submit(pick_items, self.blocks[k], places) for k, places in chosen])
         none = np.empty((0, self.n_voters), dtype=np.int8)
-        return np.asfortranarray(np.concatenate([none, *tables]))
+        return WholeTable(np.asfortranarray(np.concatenate([none, *tables])))
 
     def __iter__(self) -> Iterator[Block]:
         for votes, start in zip(self.blocks, self.starts.tolist(), strict=False):
             yield Block(gather([votes])[0], start)
 
-    def _visit(
+    def _submit(
         self, function: Callable[..., Any], parameters: tuple[Any, ...], per_item: Sequence[Array]
     ) -> list[Any]:
-        """Return the function of every partition, under way."""
+        """Return one task per partition."""
         job: Any = _Parcel(function, parameters)
         if len(self.blocks) * _weigh(parameters) > LIGHT:
-            job = submit(_Parcel, function, parameters)  # a task of its own: computable again
+            job = submit(_Parcel, function, parameters)  # a task, so that it can be recomputed
         edges = zip(self.blocks, self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
         return [
             submit(_visit_block, block, low, job, _Parcel(None, tuple(cut(per_item, low, high))))
@@ -102,7 +93,7 @@ def active_client() -> Any:
 
     try:
         distributed.get_worker()
-    except ValueError:  # no task of a worker
+    except ValueError:  # not within a worker's task
         pass
     else:
         return None
@@ -113,7 +104,7 @@ def active_client() -> Any:
 
 
 def submit(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return a task under way: a future of the active client, otherwise a Delayed."""
+    """Return a task: a future of the active client, otherwise a Delayed."""
     from dask import delayed  # noqa: PLC0415
 
     client = active_client()
@@ -123,7 +114,7 @@ def submit(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def gather(tasks: Sequence[Any]) -> list[Any]:
-    """Return what the tasks give."""
+    """Return the results of the tasks."""
     from dask import compute  # noqa: PLC0415
 
     client = active_client()
@@ -131,7 +122,7 @@ def gather(tasks: Sequence[Any]) -> list[Any]:
 
 
 class _Parcel:
-    """A function and arrays that Dask shall not look into."""
+    """A function and arrays that Dask must not traverse."""
 
     def __init__(self, function: Callable[..., Any] | None, arrays: tuple[Any, ...]) -> None:
         self.function, self.arrays = function, arrays
@@ -144,14 +135,11 @@ def _visit_block(votes: Any, start: int, job: _Parcel, own: _Parcel) -> Any:
 
 
 def _add_neighbors(*parts: Sums) -> Sums:
-    totals = parts[0]
-    for part in parts[1:]:
-        totals = add_sums(totals, part)
-    return totals
+    return add_sums(parts)
 
 
 def _weigh(value: Any) -> int:
-    """Return about how many bytes parameters have."""
+    """Return the approximate size of parameters in bytes."""
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     return sum(map(_weigh, value)) if isinstance(value, tuple | list) else 64

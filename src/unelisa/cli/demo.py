@@ -72,7 +72,7 @@ def breast_cancer_votes() -> KnownLabels:
     above = cancer.data > np.median(cancer.data, axis=0)
     values = np.asfortranarray(np.where(above, 1, -1).astype(np.int8))
     names = np.array([f"{name} is high" for name in cancer.feature_names], dtype=object)
-    votes = Votes(values, np.arange(len(values)), names, ("benign", "malignant"))
+    votes = Votes.of_values(values, np.arange(len(values)), names, ("benign", "malignant"))
     return _known(votes, np.where(cancer.target == 0, 1, -1).astype(np.int8))
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.blocks import WholeTable
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files, refuse_stdout
@@ -178,7 +179,7 @@ def refer_to(model: Aggregator, judged: Judged, known: KnownLabels) -> Reference
     if unvoted == 0:
         return reference
     empty = np.zeros((1, judged.votes.n_voters), dtype=np.int8)
-    silent = replace(judged.votes, held=empty, items=np.arange(1))
+    silent = replace(judged.votes, blocks=WholeTable(empty), items=np.arange(1))
     score = Judged.of(model, silent).scores
     return reference._replace(scores=np.append(judged.scores, np.repeat(score, unvoted)))
 

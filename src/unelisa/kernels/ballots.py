@@ -1,8 +1,8 @@
 """Sums over votes that are listed item by item: dense and sparse votes run the same loops.
 
 Item i's votes are the places starts[i] to starts[i + 1] of `voters` and `votes`. `weights` says how
-much each vote counts; an empty one means that all count in full. Everything is added in a fixed
-order, so that the same votes give the same bits.
+much each vote counts; empty: all count in full. Everything is added in a fixed order, so that the
+same votes give the same bits.
 """
 
 import numpy as np
@@ -45,11 +45,11 @@ def weigh_ballots(
     voters: NDArray[np.int32],
     votes: NDArray[np.int8],
     weights: NDArray[np.float32],
-    lean: Floats,
-    toll: Floats,
+    effects: Floats,
+    normalizers: Floats,
 ) -> Floats:
-    """Return per item and state k: sum over its votes of w (f lean_sk - toll_sk)."""
-    n_items, n_states = len(starts) - 1, lean.shape[1]
+    """Return per item and state k the sum over its votes of w (f effect_sk - normalizer_sk)."""
+    n_items, n_states = len(starts) - 1, effects.shape[1]
     out = np.zeros((n_items, n_states))
     weighted = len(weights) > 0
     for i in range(n_items):
@@ -57,7 +57,7 @@ def weigh_ballots(
             s, f = voters[j], np.float64(votes[j])
             w = np.float64(weights[j]) if weighted else 1.0
             for k in range(n_states):
-                out[i, k] += w * (f * lean[s, k] - toll[s, k])
+                out[i, k] += w * (f * effects[s, k] - normalizers[s, k])
     return out
 
 
@@ -125,18 +125,19 @@ def score_by_strangers(
     votes: NDArray[np.int8],
     weights: NDArray[np.float32],
     priors: Floats,
-    lean: Floats,
+    effects: Floats,
     rows: NDArray[np.int64],
     others: NDArray[np.int32],
 ) -> Floats:
-    """Return per item the log score of its votes, each predicted from voters who are not near it.
+    """Return per item the log score of its votes, each predicted from voters who are not neighbors.
 
-    Voter s's neighbours are the places rows[s] to rows[s + 1] of `others`, in rising order, as are
-    an item's voters. `priors` holds log P(state k) per item, lean_sk the voter's field in state k.
+    Voter s's neighbors are the places rows[s] to rows[s + 1] of `others`, in rising order, as are
+    an item's voters. `priors` holds log P(state k) per item; voter s says yes in state k with
+    log-odds 2 effect_sk.
     """
-    n_items, n_states = len(starts) - 1, lean.shape[1]
-    toll = np.log(2 * np.cosh(lean))
-    said = 1 / (1 + np.exp(-2 * lean))
+    n_items, n_states = len(starts) - 1, effects.shape[1]
+    normalizers = np.log(2 * np.cosh(effects))
+    said = 1 / (1 + np.exp(-2 * effects))
     weighted = len(weights) > 0
     out, total, left = np.zeros(n_items), np.zeros(n_states), np.zeros(n_states)
     for i in range(n_items):
@@ -146,7 +147,7 @@ def score_by_strangers(
         for j in range(first, last):
             s, w = voters[j], np.float64(weights[j]) if weighted else 1.0
             for k in range(n_states):
-                terms[j - first, k] = w * (votes[j] * lean[s, k] - toll[s, k])
+                terms[j - first, k] = w * (votes[j] * effects[s, k] - normalizers[s, k])
                 total[k] += terms[j - first, k]
         for j in range(first, last):
             s = voters[j]

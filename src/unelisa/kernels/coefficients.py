@@ -1,11 +1,11 @@
-"""Every voter's few coefficients moved uphill: the M-step of a consensus, voter by voter.
+"""The M-step of a consensus: one Newton step for every voter's few coefficients.
 
-A voter's coefficients are N(m, C). In the hidden state s_k its field is N(h, v) with h = s_k'm and
-v = s_k'C s_k. Of its votes given with the state's chance, `signed` holds the sum with their signs
-and `observed` the number. Its part of the bound::
+A voter's coefficients are N(m, C). In the hidden state s_k it says yes with log-odds 2 x,
+x ~ N(h, v), h = s_k'm and v = s_k'C s_k. Of its votes, weighted by the state's probability,
+`signed` holds the sum with signs and `observed` the number. Its part of the bound::
 
     sum_k signed_k h_k - observed_k E log 2 cosh x_k
-        - sum_d ((m_d - centre_d)^2 + C_dd) / (2 spread_d^2) + log det C / 2
+        - sum_d ((m_d - center_d)^2 + C_dd) / (2 spread_d^2) + log det C / 2
 """
 
 import numpy as np
@@ -18,19 +18,19 @@ Floats = NDArray[np.float64]
 
 @kernel
 def expect_log_cosh(
-    lean: float, doubt: float, nodes: Floats, shares: Floats
+    mean: float, variance: float, nodes: Floats, shares: Floats
 ) -> tuple[float, float, float]:
-    """Return E log 2 cosh x, E tanh x, E (1 - tanh^2 x) for x ~ N(lean, doubt), by quadrature."""
-    value, slope, curvature = 0.0, 0.0, 0.0
-    spread = np.sqrt(max(doubt, 0.0))
+    """Return E log 2 cosh x, E tanh x, E (1 - tanh^2 x), x ~ N(mean, variance), by quadrature."""
+    value, gradient, curvature = 0.0, 0.0, 0.0
+    spread = np.sqrt(max(variance, 0.0))
     for q in range(len(nodes)):
-        x = lean + spread * nodes[q]
+        x = mean + spread * nodes[q]
         small = np.exp(-2 * abs(x))
-        bend = (1 - small) / (1 + small)
+        tanh = (1 - small) / (1 + small)
         value += shares[q] * (abs(x) + np.log1p(small))
-        slope += shares[q] * (bend if x > 0 else -bend)
-        curvature += shares[q] * (1 - bend * bend)
-    return value, slope, curvature
+        gradient += shares[q] * (tanh if x > 0 else -tanh)
+        curvature += shares[q] * (1 - tanh * tanh)
+    return value, gradient, curvature
 
 
 @kernel
@@ -39,13 +39,13 @@ def weigh_voters(
 ) -> tuple[Floats, Floats]:
     """Return h and E log 2 cosh x per voter and state."""
     n_voters, n_states = len(means), len(states)
-    lean, toll = np.zeros((n_voters, n_states)), np.zeros((n_voters, n_states))
+    effects, normalizers = np.zeros((n_voters, n_states)), np.zeros((n_voters, n_states))
     for s in range(n_voters):
         for k in range(n_states):
-            lean[s, k] = _product(states[k], means[s])
-            doubt = _square(states[k], covariances[s])
-            toll[s, k] = expect_log_cosh(lean[s, k], doubt, nodes, shares)[0]
-    return lean, toll
+            effects[s, k] = _product(states[k], means[s])
+            variance = _square(states[k], covariances[s])
+            normalizers[s, k] = expect_log_cosh(effects[s, k], variance, nodes, shares)[0]
+    return effects, normalizers
 
 
 @kernel
@@ -55,7 +55,7 @@ def move_voters(
     signed: Floats,
     observed: Floats,
     states: Floats,
-    centre: Floats,
+    center: Floats,
     spread: Floats,
     least_weight: float,
     nodes: Floats,
@@ -63,8 +63,8 @@ def move_voters(
 ) -> tuple[Floats, Floats]:
     """Return means and covariances after one step that lowers no voter's bound.
 
-    Newton's step for the mean, and the precision that its curvature asks for; a voter whose bound
-    that does not raise goes a part of the way, or stays. The second coefficient of a voter stays
+    A Newton step for the mean, and the precision that the curvature implies; the step is shortened
+    until it raises the voter's bound, or is not taken. The second coefficient of a voter stays
     above `least_weight`.
     """
     new_means, new_covariances = means.copy(), covariances.copy()
@@ -72,8 +72,8 @@ def move_voters(
     for s in range(len(means)):
         mean, covariance = means[s], covariances[s]
         said = signed[s], observed[s]
-        here = _bound(mean, covariance, said, states, centre, prior, nodes, shares)
-        gradient, precision = _curve(mean, covariance, said, states, centre, prior, nodes, shares)
+        here = _bound(mean, covariance, said, states, center, prior, nodes, shares)
+        gradient, precision = _curve(mean, covariance, said, states, center, prior, nodes, shares)
         target = mean + _times(invert(precision)[0], gradient)
         if target[1] < least_weight:
             target = _hold(mean, gradient, precision, least_weight)
@@ -82,7 +82,7 @@ def move_voters(
         for _ in range(5):
             trial = mean + part * (target - mean)
             spreads = invert(before + part * (precision - before))[0]
-            if _bound(trial, spreads, said, states, centre, prior, nodes, shares) >= here:
+            if _bound(trial, spreads, said, states, center, prior, nodes, shares) >= here:
                 new_means[s], new_covariances[s] = trial, spreads
                 break
             part *= 0.4
@@ -116,7 +116,7 @@ def _bound(
     covariance: Floats,
     said: tuple[Floats, Floats],
     states: Floats,
-    centre: Floats,
+    center: Floats,
     prior: Floats,
     nodes: Floats,
     shares: Floats,
@@ -125,11 +125,11 @@ def _bound(
     signed, observed = said
     total = invert(covariance)[1] / 2
     for d in range(len(mean)):
-        total -= prior[d] * ((mean[d] - centre[d]) ** 2 + covariance[d, d]) / 2
+        total -= prior[d] * ((mean[d] - center[d]) ** 2 + covariance[d, d]) / 2
     for k in range(len(states)):
-        lean = _product(states[k], mean)
-        toll = expect_log_cosh(lean, _square(states[k], covariance), nodes, shares)[0]
-        total += signed[k] * lean - observed[k] * toll
+        effect = _product(states[k], mean)
+        normalizer = expect_log_cosh(effect, _square(states[k], covariance), nodes, shares)[0]
+        total += signed[k] * effect - observed[k] * normalizer
     return total
 
 
@@ -139,19 +139,19 @@ def _curve(
     covariance: Floats,
     said: tuple[Floats, Floats],
     states: Floats,
-    centre: Floats,
+    center: Floats,
     prior: Floats,
     nodes: Floats,
     shares: Floats,
 ) -> tuple[Floats, Floats]:
     """Return the bound's gradient in the mean, and minus its curvature."""
     signed, observed = said
-    gradient, precision = -prior * (mean - centre), np.diag(prior)
+    gradient, precision = -prior * (mean - center), np.diag(prior)
     for k in range(len(states)):
-        lean, doubt = _product(states[k], mean), _square(states[k], covariance)
-        _, slope, curvature = expect_log_cosh(lean, doubt, nodes, shares)
+        effect, variance = _product(states[k], mean), _square(states[k], covariance)
+        _, tanh, curvature = expect_log_cosh(effect, variance, nodes, shares)
         for d in range(len(mean)):
-            gradient[d] += (signed[k] - observed[k] * slope) * states[k, d]
+            gradient[d] += (signed[k] - observed[k] * tanh) * states[k, d]
             for e in range(len(mean)):
                 precision[d, e] += observed[k] * curvature * states[k, d] * states[k, e]
     return gradient, precision

@@ -1,13 +1,16 @@
 """The two sums over votes that every aggregator is made of, and how voters compare.
 
-Both read int8 votes voter by voter, so that nothing of the size of the votes is ever copied, and
-both add in a fixed order, so that the same votes give the same bits.
+They read int8 votes voter by voter, so that nothing of the size of the votes is ever copied, and
+add in a fixed order, so that the same votes give the same bits. Sparse votes are those that were
+cast: voter s's are votes[starts[s]:starts[s + 1]].
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels import kernel
+
+Floats = NDArray[np.float64]
 
 CHUNK = 4096  # items whose two counts take 32 KB
 
@@ -52,8 +55,8 @@ def tally_votes(
 def compare_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.int64], int]:
     """Return per voter four counts of items, and on how many items voters met.
 
-    Columns: said no; said yes; others voted too; others voted otherwise. Items go in chunks, so
-    that their counts of yes and no stay at hand.
+    Columns: said no; said yes; others voted too; another voted otherwise. Items go in chunks, so
+    that their counts of yes and no stay in the cache.
     """
     n_items, n_voters = values.shape
     counts, met = np.zeros((n_voters, 4), np.int64), 0
@@ -81,3 +84,38 @@ def compare_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.int64], int]:
             counts[s, 2] += shared
             counts[s, 3] += against
     return counts, met
+
+
+@kernel
+def weigh_sparse(
+    starts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    votes: NDArray[np.int8],
+    n_items: int,
+    signed: Floats,
+    observed: Floats,
+) -> Floats:
+    """Return per item sum_s signed_s f_is + observed_s |f_is|."""
+    out = np.zeros(n_items)
+    for s in range(starts.size - 1):
+        a, b = signed[s], observed[s]
+        for k in range(starts[s], starts[s + 1]):
+            f = np.float64(votes[k])
+            out[items[k]] += a * f + b * f * f
+    return out
+
+
+@kernel
+def tally_sparse(
+    starts: NDArray[np.int64], items: NDArray[np.int32], votes: NDArray[np.int8], x: Floats
+) -> tuple[Floats, Floats]:
+    """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
+    signed, observed = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
+    for s in range(starts.size - 1):
+        a, b = 0.0, 0.0
+        for k in range(starts[s], starts[s + 1]):
+            f = np.float64(votes[k])
+            a += x[items[k]] * f
+            b += x[items[k]] * f * f
+        signed[s], observed[s] = a, b
+    return signed, observed

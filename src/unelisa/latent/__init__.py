@@ -1,1 +1,76 @@
-"""The latent Ising model: a hidden truth behind the votes, and voters who depend on each other."""
+"""The latent Ising model: from votes to a reading of them.
+
+A hidden truth stands behind the votes. Which reading of the votes is meant is an assumption that
+identifies the truth, and the likelihood cannot tell: on coherent votes a graph of the voters
+explains more than any truth does. So the coherence kappa of the votes decides, about (2 q - 1)^2
+where a share q of the voters points the same way. From q = 4/5 on, the truth is what they agree on
+(the consensus); so it is from kappa = .2 on, if none of 999 random polarities of these voters is as
+coherent. Otherwise, with enough items in common, the truth is the hub of the voters' graph (the
+edges).
+
+The walk of a fit::
+
+    votes -> ballots (ballots.py) -> crowd and sample (crowd.py) -> coherence (pairs.py)
+          -> read_consensus (consensus/) or read_edges (edges/)
+          -> follow_gold (gold/), where there are gold labels
+
+and what comes back is a `Reading` (reading.py), which scores items.
+"""
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from unelisa.blocks import ItemBlocks
+from unelisa.latent.consensus import Kind, read_consensus
+from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.edges.reading import read_edges
+from unelisa.latent.pairs import (
+    Pairs,
+    Singles,
+    correlate,
+    expect_means,
+    measure_chance,
+    measure_coherence,
+)
+from unelisa.latent.reading import Reading
+
+Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
+
+SAMPLE_ITEMS = 5000  # on which coherence is measured and candidates are compared
+COHERENT = 0.36  # kappa: four fifths of the voters point the same way
+HARDLY_CHANCE, BY_CHANCE = 0.2, 0.001  # enough where none of 999 random polarities has as much
+LEAST_VOTERS = 5  # for a graph
+ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
+
+
+def interpret(ballots: ItemBlocks, structure: Structure, rng: np.random.Generator) -> Reading:
+    """Return the reading of the votes, in the structure asked for or in the one they need."""
+    crowd = Crowd.of(ballots, rng)
+    sample = crowd.draw(SAMPLE_ITEMS)
+    varied = _correlate_varied(crowd, sample)
+    kappa, n_varied = measure_coherence(*varied), len(crowd.varied)
+    rich = n_varied >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * n_varied
+    graph = rich and kappa < COHERENT and not crowd.silence.any()
+    if graph and kappa >= HARDLY_CHANCE:
+        graph = measure_chance(*varied, ballots.n_voters) > BY_CHANCE
+    if structure == "edges" or (structure == "auto" and graph):
+        return replace(read_edges(crowd), coherence=kappa)
+    kinds = get_args(Kind) if structure == "auto" else (structure,)
+    reading = replace(read_consensus(crowd, sample, kinds), coherence=kappa)
+    if kappa < COHERENT and not rich and structure == "auto":
+        return reading.noting(
+            f"the voters do not point the same way (coherence {kappa:.2f}) and are too few, or "
+            "share too few items, to learn their graph: what they agree on may not be the truth"
+        )
+    return reading
+
+
+def _correlate_varied(crowd: Crowd, sample: Sample) -> tuple[Pairs, Singles]:
+    """Return the pairs of voters who gave both answers; constant voters point nowhere."""
+    ballots, pairs, n_voters = sample.ballots, sample.pairs, sample.n_voters
+    correlations = correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
+    varied = np.isin(pairs.first, crowd.varied) & np.isin(pairs.second, crowd.varied)
+    met = Pairs(pairs.first[varied], pairs.second[varied], pairs.common[varied])
+    return met, correlations[varied]

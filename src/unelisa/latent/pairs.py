@@ -1,7 +1,7 @@
-"""Voters two by two: how often they met on an item, and how far their votes go together.
+"""Pairs of voters: how often they met on an item, and the correlation of their votes.
 
-Only pairs who met often enough are looked at, and their products are made strip by strip, so that
-no table of voters x voters is ever held.
+Only pairs who met often enough are considered, and their products are computed in strips of
+voters, so that no table of voters x voters is ever held.
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unelisa.latent.ballots import Ballots
-from unelisa.latent.consensus import Consensus, weigh_truth
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 MET_ITEMS = 5  # items on which a pair must have met
-STRIP = 4_000_000  # entries of voters x voters that are looked at together
-DENSE = 0.1  # share of votes given from which a plain table is faster than a sparse one
+STRIP = 4_000_000  # entries of voters x voters computed at a time
+DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
 FEW_PAIRS = 3
-POLARITIES = 999  # random ones with which the voters' own are compared
+POLARITIES = 999  # random ones that the voters' own are compared with
 
 
 class Pairs(NamedTuple):
@@ -53,7 +52,7 @@ def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:
 
 
 def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -> Singles:
-    """Return per pair the correlation of what their votes have beyond `expected` (one per vote)."""
+    """Return per pair the correlation of the residuals votes - `expected` (one per vote)."""
     residuals = ballots.votes - expected
     counts = np.bincount(ballots.voters, minlength=n_voters)
     squares = np.bincount(ballots.voters, residuals**2, n_voters)
@@ -67,36 +66,22 @@ def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -
 
 
 def expect_means(ballots: Ballots, n_voters: int) -> Floats:
-    """Return for every vote its voter's mean vote."""
+    """Return for every vote the mean vote of its voter."""
     counts = np.bincount(ballots.voters, minlength=n_voters)
     means = np.bincount(ballots.voters, ballots.votes, n_voters) / np.maximum(counts, 1)
     return np.asarray(means[ballots.voters])
 
 
-def expect_votes(ballots: Ballots, model: Consensus) -> Floats:
-    """Return for every vote what the truth, as far as it is known, lets expect of its voter."""
-    no, yes = 2 * truth_coins(model) - 1
-    chance = 1 / (1 + np.exp(-np.clip(weigh_truth(ballots, model.factors), -60, 60)))
-    known = chance[ballots.items]
-    return np.asarray(yes[ballots.voters] * known + no[ballots.voters] * (1 - known))
-
-
-def truth_coins(model: Consensus) -> Floats:
-    """Return P(yes | no), P(yes | yes) per voter at u = 0."""
-    b, a = model.fields, model.weights
-    return np.asarray((1 + np.tanh(np.stack([b - a, b + a]))) / 2)
-
-
 def measure_coherence(pairs: Pairs, correlations: Singles) -> float:
-    """Return kappa, how far the voters look the same way.
+    """Return the coherence kappa: how far the voters point the same way.
 
     ::
 
         kappa = sum N C / sqrt(sum N (sum N C^2 - number of pairs))
 
-    over pairs with correlation C on N common items. It is about (2q - 1)^2 where a share q of the
-    voters looks the same way at what is behind the votes, whatever the strength; dependences that
-    have no preferred sign give 0. Pairs subtracts what chance adds to the squares.
+    over pairs with correlation C on N common items. It is about (2q - 1)^2 if a share q of the
+    voters points the same way, however strongly; dependences without a preferred sign give 0. The
+    number of pairs is what chance alone adds to the squares.
     """
     n_pairs = len(correlations)
     if n_pairs < FEW_PAIRS:
@@ -107,23 +92,25 @@ def measure_coherence(pairs: Pairs, correlations: Singles) -> float:
 
 
 def measure_chance(pairs: Pairs, correlations: Singles, n_voters: int) -> float:
-    """Return the share of random polarities under which the voters look as much the same way.
+    """Return the share of random polarities under which the voters are as coherent.
 
-    Turning voters around changes the signs of their correlations and nothing else, so where no side
-    is preferred kappa is one draw of ::
+    Flipping voters changes only the signs of their correlations, so where no side is preferred
+    kappa is one draw of ::
 
-        sum N C sigma_s sigma_t,   sigma_s = +-1 with chance one half
+        sum N C sigma_s sigma_t,   sigma_s = +-1 with probability 1/2
     """
     together = pairs.common.astype(np.float64) * correlations
     table = sp.csr_matrix((together, (pairs.first, pairs.second)), shape=(n_voters, n_voters))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(n_voters, POLARITIES))
     drawn = (signs * (table @ signs)).sum(axis=0)
-    as_much = drawn >= together.sum() - 1e-9 * np.abs(together).sum()  # all turned: the same sum
+    as_much = (
+        drawn >= together.sum() - 1e-9 * np.abs(together).sum()
+    )  # flipping everybody changes nothing
     return float((1 + np.count_nonzero(as_much)) / (1 + POLARITIES))
 
 
 def _table(ballots: Ballots, entries: Singles, n_voters: int) -> Any:
-    """Return items x voters as a plain or sparse float32 table of one entry per vote."""
+    """Return a dense or sparse float32 table of items x voters with one entry per vote."""
     shape = ballots.n_items, n_voters
     table = sp.csr_matrix((entries, ballots.voters, ballots.starts), shape=shape)
     return table.toarray() if table.nnz > DENSE * ballots.n_items * n_voters else table

@@ -1,25 +1,21 @@
-"""What the votes say: which reading is meant, what it found, and how it scores further items."""
+"""What a reading of the votes is: the verbs that both kinds share, and the ties between voters."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from dataclasses import field as made_by
-from typing import Any, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from unelisa.kernels.ballots import tally_ballots, weigh_ballots
-from unelisa.latent.ballots import BallotBlocks, Ballots, MemoryBallots, Sums
-from unelisa.latent.consensus import Consensus, Floats, weigh_truth
-from unelisa.latent.discount import Affinity, discount_votes
-from unelisa.latent.silence import fill_silence, odds_before_silence
+from unelisa.blocks import ItemBlocks, KeptBlocks
+from unelisa.kernels.ballots import tally_ballots
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
 
-Name = Literal["consensus", "edges", "gold"]
-
-TWO_READINGS = "the votes allow two readings"  # begins what is said of them
+TWO_READINGS = "the votes allow two readings"  # how the note on a second reading begins
+NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
+DECIDE = "a prior, or at least ten gold labels, can decide"
 NAMED = 3  # partners that are named in a voter's row
-RATE = 0.5  # share of the class rate's log-odds in a score: the voters' fields stand for it too
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,21 +32,6 @@ class Links:
         nobody = np.empty(0, dtype=np.int32)
         return cls(nobody, nobody, np.empty(0))
 
-    @classmethod
-    def of_affinity(cls, affinity: Affinity) -> "Links":
-        """Return what was discounted."""
-        n_voters = len(affinity.rows) - 1
-        table = sp.csr_matrix((affinity.strengths, affinity.others, affinity.rows), (n_voters,) * 2)
-        upper = sp.triu(table, 1).tocoo()
-        return cls(upper.row, upper.col, upper.data.astype(np.float64))
-
-    @classmethod
-    def of_edges(cls, edges: Floats, voters: NDArray[np.intp]) -> "Links":
-        """Return the edges of a table whose rows are these voters."""
-        s, t = np.nonzero(np.triu(edges, 1))
-        ends = (voters[s].astype(np.int32), voters[t].astype(np.int32))
-        return cls(*ends, np.asarray(edges[s, t]))
-
     def name_partners(self, names: NDArray[Any]) -> list[str]:
         """Return for every voter the names of those it is tied to most."""
         near: list[list[tuple[float, int]]] = [[] for _ in names]
@@ -60,136 +41,116 @@ class Links:
         return [_list_names([names[voter] for _, voter in sorted(others)]) for others in near]
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reading(ABC):
     """The hidden truth as one reading of the votes has it.
 
     Attributes
     ----------
     name, structure
         "consensus", "edges" or "gold", and the structure that was kept.
-    weights, fields, standard_errors
-        a, b and the standard error of a per voter.
-    field
-        theta_0: half the log-odds of an item without votes, unless silence says something.
+    model
+        What was fitted: weights, biases and standard_errors of the voters, whether it converged.
     experts
-        Which voters are believed to see the truth or its opposite.
+        Which voters clearly follow the truth or its opposite.
     silence
-        What each voter's silence says on items with votes; 0 nothing.
-    model, affinity
-        The consensus and who repeats whom there; None under edges.
-    links
-        Ties between voters beyond the truth.
+        The vote that each voter's silence stands for on items with votes; 0 none.
     coherence
-        How far the voters look the same way.
+        kappa: how far the voters point the same way.
     two_readings
         Whether the votes, and the gold labels if any, allow another truth.
     other
-        The other reading of a consensus, for gold labels to choose from.
+        The other reading that the votes allow, for gold labels to choose from.
     notes
-        What must be said of it, in words.
+        What users must be told, one sentence each.
     table
         The candidates and their criterion, one dict each.
+    sign_is_open
+        Whether nothing in the fit says which side is yes.
     """
 
-    name: Name
+    name: str
     structure: str
-    weights: Floats
-    fields: Floats
-    standard_errors: Floats
-    field: float
+    model: Any
     experts: NDArray[np.bool_]
     silence: NDArray[np.int8]
-    model: Consensus | None = None
-    affinity: Affinity | None = None
-    links: Links = made_by(default_factory=Links.none)
     coherence: float = 1.0
     two_readings: bool = False
-    other: "Reading | None" = None
+    other: Self | None = None
     notes: tuple[str, ...] = ()
     table: tuple[dict[str, Any], ...] = ()
+    sign_is_open: ClassVar[bool] = False
 
-    def score(self, blocks: BallotBlocks) -> Floats:
+    @property
+    @abstractmethod
+    def field(self) -> float:
+        """theta_0: half the log-odds of an item without votes, unless silence is an answer."""
+
+    @property
+    @abstractmethod
+    def links(self) -> Links:
+        """Ties between voters beyond the truth."""
+
+    @abstractmethod
+    def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
-        model = self.model
-        if model is None:
-            return self.prepare(blocks).concatenate(score_edges, self.weights, self.field)
-        odds = self.prepare(blocks).concatenate(weigh_truth, model.factors)
-        odds -= model.rate - 2 * self.field
-        if self.silence.any():
-            unheard = blocks.concatenate(count_ballots) == 0
-            before = odds_before_silence(model.coins, self.silence, model.rate)
-            odds[unheard] += share_rate(before, discounted=False) - 2 * self.field
-        return np.asarray(odds)
 
-    def prepare(self, blocks: BallotBlocks) -> BallotBlocks:
-        """Return the blocks as they were fitted: silence filled in, repeats discounted."""
-        if self.silence.any():
-            blocks = blocks.rewrite(fill_silence, self.silence)
-        if self.affinity is not None:
-            blocks = blocks.rewrite(discount_votes, self.affinity)
-        return blocks
+    @abstractmethod
+    def judge(self, ballots: ItemBlocks) -> Floats:
+        """Return the log-odds with the class rate in full, as in the fit."""
 
-    def refitted(self, model: Consensus) -> "Reading":
-        """Return the same consensus with another model, and what every voter is worth in it."""
-        rate = share_rate(model.rate, self.affinity is not None)
-        weights, errors = model.weights, model.standard_errors
-        found = replace(self, weights=weights, fields=model.fields, standard_errors=errors)
-        return replace(found, model=model, field=rate / 2)
+    @abstractmethod
+    def estimate_coins(self, signed: Floats, observed: Floats) -> Floats:
+        """Return P(yes | truth is no), P(yes | truth is yes) per voter: two rows.
 
-    def turned(self) -> "Reading":
+        Parameters
+        ----------
+        signed, observed
+            sum_i P(side) f_is and sum_i P(side) |f_is| per voter and side.
+        """
+
+    @abstractmethod
+    def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:
+        """Return whether its sides must be swapped, as far as votes and prior odds say."""
+
+    @abstractmethod
+    def turned(self) -> Self:
         """Return the same reading with the two sides of the truth swapped."""
-        model = None if self.model is None else self.model.turned()
-        other = None if self.other is None else self.other.turned()
-        return replace(self, weights=-self.weights, field=-self.field, model=model, other=other)
 
-    def noting(self, *notes: str) -> "Reading":
-        """Return the same reading with more to be said of it."""
+    @abstractmethod
+    def label(
+        self,
+        ballots: ItemBlocks,
+        prior_odds: Floats,
+        gold: NDArray[Any],
+        rng: np.random.Generator,
+    ) -> Self:
+        """Return the reading fitted again with gold labels (-1, +1, or 0: unknown) as certain."""
+
+    def noting(self, *notes: str) -> Self:
+        """Return the same reading with more notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def settled(self) -> "Reading":
+    def settled(self) -> Self:
         """Return the same reading as the only one that the votes and gold labels allow."""
         notes = tuple(note for note in self.notes if not note.startswith(TWO_READINGS))
         return replace(self, two_readings=False, other=None, notes=notes)
 
 
-def _list_names(names: list[Any]) -> str:
-    told = ", ".join(str(name) for name in names[:NAMED])
-    return told if len(names) <= NAMED else f"{told} and {len(names) - NAMED} more"
+def sum_posteriors(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
+    """Return the sums of 1, tau and tau^2 over items with votes, tau = P(f0 = +1). A pass.
 
-
-def share_rate(rate: float, discounted: bool) -> float:
-    """Return the part of the class rate's log-odds that counts: all of it under a discount."""
-    return rate if discounted else RATE * rate
-
-
-def count_ballots(ballots: Ballots) -> NDArray[np.int64]:
-    """Return the number of votes per item. A pass."""
-    return ballots.counts
-
-
-def sum_chances(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
-    """Return the sums of 1, tau and tau^2 over items with votes, the class rate in full. A pass.
-
-    Then sum_i P(side) f_is and sum_i P(side) |f_is| per voter, for truth no and yes, silence
+    Then sum_i P(side) f_is and sum_i P(side) |f_is| per voter, for truth no and yes, with silence
     filled in.
     """
-    odds = reading.score(MemoryBallots([ballots], n_voters))
-    if reading.model is not None:
-        odds = odds + reading.model.rate - 2 * reading.field
-    chances = expit(odds)
-    heard = chances[ballots.counts > 0]
-    sides = np.stack([1 - chances, chances], axis=1)
-    filled = fill_silence(ballots, reading.silence) if reading.silence.any() else ballots
-    lists = filled.starts, filled.voters, filled.votes
-    signed, observed = tally_ballots(*lists, sides, n_voters)
+    posterior = expit(reading.judge(KeptBlocks([ballots], n_voters)))
+    heard = posterior[ballots.counts > 0]
+    sides = np.stack([1 - posterior, posterior], axis=1)
+    filled = fill_silence(ballots, reading.silence)
+    signed, observed = tally_ballots(filled.starts, filled.voters, filled.votes, sides, n_voters)
     return np.array([len(heard), heard.sum(), (heard**2).sum()]), signed, observed
 
 
-def score_edges(ballots: Ballots, weights: Floats, truth_field: float) -> Floats:
-    """Return 2 (theta_0 + z_i / 2 + sum_s a_s f_is) per item. A pass."""
-    starts, voters, votes, fields, _ = ballots
-    full = np.empty(0, dtype=np.float32)
-    lean = weights[:, None]
-    said = weigh_ballots(starts, voters, votes, full, lean, np.zeros_like(lean))[:, 0]
-    return np.asarray(2 * (truth_field + said) + fields)
+def _list_names(names: list[Any]) -> str:
+    listed = ", ".join(str(name) for name in names[:NAMED])
+    return listed if len(names) <= NAMED else f"{listed} and {len(names) - NAMED} more"

@@ -61,7 +61,7 @@ class ExpectedCounts:
         for feature in range(len(counts.features)):
             above = counts.values[:, feature] > self.expect(counts, feature)
             values[:, feature] = np.where(above, 1, -1)
-        return Votes(values, counts.patients, counts.features, (-1, 1))
+        return Votes.of_values(values, counts.patients, counts.features, (-1, 1))
 
 
 def _poisson_slope(totals: Floats, sizes: Floats, levels: Floats) -> float:

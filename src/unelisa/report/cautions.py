@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import Block, Held, blocks_of, tally_votes, weigh_votes
+from unelisa.blocks import Block, ItemBlocks, tally_votes, weigh_votes
 from unelisa.report.judged import Judged
 from unelisa.report.wording import count_noun
 from unelisa.votes import Votes
@@ -63,7 +63,7 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
 def _warn_of_voters(model: Aggregator, votes: Votes) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
     checked = np.count_nonzero(weights) >= 2 and getattr(model, "reliable_", True)
-    if checked and measure_agreement(votes.held, weights).found_in_noise:
+    if checked and measure_agreement(votes.blocks, weights).found_in_noise:
         who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
         yield (
             f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
@@ -100,7 +100,7 @@ class Agreement(NamedTuple):
         return self.found < self.noise + MARGIN
 
 
-def measure_agreement(values: Held, weights: Floats) -> Agreement:
+def measure_agreement(blocks: ItemBlocks, weights: Floats) -> Agreement:
     r"""Return how far the voters' weighted agreement exceeds that of independent votes.
 
     With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
@@ -111,16 +111,16 @@ def measure_agreement(values: Held, weights: Floats) -> Agreement:
 
     Examples
     --------
+    >>> from unelisa.blocks import WholeTable
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
-    >>> measure_agreement(noise, np.ones(6)).found_in_noise
+    >>> measure_agreement(WholeTable(noise), np.ones(6)).found_in_noise
     True
     >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)
-    >>> measure_agreement(crowd, np.ones(6)).found_in_noise
+    >>> measure_agreement(WholeTable(crowd), np.ones(6)).found_in_noise
     False
     """
-    n_items, n_voters = values.shape
-    blocks = blocks_of(values)
+    n_items, n_voters = blocks.shape
     signed, observed = blocks.sum(_tally_all)
     excess, variance = blocks.sum(_sum_excess, weights, signed / np.maximum(observed, 1.0))[0]
     found = excess / np.sqrt(variance) if variance > 1e-12 else 0.0

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import weigh_votes
 from unelisa.scoring import bound_frequency, calibration_error, score_labels
 from unelisa.votes import Votes
 
@@ -70,7 +69,7 @@ class Judged:
     def voted_on(self) -> Flags:
         """Whether an item has any vote."""
         everybody = np.ones(self.votes.n_voters)
-        return np.asarray(weigh_votes(self.votes.held, np.zeros_like(everybody), everybody) > 0)
+        return np.asarray(self.votes.blocks.weigh(np.zeros_like(everybody), everybody) > 0)
 
     def labels(self, rows: slice = slice(None)) -> list[Any]:
         """Return the label of each item; a tie is positive."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import tally_votes
 from unelisa.ising import Ising
 from unelisa.report.wording import make_plain
 from unelisa.votes import Votes
@@ -129,7 +128,7 @@ def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
     >>> estimate_rates(votes, np.array([1.0, 1.0, 0.0]))
     {'sensitivity': array([1., 0.]), 'specificity': array([1., 1.])}
     """
-    signed, observed = tally_votes(votes.held, np.ascontiguousarray(shares))
+    signed, observed = votes.blocks.tally(np.ascontiguousarray(shares))
     no, yes = votes.sides
     other, met = yes - no - signed, yes + no - observed
     return {

@@ -3,8 +3,6 @@
 import importlib.util
 from dataclasses import dataclass
 
-import numpy as np
-
 from unelisa.errors import missing_extra
 from unelisa.solvers.base import L1Problem, L1Solution, Solver
 from unelisa.solvers.working_set import WorkingSet
@@ -38,8 +36,11 @@ def choose_solver(problem: L1Problem) -> Solver:
     torch is imported only if the votes are large: the import alone takes seconds.
     """
     n_items, n_voters = problem.votes.shape
-    held = isinstance(problem.votes, np.ndarray)
-    if not held or float(n_items) * n_voters**2 < WORTH or not _gpu_fits(n_items * n_voters):
+    if (
+        not problem.blocks.whole
+        or float(n_items) * n_voters**2 < WORTH
+        or not _gpu_fits(n_items * n_voters)
+    ):
         return WorkingSet()
     return torch_solver()
 

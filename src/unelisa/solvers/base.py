@@ -14,12 +14,13 @@ optimum is at infinity. It leaves the design: its row and its column of theta ar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import Held, in_memory
+from unelisa.blocks import ItemBlocks, WholeTable, as_dense
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 
 Floats = NDArray[np.float64]
@@ -34,7 +35,7 @@ class L1Problem:
     Attributes
     ----------
     votes
-        Items x voters, int8 in {-1, 0, +1}, one voter contiguous (Fortran order), or `ItemBlocks`.
+        Items x voters, int8 in {-1, 0, +1}: blocks, or a table in memory.
     penalties
         lambda_s per voter, in theta units (logit = 2 z).
     fit_intercept
@@ -49,13 +50,19 @@ class L1Problem:
         The voters' names in warnings, or None for their indices.
     """
 
-    votes: Held
+    votes: ItemBlocks | NDArray[np.int8]
     penalties: Floats
     fit_intercept: bool = True
     tol: float = 1e-3
     item_weights: Floats | None = None
     n_jobs: int | None = None
     names: Sequence[str] | None = None
+
+    @cached_property
+    def blocks(self) -> ItemBlocks:
+        """The votes in blocks; a table is one block, with one voter contiguous."""
+        votes = self.votes
+        return WholeTable(as_dense(votes)) if isinstance(votes, np.ndarray) else votes
 
     def __post_init__(self) -> None:
         """Raise `ModelError` unless the problem has a minimizer."""
@@ -182,4 +189,4 @@ def optimality(problem: L1Problem, weights: Floats, intercepts: Floats) -> Float
 
 
 def _table(problem: L1Problem) -> NDArray[np.int8]:
-    return in_memory(problem.votes, "the certificate by definition")
+    return problem.blocks.table("the certificate by definition")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unelisa.blocks import in_memory
 from unelisa.solvers.base import (
     Floats,
     L1Problem,
@@ -65,7 +64,7 @@ class ProximalGradient:
 
 def _steps(problem: L1Problem) -> Floats:
     """Return 1 / the largest curvature per voter, which is that at z = 0, where 1 - tanh^2 = 1."""
-    votes = in_memory(problem.votes, "proximal_gradient").astype(np.float64)
+    votes = problem.blocks.table("proximal_gradient").astype(np.float64)
     weights = np.ones(len(votes)) if problem.item_weights is None else problem.item_weights
     columns = np.column_stack([votes, np.ones(len(votes))])
     largest = float(np.linalg.eigvalsh(columns.T @ (weights[:, None] * columns))[-1])

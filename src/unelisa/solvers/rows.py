@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import Block, ItemBlocks, as_dense, blocks_of, mark_starts, tally_votes
+from unelisa.blocks import Block, ItemBlocks, as_dense, mark_starts, tally_votes
 from unelisa.kernels.agreement import (
     Bits,
     add_complete,
@@ -76,10 +76,7 @@ class Rows:
     def of(cls, problem: L1Problem, n_threads: int) -> "Rows":
         """Return the problem's rows."""
         weights = np.empty(0) if problem.item_weights is None else problem.item_weights
-        votes = problem.votes
-        if isinstance(votes, np.ndarray):
-            votes = as_dense(votes)  # once, not with every pass
-        return cls(blocks_of(votes), weights, n_threads)
+        return cls(problem.blocks.using(n_threads), weights, n_threads)
 
     @property
     def n_items(self) -> int:
@@ -136,9 +133,7 @@ class Rows:
         return self._sum(measure_drift, old, new)[0]
 
     def _sum(self, function: Callable[..., Any], *parameters: Any) -> tuple[NDArray[Any], ...]:
-        return self.blocks.sum(
-            function, *parameters, per_item=(self.weights,), n_threads=self.n_threads
-        )
+        return self.blocks.sum(function, *parameters, per_item=(self.weights,))
 
 
 def gather(

@@ -20,7 +20,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unelisa.blocks import in_memory
 from unelisa.solvers.base import L1Problem
 
 RUN = 1 << 13  # items whose sum of 11-bit numbers is exact in float32
@@ -48,7 +47,7 @@ class DeviceItems:
         with warnings.catch_warnings():
             # torch has no read-only tensors and warns; nothing here writes to the votes
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-            held = in_memory(problem.votes, "solver torch")
+            held = problem.blocks.table("solver torch")
             votes = torch.from_numpy(np.ascontiguousarray(held.T, dtype=np.int8))
         return cls(
             votes.to(device),

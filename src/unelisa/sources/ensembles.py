@@ -134,4 +134,4 @@ def _assemble(
     values = np.empty((n_items, len(columns)), dtype=np.int8, order="F")
     for s, positive in enumerate(columns):
         values[:, s] = np.where(positive, 1, -1)
-    return Votes(values, names, np.array(voters, dtype=object), classes)
+    return Votes.of_values(values, names, np.array(voters, dtype=object), classes)

@@ -56,7 +56,7 @@ class KnownLabels:
         rows = np.zeros((silent, self.votes.n_voters), dtype=np.int8)
         values = np.asfortranarray(np.vstack([self.votes.values, rows]))
         items = np.concatenate([self.votes.items.astype(object), self.unvoted_items])
-        return Votes(values, items, self.votes.voters, self.votes.classes)
+        return Votes.of_values(values, items, self.votes.voters, self.votes.classes)
 
     def scored_signs(self) -> Signs:
         """Return the labels of `scored_votes`, 0 if unknown."""
@@ -106,7 +106,8 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> votes = Votes(np.array([[1], [-1]], dtype=np.int8), np.array(["a", "b"]), np.array(["v"]))
+    >>> names = np.array(["a", "b"]), np.array(["v"])
+    >>> votes = Votes.of_values(np.array([[1], [-1]], dtype=np.int8), *names)
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "truth.csv"
     >>> _ = file.write_text("item,label\nb,-1\nc,1\n")
     >>> read_labels(file, votes).scored_signs()

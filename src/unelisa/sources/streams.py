@@ -86,7 +86,7 @@ def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
             survey.add(batch, stream.voters)
             advance(batch.n_rows)
         if not survey.found:
-            raise VotesError("nobody voted on anything: every cell is missing")
+            raise VotesError("there are no votes: every cell is missing")
         settled = settle_coding(survey.found, coding)
         folder = Path(tempfile.mkdtemp(prefix="unelisa-"))
         try:

@@ -3,18 +3,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd, repeating_crowd
-from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.gold_following import CHOSEN, OVERRULED, TURNED, _describe_again, follow_gold
-from unelisa.latent.interpretation import NOTHING_FOUND, interpret
+from latent.worlds import ballots_of, plain_crowd, repeating_crowd
+from unelisa.latent import interpret
+from unelisa.latent.gold import follow_gold
+from unelisa.latent.gold.following import CHOSEN, OVERRULED, TURNED
+from unelisa.latent.reading import NOTHING_FOUND
 
 
-def test_what_must_be_said_is_asked_anew_after_a_fit_with_labels():
-    values, _ = plain_crowd(0)
-    blocks, rng = MemoryBallots.of(values), np.random.default_rng(0)
-    reading = interpret(blocks, "plain", rng)
+def test_notes_are_renewed_by_a_fit_with_labels():
+    values, truth = plain_crowd(0)
+    ballots, rng = ballots_of(values), np.random.default_rng(0)
+    reading = interpret(ballots, "plain", rng)
     doubted = replace(reading, notes=(NOTHING_FOUND, "else"))
-    assert _describe_again(blocks, doubted, doubted.model, rng).notes == ("else",)
+    assert doubted.label(ballots, np.zeros(300), truth, rng).notes == ("else",)
 
 
 def test_who_never_voted_has_no_weight_by_gold_labels_alone():
@@ -25,13 +26,12 @@ def test_who_never_voted_has_no_weight_by_gold_labels_alone():
     values = np.hstack([values, known, np.zeros((400, 1))]).astype(np.int8)
     nothing = np.zeros(400)
 
-    def lay(fields):
-        return MemoryBallots.of(values, fields)
+    ballots = ballots_of(values)
 
     gold = np.where(np.arange(400) < 100, truth, 0).astype(np.int8)
-    found = follow_gold(lay, nothing, gold, interpret(lay(nothing), "plain", rng), rng)
+    found = follow_gold(ballots, nothing, gold, interpret(ballots, "plain", rng), rng)
     assert found.name == "gold"
-    assert found.weights[-1] == 0
+    assert found.model.weights[-1] == 0
     assert [row["kept"] for row in found.table] == [False, False, True]
 
 
@@ -42,11 +42,10 @@ def test_labels_against_the_voters_are_told_of_whatever_comes_of_them(n_labels, 
     values, truth = plain_crowd(0, votes_per_item=20)
     nothing, rng = np.zeros(300), np.random.default_rng(0)
 
-    def lay(fields):
-        return MemoryBallots.of(values, fields)
+    ballots = ballots_of(values)
 
     gold = np.where(np.arange(300) < n_labels, side * truth, 0).astype(np.int8)
-    found = follow_gold(lay, nothing, gold, interpret(lay(nothing), "plain", rng), rng)
+    found = follow_gold(ballots, nothing, gold, interpret(ballots, "plain", rng), rng)
     assert found.notes == told
 
 
@@ -54,12 +53,11 @@ def read_with_labels(values, truth, n_labels):
     """The votes, their reading, and what becomes of it with the first labels of a truth."""
     nothing, rng = np.zeros(len(values)), np.random.default_rng(0)
 
-    def lay(fields):
-        return MemoryBallots.of(values, fields)
+    ballots = ballots_of(values)
 
-    reading = interpret(lay(nothing), "auto", rng)
+    reading = interpret(ballots, "auto", rng)
     gold = np.where(np.arange(len(values)) < n_labels, truth, 0).astype(np.int8)
-    return lay(nothing), reading, follow_gold(lay, nothing, gold, reading, rng)
+    return ballots, reading, follow_gold(ballots, nothing, gold, reading, rng)
 
 
 @pytest.mark.parametrize("side", [1, -1])

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from latent.worlds import plain_crowd, tilted_crowd
-from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.consensus import Consensus, fit_consensus, infer, share_votes, weigh_truth
-from unelisa.latent.tilt import (
-    FIRST_PULL,
-    count_pulls,
+from latent.worlds import ballots_of, plain_crowd, run_of, tilted_crowd
+from unelisa.latent.consensus.model import Consensus, fit_consensus, infer, share_votes, weigh_truth
+from unelisa.latent.consensus.tilt import (
+    FIRST_SHIFT,
+    Tilt,
     fit_tilted,
     split_states,
     sum_surplus,
@@ -37,7 +36,7 @@ def plain_part(model):
 
 
 def fit_both(values):
-    blocks = MemoryBallots.of(values)
+    blocks = ballots_of(values)
     plain = fit_consensus(blocks, share_votes, np.ones(blocks.n_voters))
     return blocks, plain, fit_tilted(blocks, plain)
 
@@ -59,7 +58,7 @@ def test_the_surplus_is_what_the_votes_have_beyond_the_truth(known):
     expected = np.tanh(b + a) * yes + np.tanh(b - a) * (1 - yes)
     beyond = np.where(values != 0, values - expected, 0).sum(axis=1)
     by_hand = beyond / np.sqrt(np.maximum((values != 0).sum(axis=1), 1))
-    ballots = MemoryBallots.of(values).blocks[0]
+    ballots = run_of(values)
     assert surplus(ballots, plain) == pytest.approx(by_hand)
     assert by_hand[7] == 0
     (sums,) = sum_surplus(ballots, plain)
@@ -68,7 +67,7 @@ def test_the_surplus_is_what_the_votes_have_beyond_the_truth(known):
 
 def test_at_the_start_the_truth_is_doubted_and_the_surplus_is_the_tilt(known):
     values, model = known
-    plain, ballots = plain_part(model), MemoryBallots.of(values).blocks[0]
+    plain, ballots = plain_part(model), run_of(values)
     states = split_states(ballots, plain, 0.7)
     assert states.shape == (40, 4)
     assert states.sum(axis=1) == pytest.approx(np.ones(40))
@@ -87,17 +86,21 @@ def test_the_tilt_is_weighed_over_both_truths(known):
             said = np.where(values != 0, expit(2 * values * field), 1).prod(axis=1)
             joint[i, j] = expit(truth * model.rate) / 2 * said
     by_hand = joint[:, 0].sum(axis=0) / joint.sum(axis=(0, 1))
-    ballots = MemoryBallots.of(values).blocks[0]
+    ballots = run_of(values)
     assert weigh_tilt(ballots, model.factors) == pytest.approx(by_hand - 0.5)
     assert weigh_tilt(ballots, model.factors)[7] == pytest.approx(0)  # no vote, no tilt
 
 
 def test_pulls_count_as_far_as_the_votes_move_them():
     model = Consensus.first(4, 3)
-    assert count_pulls(model) == pytest.approx(0)  # as wide as their prior: nothing is learned
+    assert Tilt("tilt", model).cost == pytest.approx(
+        0
+    )  # as wide as their prior: nothing is learned
     covariances = model.covariances.copy()
     covariances[:, 2, 2] = model.spread[2] ** 2 * np.array([1, 0.5, 0.25, 0])
-    assert count_pulls(replace(model, covariances=covariances)) == pytest.approx(0 + 0.5 + 0.75 + 1)
+    assert Tilt("tilt", replace(model, covariances=covariances)).cost == pytest.approx(
+        0 + 0.5 + 0.75 + 1
+    )
 
 
 def test_a_shared_misreading_is_told_from_the_truth():
@@ -116,14 +119,14 @@ def test_a_shared_misreading_is_told_from_the_truth():
 
 def test_where_nothing_is_shared_the_pull_falls_and_the_weights_stay():
     _, plain, tilted = fit_both(plain_crowd(1, n_items=1500)[0])
-    assert abs(tilted.means[:, 2].mean()) < 0.7 * FIRST_PULL
+    assert abs(tilted.means[:, 2].mean()) < 0.7 * FIRST_SHIFT
     assert tilted.weights == pytest.approx(plain.weights, abs=0.2)
 
 
 def test_without_pulls_the_tilt_leaves_the_truth_alone(known):
     values, model = known
     still = replace(model, means=model.means * [1, 1, 0])
-    ballots = MemoryBallots.of(values).blocks[0]
+    ballots = run_of(values)
     both = [infer(ballots, one.factors)[0] for one in (still, plain_part(model))]
     assert both[0][:, :2].sum(axis=1) == pytest.approx(both[1][:, 0])
     assert weigh_tilt(ballots, still.factors) == pytest.approx(np.zeros(40))

@@ -2,30 +2,31 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_expit
 
-from latent.worlds import plain_crowd, repeating_crowd, rules, tilted_crowd, two_axes
-from unelisa.kernels.ballots import score_by_strangers
-from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.consensus import fit_consensus, infer_states, weigh_truth
-from unelisa.latent.discount import Affinity
-from unelisa.latent.pairs import find_pairs
-from unelisa.latent.silence import LEAST_WEIGHT, fill_silence
-from unelisa.latent.structure import (
-    _keep_nearest,
-    choose_structure,
-    fit_all,
-    fit_candidates,
-    fit_rules,
+from latent.worlds import (
+    ballots_of,
+    plain_crowd,
+    repeating_crowd,
+    run_of,
+    sample_of,
+    tilted_crowd,
+    two_axes,
 )
+from unelisa.kernels.ballots import score_by_strangers
+from unelisa.latent.consensus.affinity import Affinity
+from unelisa.latent.consensus.contest import STRUCTURES, _keep_nearest, choose_structure
+from unelisa.latent.consensus.model import weigh_truth
 
 ALL = ("plain", "tilt", "discount")
 
 
 def choose(values, kinds=ALL):
-    blocks = MemoryBallots.of(values)
-    pairs = find_pairs(blocks.blocks[0], blocks.n_voters)
-    choice = choose_structure(blocks, blocks, pairs, kinds)
-    model = choice.candidate.model
-    return choice, choice.candidate.prepare(blocks).concatenate(weigh_truth, model.factors)
+    ballots = ballots_of(values)
+    choice = choose_structure(ballots, sample_of(values), kinds)
+    return choice, score(choice.candidate, ballots)
+
+
+def score(candidate, ballots):
+    return candidate.view(ballots).concatenate(weigh_truth, candidate.model.factors)
 
 
 def accuracy(odds, truth):
@@ -41,9 +42,9 @@ def test_each_world_gets_the_structure_it_needs():
         values, truth = world(1)
         choice, odds = choose(values)
         assert choice.candidate.kind == kind
-        assert sum(row.kept for row in choice.table) == 1
-        assert choice.table[0].structure == "plain"
-        assert choice.table[0].gain == 0
+        assert sum(row["kept"] for row in choice.table) == 1
+        assert choice.table[0]["structure"] == "plain"
+        assert choice.table[0]["gain"] == 0
         _, plain = choose(values, ("plain",))
         assert accuracy(odds, truth) >= accuracy(plain, truth)
 
@@ -52,7 +53,7 @@ def test_a_second_axis_is_reported():
     values, truth = repeating_crowd(0)
     choice, odds = choose(values)
     assert choice.rival is not None
-    assert choice.rival.verdict.agreement < 0.85
+    assert choice.rival.agreement < 0.85
     assert choice.rival.lead > 3
     assert accuracy(odds, truth) > 0.9
     assert choose(two_axes(0)[0])[0].rival is None
@@ -67,37 +68,42 @@ def test_a_structure_can_be_asked_for(kind):
 def test_a_tilt_with_duplicates_once_is_scored_as_it_is_fitted():
     """Both count duplicates once, and so its gain is near that of the discount, not of plain."""
     values, _ = repeating_crowd(0)
-    blocks = MemoryBallots.of(values)
-    pairs = find_pairs(blocks.blocks[0], blocks.n_voters)
-    *_, once, tilted = fit_candidates(blocks, pairs, ALL)
+    sample, found = sample_of(values), []
+    for propose in STRUCTURES.values():
+        found += propose(sample, found)
+    *_, once, tilted = found
     assert (once.name, tilted.name) == ("discount, duplicates once", "tilt, duplicates once")
     assert tilted.model.has_tilt
-    weights = tilted.weigh(blocks.blocks[0]).weights
-    assert weights.min() < 0.5
-    rows = {row.structure: row for row in choose(values)[0].table}
-    assert rows[tilted.name].gain > 0.9 * rows[once.name].gain > 0
-    half = MemoryBallots.of(values[:700])
-    whole = fit_all(blocks, half, pairs, tilted)  # other items than it was fitted to
+    assert tilted.weigh(sample.ballots).weights.min() < 0.5
+    rows = {row["structure"]: row for row in choose(values)[0].table}
+    assert rows[tilted.name]["gain"] > 0.9 * rows[once.name]["gain"] > 0
+    whole = tilted.fit_all(ballots_of(values), sample_of(values[:700]))
     assert whole.affinity is tilted.affinity
     assert np.abs(whole.model.weights - tilted.model.weights).max() < 0.05
 
 
-def test_the_axis_that_was_not_kept_is_at_hand():
+def test_the_truth_that_was_not_kept_is_at_hand():
     values, truth = repeating_crowd(0)
     choice, odds = choose(values)
-    blocks = MemoryBallots.of(values)
-    other = choice.rival.other
-    left = other.prepare(blocks).concatenate(weigh_truth, other.model.factors)
+    left = score(choice.rival.left, ballots_of(values))
     assert np.mean((left > 0) == (odds > 0)) < 0.85
     assert accuracy(left, truth) < accuracy(odds, truth)
     assert choose(plain_crowd(1)[0])[0].rival is None
+
+
+def test_the_choice_is_fitted_to_all_items():
+    values, _ = repeating_crowd(0, n_items=3000)
+    choice = choose_structure(ballots_of(values), sample_of(values[:1500]), ALL)
+    assert choice.candidate.kind == "discount"
+    direct = choose(values)[0].candidate
+    assert choice.candidate.model.weights == pytest.approx(direct.model.weights, abs=0.05)
 
 
 def test_every_vote_is_predicted_from_strangers_alone():
     """Against a sum over both truths, with voters 0 and 1 as neighbours."""
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 0, 1], dtype=np.int8), (30, 4))
-    ballots = MemoryBallots.of(values).blocks[0]
+    ballots = run_of(values)
     lean, priors = rng.normal(0, 1, (4, 2)), np.log(rng.dirichlet([1, 1], 30))
     near = np.array([0, 1, 2, 2, 2]), np.array([1, 0], dtype=np.int32)
     scores = score_by_strangers(*ballots[:3], ballots.weights, priors, lean, *near)
@@ -116,22 +122,3 @@ def test_at_most_so_many_neighbors_are_kept_and_the_nearest_ones():
     rows, others = _keep_nearest(tied, 2)
     assert others[rows[0] : rows[1]].tolist() == [1, 2]
     assert np.diff(rows).tolist() == [2, 1, 1, 1]
-
-
-def test_em_draws_rules_to_the_largest_group_that_speaks_together_weighing_them_once_does_not():
-    values, truth = rules(0)
-    rng = np.random.default_rng(1)
-    event = rng.random((len(truth), 1)) < 0.3  # of no concern to the truth
-    group = np.where(event & (rng.random((len(truth), 4)) < 0.7), 1, 0)
-    values = np.hstack([values, group]).astype(np.int8)
-    silence = np.where((values > 0).any(axis=0), -1, 1).astype(np.int8)
-    blocks = MemoryBallots.of(values).rewrite(fill_silence, silence)
-    once = fit_rules(blocks, silence).model
-    start = infer_states, once.factors
-    rounds = fit_consensus(blocks, *start, model=once, least_weight=LEAST_WEIGHT)
-    heard = values.any(axis=1)
-    at_once, at_last = (
-        accuracy(blocks.concatenate(weigh_truth, model.factors)[heard], truth[heard])
-        for model in (once, rounds)
-    )
-    assert at_once > at_last + 0.1

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd
-from unelisa.latent.ballots import MemoryBallots
-from unelisa.latent.consensus import weigh_truth
-from unelisa.latent.gold_verdict import compare_with_gold, labels_help, weigh_by_gold
+from latent.worlds import ballots_of, plain_crowd, run_of
+from unelisa.latent.consensus.model import weigh_truth
+from unelisa.latent.gold.comparison import compare_with_gold, labels_help, weigh_by_gold
 
 
 @pytest.fixture
@@ -14,9 +13,9 @@ def crowd():
 
 def ask(values, truth, odds, n_labels):
     """What the first labels follow, with `odds` as the votes' own axis."""
-    blocks = MemoryBallots.of(values)
+    blocks = ballots_of(values)
     items = np.arange(n_labels)
-    ballots, signs = blocks.take(items).blocks[0], truth[items].astype(float)
+    ballots, signs = run_of(values[items]), truth[items].astype(float)
     model = weigh_by_gold(ballots, signs, blocks.n_voters)
     scale = blocks.concatenate(weigh_truth, model.factors).std()
     return compare_with_gold(ballots, signs, odds[items] / odds.std(), scale, blocks.n_voters)
@@ -44,8 +43,8 @@ def test_labels_leave_an_axis_that_has_nothing_to_do_with_them(crowd):
 
 def test_voters_weighed_by_gold_alone_label_the_rest(crowd):
     values, truth = crowd
-    blocks = MemoryBallots.of(values)
-    ballots = blocks.take(np.arange(60)).blocks[0]
+    blocks = ballots_of(values)
+    ballots = run_of(values[:60])
     model = weigh_by_gold(ballots, truth[:60].astype(float), blocks.n_voters)
     odds = blocks.concatenate(weigh_truth, model.factors)
     assert np.mean((odds[60:] > 0) == (truth[60:] > 0)) > 0.9

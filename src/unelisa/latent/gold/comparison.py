@@ -1,13 +1,13 @@
-"""Gold labels: whether they follow what the voters agree on, the opposite, or neither.
+"""What gold labels follow: the reading of the votes (its axis), the opposite, or neither.
 
-The labels' slope on the axis's log-odds says whether they follow it. A slope that exceeds its own
-standard error is believed. Where it does not, and there are ten labels or more, every label is also
-predicted with its fold left out (at most 20 folds), once from the axis and its slope, once from
-voters weighed by the other gold labels alone; unless gold alone is worse by more than the
-difference's own standard error, the voters are weighed by it. Gold alone is also taken where it is
-clearly better: by that standard error and by the half log k that a further parameter costs. A slope
-that falls below 0 in spite of its prior, 1 give or take 1, turns the sides, unless gold alone
-predicts them better; it does so where the labels are likelier by two nats on the opposite side.
+The slope of the labels on the reading's log-odds decides. A slope above its own standard error is
+believed. Otherwise, with ten labels or more, every label is also predicted with its fold left out
+(at most 20 folds), once from the axis and its slope, once from voters weighted by the other gold
+labels alone; unless gold alone is worse by more than the standard error of the difference, the
+voters are weighted by it. Gold alone is also taken where it is clearly better: by that standard
+error and by the half log k that a further parameter costs. A slope below 0, in spite of its prior
+N(1, 1), swaps the sides, unless gold alone predicts the labels better; that takes labels that are
+likelier by two nats on the opposite side.
 """
 
 from typing import Literal, NamedTuple
@@ -19,20 +19,27 @@ from scipy.special import expit, log_expit
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.kernels.coefficients import move_voters
 from unelisa.latent.ballots import Ballots
-from unelisa.latent.consensus import NODES, SHARES, STATES, Consensus, Floats, weigh_truth
+from unelisa.latent.consensus.model import (
+    NODES,
+    SHARES,
+    STATES,
+    Consensus,
+    Floats,
+    weigh_truth,
+)
 
 Follows = Literal["axis", "opposite", "gold"]
 
 SLOPES = np.linspace(-3, 3, 61)
-USUAL_SLOPE = 1.0  # of the labels on the axis's standardised log-odds, give or take 1
-CENTRE, SPREAD = np.array([0.0, 0.3]), np.array([0.5, 0.5])  # of (b, a) where only gold speaks
+PRIOR_SLOPE = 1.0  # mean of the slope on standardized log-odds; its sd is 1
+CENTER, SPREAD = np.array([0.0, 0.3]), np.array([0.5, 0.5])  # prior of (b, a) by gold alone
 GOLD_STEPS = 15
 MOST_FOLDS = 20
-LEAST_LABELS = 10  # fewer settle which side is yes, and no more
-HELP_ERRORS = 2.0  # standard errors by which labels in the fit must help
+LEAST_LABELS = 10  # fewer only decide which side is yes
+HELP_ERRORS = 2.0  # standard errors by which labels must improve the fit
 
 
-class GoldVerdict(NamedTuple):
+class Comparison(NamedTuple):
     """What the gold labels follow, and the log scores that say so.
 
     Attributes
@@ -40,9 +47,9 @@ class GoldVerdict(NamedTuple):
     follows
         "axis", its "opposite", or "gold" alone.
     axis, alone
-        Log score of the gold labels, fold by fold left out, under the axis and under gold alone.
+        Cross-validated log score of the gold labels under the axis and under gold alone.
     contradict
-        Whether the labels speak against the axis, however little.
+        Whether the labels contradict the axis, however little.
     """
 
     follows: Follows
@@ -54,7 +61,7 @@ class GoldVerdict(NamedTuple):
 def weigh_by_gold(
     ballots: Ballots, signs: Floats, n_voters: int, counted: NDArray[np.bool_] | None = None
 ) -> Consensus:
-    """Return two coins per voter from gold labels alone.
+    """Return a consensus whose voters are weighted by gold labels alone.
 
     Parameters
     ----------
@@ -68,28 +75,28 @@ def weigh_by_gold(
     used = np.ones(len(signs)) if counted is None else counted.astype(np.float64)
     shares = np.stack([used * (signs > 0), used * (signs < 0)], axis=1)
     said = tally_ballots(ballots.starts, ballots.voters, ballots.votes, shares, n_voters)
-    means = np.tile(CENTRE, (n_voters, 1))
+    means = np.tile(CENTER, (n_voters, 1))
     covariances = np.tile(np.diag(SPREAD**2), (n_voters, 1, 1))
     for _ in range(GOLD_STEPS):
         means, covariances = move_voters(
-            means, covariances, *said, STATES[2], CENTRE, SPREAD, -np.inf, NODES, SHARES
+            means, covariances, *said, STATES[2], CENTER, SPREAD, -np.inf, NODES, SHARES
         )
-    return Consensus(means, covariances, CENTRE, SPREAD, 0.0, np.empty(0), converged=True)
+    return Consensus(means, covariances, CENTER, SPREAD, 0.0, np.empty(0), converged=True)
 
 
 def compare_with_gold(
     ballots: Ballots, signs: Floats, odds: Floats, scale: float, n_voters: int
-) -> GoldVerdict:
+) -> Comparison:
     """Return what the gold labels follow.
 
     Parameters
     ----------
     ballots, signs
-        The votes on the gold items, without fields, and these items' labels.
+        The votes on the gold items, without prior odds, and these items' labels.
     odds
-        Log-odds of the gold items under the votes' own axis, over their spread among all items.
+        Log-odds of the gold items under the reading, over their spread among all items.
     scale
-        Spread, among all items, of the log-odds that gold alone gives.
+        Spread among all items of the log-odds by gold alone.
     n_voters
         Number of voters.
     """
@@ -104,20 +111,20 @@ def compare_with_gold(
     error = float(lead.std() * np.sqrt(len(lead)))
     follows = _settle(float(lead.sum()), error, signs, odds)
     scores = float(axis.sum()), float(alone.sum())
-    return GoldVerdict(follows, *scores, contradict=bool(signs @ odds < 0))
+    return Comparison(follows, *scores, contradict=bool(signs @ odds < 0))
 
 
 def labels_help(signs: Floats, before: Floats, after: Floats) -> bool:
-    """Return whether gold labels in the fit help to predict those that were left out of it.
+    """Return whether gold labels in the fit help to predict held-out ones.
 
-    By more than two standard errors of the gain, both scored with the slope that they have before.
+    By more than two standard errors of the gain, both scored with the slope of the fit without.
 
     Parameters
     ----------
     signs
         The gold labels.
     before, after
-        Their standardised log-odds, from a fit without labels and from one with the others.
+        Their standardized log-odds, from a fit without labels and from one with the others.
     """
     slope = max(_fit_slope(before, signs), 0.0)
     gain = log_expit(signs * slope * after) - log_expit(signs * slope * before)
@@ -139,6 +146,6 @@ def _settle(lead: float, error: float, signs: Floats, odds: Floats) -> Follows:
 
 
 def _fit_slope(odds: Floats, signs: Floats) -> float:
-    """Return the slope of the labels on the log-odds under its prior, on a grid."""
-    fit = log_expit(np.outer(SLOPES, signs * odds)).sum(axis=1) - (SLOPES - USUAL_SLOPE) ** 2 / 2
+    """Return the most probable slope of the labels on the log-odds, on a grid."""
+    fit = log_expit(np.outer(SLOPES, signs * odds)).sum(axis=1) - (SLOPES - PRIOR_SLOPE) ** 2 / 2
     return float(SLOPES[np.argmax(fit)])

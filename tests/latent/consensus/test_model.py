@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.special import expit, log_expit
 
-from latent.worlds import plain_crowd, tilted_crowd
-from unelisa.latent.ballots import CERTAIN, MemoryBallots
-from unelisa.latent.consensus import (
+from latent.worlds import ballots_of, plain_crowd, run_of, tilted_crowd
+from unelisa.latent.ballots import CERTAIN
+from unelisa.latent.consensus.model import (
     STATES,
     Consensus,
     Factors,
@@ -19,7 +19,7 @@ from unelisa.latent.consensus import (
     share_votes,
     weigh_truth,
 )
-from unelisa.latent.tilt import fit_tilted, weigh_tilt
+from unelisa.latent.consensus.tilt import fit_tilted, weigh_tilt
 
 VOTES = arrays(
     np.int8,
@@ -29,7 +29,7 @@ VOTES = arrays(
 
 
 def fit_plain(values, fields=None, **settings_):
-    blocks = MemoryBallots.of(values, fields)
+    blocks = ballots_of(values, fields)
     return blocks, fit_consensus(blocks, share_votes, np.ones(values.shape[1]), **settings_)
 
 
@@ -59,7 +59,7 @@ def test_the_e_step_is_exact_for_known_voters():
     sure = Consensus(
         means, np.zeros((5, 3, 3)), np.zeros(3), np.ones(3), rate, np.empty(0), converged=True
     )
-    ballots = MemoryBallots.of(values, fields).blocks[0]
+    ballots = run_of(values, fields)
     posterior, evidence, before = infer(ballots, sure.factors)
     joint = np.zeros((40, 4))
     for k, (f0, u) in enumerate(itertools.product((1, -1), repeat=2)):
@@ -89,13 +89,13 @@ def test_the_e_step_adds_the_expected_log_probability_of_votes(doubt):
         np.empty(0),
         converged=True,
     )
-    lean, toll, _ = model.factors
+    effects, normalizers, _ = model.factors
     grid = np.linspace(-8, 8, 4001)
     shares = np.exp(-(grid**2) / 2)
     for k, state in enumerate(STATES[2]):
         x = state @ model.means[0] + np.sqrt(state @ covariance @ state) * grid
         expected = (shares * log_expit(2 * x)).sum() / shares.sum()
-        assert lean[0, k] - toll[0, k] == pytest.approx(expected, abs=2e-3)
+        assert effects[0, k] - normalizers[0, k] == pytest.approx(expected, abs=2e-3)
 
 
 def test_missing_votes_leave_no_trace():
@@ -114,7 +114,7 @@ def test_a_voter_with_three_votes_is_drawn_to_the_others():
     few = np.zeros((300, 1), dtype=np.int8)
     few[:3, 0] = -truth[:3]  # wrong three times
     _, model = fit_plain(np.hstack([values, few]))
-    assert abs(model.weights[-1] - model.centre[1]) < 2 * model.spread[1]
+    assert abs(model.weights[-1] - model.center[1]) < 2 * model.spread[1]
     assert model.standard_errors[-1] > 2 * np.median(model.standard_errors[:-1])
     many = np.zeros((300, 1), dtype=np.int8)
     many[:150, 0] = -truth[:150]
@@ -128,7 +128,7 @@ def test_items_in_another_order_give_the_same():
     (blocks, one), (_, other) = fit_plain(values), fit_plain(values[order])
     assert other.means == pytest.approx(one.means, abs=1e-6)
     odds = blocks.concatenate(weigh_truth, one.factors)
-    mixed = MemoryBallots.of(values[order]).concatenate(weigh_truth, other.factors)
+    mixed = ballots_of(values[order]).concatenate(weigh_truth, other.factors)
     assert mixed == pytest.approx(odds[order], abs=1e-5)
 
 
@@ -156,10 +156,9 @@ def test_the_class_rate_is_that_of_all_items_beyond_their_fields():
 def test_sums_over_blocks_add_up():
     values, _ = plain_crowd(6)
     model = Consensus.first(20, 2)
-    whole = MemoryBallots.of(values).sum(collect, model.factors, 20)
+    whole = ballots_of(values).sum(collect, model.factors, 20)
     parts = [
-        MemoryBallots.of(part).sum(collect, model.factors, 20)
-        for part in (values[:90], values[90:])
+        ballots_of(part).sum(collect, model.factors, 20) for part in (values[:90], values[90:])
     ]
     for k in range(3):
         assert parts[0][k] + parts[1][k] == pytest.approx(whole[k])

@@ -3,7 +3,7 @@ import pytest
 
 from studies.paper.cells import CELLS
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing
-from unelisa.evidence import Evidence, weigh_evidence
+from unelisa.identifiability import Identifiability, check_identifiability
 from unelisa.simulation import simulate_votes
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
@@ -12,7 +12,7 @@ from unelisa.votes import Votes
 
 def as_votes(values):
     names = np.array([f"v{s}" for s in range(values.shape[1])], dtype=object)
-    return Votes(np.asfortranarray(values), np.arange(len(values)), names)
+    return Votes.of_values(np.asfortranarray(values), np.arange(len(values)), names)
 
 
 def draw_noise(rng, kind):
@@ -28,7 +28,7 @@ def draw_noise(rng, kind):
 def test_noise_is_flagged(kind):
     """At least nine of ten sets; the limits are meant to miss fewer than one in a hundred."""
     rng = np.random.default_rng(20261115)
-    verdicts = [weigh_evidence(draw_noise(rng, kind)) for _ in range(200)]
+    verdicts = [check_identifiability(draw_noise(rng, kind)) for _ in range(200)]
     assert np.mean([not verdict.reliable for verdict in verdicts]) >= 0.97
 
 
@@ -38,7 +38,7 @@ def test_noise_is_flagged(kind):
 )
 def test_the_papers_designs_raise_no_alarm(cell):
     drawn = simulate_votes(cell.n_voters, cell.size, cell.snr, n_items=1000, random_state=91)
-    assert weigh_evidence(drawn.votes).reliable
+    assert check_identifiability(drawn.votes).reliable
 
 
 def test_the_moments_are_those_of_shuffled_votes():
@@ -53,7 +53,7 @@ def test_the_moments_are_those_of_shuffled_votes():
         for s in range(5):
             voted = np.flatnonzero(values[:, s])
             shuffled[voted, s] = rng.permutation(values[voted, s])
-        found.append(weigh_evidence(as_votes(shuffled)))
+        found.append(check_identifiability(as_votes(shuffled)))
     agreement = np.array([evidence.agreement for evidence in found])
     dependence = np.array([evidence.dependence for evidence in found])
     assert agreement.mean() == pytest.approx(0, abs=0.12)
@@ -67,12 +67,12 @@ def test_copies_of_one_source_are_flagged():
     source = rng.choice(np.array([-1, 1], dtype=np.int8), (400, 1))
     copies = np.repeat(source, 12, axis=1)
     copies[rng.random(copies.shape) < 0.6] = 0
-    verdict = weigh_evidence(as_votes(copies))
+    verdict = check_identifiability(as_votes(copies))
     assert not verdict.reliable
     assert verdict.dissent == 0
-    assert "repeat one source" in verdict.reason
+    assert "copy one source" in verdict.reason
     errs = rng.random(copies.shape) < 0.02
-    assert weigh_evidence(as_votes(np.where(errs, -copies, copies))).reliable
+    assert check_identifiability(as_votes(np.where(errs, -copies, copies))).reliable
 
 
 def test_rules_that_say_one_thing_only_are_heard_by_their_silence():
@@ -80,9 +80,9 @@ def test_rules_that_say_one_thing_only_are_heard_by_their_silence():
     truth = rng.choice([-1, 1], 600)
     speaks = rng.random((600, 6)) < np.where(truth[:, None] == np.resize([1, -1], 6), 0.5, 0.1)
     rules = np.where(speaks, np.resize([1, -1], 6), 0).astype(np.int8)
-    assert weigh_evidence(as_votes(rules)).reliable
+    assert check_identifiability(as_votes(rules)).reliable
     unrelated = np.where(rng.random((600, 6)) < 0.3, np.resize([1, -1], 6), 0).astype(np.int8)
-    assert not weigh_evidence(as_votes(unrelated)).reliable
+    assert not check_identifiability(as_votes(unrelated)).reliable
 
 
 def test_silence_of_voters_who_rarely_say_yes_is_no_answer():
@@ -92,7 +92,7 @@ def test_silence_of_voters_who_rarely_say_yes_is_no_answer():
     people = np.where(rng.random((3000, 8)) < np.where(truth > 0, 0.7, 0.995), truth, -truth)
     people[rng.random(people.shape) < 0.6] = 0
     assert ((people > 0).sum(axis=0) < 0.02 * np.count_nonzero(people, axis=0)).all()
-    assert weigh_evidence(as_votes(people.astype(np.int8))).reliable
+    assert check_identifiability(as_votes(people.astype(np.int8))).reliable
 
 
 @pytest.mark.parametrize(
@@ -106,17 +106,17 @@ def test_silence_of_voters_who_rarely_say_yes_is_no_answer():
     ids=["one voter", "one item", "nobody varies", "nobody meets"],
 )
 def test_where_nobody_can_confirm_anybody(values):
-    verdict = weigh_evidence(as_votes(values))
-    assert verdict == Evidence(0.0, 0.0, 1.0, 0)
+    verdict = check_identifiability(as_votes(values))
+    assert verdict == Identifiability(0.0, 0.0, 1.0, 0)
     assert not verdict.reliable
-    assert "nothing confirms" in verdict.reason
+    assert "no vote can be cross-checked" in verdict.reason
 
 
 def test_only_a_part_of_many_votes_is_looked_at(monkeypatch, crowd):
-    monkeypatch.setattr("unelisa.evidence.MAX_VOTERS", 5)
-    monkeypatch.setattr("unelisa.evidence.MAX_ITEMS", 100)
-    assert weigh_evidence(crowd[0]).pairs == 10
-    assert weigh_evidence(crowd[0]).reliable
+    monkeypatch.setattr("unelisa.identifiability.MAX_VOTERS", 5)
+    monkeypatch.setattr("unelisa.identifiability.MAX_ITEMS", 100)
+    assert check_identifiability(crowd[0]).pairs == 10
+    assert check_identifiability(crowd[0]).reliable
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -127,7 +127,7 @@ def test_every_fitted_model_says_whether_it_can_be_trusted(name, crowd):
     assert "standard deviations beyond chance" in model.reliability_reason_
     noise = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), (300, 6))
     assert model.fit(noise).reliable_ is False
-    assert "no more than unrelated voters" in model.reliability_reason_
+    assert "no more than independent voters" in model.reliability_reason_
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -140,7 +140,7 @@ def test_voters_who_only_copy_each_other_in_pairs_tell_of_no_truth():
         second = np.where(rng.random((1500, 6)) < 0.75, first, -first)
         model = LatentIsing(random_state=0).fit(np.hstack([first, second]))
         flagged += not model.reliable_
-        assert weigh_evidence(as_votes(np.hstack([first, second]))).reliable
+        assert check_identifiability(as_votes(np.hstack([first, second]))).reliable
     assert flagged >= 3
     assert "no expert is claimed (a truth gains" in model.reliability_reason_
 
@@ -157,4 +157,4 @@ def test_the_verdict_is_stored_with_the_model(crowd, tmp_path):
 def test_hitspam_is_flagged_and_real_crowds_are_not(shared_data):
     for folder in sorted(shared_data.glob("*/votes.csv*")):
         name = folder.parent.name
-        assert weigh_evidence(read_votes(folder)).reliable == (name != "hitspam"), name
+        assert check_identifiability(read_votes(folder)).reliable == (name != "hitspam"), name

@@ -1,0 +1,81 @@
+"""The crowd that is read: its votes, how many each voter cast, and a sample of the items."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.blocks import ItemBlocks, KeptBlocks
+from unelisa.latent.ballots import Ballots, Floats, count_votes, fill_silence, take_ballots
+from unelisa.latent.pairs import Pairs, find_pairs
+from unelisa.one_sided import read_silence
+
+
+class Crowd(NamedTuple):
+    """The votes to be read, and what is known of them before.
+
+    Attributes
+    ----------
+    ballots
+        All items, with one-sided voters' silence filled in.
+    silence
+        The vote that each voter's silence stands for; 0 none.
+    votes, yes
+        Number of votes and of yes votes per voter.
+    common
+        Mean number of items that two voters share.
+    rng
+        Draws the sampled items.
+    """
+
+    ballots: ItemBlocks
+    silence: NDArray[np.int8]
+    votes: Floats
+    yes: Floats
+    common: float
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, ballots: ItemBlocks, rng: np.random.Generator) -> "Crowd":
+        """Return the crowd of some ballots."""
+        votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
+        silence = read_silence(votes, yes, ballots.n_items)
+        if silence.any():
+            ballots = ballots.view(fill_silence, silence)
+            votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
+        n_active = np.count_nonzero(votes)
+        common = float(pairs) / max(int(n_active * (n_active - 1)), 1)
+        return cls(ballots, silence, votes, yes, common, rng)
+
+    @property
+    def varied(self) -> NDArray[np.intp]:
+        """The voters who gave both answers."""
+        return np.flatnonzero((self.yes > 0) & (self.yes < self.votes))
+
+    def draw(self, most: int) -> "Sample":
+        """Return at most so many items."""
+        n_items = self.ballots.n_items
+        items = np.arange(n_items)
+        if n_items > most:
+            items = np.sort(self.rng.choice(n_items, most, replace=False))
+        return Sample(take_ballots(self.ballots, items), self.ballots.n_voters)
+
+
+class Sample:
+    """Some items of a crowd in memory, as one run of ballots, and the pairs of voters who met."""
+
+    def __init__(self, ballots: Ballots, n_voters: int) -> None:
+        self.ballots, self.n_voters = ballots, n_voters
+        self.blocks = KeptBlocks([ballots], n_voters)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The pairs of voters who met on these items."""
+        return find_pairs(self.ballots, self.n_voters)
+
+    def tabulate(self) -> NDArray[np.int8]:
+        """Return the votes as a table of items x voters."""
+        values = np.zeros((self.ballots.n_items, self.n_voters), dtype=np.int8)
+        values[self.ballots.items, self.ballots.voters] = self.ballots.votes
+        return values

@@ -1,0 +1,170 @@
+"""The edges as a reading: the truth is the hub of the voters' graph."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.blocks import ItemBlocks
+from unelisa.errors import VotesError
+from unelisa.kernels.ballots import weigh_ballots
+from unelisa.latent.ballots import CERTAIN, Ballots, Floats, fill_silence, set_prior_odds
+from unelisa.latent.crowd import Crowd
+from unelisa.latent.edges import EdgesFit, fit_edges
+from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Links, Reading
+
+FEWEST_VOTERS = 2
+EDGE_ITEMS = 6000  # largest number of items that a graph is fitted to
+NEAR_COST = 10.0  # nats within which two starts of the graph are equally good
+SAME_AXIS = 0.85  # share of the items on which two starts with the same truth agree
+MOST_ODDS = 30.0  # log-odds of a gold label in the graph's fit
+
+
+@dataclass(frozen=True, eq=False)
+class Hub:
+    """The hub of the voters' graph.
+
+    Attributes
+    ----------
+    weights, biases, standard_errors
+        a, b and the standard error of a per voter.
+    field
+        theta_0.
+    links
+        The edges.
+    """
+
+    weights: Floats
+    biases: Floats
+    standard_errors: Floats
+    field: float
+    links: Links
+    converged: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EdgesReading(Reading):
+    """The truth is the hub of the voters' graph; its sign is open."""
+
+    name: str = "edges"
+    model: Hub
+    sign_is_open = True
+
+    @property
+    def field(self) -> float:
+        """theta_0: half the log-odds of an item without votes."""
+        return self.model.field
+
+    @property
+    def links(self) -> Links:
+        """The edges between voters."""
+        return self.model.links
+
+    def score(self, ballots: ItemBlocks) -> Floats:
+        """Return the log-odds of every item's truth."""
+        filled = ballots.view(fill_silence, self.silence)
+        return filled.concatenate(score_edges, self.model.weights, self.field)
+
+    def judge(self, ballots: ItemBlocks) -> Floats:
+        """Return the same log-odds: a graph has no class rate of its own."""
+        return self.score(ballots)
+
+    def estimate_coins(self, signed: Floats, observed: Floats) -> Floats:
+        """Return the shares of yes on either side, with one vote of each kind added."""
+        return np.asarray((signed + observed + 1).T / (2 * observed + 2).T)
+
+    def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:
+        """Return whether prior odds, or else most experts, say that the sides are swapped."""
+        if prior_odds.any() and (side := prior_odds @ self.score(ballots)) != 0:
+            return bool(side < 0)
+        weights = self.model.weights
+        weights = weights[self.experts if self.experts.any() else np.abs(weights) > 0]
+        return (float(np.sign(weights).sum()) or float(weights.sum())) < 0
+
+    def turned(self) -> "EdgesReading":
+        """Return the same reading with the two sides of the truth swapped."""
+        hub = replace(self.model, weights=-self.model.weights, field=-self.field)
+        return replace(self, model=hub)
+
+    def label(
+        self,
+        ballots: ItemBlocks,
+        prior_odds: Floats,
+        gold: NDArray[Any],
+        rng: np.random.Generator,
+    ) -> "EdgesReading":
+        """Return the graph fitted again with gold labels as certain; they decide its sign."""
+        certain = set_prior_odds(ballots, np.where(gold != 0, CERTAIN * gold, prior_odds))
+        labeled = replace(read_edges(Crowd.of(certain, rng)), coherence=self.coherence)
+        right = float(gold @ labeled.score(set_prior_odds(ballots, prior_odds))) >= 0
+        return labeled if right else labeled.turned()
+
+
+def read_edges(crowd: Crowd) -> EdgesReading:
+    """Return the hub of the voters' graph."""
+    voters, n_voters = crowd.varied, crowd.ballots.n_voters
+    if len(voters) < FEWEST_VOTERS:
+        raise VotesError(
+            f"a graph needs {FEWEST_VOTERS} voters who gave both answers, found {len(voters)}: "
+            "choose another structure than 'edges'"
+        )
+    sample = crowd.draw(EDGE_ITEMS)
+    prior_odds = np.clip(sample.ballots.prior_odds, -MOST_ODDS, MOST_ODDS)
+    values = np.asfortranarray(sample.tabulate()[:, voters])
+    found = fit_edges(values, prior_odds if prior_odds.any() else None, crowd.rng)
+    weights, biases, chances = np.zeros((3, n_voters))
+    weights[voters], biases[voters] = found.weights, found.biases
+    errors, chances[voters] = np.full(n_voters, np.nan), found.expert_chance
+    errors[voters] = found.standard_errors
+    s, t = np.nonzero(np.triu(found.edges, 1))
+    ends = voters[s].astype(np.int32), voters[t].astype(np.int32)
+    informative = found.gain > len(voters)  # one nat per weight, as in Akaike's criterion
+    rival = _find_rival(found)
+    return EdgesReading(
+        structure="edges",
+        model=Hub(weights, biases, errors, found.field, Links(*ends, found.edges[s, t])),
+        experts=(chances > 0.5) & informative,
+        silence=crowd.silence,
+        two_readings=rival is not None,
+        notes=_tell_edges(informative, rival),
+        table=_list_starts(found),
+    )
+
+
+def score_edges(ballots: Ballots, weights: Floats, field: float) -> Floats:
+    """Return 2 (theta_0 + z_i / 2 + sum_s a_s f_is) per item. A pass."""
+    starts, voters, votes, prior_odds, _ = ballots
+    full = np.empty(0, dtype=np.float32)
+    effects = weights[:, None]
+    said = weigh_ballots(starts, voters, votes, full, effects, np.zeros_like(effects))[:, 0]
+    return np.asarray(2 * (field + said) + prior_odds)
+
+
+def _find_rival(found: EdgesFit) -> float | None:
+    """Return the agreement with another start of about the same cost that has another truth."""
+    for start in found.starts[1:2]:
+        if start.agreement < SAME_AXIS and start.cost - found.starts[0].cost < NEAR_COST:
+            return start.agreement
+    return None
+
+
+def _tell_edges(informative: bool, rival: float | None) -> tuple[str, ...]:
+    notes = () if informative else (NOTHING_FOUND,)
+    if rival is None:
+        return notes
+    told = f"the two best starts of the graph agree on {rival:.0%} of the items"
+    return (*notes, f"{TWO_READINGS}: {told}; {DECIDE}")
+
+
+def _list_starts(found: EdgesFit) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        {
+            "structure": f"edges, start {start.name}",
+            "gain": found.gain - (start.cost - found.starts[0].cost),
+            "agreement": start.agreement,
+            "cost": start.cost,
+            "kept": k == 0,
+        }
+        for k, start in enumerate(found.starts)
+    )
