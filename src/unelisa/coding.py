@@ -121,20 +121,11 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True)
 class Coding:
-    """What the labels mean.
+    """What the labels mean."""
 
-    Attributes
-    ----------
-    votes
-        label -> -1 (no), 0 (abstained), +1 (yes).
-    classes
-        The user's two labels: (negative, positive).
-    name
-        Of the coding, if it has a code for abstained; "" if two labels say everything.
-    """
-
-    votes: dict[Label, int]
-    classes: tuple[Label, Label]
+    votes: dict[Label, int]  # label -> -1 (no), 0 (abstained), +1 (yes)
+    classes: tuple[Label, Label]  # the user's two labels: (negative, positive)
+    # of the coding, if it has a code for abstained; "" if two labels say everything
     name: Literal["", "pm1", "snorkel"] = ""
 
 

@@ -19,24 +19,14 @@ MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
 
 @dataclass(frozen=True)
 class OneCoin:
-    """The model of EM: every voter is right with one probability, whatever the truth.
+    """The model of EM: every voter is right with one probability, whatever the truth."""
 
-    Attributes
-    ----------
-    smoothing
-        Votes added to each voter, half of them right: the prior of psi is Beta(1 + a/2, 1 + a/2).
-    clip
-        Distance of psi from 0 and 1.
-    prevalence_clip
-        Distance of pi from 0 and 1; None for half an item.
-    pooled
-        Whether all voters share one psi and pi is 1/2: majority vote with a probability. On pure
-        noise psi stays near 1/2, where one psi for each voter would make one of them the truth.
-    """
-
+    # votes added to each voter, half of them right: the prior of psi is Beta(1 + a/2, 1 + a/2)
     smoothing: float = 0.0
-    clip: float = CLIP
-    prevalence_clip: float | None = CLIP
+    clip: float = CLIP  # distance of psi from 0 and 1
+    prevalence_clip: float | None = CLIP  # distance of pi from 0 and 1; None for half an item
+    # whether all voters share one psi and pi is 1/2: majority vote with a probability. On pure
+    # noise psi stays near 1/2, where one psi for each voter would make one of them the truth.
     pooled: bool = False
 
     def maximize(
@@ -55,24 +45,13 @@ class OneCoin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """What EM estimates from the votes.
+    """What EM estimates from the votes."""
 
-    Attributes
-    ----------
-    reliabilities
-        psi_s = P(f_s = f_0) per voter.
-    prevalence
-        pi = P(f_0 = +1).
-    lower_bound
-        The penalized log-likelihood per item after each iteration; it never falls.
-    converged
-        Whether the last iteration raised it by less than the tolerance.
-    """
-
-    reliabilities: Floats
-    prevalence: float
+    reliabilities: Floats  # psi_s = P(f_s = f_0) per voter
+    prevalence: float  # pi = P(f_0 = +1)
+    # the penalized log-likelihood per item after each iteration; it never falls
     lower_bound: Floats
-    converged: bool
+    converged: bool  # whether the last iteration raised it by less than the tolerance
 
     @property
     def weights(self) -> Floats:

@@ -11,23 +11,13 @@ from unelisa.graph import VoterGraph
 
 @dataclass(frozen=True)
 class ExpertSelection:
-    r"""The result of Algorithm 1, and how it came about.
+    r"""The result of Algorithm 1, and how it came about."""
 
-    Attributes
-    ----------
-    experts
-        Indices of the experts N_0, sorted.
-    knots
-        Whether each voter is a knot: A_s = {s}.
-    ranks
-        i_s, the rank of each knot by decreasing degree, from 1; 0 for other voters.
-    shared
-        Per voter, the number of *other* voters that all of its neighbors share, |A_s \\ s|.
-    """
-
-    experts: NDArray[np.intp]
-    knots: NDArray[np.bool_]
+    experts: NDArray[np.intp]  # indices of the experts N_0, sorted
+    knots: NDArray[np.bool_]  # whether each voter is a knot: A_s = {s}
+    # i_s, the rank of each knot by decreasing degree, from 1; 0 for other voters
     ranks: NDArray[np.int64]
+    # per voter, the number of *other* voters that all of its neighbors share, |A_s \\ s|
     shared: NDArray[np.int64]
 
 

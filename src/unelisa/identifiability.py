@@ -25,25 +25,15 @@ MAX_VOTERS, MAX_ITEMS, MAX_CELLS = 300, 20_000, 1 << 25
 
 
 class Identifiability(NamedTuple):
-    """Whether there can be a truth behind the votes, and the statistics that say so.
+    """Whether there can be a truth behind the votes, and the statistics that say so."""
 
-    Attributes
-    ----------
-    agreement
-        Standard deviations by which voters agree more than independent voters would.
-    dependence
-        The same for the squares of all pairs' correlations: contrarians, and voters who agree with
-        a few others only, count too.
-    dissent
-        How often two voters disagree, relative to independent voters with the same shares of yes.
-    pairs
-        Pairs of voters who share items and are not constant.
-    """
-
-    agreement: float
+    agreement: float  # standard deviations by which voters agree more than independent voters would
+    # the same for the squares of all pairs' correlations: contrarians, and voters who agree with a
+    # few others only, count too
     dependence: float
+    # how often two voters disagree, relative to independent voters with the same shares of yes
     dissent: float
-    pairs: int
+    pairs: int  # pairs of voters who share items and are not constant
 
     @property
     def reliable(self) -> bool:

@@ -231,15 +231,9 @@ class OrientedAggregator(Aggregator):
 
 
 class LogOdds(Aggregator):
-    """An aggregator whose score is a log-odds, so that it can give probabilities.
+    """An aggregator whose score is a log-odds, so that it can give probabilities."""
 
-    Attributes
-    ----------
-    prevalence_
-        Estimated share of positive items.
-    """
-
-    prevalence_: float
+    prevalence_: float  # estimated share of positive items
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(negative), P(positive) per item, in the order of `classes_`."""

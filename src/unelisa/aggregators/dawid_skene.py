@@ -14,24 +14,13 @@ from unelisa.votes import Votes
 
 @dataclass(frozen=True)
 class TwoCoins:
-    """The model's parameters as estimated by EM.
+    """The model's parameters as estimated by EM."""
 
-    Attributes
-    ----------
-    coins
-        Two rows, one column per voter: P(says yes | truth is no), P(says yes | truth is yes).
-    prevalence
-        pi = P(truth is yes).
-    lower_bound
-        Penalized log-likelihood per item after each iteration; it never falls.
-    converged
-        Whether the last iteration raised it by less than the tolerance.
-    """
-
+    # two rows, one column per voter: P(says yes | truth is no), P(says yes | truth is yes)
     coins: Floats
-    prevalence: float
-    lower_bound: Floats
-    converged: bool
+    prevalence: float  # pi = P(truth is yes)
+    lower_bound: Floats  # penalized log-likelihood per item after each iteration; it never falls
+    converged: bool  # whether the last iteration raised it by less than the tolerance
 
 
 def estimate_coins(

@@ -19,24 +19,12 @@ MAX_WITNESSES = 128
 
 
 class BlockModel(NamedTuple):
-    """Two rank-one matrices: one within the groups, one between them.
+    """Two rank-one matrices: one within the groups, one between them."""
 
-    Attributes
-    ----------
-    groups
-        Group of each voter, from 0.
-    within
-        v_on: r_st = v_on_s v_on_t for two voters of one group.
-    residual
-        Weighted mean squared error of the covariances.
-    n_parameters
-        Number of free parameters.
-    """
-
-    groups: Groups
-    within: Floats
-    residual: float
-    n_parameters: int
+    groups: Groups  # group of each voter, from 0
+    within: Floats  # v_on: r_st = v_on_s v_on_t for two voters of one group
+    residual: float  # weighted mean squared error of the covariances
+    n_parameters: int  # number of free parameters
 
 
 def score_pairs(moments: PairMoments, rng: np.random.Generator) -> Floats:

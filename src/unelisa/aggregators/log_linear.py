@@ -23,24 +23,12 @@ BLOCK = 4096
 
 
 class Terms(NamedTuple):
-    """The terms of the model.
+    """The terms of the model."""
 
-    Attributes
-    ----------
-    field
-        b_0: main effect of the truth.
-    main
-        b_s: main effect of each voter.
-    truth
-        a_s: pairwise term of voter and truth.
-    pairs
-        w_st: pairwise terms of voters, symmetric with zero diagonal.
-    """
-
-    field: float
-    main: Floats
-    truth: Floats
-    pairs: Floats
+    field: float  # b_0: main effect of the truth
+    main: Floats  # b_s: main effect of each voter
+    truth: Floats  # a_s: pairwise term of voter and truth
+    pairs: Floats  # w_st: pairwise terms of voters, symmetric with zero diagonal
 
     @property
     def absence(self) -> Floats:

@@ -17,21 +17,12 @@ BLOCK = 4096
 
 
 class PairMoments(NamedTuple):
-    """Covariances of the voters, pair by pair.
+    """Covariances of the voters, pair by pair."""
 
-    Attributes
-    ----------
-    covariance
-        r_st over the items on which both voted, 0 where there are fewer than two.
-    precision
-        n_st - 1 off the diagonal: the number of items behind r_st, less one for the means.
-    deviation
-        Standard deviation of each voter.
-    """
-
-    covariance: Floats
+    covariance: Floats  # r_st over the items on which both voted, 0 where there are fewer than two
+    # n_st - 1 off the diagonal: the number of items behind r_st, less one for the means
     precision: Floats
-    deviation: Floats
+    deviation: Floats  # standard deviation of each voter
 
     def take(self, voters: NDArray[np.intp]) -> "PairMoments":
         """Return the moments of some voters."""

@@ -35,29 +35,16 @@ LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
 
 @dataclass(frozen=True)
 class PhenotypeConfig:
-    """The definition of a phenotype.
+    """The definition of a phenotype."""
 
-    Attributes
-    ----------
-    title
-        Name of the disease.
-    request
-        What to count, including the anchors.
-    anchors, prevalence, seed
-        As in `Phenotyper`.
-    schema
-        Schema of the OMOP tables, if any.
-    cohort
-        The number of the cohort, cohort_definition_id.
-    """
-
-    title: str
-    request: CountRequest
+    title: str  # name of the disease
+    request: CountRequest  # what to count, including the anchors
+    # anchors, prevalence, seed: as in `Phenotyper`
     anchors: tuple[Request, ...]
     prevalence: float | None
     seed: int
-    schema: str | None
-    cohort: int
+    schema: str | None  # schema of the OMOP tables, if any
+    cohort: int  # the number of the cohort, cohort_definition_id
 
     @property
     def anchor_names(self) -> list[str]:

@@ -16,37 +16,17 @@ class Feature(NamedTuple):
     r"""One count, negative binomial, and what its mean depends on.
 
     .. math:: \exp(base + slope \cdot (\log u - 3.6) + case \cdot \log(1 + 1.72 s) + mimic + \dots)
-
-    Attributes
-    ----------
-    name
-        Column of the count table.
-    role
-        Its relation to the disease.
-    base
-        Log mean for a patient without the disease and with median utilization.
-    slope
-        Exponent of the utilization u.
-    case
-        Log rate ratio of a case of severity s = 1.
-    mimic
-        Log rate ratio of other inflammatory arthritis.
-    wear
-        Log rate ratio of osteoarthritis.
-    shape
-        Size of the negative binomial: smaller is more dispersed.
-    topic, loading
-        The comorbidity topic it depends on, and how strongly.
     """
 
-    name: str
-    role: Role
-    base: float
-    slope: float
-    case: float
-    mimic: float = 0.0
-    wear: float = 0.0
-    shape: float = 0.6
+    name: str  # column of the count table
+    role: Role  # its relation to the disease
+    base: float  # log mean for a patient without the disease and with median utilization
+    slope: float  # exponent of the utilization u
+    case: float  # log rate ratio of a case of severity s = 1
+    mimic: float = 0.0  # log rate ratio of other inflammatory arthritis
+    wear: float = 0.0  # log rate ratio of osteoarthritis
+    shape: float = 0.6  # size of the negative binomial: smaller is more dispersed
+    # topic, loading: the comorbidity topic it depends on, and how strongly
     topic: int = 0
     loading: float = 0.0
 

@@ -25,29 +25,16 @@ Counts = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class SimulatedEhr:
-    """A simulated datamart, with its truth.
+    """A simulated datamart, with its truth."""
 
-    Attributes
-    ----------
-    counts
-        One row per patient (index: person_id), one column per feature, and `note_count`.
-    truth
-        +1 for patients with rheumatoid arthritis, -1 for the others, by person_id.
-    reviewed
-        person_id of the patients whose charts were reviewed.
-    roles
-        Relation of each feature to the disease: anchor, code, core, weak or irrelevant.
-    visits
-        Number of visits per patient; at least the number of notes.
-    tested
-        Whether a patient had an anti-CCP test, the other way into the datamart.
-    """
-
+    # one row per patient (index: person_id), one column per feature, and `note_count`
     counts: "pd.DataFrame"
-    truth: "pd.Series"
-    reviewed: NDArray[np.int64]
+    truth: "pd.Series"  # +1 for patients with rheumatoid arthritis, -1 for the others, by person_id
+    reviewed: NDArray[np.int64]  # person_id of the patients whose charts were reviewed
+    # relation of each feature to the disease: anchor, code, core, weak or irrelevant
     roles: "pd.Series"
-    visits: Counts
+    visits: Counts  # number of visits per patient; at least the number of notes
+    # whether a patient had an anti-CCP test, the other way into the datamart
     tested: NDArray[np.bool_]
 
 

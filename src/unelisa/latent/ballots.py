@@ -23,24 +23,16 @@ CERTAIN = 1e3  # log-odds of a gold label: exp(-CERTAIN) is 0
 
 
 class Ballots(NamedTuple):
-    """The votes on a run of items, item by item.
+    """The votes on a run of items, item by item."""
 
-    Attributes
-    ----------
-    starts
-        Item i's votes are the places starts[i] to starts[i + 1]; int64, one more than items.
-    voters, votes
-        Who (int32, rising within an item) said what (int8, -1 or +1).
-    prior_odds
-        z_i: log-odds of each item's truth that are known besides the votes; 0 where nothing is.
-    weights
-        How much each vote counts when the truth is inferred (float32); empty: all in full.
-    """
-
+    # item i's votes are the places starts[i] to starts[i + 1]; int64, one more than items
     starts: NDArray[np.int64]
+    # voters, votes: who (int32, rising within an item) said what (int8, -1 or +1)
     voters: NDArray[np.int32]
     votes: NDArray[np.int8]
+    # z_i: log-odds of each item's truth that are known besides the votes; 0 where nothing is
     prior_odds: Floats
+    # how much each vote counts when the truth is inferred (float32); empty: all in full
     weights: NDArray[np.float32] = np.empty(0, dtype=np.float32)
 
     @property

@@ -13,28 +13,15 @@ from unelisa.one_sided import read_silence
 
 
 class Crowd(NamedTuple):
-    """The votes to be read, and what is known of them before.
+    """The votes to be read, and what is known of them before."""
 
-    Attributes
-    ----------
-    ballots
-        All items, with one-sided voters' silence filled in.
-    silence
-        The vote that each voter's silence stands for; 0 none.
-    votes, yes
-        Number of votes and of yes votes per voter.
-    common
-        Mean number of items that two voters share.
-    rng
-        Draws the sampled items.
-    """
-
-    ballots: ItemBlocks
-    silence: NDArray[np.int8]
+    ballots: ItemBlocks  # all items, with one-sided voters' silence filled in
+    silence: NDArray[np.int8]  # the vote that each voter's silence stands for; 0 none
+    # votes, yes: number of votes and of yes votes per voter
     votes: Floats
     yes: Floats
-    common: float
-    rng: np.random.Generator
+    common: float  # mean number of items that two voters share
+    rng: np.random.Generator  # draws the sampled items
 
     @classmethod
     def of(cls, ballots: ItemBlocks, rng: np.random.Generator) -> "Crowd":

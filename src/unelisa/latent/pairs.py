@@ -25,19 +25,12 @@ POLARITIES = 999  # random ones that the voters' own are compared with
 
 
 class Pairs(NamedTuple):
-    """The pairs of voters who met.
+    """The pairs of voters who met."""
 
-    Attributes
-    ----------
-    first, second
-        The two voters, first < second, in rising order.
-    common
-        Number of items on which both voted.
-    """
-
+    # first, second: the two voters, first < second, in rising order
     first: NDArray[np.int32]
     second: NDArray[np.int32]
-    common: Singles
+    common: Singles  # number of items on which both voted
 
 
 def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:

@@ -43,43 +43,23 @@ class Links:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading(ABC):
-    """The hidden truth as one reading of the votes has it.
+    """The hidden truth as one reading of the votes has it."""
 
-    Attributes
-    ----------
-    name, structure
-        "consensus", "edges" or "gold", and the structure that was kept.
-    model
-        What was fitted: weights, biases and standard_errors of the voters, whether it converged.
-    experts
-        Which voters clearly follow the truth or its opposite.
-    silence
-        The vote that each voter's silence stands for on items with votes; 0 none.
-    coherence
-        kappa: how far the voters point the same way.
-    two_readings
-        Whether the votes, and the gold labels if any, allow another truth.
-    other
-        The other reading that the votes allow, for gold labels to choose from.
-    notes
-        What users must be told, one sentence each.
-    table
-        The candidates and their criterion, one dict each.
-    sign_is_open
-        Whether nothing in the fit says which side is yes.
-    """
-
+    # name, structure: "consensus", "edges" or "gold", and the structure that was kept
     name: str
     structure: str
+    # what was fitted: weights, biases and standard_errors of the voters, whether it converged
     model: Any
-    experts: NDArray[np.bool_]
+    experts: NDArray[np.bool_]  # which voters clearly follow the truth or its opposite
+    # the vote that each voter's silence stands for on items with votes; 0 none
     silence: NDArray[np.int8]
-    coherence: float = 1.0
-    two_readings: bool = False
+    coherence: float = 1.0  # kappa: how far the voters point the same way
+    two_readings: bool = False  # whether the votes, and the gold labels if any, allow another truth
+    # the other reading that the votes allow, for gold labels to choose from
     other: Self | None = None
-    notes: tuple[str, ...] = ()
-    table: tuple[dict[str, Any], ...] = ()
-    sign_is_open: ClassVar[bool] = False
+    notes: tuple[str, ...] = ()  # what users must be told, one sentence each
+    table: tuple[dict[str, Any], ...] = ()  # the candidates and their criterion, one dict each
+    sign_is_open: ClassVar[bool] = False  # whether nothing in the fit says which side is yes
 
     @property
     @abstractmethod

@@ -77,26 +77,13 @@ class CaseOdds(NamedTuple):
 
 @dataclass(frozen=True)
 class AnchorModel:
-    """A fitted anchor model.
+    """A fitted anchor model."""
 
-    Attributes
-    ----------
-    prevalence
-        Proportion of cases among the fitted patients.
-    case_odds
-        g_0 and g_1.
-    anchors
-        The parameters of each anchor.
-    mean_use
-        Mean of log(1 + u) over the fitted patients.
-    n_iter, converged
-        Number of EM iterations, and whether they converged.
-    """
-
-    prevalence: float
-    case_odds: CaseOdds
-    anchors: tuple[ClassCounts, ...]
-    mean_use: float
+    prevalence: float  # proportion of cases among the fitted patients
+    case_odds: CaseOdds  # g_0 and g_1
+    anchors: tuple[ClassCounts, ...]  # the parameters of each anchor
+    mean_use: float  # mean of log(1 + u) over the fitted patients
+    # n_iter, converged: number of EM iterations, and whether they converged
     n_iter: int
     converged: bool
 

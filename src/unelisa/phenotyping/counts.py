@@ -19,21 +19,14 @@ PATIENT_NAMES = ("patient", "patient_id", "person", "person_id", "subject_id")
 
 @dataclass(frozen=True)
 class CountTable:
-    """How often each feature occurs in each patient's record.
+    """How often each feature occurs in each patient's record."""
 
-    Attributes
-    ----------
-    values
-        Patients x features, nonnegative; float32 represents every count up to 2^24 exactly.
-    features, patients
-        Names of the columns and of the rows.
-    utilization
-        Amount of care per patient (visits, notes), or None if no column was named.
-    """
-
+    # patients x features, nonnegative; float32 represents every count up to 2^24 exactly
     values: Counts
+    # features, patients: names of the columns and of the rows
     features: NDArray[Any]
     patients: NDArray[Any]
+    # amount of care per patient (visits, notes), or None if no column was named
     utilization: Floats | None
 
     @property

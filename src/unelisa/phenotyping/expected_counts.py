@@ -17,14 +17,9 @@ STEEPEST = 1.5  # growth beyond this power is not explained by utilization
 
 @dataclass(frozen=True)
 class ExpectedCounts:
-    """Mean count of each feature given utilization u: m_j(u) = c_j (1 + u)^b_j.
+    """Mean count of each feature given utilization u: m_j(u) = c_j (1 + u)^b_j."""
 
-    Attributes
-    ----------
-    scales, slopes
-        c_j and b_j per feature.
-    """
-
+    # scales, slopes: c_j and b_j per feature
     scales: Floats
     slopes: Floats
 

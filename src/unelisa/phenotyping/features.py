@@ -12,26 +12,17 @@ from unelisa.phenotyping.counts import Floats, Places
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """What was found about the features.
+    """What was found about the features."""
 
-    Attributes
-    ----------
-    features, anchors
-        All names, and the indices of the anchors.
-    correlations, directions, ties
-        As in `Screening`.
-    selected
-        Whether a feature is used.
-    weights
-        Effect on the log-odds: difference between its 95 % and 5 % quantiles over patients.
-    """
-
+    # features, anchors: all names, and the indices of the anchors
     features: NDArray[Any]
     anchors: Places
+    # correlations, directions, ties: as in `Screening`
     correlations: Floats
     directions: NDArray[np.int8]
     ties: Floats
-    selected: NDArray[np.bool_]
+    selected: NDArray[np.bool_]  # whether a feature is used
+    # effect on the log-odds: difference between its 95 % and 5 % quantiles over patients
     weights: Floats
 
 

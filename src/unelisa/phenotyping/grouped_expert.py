@@ -28,15 +28,9 @@ RIDGE = 0.1  # times the number of patients
 
 @dataclass(frozen=True)
 class OrdinalVoters:
-    """One voter per feature, whose answer is a level 0, 1, 2, ...
+    """One voter per feature, whose answer is a level 0, 1, 2, ..."""
 
-    Attributes
-    ----------
-    cuts
-        Per feature the distinct percentiles of its rates.
-    """
-
-    cuts: tuple[Floats, ...]
+    cuts: tuple[Floats, ...]  # per feature the distinct percentiles of its rates
 
     @classmethod
     def learn(cls, rates: Counts, percentiles: Sequence[float] = PERCENTILES) -> "OrdinalVoters":
@@ -84,21 +78,13 @@ class OrdinalExperts:
 
 @dataclass(frozen=True)
 class GroupedExpert:
-    """One expert made of many: t = sum_j w_j (e_j - mean_j), e_j the log ratio of feature j.
+    """One expert made of many: t = sum_j w_j (e_j - mean_j), e_j the log ratio of feature j."""
 
-    Attributes
-    ----------
-    experts
-        The ordinal experts.
-    means, weights
-        Mean and coefficient of each feature's log ratio.
-    slope, middle
-        (m_1 - m_0) / s^2 and (m_0 + m_1) / 2.
-    """
-
-    experts: OrdinalExperts
+    experts: OrdinalExperts  # the ordinal experts
+    # means, weights: mean and coefficient of each feature's log ratio
     means: Floats
     weights: Floats
+    # slope, middle: (m_1 - m_0) / s^2 and (m_0 + m_1) / 2
     slope: float
     middle: float
 

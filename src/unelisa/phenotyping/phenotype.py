@@ -29,26 +29,16 @@ UNCALIBRATED = Calibration(0.0, 1.0)
 
 @dataclass(frozen=True)
 class FittedPhenotype:
-    """Everything that scores a patient.
+    """Everything that scores a patient."""
 
-    Attributes
-    ----------
-    expected_counts
-        Counts expected at a given utilization.
-    anchor_model, anchors
-        The anchor model, and the indices of the anchors.
-    group, group_places
-        The grouped expert, None without secondary features, and their indices.
-    calibration
-        From the sum of the log-odds to P(case).
-    """
-
-    expected_counts: ExpectedCounts
+    expected_counts: ExpectedCounts  # counts expected at a given utilization
+    # anchor_model, anchors: the anchor model, and the indices of the anchors
     anchor_model: AnchorModel
     anchors: Places
+    # group, group_places: the grouped expert, None without secondary features, and their indices
     group: GroupedExpert | None
     group_places: Places
-    calibration: Calibration = UNCALIBRATED
+    calibration: Calibration = UNCALIBRATED  # from the sum of the log-odds to P(case)
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""

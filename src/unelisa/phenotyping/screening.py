@@ -29,24 +29,13 @@ _DEGREE = 3  # of the polynomial in log utilization that is removed before corre
 
 
 class Screening(NamedTuple):
-    """What was found about each feature.
+    """What was found about each feature."""
 
-    Attributes
-    ----------
-    correlations
-        Features x anchors, after removing utilization.
-    directions
-        +1 or -1 for features correlated with every anchor, positively or negatively; else 0.
-    ties
-        theta_0s of the anchored graph, NaN for features that were not in it.
-    selected
-        Indices of the features that are used, without the anchors.
-    """
-
-    correlations: Floats
+    correlations: Floats  # features x anchors, after removing utilization
+    # +1 or -1 for features correlated with every anchor, positively or negatively; else 0
     directions: NDArray[np.int8]
-    ties: Floats
-    selected: Places
+    ties: Floats  # theta_0s of the anchored graph, NaN for features that were not in it
+    selected: Places  # indices of the features that are used, without the anchors
 
 
 def screen(

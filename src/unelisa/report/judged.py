@@ -25,24 +25,12 @@ ROC_POINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The items and their scores: one float per item serves labels, report and comparison.
+    """The items and their scores: one float per item serves labels, report and comparison."""
 
-    Attributes
-    ----------
-    votes
-        The votes, with the model's voters as columns.
-    classes
-        The two labels, (negative, positive).
-    scores
-        One per item, positive for the positive class.
-    has_chances
-        Whether the scores are log-odds, so that a probability is honest.
-    """
-
-    votes: Votes
-    classes: tuple[Any, Any]
-    scores: Floats
-    has_chances: bool
+    votes: Votes  # the votes, with the model's voters as columns
+    classes: tuple[Any, Any]  # the two labels, (negative, positive)
+    scores: Floats  # one per item, positive for the positive class
+    has_chances: bool  # whether the scores are log-odds, so that a probability is honest
 
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
@@ -133,21 +121,13 @@ def list_uncertain(judged: Judged) -> list[dict[str, Any]]:
 
 
 class Reference(NamedTuple):
-    """The known truth, which no method has seen, beside a model's scores of the same items.
+    """The known truth, which no method has seen, beside a model's scores of the same items."""
 
-    Attributes
-    ----------
-    signs
-        -1 / +1 per item, 0 where the truth is unknown.
-    scores, has_chances
-        The model's score of each item, and whether the scores are log-odds.
-    comparison
-        All methods' rows against this truth: `MethodScore` or mappings with its keys.
-    """
-
-    signs: NDArray[np.int8]
+    signs: NDArray[np.int8]  # -1 / +1 per item, 0 where the truth is unknown
+    # scores, has_chances: the model's score of each item, and whether the scores are log-odds
     scores: Floats
     has_chances: bool
+    # all methods' rows against this truth: `MethodScore` or mappings with its keys
     comparison: Sequence[Any] = ()
 
     @classmethod

@@ -18,24 +18,12 @@ MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to mov
 
 
 class Network(NamedTuple):
-    """The crowd as a graph.
+    """The crowd as a graph."""
 
-    Attributes
-    ----------
-    names
-        The voters' names.
-    weights
-        Weight of each voter; 0 for those that do not count.
-    counted
-        Whether a voter is a neighbor of the truth.
-    links
-        (s, t, weight) between voters, strongest first.
-    """
-
-    names: list[str]
-    weights: Floats
-    counted: NDArray[np.bool_]
-    links: list[Link]
+    names: list[str]  # the voters' names
+    weights: Floats  # weight of each voter; 0 for those that do not count
+    counted: NDArray[np.bool_]  # whether a voter is a neighbor of the truth
+    links: list[Link]  # (s, t, weight) between voters, strongest first
 
     @classmethod
     def of_model(cls, model: Aggregator) -> "Network":

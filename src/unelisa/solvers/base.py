@@ -30,33 +30,17 @@ ROWS = 4096  # items at a time: 4,096 items x 1,400 voters in float64 are 46 MB
 
 @dataclass(frozen=True)
 class L1Problem:
-    """All voters' regressions together.
+    """All voters' regressions together."""
 
-    Attributes
-    ----------
-    votes
-        Items x voters, int8 in {-1, 0, +1}: blocks, or a table in memory.
-    penalties
-        lambda_s per voter, in theta units (logit = 2 z).
-    fit_intercept
-        Whether b_s is fitted; otherwise it stays 0.
-    tol
-        Largest accepted violation of the optimality conditions, in units of lambda_s.
-    item_weights
-        w_i >= 0 per item, or None for ones.
-    n_jobs
-        Number of threads, as in scikit-learn.
-    names
-        The voters' names in warnings, or None for their indices.
-    """
-
+    # items x voters, int8 in {-1, 0, +1}: blocks, or a table in memory
     votes: ItemBlocks | NDArray[np.int8]
-    penalties: Floats
-    fit_intercept: bool = True
+    penalties: Floats  # lambda_s per voter, in theta units (logit = 2 z)
+    fit_intercept: bool = True  # whether b_s is fitted; otherwise it stays 0
+    # largest accepted violation of the optimality conditions, in units of lambda_s
     tol: float = 1e-3
-    item_weights: Floats | None = None
-    n_jobs: int | None = None
-    names: Sequence[str] | None = None
+    item_weights: Floats | None = None  # w_i >= 0 per item, or None for ones
+    n_jobs: int | None = None  # number of threads, as in scikit-learn
+    names: Sequence[str] | None = None  # the voters' names in warnings, or None for their indices
 
     @cached_property
     def blocks(self) -> ItemBlocks:
@@ -81,24 +65,12 @@ class L1Problem:
 
 @dataclass(frozen=True)
 class L1Solution:
-    """The regressions' coefficients and the certificate that they are optimal.
+    """The regressions' coefficients and the certificate that they are optimal."""
 
-    Attributes
-    ----------
-    weights
-        theta_st, row s = voter s's regression, diagonal 0.
-    intercepts
-        b_s per voter.
-    kkt
-        Largest violation of the optimality conditions per voter, in units of lambda_s.
-    n_iter
-        Passes over the items per voter.
-    """
-
-    weights: Floats
-    intercepts: Floats
-    kkt: Floats
-    n_iter: NDArray[np.int64]
+    weights: Floats  # theta_st, row s = voter s's regression, diagonal 0
+    intercepts: Floats  # b_s per voter
+    kkt: Floats  # largest violation of the optimality conditions per voter, in units of lambda_s
+    n_iter: NDArray[np.int64]  # passes over the items per voter
 
     def copy(self) -> "L1Solution":
         """Return a solution with arrays of its own."""

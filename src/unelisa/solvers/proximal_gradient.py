@@ -21,14 +21,9 @@ from unelisa.solvers.base import (
 
 @dataclass(frozen=True)
 class ProximalGradient:
-    """Solve every voter's regression by accelerated proximal gradient.
+    """Solve every voter's regression by accelerated proximal gradient."""
 
-    Attributes
-    ----------
-    max_iter
-        Limit on the number of iterations; reaching it emits a `ConvergenceWarning`.
-    """
-
+    # limit on the number of iterations; reaching it emits a `ConvergenceWarning`
     max_iter: int = 20_000
 
     def solve(self, problem: L1Problem) -> L1Solution:

@@ -56,21 +56,11 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """The items of a problem.
+    """The items of a problem."""
 
-    Attributes
-    ----------
-    blocks
-        Where the items live.
-    weights
-        w_i per item; empty for ones.
-    n_threads
-        Threads of this process.
-    """
-
-    blocks: ItemBlocks
-    weights: Floats
-    n_threads: int
+    blocks: ItemBlocks  # where the items live
+    weights: Floats  # w_i per item; empty for ones
+    n_threads: int  # threads of this process
 
     @classmethod
     def of(cls, problem: L1Problem, n_threads: int) -> "Rows":

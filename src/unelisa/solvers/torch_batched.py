@@ -45,14 +45,9 @@ LARGEST = 50.0  # coefficients beyond it are left to the processor: tanh is satu
 
 @dataclass(frozen=True)
 class TorchBatched:
-    """Solve every voter's regression on a GPU; exact to `tol` on all pairs.
+    """Solve every voter's regression on a GPU; exact to `tol` on all pairs."""
 
-    Attributes
-    ----------
-    device
-        A torch device; None for the GPU if there is one, else the processor.
-    """
-
+    # A torch device; None for the GPU if there is one, else the processor
     device: str | None = None
 
     def solve(self, problem: L1Problem) -> L1Solution:

@@ -39,21 +39,11 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class WideStream:
-    """A wide table that can be read more than once.
+    """A wide table that can be read more than once."""
 
-    Attributes
-    ----------
-    voters
-        Names of the voters' columns.
-    open
-        Returns an iterator over the batches, from the first.
-    n_rows
-        Approximate number of rows, for the progress bar.
-    """
-
-    voters: list[str]
-    open: Callable[[], Iterator[Batch]]
-    n_rows: int
+    voters: list[str]  # names of the voters' columns
+    open: Callable[[], Iterator[Batch]]  # returns an iterator over the batches, from the first
+    n_rows: int  # approximate number of rows, for the progress bar
 
 
 @dataclass

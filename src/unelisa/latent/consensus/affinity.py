@@ -21,14 +21,9 @@ BELIEVED_ERRORS = 3.0  # standard errors above which a correlation is acted on
 
 
 class Affinity(NamedTuple):
-    """Who repeats whom: voter t's partners are `others` from rows[t] to rows[t + 1].
+    """Who repeats whom: voter t's partners are `others` from rows[t] to rows[t + 1]."""
 
-    Attributes
-    ----------
-    rows, others, strengths
-        The symmetric table r_st of voters x voters, without its zeros.
-    """
-
+    # rows, others, strengths: the symmetric table r_st of voters x voters, without its zeros
     rows: NDArray[np.int64]
     others: NDArray[np.int32]
     strengths: Singles

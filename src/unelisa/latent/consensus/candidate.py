@@ -26,21 +26,11 @@ RAREST = 0.25  # a class may not shrink below this fraction of its share under p
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A structure of the consensus.
+    """A structure of the consensus."""
 
-    Attributes
-    ----------
-    name
-        What the table of structures calls it.
-    model
-        Its parameters.
-    affinity
-        Which votes count less; None: all count in full.
-    """
-
-    name: str
-    model: Consensus
-    affinity: Affinity | None = None
+    name: str  # what the table of structures calls it
+    model: Consensus  # its parameters
+    affinity: Affinity | None = None  # which votes count less; None: all count in full
 
     kind: ClassVar[Kind] = "plain"
     max_iter: ClassVar[int] = MAX_ITER

@@ -41,22 +41,14 @@ MOST_NEIGHBORS = 0.75  # of the voters: some must be left to predict from
 
 
 class Rival(NamedTuple):
-    """A second truth beside the majority's.
+    """A second truth beside the majority's."""
 
-    Attributes
-    ----------
-    name, agreement
-        Its best candidate, and the share of items on which that one agrees with plain.
-    lead
-        Standard errors by which it outscores the majority's truth.
-    left
-        The best candidate of the truth that was not kept.
-    """
-
+    # name, agreement: its best candidate, and the share of items on which that one agrees with
+    # plain
     name: str
     agreement: float
-    lead: float
-    left: Candidate
+    lead: float  # standard errors by which it outscores the majority's truth
+    left: Candidate  # the best candidate of the truth that was not kept
 
 
 class Choice(NamedTuple):
@@ -107,29 +99,19 @@ class Criterion:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A candidate in the contest.
+    """A candidate in the contest."""
 
-    Attributes
-    ----------
-    candidate
-        Who competes.
-    scores
-        Its log score per item.
-    gain, standard_error
-        Log score beyond plain's, less the cost of its parameters, and its standard error.
-    agreement, other_axis
-        Share of the items on which it agrees with plain, and whether its truth is another one.
-    admissible
-        Whether it may be chosen: a truth must be left.
-    """
-
-    candidate: Candidate
-    scores: Floats
+    candidate: Candidate  # who competes
+    scores: Floats  # its log score per item
+    # gain, standard_error: log score beyond plain's, less the cost of its parameters, and its
+    # standard error
     gain: float
     standard_error: float
+    # agreement, other_axis: share of the items on which it agrees with plain, and whether its truth
+    # is another one
     agreement: float
     other_axis: bool
-    admissible: bool
+    admissible: bool  # whether it may be chosen: a truth must be left
 
     def lead_over(self, other: "Entry") -> float:
         """Return by how many standard errors its gain exceeds another's."""

@@ -65,29 +65,18 @@ class Factors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """The parameters of the model, and how EM reached them.
+    """The parameters of the model, and how EM reached them."""
 
-    Attributes
-    ----------
-    means, covariances
-        Posterior of every voter's (b, a) or (b, a, c): voters x 2 or 3, and its covariance.
-    center, spread
-        mu and sd of the voters.
-    rate
-        log pi / (1 - pi), pi the share of positive items.
-    objective
-        Lower bound of the log evidence before each iteration; it never falls.
-    converged
-        Whether the last iteration moved no voter by more than the tolerance.
-    """
-
+    # means, covariances: posterior of every voter's (b, a) or (b, a, c): voters x 2 or 3, and its
+    # covariance
     means: Floats
     covariances: Floats
+    # center, spread: mu and sd of the voters
     center: Floats
     spread: Floats
-    rate: float
-    objective: Floats
-    converged: bool
+    rate: float  # log pi / (1 - pi), pi the share of positive items
+    objective: Floats  # lower bound of the log evidence before each iteration; it never falls
+    converged: bool  # whether the last iteration moved no voter by more than the tolerance
 
     @classmethod
     def first(cls, n_voters: int, parts: int, means: Floats | None = None) -> "Consensus":

@@ -30,15 +30,10 @@ CLEAR_NATS = 3.0  # by which the truth must beat a model of uninformative voters
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConsensusReading(Reading):
-    """The truth is what the voters agree on, or what the gold labels alone say.
-
-    Attributes
-    ----------
-    model, affinity
-        The consensus, and which votes count less in it; None: all count in full.
-    """
+    """The truth is what the voters agree on, or what the gold labels alone say."""
 
     name: str = "consensus"
+    # model, affinity: the consensus, and which votes count less in it; None: all count in full
     model: Consensus
     affinity: Affinity | None = None
 

@@ -23,23 +23,14 @@ MOST_ODDS = 30.0  # log-odds of a gold label in the graph's fit
 
 @dataclass(frozen=True, eq=False)
 class Hub:
-    """The hub of the voters' graph.
+    """The hub of the voters' graph."""
 
-    Attributes
-    ----------
-    weights, biases, standard_errors
-        a, b and the standard error of a per voter.
-    field
-        theta_0.
-    links
-        The edges.
-    """
-
+    # weights, biases, standard_errors: a, b and the standard error of a per voter
     weights: Floats
     biases: Floats
     standard_errors: Floats
-    field: float
-    links: Links
+    field: float  # theta_0
+    links: Links  # the edges
     converged: ClassVar[bool] = True
 
 

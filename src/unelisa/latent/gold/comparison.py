@@ -40,22 +40,13 @@ HELP_ERRORS = 2.0  # standard errors by which labels must improve the fit
 
 
 class Comparison(NamedTuple):
-    """What the gold labels follow, and the log scores that say so.
+    """What the gold labels follow, and the log scores that say so."""
 
-    Attributes
-    ----------
-    follows
-        "axis", its "opposite", or "gold" alone.
-    axis, alone
-        Cross-validated log score of the gold labels under the axis and under gold alone.
-    contradict
-        Whether the labels contradict the axis, however little.
-    """
-
-    follows: Follows
+    follows: Follows  # "axis", its "opposite", or "gold" alone
+    # axis, alone: cross-validated log score of the gold labels under the axis and under gold alone
     axis: float
     alone: float
-    contradict: bool
+    contradict: bool  # whether the labels contradict the axis, however little
 
 
 def weigh_by_gold(

@@ -40,24 +40,13 @@ UTILIZATIONS = {
 
 
 class Request(NamedTuple):
-    """One requested feature.
+    """One requested feature."""
 
-    Attributes
-    ----------
-    text
-        As written.
-    domain
-        Key of `DOMAINS`.
-    code
-        The code, name or concept number, in the domain's letter case.
-    reach
-        "one": the code or concept number itself; "name": the text, even if it looks like a number;
-        "each": every code that starts with it; "together": all of those combined.
-    """
-
-    text: str
-    domain: str
-    code: str
+    text: str  # as written
+    domain: str  # key of `DOMAINS`
+    code: str  # the code, name or concept number, in the domain's letter case
+    # "one": the code or concept number itself; "name": the text, even if it looks like a number;
+    # "each": every code that starts with it; "together": all of those combined
     reach: Reach
 
     @property
