@@ -246,7 +246,7 @@ def test_gold_labels_settle_which_of_two_readings_is_meant():
     model, told = told_of(values, gold(truth, np.arange(100)))
     assert not model.two_readings_
     assert not any("two readings" in note for note in told)
-    assert model._reading.other is None
+    assert model._reading.others == ()
     few, told = told_of(values, gold(truth, np.arange(5)))
     assert few.two_readings_
     assert sum("two readings" in note for note in told) == 1

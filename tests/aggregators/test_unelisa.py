@@ -125,11 +125,11 @@ def test_both_sides_are_turned_together(simulated):
     assert down.prevalence_ == pytest.approx(1 - up.prevalence_)
 
 
-def test_voters_who_lean_are_pointed_out_where_there_are_no_intercepts(crowd):
+def test_voters_who_favor_one_label_are_pointed_out_without_intercepts(crowd):
     votes, _ = crowd
     rng = np.random.default_rng(0)
     leaning = np.where(rng.random((600, 6)) < 0.9, 1, -1)
     values = np.hstack([votes.values, leaning])
-    with pytest.warns(VotesWarning, match="set fit_intercept=True"):
+    with pytest.warns(VotesWarning, match="pass fit_intercept=True"):
         UnElisa(random_state=0).fit(values)
     UnElisa(fit_intercept=True, random_state=0).fit(values)

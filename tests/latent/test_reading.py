@@ -18,7 +18,7 @@ def test_notes_are_added_and_a_settled_reading_has_no_rival():
     assert reading.notes[-2:] == ("one", "two")
     settled = reading.settled()
     assert settled.notes == ("one", "two")
-    assert (settled.two_readings, settled.other) == (False, None)
+    assert (settled.two_readings, settled.others) == (False, ())
     assert np.array_equal(settled.model.weights, reading.model.weights)
 
 

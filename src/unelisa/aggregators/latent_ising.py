@@ -178,7 +178,7 @@ class LatentIsing(LogOdds):
         reading = self._orient(votes, ballots, prior_odds, reading)
         if gold is not None and gold.any():
             reading = follow_gold(ballots, prior_odds, gold, reading, rng)
-        self._reading = replace(reading, other=None)
+        self._reading = replace(reading, others=())
         self.weights_ = reading.model.weights
         self._learn_prevalence(set_prior_odds(ballots, prior_odds))
         self._warn()

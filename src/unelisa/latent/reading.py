@@ -55,8 +55,7 @@ class Reading(ABC):
     silence: NDArray[np.int8]
     coherence: float = 1.0  # kappa: how far the voters point the same way
     two_readings: bool = False  # whether the votes, and the gold labels if any, allow another truth
-    # the other reading that the votes allow, for gold labels to choose from
-    other: Self | None = None
+    others: tuple[Self, ...] = ()  # what else the votes allow, for gold labels to choose from
     notes: tuple[str, ...] = ()  # what users must be told, one sentence each
     table: tuple[dict[str, Any], ...] = ()  # the candidates and their criterion, one dict each
     sign_is_open: ClassVar[bool] = False  # whether nothing in the fit says which side is yes
@@ -83,10 +82,7 @@ class Reading(ABC):
     def estimate_coins(self, signed: Floats, observed: Floats) -> Floats:
         """Return P(yes | truth is no), P(yes | truth is yes) per voter: two rows.
 
-        Parameters
-        ----------
-        signed, observed
-            sum_i P(side) f_is and sum_i P(side) |f_is| per voter and side.
+        From sum_i P(side) f_is and sum_i P(side) |f_is| per voter and side.
         """
 
     @abstractmethod
@@ -114,7 +110,7 @@ class Reading(ABC):
     def settled(self) -> Self:
         """Return the same reading as the only one that the votes and gold labels allow."""
         notes = tuple(note for note in self.notes if not note.startswith(TWO_READINGS))
-        return replace(self, two_readings=False, other=None, notes=notes)
+        return replace(self, two_readings=False, others=(), notes=notes)
 
 
 def sum_posteriors(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:

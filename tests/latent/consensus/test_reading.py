@@ -79,9 +79,9 @@ def test_a_turned_reading_says_the_opposite_of_every_item(world, structure):
     assert reading.turned().field == -reading.field
     assert np.array_equal(reading.turned().model.weights, -reading.model.weights)
     assert np.array_equal(reading.turned().turned().score(blocks), odds)
-    if reading.other is not None:
-        other = reading.other.score(blocks)
-        assert reading.turned().other.score(blocks) == pytest.approx(-other)
+    for left in reading.others:
+        other = left.score(blocks)
+        assert reading.turned().others[0].score(blocks) == pytest.approx(-other)
 
 
 def test_the_mean_posterior_is_the_class_rate_that_was_fitted():

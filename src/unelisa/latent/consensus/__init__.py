@@ -37,7 +37,7 @@ def read_consensus(crowd: Crowd, sample: Sample, kinds: tuple[Kind, ...]) -> Con
         return reading
     table = tuple({**row, "kept": row["structure"] == rival.left.name} for row in choice.table)
     other = ConsensusReading.of(crowd, rival.left, table)
-    return replace(reading, two_readings=True, other=other).noting(_tell_rival(rival))
+    return replace(reading, two_readings=True, others=(other,)).noting(_tell_rival(rival))
 
 
 def _tell_refusal(choice: Choice, kind: Kind) -> str:

@@ -107,8 +107,8 @@ class ConsensusReading(Reading):
 
     def turned(self) -> "ConsensusReading":
         """Return the same reading with the two sides of the truth swapped."""
-        other = None if self.other is None else self.other.turned()
-        return replace(self, model=self.model.turned(), other=other)
+        others = tuple(other.turned() for other in self.others)
+        return replace(self, model=self.model.turned(), others=others)
 
     def label(
         self,

@@ -3,11 +3,71 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from latent.worlds import ballots_of, plain_crowd, repeating_crowd
+from latent.worlds import ballots_of, plain_crowd, repeating_crowd, run_of
 from unelisa.latent import interpret
-from unelisa.latent.gold import follow_gold
-from unelisa.latent.gold.following import CHOSEN, OVERRULED, TURNED
+from unelisa.latent.consensus.model import weigh_truth
+from unelisa.latent.gold import (
+    CHOSEN,
+    OVERRULED,
+    TURNED,
+    compare_with_gold,
+    follow_gold,
+    labels_help,
+    weigh_by_gold,
+)
 from unelisa.latent.reading import NOTHING_FOUND
+
+
+@pytest.fixture
+def crowd():
+    return plain_crowd(0, n_items=400, n_voters=15, votes_per_item=10)
+
+
+def ask(values, truth, odds, n_labels):
+    """What the first labels follow, with `odds` as the votes' own axis."""
+    blocks = ballots_of(values)
+    items = np.arange(n_labels)
+    ballots, signs = run_of(values[items]), truth[items].astype(float)
+    model = weigh_by_gold(ballots, signs, blocks.n_voters)
+    scale = blocks.concatenate(weigh_truth, model.factors).std()
+    return compare_with_gold(ballots, signs, odds[items] / odds.std(), scale, blocks.n_voters)
+
+
+def noisy(truth, seed=1):
+    return 2.0 * truth + np.random.default_rng(seed).normal(0, 1, len(truth))
+
+
+@pytest.mark.parametrize("n_labels", [5, 20, 100])
+def test_labels_follow_an_axis_that_is_right_and_turn_one_that_is_wrong(crowd, n_labels):
+    values, truth = crowd
+    assert ask(values, truth, noisy(truth), n_labels).follows == "axis"
+    assert ask(values, truth, -noisy(truth), n_labels).follows == "opposite"
+
+
+def test_labels_leave_an_axis_that_has_nothing_to_do_with_them(crowd):
+    values, truth = crowd
+    other = noisy(np.random.default_rng(2).permutation(truth))
+    test = ask(values, truth, other, 40)
+    assert test.follows == "gold"
+    assert test.alone > test.axis
+    assert ask(values, truth, other, 5).follows != "gold"  # too few to weigh voters by
+
+
+def test_voters_weighed_by_gold_alone_label_the_rest(crowd):
+    values, truth = crowd
+    blocks = ballots_of(values)
+    ballots = run_of(values[:60])
+    model = weigh_by_gold(ballots, truth[:60].astype(float), blocks.n_voters)
+    odds = blocks.concatenate(weigh_truth, model.factors)
+    assert np.mean((odds[60:] > 0) == (truth[60:] > 0)) > 0.9
+
+
+def test_labels_in_the_fit_must_help_by_two_standard_errors():
+    truth = np.tile([1.0, -1.0], 20)
+    before = noisy(truth, 3)
+    assert labels_help(truth, before, before + 2 * truth)
+    assert not labels_help(truth, before, before)
+    assert not labels_help(truth, before, before + 0.01 * np.random.default_rng(0).normal(size=40))
 
 
 def test_notes_are_renewed_by_a_fit_with_labels():
@@ -73,11 +133,11 @@ def test_labels_that_follow_the_kept_one_of_two_readings_settle_it(side):
 def test_labels_that_follow_the_other_one_of_two_readings_choose_it():
     values, truth = repeating_crowd(0)
     blocks, reading, _ = read_with_labels(values, truth, 1)
-    other = np.sign(reading.other.score(blocks))
+    other = np.sign(reading.others[0].score(blocks))
     _, _, found = read_with_labels(values, other, 100)
     assert not found.two_readings
     assert CHOSEN in found.notes
-    assert found.structure == reading.other.structure != reading.structure
+    assert found.structure == reading.others[0].structure != reading.structure
     assert np.mean((found.score(blocks) > 0) == (other > 0)) > 0.95
     assert [row["structure"] for row in found.table if row.get("kept")] == [found.structure]
 
