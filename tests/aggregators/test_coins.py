@@ -31,12 +31,12 @@ class Coins(CoinAggregator):
         """The fit kept, and all that were made, when they reach these bounds in turn."""
         made = []
 
-        def estimate(values, start, prior, *limits, **named):
+        def estimate(values, start, max_iter, tol):
             bound = np.array([-9.0, bounds[len(made)]])
-            made.append(Fit(start, bound, converged, (prior, *limits, *named.items())))
+            made.append(Fit(start, bound, converged, (max_iter, tol)))
             return made[-1]
 
-        return self._best_fit(Votes.of(table, coding="pm1"), estimate, "prior"), made
+        return self._best_fit(Votes.of(table, coding="pm1"), estimate), made
 
 
 def test_the_first_start_is_the_share_of_yes_votes():
@@ -81,23 +81,23 @@ def test_the_likeliest_fit_is_kept_and_the_first_of_equals():
     best, made = model.choose(TABLE, [-3.0, -1.0, -2.0, -1.0])
     assert len(made) == 4
     assert best is made[1]
-    assert best.options == ("prior", 7, 0.5)
+    assert best.options == (7, 0.5)
 
 
-def test_fewer_than_three_voters_who_vary_are_the_majoritys_word():
+def test_fewer_than_three_varying_voters_get_the_majority_vote():
     two = np.array([[1, 1, 1], [-1, 1, 1], [1, -1, 1]], dtype=np.int8)
     with pytest.warns(ExpertsWarning, match="fewer than three voters vary"):
         best, made = Coins(n_starts=4, random_state=0).choose(two, [0.0] * 4)
     assert len(made) == 1
     assert best.start.tolist() == pytest.approx([1.0, 2 / 3, 2 / 3])
-    assert best.options == ("prior", ("max_iter", 1))
+    assert best.options[0] == 1
 
 
-def test_where_nobody_varies_there_is_nothing_to_warn_of():
+def test_no_warning_where_nobody_varies():
     _, made = Coins(n_starts=4, random_state=0).choose(np.ones((3, 3), np.int8), [0.0] * 4)
     assert len(made) == 1
 
 
-def test_rounds_that_did_not_suffice_are_told_of():
+def test_a_fit_that_did_not_converge_warns():
     with pytest.warns(ConvergenceWarning, match="EM did not converge in 500 iterations: raise"):
         Coins(n_starts=2, random_state=0).choose(TABLE, [0.0, 0.0], converged=False)

@@ -5,11 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from unelisa.aggregators.coins import draw_starts
-from unelisa.aggregators.dawid_skene import (
-    DawidSkene,
-    estimate_coins,
-)
+from unelisa.aggregators.coins import draw_starts, estimate_coins
+from unelisa.aggregators.dawid_skene import DawidSkene
 from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.votes import Votes

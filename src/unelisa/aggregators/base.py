@@ -204,8 +204,11 @@ class Aggregator(VotesEstimator):
 
     def _reasons(self, votes: Votes) -> list[str]:
         """Return the reason of the verdict for every voter, in words."""
+        return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
+
+    def _reason(self, voter: int) -> str:
         words = {-1: "its votes are reversed", 0: "it has no weight", 1: "it is counted"}
-        return [idle_reason(votes, s) or words[int(sign)] for s, sign in enumerate(self.polarity_)]
+        return words[int(self.polarity_[voter])]
 
 
 class OrientedAggregator(Aggregator):
@@ -249,6 +252,10 @@ class LogOdds(Aggregator):
 
 class PosteriorAggregator(LogOdds, OrientedAggregator):
     """An oriented aggregator whose score is a log-odds."""
+
+    def _turn_around(self) -> None:
+        super()._turn_around()
+        self.prevalence_ = 1 - self.prevalence_
 
 
 def pair_probabilities(odds: Floats) -> Floats:

@@ -1,33 +1,97 @@
-"""What the models with coins share: initializations, and EM from several of them."""
+"""Coins: EM of Dawid and Skene's model from several initializations, and what its users share."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
+from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, weighed_margin
 from unelisa.blocks import ItemBlocks
+from unelisa.em import Reliability
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
 # without smoothing a coin may reach 0 or 1, where the log-odds are infinite
 CLIP = 1e-9
+LEAST_VARYING = 3  # who vary: two have three moments, and the model five parameters
 
 
-class CoinFit(Protocol):
-    """The result of EM, whatever the coins."""
+@dataclass(frozen=True)
+class TwoCoins:
+    """The model's parameters as estimated by EM."""
 
-    @property
-    def lower_bound(self) -> Floats:
-        """Penalized log-likelihood per item after each iteration."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether EM converged."""
+    # two rows, one column per voter: P(says yes | truth is no), P(says yes | truth is yes)
+    coins: Floats
+    prevalence: float  # pi = P(truth is yes)
+    lower_bound: Floats  # penalized log-likelihood per item after each iteration; it never falls
+    converged: bool  # whether the last iteration raised it by less than the tolerance
 
 
-Fit = TypeVar("Fit", bound=CoinFit)
+Fit = TypeVar("Fit", TwoCoins, Reliability)
+
+
+def estimate_coins(
+    blocks: ItemBlocks,
+    start: Floats,
+    smoothing: float = 1.0,
+    max_iter: int = 500,
+    tol: float = 1e-9,
+) -> TwoCoins:
+    """Return the fixed point of EM from starting posteriors tau_i = P(truth_i is yes).
+
+    M-step, a the smoothing and q_s the voter's own share of yes::
+
+        P(s says yes | yes) = (sum_i tau_i [f_is = 1] + a q_s) / (sum_i tau_i |f_is| + a)
+
+    and the same with 1 - tau_i for the other coin. E-step: Bayes. Both maximize the log-likelihood
+    plus the log prior, Beta(1 + a q_s, 1 + a (1 - q_s)) for both coins, over coins and a prevalence
+    kept off 0 and 1, so that the sum never falls. Items without any vote add nothing to the
+    likelihood and are ignored in the prevalence.
+    """
+    ones = np.ones(blocks.n_voters)
+    voted = blocks.weigh(np.zeros_like(ones), ones) > 0
+    totals = blocks.tally(voted.astype(np.float64))
+    # a voter who never voted has q = 1/2
+    share = 0.5 + totals[0] / np.maximum(totals[1], 1.0) / 2
+    yes, no = smoothing * share, smoothing * (1 - share)
+    posterior, history = np.where(voted, start, 0.0), [-np.inf]
+    coins, prevalence = np.empty((2, len(ones))), 0.5
+    for _ in range(max_iter):
+        coins = _estimate(blocks.tally(posterior), totals, yes, no)
+        # half an item off 0 and 1: a class not seen so far may still exist
+        prevalence = float(np.clip(posterior.sum(), 0.5, voted.sum() - 0.5) / voted.sum())
+        joint = log_joint(blocks, coins, prevalence)
+        posterior = np.where(voted, expit(joint[1] - joint[0]), 0.0)
+        likelihood = np.logaddexp(joint[0], joint[1])[voted].sum()
+        penalized = likelihood + float((yes * np.log(coins) + no * np.log1p(-coins)).sum())
+        history.append(float(penalized / voted.sum()))
+        if history[-1] - history[-2] < tol:
+            break
+    converged = history[-1] - history[-2] < tol
+    return TwoCoins(coins, prevalence, np.array(history[1:]), converged)
+
+
+def _estimate(
+    tallies: tuple[Floats, Floats], totals: tuple[Floats, Floats], yes: Floats, no: Floats
+) -> Floats:
+    """Return both coins from the votes' tallies weighted by tau, their totals and pseudo-counts."""
+    signed = np.stack([totals[0] - tallies[0], tallies[0]])
+    observed = np.stack([totals[1] - tallies[1], tallies[1]])
+    mass = observed + yes + no
+    # without smoothing, a coin that was never tossed has no estimate: 1/2 carries no information
+    heads = np.where(mass > 0, (signed + observed) / 2 + yes, 0.5)
+    return np.clip(heads / np.where(mass > 0, mass, 1.0), CLIP, 1 - CLIP)
+
+
+def log_joint(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
+    """Return log P(truth, votes) per item in two rows: truth is no, truth is yes."""
+    signed, observed = logit(coins) / 2, (np.log(coins) + np.log1p(-coins)) / 2
+    rows = [blocks.weigh(signed[y], observed[y]) for y in (0, 1)]
+    return np.stack(rows) + np.log([[1 - prevalence], [prevalence]])
 
 
 class CoinAggregator(PosteriorAggregator):
@@ -50,18 +114,13 @@ class CoinAggregator(PosteriorAggregator):
         self.orient = orient
         self.random_state = random_state
 
-    def _best_fit(self, votes: Votes, estimate: Callable[..., Fit], prior: Any) -> Fit:
-        """Return the most likely fit of `estimate(blocks, start, prior, max_iter, tol)`."""
-        blocks, rng = votes.blocks, np.random.default_rng(self.random_state)
-        starts = draw_starts(blocks, self.n_starts, rng)
-        varying = np.count_nonzero(~votes.constant())
-        if varying < 3:
-            if varying:
-                warn_few_voters()
-            return estimate(blocks, starts[0], prior, max_iter=1)
-        fits = [estimate(blocks, x, prior, self.max_iter, self.tol) for x in starts]
-        best = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
-        if not best.converged:
+    def _best_fit(self, votes: Votes, estimate: Callable[..., Fit]) -> Fit:
+        """Return the most likely fit of `estimate(blocks, start, max_iter=, tol=)`."""
+        starts = draw_starts(votes.blocks, self.n_starts, np.random.default_rng(self.random_state))
+        varying = int(np.count_nonzero(~votes.constant()))
+        estimate = partial(estimate, tol=self.tol)
+        best = choose_fit(votes.blocks, starts, varying, estimate, self.max_iter)
+        if varying >= LEAST_VARYING and not best.converged:
             warn_user(
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter",
                 ConvergenceWarning,
@@ -69,12 +128,26 @@ class CoinAggregator(PosteriorAggregator):
         return best
 
 
-def warn_few_voters() -> None:
-    """Warn that the voters who vary are too few to estimate their reliability."""
-    warn_user(
-        "fewer than three voters vary: their reliability is taken from the majority vote",
-        ExpertsWarning,
-    )
+def choose_fit(
+    blocks: ItemBlocks,
+    starts: list[Floats],
+    varying: int,
+    estimate: Callable[..., Fit],
+    max_iter: int = 500,
+) -> Fit:
+    """Return the most likely fit of `estimate(blocks, start, max_iter=)` over the starts.
+
+    If fewer than three voters vary, it is one iteration from the first start, the majority vote.
+    """
+    if varying < LEAST_VARYING:
+        if varying:
+            warn_user(
+                "fewer than three voters vary: their reliability is taken from the majority vote",
+                ExpertsWarning,
+            )
+        return estimate(blocks, starts[0], max_iter=1)
+    fits = [estimate(blocks, start, max_iter=max_iter) for start in starts]
+    return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
 
 
 def draw_starts(blocks: ItemBlocks, n_starts: int, rng: np.random.Generator) -> list[Floats]:

@@ -20,10 +20,7 @@ def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
     Labels with item names (a dict, or a pandas Series whose index names the items) are matched by
     name; others are in the order of the items.
     """
-    named = by_name(y)
-    if named is not None:
-        y = find_named("y", named, votes.items)
-    column, found = list_labels(y, votes.n_items, "items")
+    column, found = list_labels(put_in_order(y, "y", votes.items), votes.n_items, "items")
     return column.encode(settle_coding(found, votes.classes).votes)
 
 
@@ -43,10 +40,7 @@ def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
 
 def read_prior(prior: Any, votes: Votes) -> Floats:
     """Return log-odds per item, 0 where none is given; matched as gold labels are."""
-    named = by_name(prior)
-    if named is not None:
-        prior = find_named("prior", named, votes.items, absent=0.0)
-    return check_odds(prior, votes.n_items)
+    return check_odds(put_in_order(prior, "prior", votes.items, absent=0.0), votes.n_items)
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:
@@ -117,10 +111,16 @@ def by_name(given: Any) -> dict[str, Any] | None:
     return {str(item): value for item, value in zip(index, given, strict=True)}
 
 
-def find_named(
-    whose: str, named: dict[str, Any], names: NDArray[Any], kind: str = "items", absent: Any = None
-) -> list[Any]:
-    """Return one value per item (or patient) by name; warn of names that belong to none."""
+def put_in_order(
+    given: Any, whose: str, names: NDArray[Any], kind: str = "items", absent: Any = None
+) -> Any:
+    """Return one value per item (or patient), by name if they are named, else as given.
+
+    Names that belong to none are ignored with a warning.
+    """
+    named = by_name(given)
+    if named is None:
+        return given
     wanted = [str(name) for name in names]
     unknown = len(named.keys() - set(wanted))
     if unknown and unknown == len(named):

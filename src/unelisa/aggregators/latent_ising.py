@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, describe_votes, idle_reason
+from unelisa.aggregators.base import Floats, LogOdds, describe_votes
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.blocks import ItemBlocks
 from unelisa.em import bound_share
@@ -314,25 +314,21 @@ class LatentIsing(LogOdds):
         }
 
     def _reasons(self, votes: Votes) -> list[str]:
-        links, n_voters = self._reading.links, votes.n_voters
-        tied = np.isin(np.arange(n_voters), [links.first, links.second])
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
-        own = [self._reason(s, tied=bool(tied[s])) for s in range(n_voters)]
         return [
-            f"{own[s]}; its silence is its other answer"
-            if heard[s]
-            else idle_reason(votes, s) or own[s]
-            for s in range(n_voters)
+            f"{self._reason(s)}; its silence is its other answer" if heard[s] else reason
+            for s, reason in enumerate(super()._reasons(votes))
         ]
 
-    def _reason(self, voter: int, *, tied: bool) -> str:
+    def _reason(self, voter: int) -> str:
         weight = f"{self.weights_[voter]:z.2f} ± {self.standard_errors_[voter]:.2f}"
         if self._reading.experts[voter]:
             side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
             return f"{side} the truth, {weight}"
         if NOTHING_FOUND in self._reading.notes:
             return f"the votes show no truth that it could follow, {weight}"
-        if self.reading_ == "edges" and tied:
+        links = self._reading.links
+        if self.reading_ == "edges" and voter in np.append(links.first, links.second):
             return f"explained by other voters, {weight}"
         if abs(self.weights_[voter]) > SURE_ERRORS * self.standard_errors_[voter]:
             return f"shrunk toward the mean, its own votes are too few, {weight}"

@@ -228,12 +228,8 @@ class LatentSpectralMetaLearner(OrientedAggregator):
     def _voter_estimates(self) -> dict[str, Groups]:
         return {"group": self.groups_}
 
-    def _reasons(self, votes: Votes) -> list[str]:
-        plain = super()._reasons(votes)
-        if len(self.group_weights_) == 1:
-            return plain
-        sizes = np.bincount(self.groups_[self.groups_ >= 0])
-        return [
-            reason if group < 0 else f"{reason}, within a group of {sizes[group]}"
-            for reason, group in zip(plain, self.groups_, strict=True)
-        ]
+    def _reason(self, voter: int) -> str:
+        reason, group = super()._reason(voter), self.groups_[voter]
+        if group < 0 or len(self.group_weights_) == 1:
+            return reason
+        return f"{reason}, within a group of {np.count_nonzero(self.groups_ == group)}"

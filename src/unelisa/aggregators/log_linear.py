@@ -1,23 +1,26 @@
 """The second-order log-linear model of a hidden truth and its voters (Donmez et al. 2010)."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from sklearn.utils import gen_batches
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason, pool_ballots
-from unelisa.aggregators.coins import draw_starts, warn_few_voters
-from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
+from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
+from unelisa.aggregators.coins import (
+    LEAST_VARYING,
+    TwoCoins,
+    choose_fit,
+    draw_starts,
+    estimate_coins,
+)
 from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
-# 25 voters have 300 pairs; with more, usual data cannot separate the pairs from the truth
-MAX_VOTERS = 25
 # items converted to floats at a time
 BLOCK = 4096
 
@@ -63,25 +66,6 @@ def log_cosh(x: Floats) -> Floats:
     return np.asarray(size + np.log1p(np.exp(-2 * size)) - np.log(2))
 
 
-class Rows(NamedTuple):
-    """Distinct rows of votes, and how many items have each."""
-
-    values: NDArray[np.int8]
-    counts: Floats
-
-    @classmethod
-    def of(cls, values: NDArray[np.int8]) -> "Rows":
-        """Return the distinct rows in the order of their first items."""
-        rows, first, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
-        order = np.argsort(first)
-        return cls(rows[order], counts[order].astype(np.float64))
-
-    def blocks(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield rows as floats with their counts, some thousands at a time."""
-        for low in range(0, len(self.counts), BLOCK):
-            yield self.values[low : low + BLOCK].astype(np.float64), self.counts[low : low + BLOCK]
-
-
 def half_log_odds(votes: Floats, terms: Terms) -> Floats:
     """Return u_i, half the log-odds of the truth: b_0 + sum_voted a_s f_is + sum_absent d_s / 2."""
     return np.asarray(terms.field + votes @ terms.truth + (1 - votes * votes) @ terms.absence)
@@ -117,38 +101,47 @@ def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, F
     return value, gradient.pack()
 
 
-def measure_fit(vector: Floats, rows: Rows, ridge: float) -> tuple[float, Floats]:
-    """Return minus the penalized pseudo-log-likelihood per item, and its gradient."""
-    n_voters = rows.values.shape[1]
-    terms, total = Terms.unpack(vector, n_voters), rows.counts.sum()
+def measure_fit(
+    vector: Floats, rows: NDArray[np.int8], counts: Floats, ridge: float
+) -> tuple[float, Floats]:
+    """Return minus the penalized pseudo-log-likelihood per item, and its gradient.
+
+    `counts` is the number of items with each row of votes.
+    """
+    n_voters = rows.shape[1]
+    terms, total = Terms.unpack(vector, n_voters), counts.sum()
     penalty = np.ones(len(vector))
     penalty[2 * n_voters + 1 :] = ridge
     value, gradient = -float(penalty @ vector**2) / 2, -penalty * vector
-    for votes, counts in rows.blocks():
-        part, change = measure_block(votes, counts, terms)
+    for some in gen_batches(len(rows), BLOCK):
+        part, change = measure_block(rows[some].astype(np.float64), counts[some], terms)
         value += part
         gradient += change
     return -value / total, -gradient / total
 
 
-def fit_terms(rows: Rows, start: Terms, ridge: float, max_iter: int) -> tuple[Terms, int, bool]:
+def fit_terms(
+    values: NDArray[np.int8], start: Terms, ridge: float, max_iter: int
+) -> tuple[Terms, int, bool]:
     """Return the maximizer of the penalized pseudo-likelihood, n_iter, and whether it converged.
 
-    By L-BFGS. By Fisher's identity its gradient is that of EM's M-step at the current posterior of
-    the truth, so both have the same stationary points; EM needs thousands of iterations if the
-    votes hardly separate a_s from w_st.
+    By L-BFGS, on the distinct rows of votes in the order of their first items. By Fisher's identity
+    its gradient is that of EM's M-step at the current posterior of the truth, so both have the same
+    stationary points; EM needs thousands of iterations if the votes hardly separate a_s from w_st.
     """
+    rows, first, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
     found = minimize(
         measure_fit,
         start.pack(),
-        args=(rows, ridge),
+        args=(rows[order], counts[order].astype(np.float64), ridge),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": 1e-8, "ftol": 0.0},
     )
     # a line search that fails at the limit of rounding is as good as a zero gradient
     done = found.nit < max_iter and float(np.abs(found.jac).max()) < 1e-4
-    return Terms.unpack(found.x, rows.values.shape[1]), int(found.nit), done
+    return Terms.unpack(found.x, values.shape[1]), int(found.nit), done
 
 
 class LogLinear(PosteriorAggregator):
@@ -211,7 +204,8 @@ class LogLinear(PosteriorAggregator):
     array([ 1,  1, -1, -1,  1])
     """
 
-    max_voters = MAX_VOTERS
+    # they have 300 pairs; with more, usual data cannot separate the pairs from the truth
+    max_voters = 25
 
     def __init__(
         self,
@@ -228,7 +222,12 @@ class LogLinear(PosteriorAggregator):
 
     def _fit(self, votes: Votes) -> None:
         active = np.flatnonzero(~votes.constant())
-        self._check(len(active))
+        if len(active) > self.max_voters:
+            raise ModelError(
+                f"the log-linear model has a term for every pair of voters, {len(active)} voters "
+                f"make {len(active) * (len(active) - 1) // 2}, and votes determine those of at "
+                f"most {self.max_voters} voters: select voters first, or use another method"
+            )
         terms = self._estimate(votes, active)
         n = votes.n_voters
         self.weights_, self.main_, self.pairs_ = np.zeros(n), np.zeros(n), np.zeros((n, n))
@@ -238,14 +237,6 @@ class LogLinear(PosteriorAggregator):
         posterior = expit(self._score(votes))
         self.prevalence_ = float(posterior[votes.values.any(axis=1)].mean())
 
-    def _check(self, n_active: int) -> None:
-        if n_active > self.max_voters:
-            raise ModelError(
-                f"the log-linear model has a term for every pair of voters, {n_active} voters make "
-                f"{n_active * (n_active - 1) // 2}, and votes determine those of at most "
-                f"{self.max_voters} voters: select voters first, or use another method"
-            )
-
     def _estimate(self, votes: Votes, active: NDArray[np.intp]) -> Terms:
         """Return the terms of the voters who vary."""
         self.n_iter_ = 1
@@ -254,35 +245,32 @@ class LogLinear(PosteriorAggregator):
         values = np.asfortranarray(votes.values[:, active])
         blocks = WholeTable(values)
         starts = draw_starts(blocks, 5, np.random.default_rng(self.random_state))
-        if len(active) < 3:
-            warn_few_voters()
-            return Terms.of_coins(estimate_coins(blocks, starts[0], max_iter=1))
-        fits = [estimate_coins(blocks, start) for start in starts]
-        coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
-        start = Terms.of_coins(coins)
-        terms, self.n_iter_, done = fit_terms(Rows.of(values), start, self.ridge, self.max_iter)
+        start = Terms.of_coins(choose_fit(blocks, starts, len(active), estimate_coins))
+        if len(active) < LEAST_VARYING:
+            return start
+        terms, self.n_iter_, done = fit_terms(values, start, self.ridge, self.max_iter)
         if not done:
             warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
         return terms
 
     def _score(self, votes: Votes) -> Floats:
         terms = Terms(self.field_, self.main_, self.weights_, self.pairs_)
-        blocks = [votes.values[low : low + BLOCK] for low in range(0, votes.n_items, BLOCK)]
-        odds = [half_log_odds(block.astype(np.float64), terms) for block in blocks]
+        odds = [
+            half_log_odds(votes.values[some].astype(np.float64), terms)
+            for some in gen_batches(votes.n_items, BLOCK)
+        ]
         return 2 * np.concatenate(odds)
 
     def _turn_around(self) -> None:
         super()._turn_around()
-        self.field_, self.prevalence_ = -self.field_, 1 - self.prevalence_
+        self.field_ = -self.field_
 
     def _ballots(self) -> Floats:
         return pool_ballots(np.tanh(self.weights_))
 
-    def _reasons(self, votes: Votes) -> list[str]:
-        partners = np.abs(self.pairs_).argmax(axis=1)
-        return [
-            idle_reason(votes, s)
-            or f"weight {self.weights_[s]:+z.2f}; its strongest tie is {self.pairs_[s, t]:+z.2f}, "
-            f"with {votes.voters[t]}"
-            for s, t in enumerate(partners)
-        ]
+    def _reason(self, voter: int) -> str:
+        partner = np.abs(self.pairs_[voter]).argmax()
+        return (
+            f"weight {self.weights_[voter]:+z.2f}; its strongest tie is "
+            f"{self.pairs_[voter, partner]:+z.2f}, with {self.voter_names_[partner]}"
+        )

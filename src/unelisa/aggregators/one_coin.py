@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from scipy.special import logit
 
-from unelisa.aggregators.base import Floats, idle_reason, pool_ballots
+from unelisa.aggregators.base import Floats, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
 from unelisa.em import OneCoin, estimate_reliability
 from unelisa.votes import Votes
@@ -75,7 +75,7 @@ class OneCoinDawidSkene(CoinAggregator):
         # items without any vote are ignored
         voted = (votes.blocks.weigh(nothing, nothing + 1) > 0).astype(np.float64)
         model = OneCoin(self.smoothing, CLIP, prevalence_clip=None)
-        best = self._best_fit(votes, partial(estimate_reliability, copies=voted), model)
+        best = self._best_fit(votes, partial(estimate_reliability, model=model, copies=voted))
         self.accuracies_, self.prevalence_ = best.reliabilities, best.prevalence
         self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
         self.weights_ = best.weights
@@ -87,7 +87,6 @@ class OneCoinDawidSkene(CoinAggregator):
     def _turn_around(self) -> None:
         super()._turn_around()
         self.accuracies_ = 1 - self.accuracies_
-        self.prevalence_ = 1 - self.prevalence_
 
     def _ballots(self) -> Floats:
         return pool_ballots(2 * self.accuracies_ - 1)
@@ -95,8 +94,5 @@ class OneCoinDawidSkene(CoinAggregator):
     def _voter_estimates(self) -> dict[str, Floats]:
         return {"accuracy": self.accuracies_}
 
-    def _reasons(self, votes: Votes) -> list[str]:
-        return [
-            idle_reason(votes, s) or f"is right on {self.accuracies_[s]:.0%} of the items"
-            for s in range(votes.n_voters)
-        ]
+    def _reason(self, voter: int) -> str:
+        return f"is right on {self.accuracies_[voter]:.0%} of the items"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
@@ -63,8 +64,8 @@ def _sum_pairs(values: NDArray[np.int8]) -> tuple[Floats, Floats, Floats]:
     """Return sum f_s f_t, sum f_s |f_t| and sum |f_s f_t| over items, block by block."""
     p = values.shape[1]
     totals = np.zeros((3, p, p))
-    for low in range(0, len(values), BLOCK):
-        votes = values[low : low + BLOCK].astype(np.float32)
+    for some in gen_batches(len(values), BLOCK):
+        votes = values[some].astype(np.float32)
         voted = np.abs(votes)
         totals += np.stack([votes.T @ votes, votes.T @ voted, voted.T @ voted])
     return totals[0], totals[1], totals[2]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.neural_network import BernoulliRBM
+from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
-from unelisa.aggregators.coins import draw_starts, warn_few_voters
-from unelisa.aggregators.dawid_skene import TwoCoins, estimate_coins
+from unelisa.aggregators.coins import LEAST_VARYING, choose_fit, draw_starts, estimate_coins
 from unelisa.blocks import WholeTable, tally_votes, weigh_votes
 from unelisa.errors import ModelError
 from unelisa.orientation import Orient
@@ -73,7 +73,7 @@ def draw_states(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.i
 
 def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDArray[Any]:
     """Return a function of the items, applied to BLOCK of them at a time."""
-    parts = [function(values[low : low + BLOCK]) for low in range(0, len(values), BLOCK)]
+    parts = [function(values[some]) for some in gen_batches(len(values), BLOCK)]
     return np.asfortranarray(np.concatenate(parts))
 
 
@@ -285,29 +285,23 @@ class StackedRBM(PosteriorAggregator):
 
     def _fit(self, votes: Votes) -> None:
         sizes = read_sizes(self.hidden)
-        self.active_, self.sign_ = order_voters(votes.values)
-        few = len(self.active_) < 3
-        if few:  # all voters take part in the majority vote
-            self.active_ = np.arange(votes.n_voters)
-        values = self._arrange(votes)
-        rng = np.random.default_rng(self.random_state)
-        coins, layers = imitate_majority(values) if few else self._train(values, sizes, rng)
+        varying, self.sign_ = order_voters(votes.values)
+        few = len(varying) < LEAST_VARYING  # then all voters take part in the majority vote
+        self.active_ = np.arange(votes.n_voters) if few else varying
+        values, rng = self._arrange(votes), np.random.default_rng(self.random_state)
+        starts = draw_starts(WholeTable(values), 3, rng)
+        coins = choose_fit(WholeTable(values), starts, len(varying), estimate_coins, max_iter=100)
         self.coins_, self.fill_prevalence_ = coins.coins, coins.prevalence
+        if few:
+            layers = [as_layer(coins.coins, coins.prevalence)]
+        else:
+            states = Filling(coins.coins, coins.prevalence).complete(values, rng)
+            layers = stack_machines(states, sizes, self.max_iter, rng)
         self.layer_weights_ = [layer.weights for layer in layers]
         self.layer_biases_ = [layer.bias for layer in layers]
         self.hidden_sizes_ = [len(layer.bias) for layer in layers]
         self.n_iter_ = self.max_iter
         self._describe(votes)
-
-    def _train(
-        self, values: NDArray[np.int8], sizes: Sequence[int] | None, rng: np.random.Generator
-    ) -> tuple[TwoCoins, list[Layer]]:
-        """Return the coins that fill missing votes, and the layers."""
-        blocks = WholeTable(values)
-        fits = [estimate_coins(blocks, x, max_iter=100) for x in draw_starts(blocks, 3, rng)]
-        coins = max(fits, key=lambda fit: float(fit.lower_bound[-1]))
-        states = Filling(coins.coins, coins.prevalence).complete(values, rng)
-        return coins, stack_machines(states, sizes, self.max_iter, rng)
 
     def _arrange(self, votes: Votes) -> NDArray[np.int8]:
         return np.asfortranarray(np.int8(self.sign_) * votes.values[:, self.active_])
@@ -339,20 +333,9 @@ class StackedRBM(PosteriorAggregator):
         super()._turn_around()
         self.layer_weights_[-1] = -self.layer_weights_[-1]
         self.layer_biases_[-1] = -self.layer_biases_[-1]
-        self.prevalence_ = 1 - self.prevalence_
 
     def _ballots(self) -> Floats:
         return pool_ballots(self.weights_)
-
-
-def imitate_majority(values: NDArray[np.int8]) -> tuple[TwoCoins, list[Layer]]:
-    """Return the one-unit machine of the majority vote, used if too few voters vary."""
-    if (values.min(axis=0) < values.max(axis=0)).any():
-        warn_few_voters()
-    blocks = WholeTable(values)
-    start = draw_starts(blocks, 1, np.random.default_rng(0))[0]
-    fit = estimate_coins(blocks, start, max_iter=1)
-    return fit, [as_layer(fit.coins, fit.prevalence)]
 
 
 def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:

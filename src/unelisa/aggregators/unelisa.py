@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, idle_reason
+from unelisa.aggregators.base import Floats, PosteriorAggregator
 from unelisa.em import OneCoin, best_reliability, estimate_reliability, weigh_posterior
 from unelisa.errors import (
     ConvergenceWarning,
@@ -169,7 +169,7 @@ class UnElisa(PosteriorAggregator):
 
     def _turn_around(self) -> None:
         super()._turn_around()
-        self.field_, self.prevalence_ = -self.field_, 1 - self.prevalence_
+        self.field_ = -self.field_
 
     @property
     def experts_(self) -> NDArray[np.intp]:
@@ -187,9 +187,6 @@ class UnElisa(PosteriorAggregator):
     def predict_proba(self, X: Any) -> Floats:
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
         return super().predict_proba(X)
-
-    def _reasons(self, votes: Votes) -> list[str]:
-        return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
 
     def _reason(self, voter: int) -> str:
         chosen, degree = self.selector_.selection_, int(self.graph_.degrees[voter])

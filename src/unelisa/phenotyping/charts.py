@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.known import by_name, find_named, list_labels
+from unelisa.aggregators.known import list_labels, put_in_order
 from unelisa.coding import CodingChoice, settle_coding
 from unelisa.errors import VotesError
 
@@ -61,10 +61,8 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
     """
     if y is None:
         return ReviewedCharts(np.zeros(len(patients), dtype=np.int8), (0, 1))
-    named = by_name(y)
-    if named is not None:
-        y = find_named("the reviewed charts (y)", named, patients, "patients")
-    column, found = list_labels(y, len(patients), "patients")
+    named = put_in_order(y, "the reviewed charts (y)", patients, "patients")
+    column, found = list_labels(named, len(patients), "patients")
     if not found:
         raise VotesError("the reviewed charts (y) contain no label; omit y if there are none")
     coding = settle_coding(found, _choose_coding(set(found)))

@@ -8,7 +8,8 @@ from unelisa.simulation import sample_ising, simulate_votes
 
 def fit(values, prior_odds=None, seed=0):
     values = np.asarray(values).astype(np.int8)
-    return fit_edges(values, prior_odds, np.random.default_rng(seed))
+    known = np.zeros(len(values)) if prior_odds is None else prior_odds
+    return fit_edges(values, known, np.random.default_rng(seed))
 
 
 def accuracy(found, values, truth):

@@ -26,7 +26,7 @@ def test_the_e_step_is_the_posterior_of_the_enumerated_model():
     states = np.array(list(np.ndindex(*joint.shape[1:])))
     values = (2 * states - 1).astype(np.int8)
     low, high = (joint[truth][tuple(states.T)] for truth in (0, 1))
-    found = PseudoLikelihood(values, None, fit_biases=True).posterior(network)
+    found = PseudoLikelihood(values, np.zeros(1), fit_biases=True).posterior(network)
     assert np.allclose(found, high / (low + high), atol=1e-6)
 
 
@@ -42,7 +42,7 @@ def test_marginal_loss_is_that_of_enumeration():
     network = make_network(rng)
     values = rng.choice([-1, 0, 1], size=(30, N_VOTERS)).astype(np.int8)
     wanted = naive_latent.marginal_loss(values, *network[:4])
-    found = PseudoLikelihood(values, None, fit_biases=True).marginal_loss(network)
+    found = PseudoLikelihood(values, np.zeros(1), fit_biases=True).marginal_loss(network)
     assert found == pytest.approx(wanted, rel=1e-5)
 
 
@@ -51,7 +51,7 @@ def test_the_field_settles_where_the_marginal_loss_is_least():
     truth = rng.choice([-1, 1], p=[0.35, 0.65], size=(2000, 1))
     chance = 1 / (1 + np.exp(-2 * 0.5 * truth))
     values = np.where(rng.random((2000, N_VOTERS)) < chance, 1, -1).astype(np.int8)
-    likelihood = PseudoLikelihood(values, None, fit_biases=True)
+    likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=True)
     network = empty_network(N_VOTERS)._replace(weights=np.full(N_VOTERS, 0.5))
     predictors = likelihood.predictors(network.edges, network.biases)
     for _ in range(30):
@@ -67,7 +67,7 @@ def test_scores_of_independent_voters_are_standard_normal(missing):
     rng = np.random.default_rng(4)
     values = rng.choice([-1, 1], size=(800, 40)).astype(np.int8)
     values[rng.random(values.shape) < missing] = 0
-    likelihood = PseudoLikelihood(values, None, fit_biases=False)
+    likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=False)
     scores = likelihood.score_pairs(likelihood.differentiate(empty_network(40), likelihood.even))
     upper = scores[np.triu_indices(40, 1)]
     assert abs(upper.mean()) < 0.1
@@ -80,7 +80,7 @@ def test_scores_of_pairs_at_the_true_network_are_standard_normal():
     for s in range(1, 12, 2):
         edges[s, s + 1] = edges[s + 1, s] = 0.8
     states = sample_ising(Ising(0.0, edges), 2000, random_state=0).states
-    likelihood = PseudoLikelihood(states[:, 1:].astype(np.int8), None, fit_biases=False)
+    likelihood = PseudoLikelihood(states[:, 1:].astype(np.int8), np.zeros(1), fit_biases=False)
     network = empty_network(12)._replace(edges=edges[1:, 1:], support=edges[1:, 1:] != 0)
     scores = likelihood.score_pairs(likelihood.differentiate(network, likelihood.even))
     upper = scores[np.triu_indices(12, 1)]

@@ -46,7 +46,7 @@ def objective(values, network, penalty, posterior):
 @given(VOTES, st.integers(0, 1000), st.booleans())
 def test_at_a_fixed_posterior_no_round_increases_the_objective(values, seed, fit_biases):
     rng = np.random.default_rng(seed)
-    likelihood = PseudoLikelihood(values, None, fit_biases=fit_biases)
+    likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=fit_biases)
     newton, penalty = Newton(likelihood, all_pairs()), make_penalty(rng)
     posterior = rng.random(len(values)).astype(np.float32)
     network = empty_network(N_VOTERS)._replace(weights=rng.normal(size=N_VOTERS))
@@ -62,7 +62,7 @@ def test_many_rounds_end_at_the_minimum(monkeypatch):
     monkeypatch.setattr(newton_module, "TOL", 1e-7)
     rng = np.random.default_rng(0)
     values = rng.choice([-1, 0, 1], size=(60, N_VOTERS)).astype(np.int8)
-    likelihood = PseudoLikelihood(values, None, fit_biases=True)
+    likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=True)
     posterior = rng.random(60).astype(np.float32)
     penalty = make_penalty(rng)
     newton, start = Newton(likelihood, all_pairs()), empty_network(N_VOTERS)
@@ -81,7 +81,7 @@ def test_many_rounds_end_at_the_minimum(monkeypatch):
 def test_hessians_are_second_differences_of_the_loss():
     rng = np.random.default_rng(1)
     values = rng.choice([-1, 0, 1], size=(50, N_VOTERS)).astype(np.int8)
-    likelihood = PseudoLikelihood(values, None, fit_biases=True)
+    likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=True)
     network = empty_network(N_VOTERS)._replace(weights=rng.normal(size=N_VOTERS))
     posterior = rng.random(50).astype(np.float32)
     newton = Newton(likelihood, all_pairs())
@@ -120,7 +120,7 @@ def test_standard_errors_are_the_spread_over_repeated_votes():
         truth = rng.choice([-1, 1], size=400)
         chance = 1 / (1 + np.exp(-2 * 0.6 * truth[:, None]))
         values = np.where(rng.random((400, N_VOTERS)) < chance, 1, -1).astype(np.int8)
-        likelihood = PseudoLikelihood(values, None, fit_biases=False)
+        likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=False)
         newton = Newton(likelihood, np.zeros((N_VOTERS, N_VOTERS), bool))
         known = (truth > 0).astype(np.float32)
         fit = newton.run(empty_network(N_VOTERS), no_penalty(N_VOTERS), 8, posterior=known)
@@ -131,7 +131,7 @@ def test_standard_errors_are_the_spread_over_repeated_votes():
 
 def test_a_hessian_of_many_partners_is_taken_from_a_part_of_the_items():
     values = np.random.default_rng(0).choice([-1, 1], size=(4000, 30)).astype(np.int8)
-    likelihood = PseudoLikelihood(values, None, fit_biases=False)
+    likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=False)
     wide, narrow = Newton(likelihood, all_pairs(30)), Newton(likelihood, np.zeros((30, 30), bool))
     at = likelihood.differentiate(empty_network(30), likelihood.even)
     few, all_items = (newton.hessians(at)[0][-1, -1] for newton in (wide, narrow))

@@ -22,7 +22,7 @@ def test_the_graph_without_truth_is_recovered(ring, missing):
     edges, states = ring
     values = states.astype(np.int8)
     values[np.random.default_rng(0).random(values.shape) < missing] = 0
-    pilot = fit_pilot(PseudoLikelihood(values, None, fit_biases=False))
+    pilot = fit_pilot(PseudoLikelihood(values, np.zeros(1), fit_biases=False))
     assert np.array_equal(pilot.graph.support, edges != 0)
     assert pilot.graph.slab.size == pytest.approx(0.6, abs=0.12)
     if not missing:
@@ -30,7 +30,7 @@ def test_the_graph_without_truth_is_recovered(ring, missing):
 
 
 def test_edges_stay_symmetric_and_off_the_diagonal(ring):
-    graph = fit_pilot(PseudoLikelihood(ring[1].astype(np.int8), None, fit_biases=True)).graph
+    graph = fit_pilot(PseudoLikelihood(ring[1].astype(np.int8), np.zeros(1), fit_biases=True)).graph
     assert np.array_equal(graph.edges, graph.edges.T)
     assert not graph.support.diagonal().any()
 

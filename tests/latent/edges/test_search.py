@@ -15,7 +15,7 @@ def simulated():
 
 @pytest.fixture
 def search(simulated):
-    likelihood = PseudoLikelihood(np.asarray(simulated.votes.values), None, fit_biases=False)
+    likelihood = PseudoLikelihood(np.asarray(simulated.votes.values), np.zeros(1), fit_biases=False)
     return Search(likelihood, fit_pilot(likelihood))
 
 

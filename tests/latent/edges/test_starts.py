@@ -14,7 +14,7 @@ def simulated():
 
 @pytest.fixture(scope="module")
 def likelihood(simulated):
-    return PseudoLikelihood(np.asarray(simulated.votes.values), None, fit_biases=False)
+    return PseudoLikelihood(np.asarray(simulated.votes.values), np.zeros(1), fit_biases=False)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks, mark_starts
 from unelisa.kernels.ballots import score_by_strangers
-from unelisa.latent.ballots import Floats
+from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.consensus.affinity import Affinity
 from unelisa.latent.consensus.candidate import Candidate, Kind, propose_plain, share_agreement
 from unelisa.latent.consensus.discount import propose_discount
@@ -26,6 +26,8 @@ from unelisa.latent.consensus.model import expect_votes, log_state_priors
 from unelisa.latent.consensus.tilt import propose_tilt
 from unelisa.latent.crowd import Sample
 from unelisa.latent.pairs import Singles, correlate
+
+Neighbors = tuple[NDArray[np.int64], NDArray[np.int32]]  # as in `Affinity`: rows, others
 
 # in this order; each may start from those before it
 STRUCTURES: dict[Kind, Callable[[Sample, list[Candidate]], list[Candidate]]] = {
@@ -60,14 +62,9 @@ class Choice(NamedTuple):
 
 
 def choose_structure(ballots: ItemBlocks, sample: Sample, kinds: tuple[Kind, ...]) -> Choice:
-    """Return the structure that predicts best, fitted to all items.
+    """Return the structure of these kinds that predicts best on a sample, fitted to all items.
 
-    Parameters
-    ----------
-    ballots, sample
-        All items, and those on which candidates are compared.
-    kinds
-        What may be chosen; plain is always tried, as the reference.
+    Plain is always tried, as the reference.
     """
     candidates: list[Candidate] = []
     for kind, propose in STRUCTURES.items():
@@ -80,21 +77,6 @@ def choose_structure(ballots: ItemBlocks, sample: Sample, kinds: tuple[Kind, ...
     if rival is not None:
         rival = rival._replace(left=rival.left.fit_all(ballots, sample))
     return choice._replace(candidate=choice.candidate.fit_all(ballots, sample), rival=rival)
-
-
-class Criterion:
-    """The log score of the votes under a candidate, each predicted from strangers."""
-
-    def __init__(self, sample: Sample, candidates: list[Candidate]) -> None:
-        self.ballots, self.near = sample.ballots, _find_neighbors(sample, candidates)
-
-    def score(self, candidate: Candidate) -> Floats:
-        """Return the log score of every item's votes."""
-        starts, voters, votes, _, weights = candidate.weigh(self.ballots)
-        factors = candidate.model.factors
-        priors = log_state_priors(self.ballots, factors)
-        lists = starts, voters, votes, weights
-        return score_by_strangers(*lists, priors, factors.effects, *self.near)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +117,12 @@ class Contest:
     """Candidates on the same sample, judged by the same criterion; plain comes first."""
 
     def __init__(self, sample: Sample, candidates: list[Candidate]) -> None:
-        criterion, plain = Criterion(sample, candidates), candidates[0]
-        baseline, plain_odds = criterion.score(plain), plain.score(sample.ballots)
+        near = _find_neighbors(sample, candidates)
+        logs = [_score_by_strangers(sample.ballots, candidate, near) for candidate in candidates]
+        plain_odds = candidates[0].score(sample.ballots)
         self.entries = []
-        for candidate in candidates:
-            scores, odds = criterion.score(candidate), candidate.score(sample.ballots)
-            beyond = scores - baseline
+        for candidate, scores in zip(candidates, logs, strict=True):
+            odds, beyond = candidate.score(sample.ballots), scores - logs[0]
             admissible = candidate.is_admissible(sample.ballots, odds, plain_odds)
             entry = Entry(
                 candidate,
@@ -182,9 +164,15 @@ class Contest:
         return max(fit, key=lambda entry: entry.gain, default=None)
 
 
-def _find_neighbors(
-    sample: Sample, candidates: list[Candidate]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _score_by_strangers(ballots: Ballots, candidate: Candidate, near: Neighbors) -> Floats:
+    """Return the log score of every item's votes, each predicted from its voter's strangers."""
+    starts, voters, votes, _, weights = candidate.weigh(ballots)
+    factors = candidate.model.factors
+    priors = log_state_priors(ballots, factors)
+    return score_by_strangers(starts, voters, votes, weights, priors, factors.effects, *near)
+
+
+def _find_neighbors(sample: Sample, candidates: list[Candidate]) -> Neighbors:
     """Return every voter's neighbors: those correlated with it under any candidate.
 
     At most the nearest three quarters of the others: some must be left to predict from.
@@ -201,7 +189,7 @@ def _find_neighbors(
     return _keep_nearest(tied, int(MOST_NEIGHBORS * (n_voters - 1)))
 
 
-def _keep_nearest(tied: Affinity, most: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _keep_nearest(tied: Affinity, most: int) -> Neighbors:
     """Return the partners of every voter that are nearer than its (most + 1)-th nearest."""
     keep = np.ones(len(tied.others), dtype=np.bool_)
     for s in np.flatnonzero(np.diff(tied.rows) > most):

@@ -45,7 +45,7 @@ CENTER_MEAN, CENTER_SPREAD = np.array([0.0, 0.6, 0.0]), np.array([0.5, 0.6, 1.0]
 SPREAD_GUESS, SPREAD_VOTERS = np.array([0.3, 0.4, 0.3]), 2.0
 LEAST_SPREAD = np.array([0.1, 0.15, 0.05])
 MOST_SPREAD = np.array([np.inf, np.inf, 0.2])  # u is a misreading shared by all, not a truth
-FIRST_MEANS = np.array([0.0, 0.7, 0.3])
+FIRST_MEANS = np.array([0.0, 0.7])  # of (b, a)
 FIRST_CENTER = {2: np.array([0.0, 0.7]), 3: np.array([0.0, 0.6, 0.3])}
 FIRST_SPREAD = {2: np.array([0.5, 0.5]), 3: np.array([0.5, 0.4, 0.2])}
 RATE_ITEMS = 2.0  # pseudo-items of each class, which keep the class rate off 0 and 1
@@ -79,13 +79,12 @@ class Consensus:
     converged: bool  # whether the last iteration moved no voter by more than the tolerance
 
     @classmethod
-    def first(cls, n_voters: int, parts: int, means: Floats | None = None) -> "Consensus":
-        """Return the initialization: average voters, or the coefficients given."""
+    def first(cls, means: Floats) -> "Consensus":
+        """Return the initialization of some coefficients, under the initial priors."""
+        n_voters, parts = means.shape
         center, spread = FIRST_CENTER[parts], FIRST_SPREAD[parts]
-        average = np.tile(FIRST_MEANS[:parts], (n_voters, 1))
         covariances = np.tile(np.diag(spread**2), (n_voters, 1, 1))
-        begun = average if means is None else means
-        return cls(begun, covariances, center, spread, 0.0, np.empty(0), converged=False)
+        return cls(means, covariances, center, spread, 0.0, np.empty(0), converged=False)
 
     @property
     def states(self) -> Floats:
@@ -109,15 +108,10 @@ class Consensus:
 
     @property
     def own_scores(self) -> Floats:
-        """A in standard errors from each voter's own votes, without what the prior adds."""
+        """Weight a in standard errors, from each voter's own votes, without what the prior adds."""
         prior = 1 / self.spread[1] ** 2
         own = np.maximum(1 / np.maximum(self.covariances[:, 1, 1], 1e-12) - prior, 1e-12)
         return np.asarray(((own + prior) * self.weights - prior * self.center[1]) / np.sqrt(own))
-
-    @property
-    def has_tilt(self) -> bool:
-        """Whether there is a second hidden node."""
-        return bool(self.means.shape[1] == 3)
 
     @property
     def factors(self) -> Factors:
@@ -159,25 +153,14 @@ def fit_consensus(
     least_weight: float = -np.inf,
     max_iter: int = MAX_ITER,
 ) -> Consensus:
-    """Return the fixed point of EM.
+    """Return the fixed point of EM from the posterior `start(ballots, *parameters)`.
 
-    Parameters
-    ----------
-    ballots
-        The votes.
-    start, parameters
-        `start(ballots, *parameters)` returns the initial posterior: items x states.
-    model
-        Initial coefficients of the voters; by default those of average voters.
-    least_weight
-        Lower bound of every a: voters may be uninformative, but not contrarian.
-    max_iter
-        Largest number of iterations.
+    It is items x states. `model` has the initial coefficients, by default those of average voters.
+    `least_weight` bounds every a below: voters may be uninformative, but not contrarian.
     """
     n_voters = ballots.n_voters
     sums = ballots.sum(collect_start, start, parameters, n_voters)
-    if model is None:
-        model = Consensus.first(n_voters, 2 if sums[0].shape[1] == 2 else 3)
+    model = model or Consensus.first(np.tile(FIRST_MEANS, (n_voters, 1)))
     model = maximize(model, sums, FIRST_STEPS, least_weight)
     history, converged = [], False
     for _ in range(max_iter):
@@ -229,16 +212,12 @@ def weigh_truth(ballots: Ballots, factors: Factors) -> Floats:
 
 def expect_votes(ballots: Ballots, model: Consensus) -> Floats:
     """Return for every vote its expectation under the posterior of the truth."""
-    no, yes = 2 * coins_without_tilt(model) - 1
+    b, a = model.biases, model.weights
+    coins = (1 + np.tanh(np.stack([b - a, b + a]))) / 2  # P(yes | no), P(yes | yes) at u = 0
+    no, yes = 2 * coins - 1
     chance = 1 / (1 + np.exp(-np.clip(weigh_truth(ballots, model.factors), -60, 60)))
     known = chance[ballots.items]
     return np.asarray(yes[ballots.voters] * known + no[ballots.voters] * (1 - known))
-
-
-def coins_without_tilt(model: Consensus) -> Floats:
-    """Return P(yes | no), P(yes | yes) per voter at u = 0."""
-    b, a = model.biases, model.weights
-    return np.asarray((1 + np.tanh(np.stack([b - a, b + a]))) / 2)
 
 
 def infer_states(ballots: Ballots, factors: Factors) -> Floats:
@@ -287,19 +266,11 @@ def collect_start(
 def maximize(model: Consensus, sums: Sums, steps: int, least_weight: float) -> Consensus:
     """Return the M-step: the voters, their center and spread, and the class rate."""
     signed, observed, totals = sums
-    means, covariances = model.means, model.covariances
+    means, covariances, said = model.means, model.covariances, (signed, observed)
+    prior = model.center, model.spread, least_weight
     for _ in range(steps):
         means, covariances = move_voters(
-            means,
-            covariances,
-            signed,
-            observed,
-            model.states,
-            model.center,
-            model.spread,
-            least_weight,
-            NODES,
-            SHARES,
+            means, covariances, *said, model.states, *prior, NODES, SHARES
         )
     moved = replace(model, means=means, covariances=covariances)
     center, spread = _learn_spread(moved, observed.sum(axis=1) > 0)

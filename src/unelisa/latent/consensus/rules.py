@@ -25,15 +25,7 @@ def fit_rules(ballots: ItemBlocks, silence: NDArray[np.int8]) -> Candidate:
 
 
 def share_spoken(ballots: Ballots, silence: NDArray[np.int8]) -> Floats:
-    """Return the posterior of a majority vote among those who speak: a start.
-
-    Parameters
-    ----------
-    ballots
-        The ballots, with silence filled in.
-    silence
-        The vote that each voter's silence stands for; 0 none.
-    """
+    """Return the posterior of a majority vote among those whose vote is not their silence."""
     spoken = ballots.votes != silence[ballots.voters]
     return suggest_states(ballots, spoken.astype(np.float64))
 
@@ -41,17 +33,9 @@ def share_spoken(ballots: Ballots, silence: NDArray[np.int8]) -> Floats:
 def odds_before_silence(coins: Floats, silence: NDArray[np.int8], rate: float) -> float:
     """Return the log-odds of an item before it is known whether any rule speaks on it.
 
-    `rate` holds among items with votes. A class on which rules speak more often is rarer among all
-    items: by Bayes their odds are those times P(spoken | no) / P(spoken | yes).
-
-    Parameters
-    ----------
-    coins
-        P(yes | truth is no), P(yes | truth is yes) per voter, with silence filled in.
-    silence
-        The vote that each voter's silence stands for; 0 none.
-    rate
-        Log-odds among items with votes.
+    `rate` is the log-odds among items with votes, and `coins` are the voters' with silence filled
+    in. A class on which rules speak more often is rarer among all items: by Bayes their odds are
+    those times P(spoken | no) / P(spoken | yes).
     """
     speaks = np.where(silence < 0, coins, 1 - coins)[:, silence != 0]
     no, yes = (_chance_spoken(side) for side in speaks)

@@ -59,9 +59,9 @@ def fit_tilted(ballots: ItemBlocks, begin: Consensus) -> Consensus:
     """
     squares, n_items = ballots.sum(sum_surplus, begin)[0]
     scale = float(np.sqrt(squares / max(n_items, 1)) + 1e-9)
-    return fit_consensus(
-        ballots, split_states, begin, scale, model=_add_tilt(begin), max_iter=TILT_ITER
-    )
+    means = np.column_stack([begin.means, np.full(ballots.n_voters, FIRST_SHIFT)])
+    start, model = (split_states, begin, scale), Consensus.first(means)
+    return fit_consensus(ballots, *start, model=model, max_iter=TILT_ITER)
 
 
 def split_states(ballots: Ballots, begin: Consensus, scale: float) -> Floats:
@@ -88,10 +88,3 @@ def sum_surplus(ballots: Ballots, model: Consensus) -> Sums:
 def weigh_tilt(ballots: Ballots, factors: Factors) -> Floats:
     """Return P(u = +1) - 1/2 per item. A pass."""
     return np.asarray(infer(ballots, factors)[0][:, ::2].sum(axis=1) - 0.5)
-
-
-def _add_tilt(begin: Consensus) -> Consensus:
-    """Return the coefficients with every c at its initial value, under the initial priors."""
-    n_voters = len(begin.means)
-    means = np.column_stack([begin.means, np.full(n_voters, FIRST_SHIFT)])
-    return Consensus.first(n_voters, 3, means)

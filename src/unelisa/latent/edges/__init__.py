@@ -45,24 +45,16 @@ class EdgesFit(NamedTuple):
     starts: list[Start]  # those that were improved to the end, cheapest first
 
 
-def fit_edges(
-    values: NDArray[np.int8], prior_odds: Floats | None, rng: np.random.Generator
-) -> EdgesFit:
-    """Return the latent Ising model of the votes in the edges reading.
+def fit_edges(values: NDArray[np.int8], prior_odds: Floats, rng: np.random.Generator) -> EdgesFit:
+    """Return the latent Ising model of the votes (items x voters) in the edges reading.
 
-    Parameters
-    ----------
-    values
-        Items x voters, -1, 0 (abstained) or +1; every voter gave both answers.
-    prior_odds
-        Log-odds of the truth per item, known besides the votes.
-    rng
-        Draws the items on which starts are compared.
+    Every voter gave both answers. `rng` draws the items on which starts are compared.
     """
     sums, counts = values.sum(axis=0, dtype=np.float64), np.count_nonzero(values, axis=0)
     unbalanced = bool(np.mean(sums**2 / np.maximum(counts, 1)) > UNBALANCED)
-    items = _draw_items(len(values), rng)
-    prior_odds = np.zeros(len(values)) if prior_odds is None else prior_odds
+    items = np.arange(len(values))
+    if len(items) > PART_FROM:
+        items = np.sort(rng.choice(len(items), PART, replace=False))
     with one_blas_thread():
         likelihood = PseudoLikelihood(values, prior_odds, fit_biases=unbalanced)
         part = PseudoLikelihood(values[items], prior_odds[items], fit_biases=unbalanced)
@@ -77,13 +69,6 @@ def fit_edges(
         ]
         ends = [search.improve(start) for start in _keep_distinct(candidates, CARRIED)]
         return _summarize(sorted(ends, key=lambda end: end.cost), search)
-
-
-def _draw_items(n_items: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return the items on which starts are compared."""
-    if n_items <= PART_FROM:
-        return np.arange(n_items)
-    return np.sort(rng.choice(n_items, PART, replace=False))
 
 
 def _price(start: Start, search: Search) -> Start:

@@ -61,16 +61,14 @@ def empty_network(n_voters: int) -> Network:
 class PseudoLikelihood:
     """The pseudo-likelihood of the votes on at most a few thousand items, in float32."""
 
-    def __init__(
-        self, values: NDArray[np.int8], prior_odds: Floats | None, *, fit_biases: bool
-    ) -> None:
+    def __init__(self, values: NDArray[np.int8], prior_odds: Floats, *, fit_biases: bool) -> None:
         self.n_items, self.n_voters = values.shape
         self.fit_biases = fit_biases
         # the votes and, for the biases, a row of ones
         self.design = np.ones((self.n_voters + 1, self.n_items), np.float32)
         self.design[:-1] = values.T
         self.votes = self.design[:-1]
-        self.prior_odds = np.zeros(self.n_items) if prior_odds is None else prior_odds
+        self.prior_odds = prior_odds
         self.even = np.full(self.n_items, 0.5, np.float32)  # a posterior that knows nothing
 
     def predictors(self, edges: Floats, biases: Floats) -> Singles:

@@ -103,7 +103,7 @@ def read_edges(crowd: Crowd) -> EdgesReading:
     sample = crowd.draw(EDGE_ITEMS)
     prior_odds = np.clip(sample.ballots.prior_odds, -MOST_ODDS, MOST_ODDS)
     values = np.asfortranarray(sample.tabulate()[:, voters])
-    found = fit_edges(values, prior_odds if prior_odds.any() else None, crowd.rng)
+    found = fit_edges(values, prior_odds, crowd.rng)
     weights, biases, chances = np.zeros((3, n_voters))
     weights[voters], biases[voters] = found.weights, found.biases
     errors, chances[voters] = np.full(n_voters, np.nan), found.expert_chance
