@@ -1,29 +1,23 @@
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd, repeating_crowd, run_of
+from latent.worlds import plain_crowd, repeating_crowd, sample_of
 from unelisa.latent import pairs as module
-from unelisa.latent.pairs import (
-    correlate,
-    expect_means,
-    find_pairs,
-    measure_chance,
-    measure_coherence,
-)
+from unelisa.latent.pairs import measure_chance, measure_coherence
 
 
 def naive(values):
-    """Correlations of centred votes and common items, pair by pair."""
+    """Correlations of centered votes and common items, pair by pair."""
     n_voters = values.shape[1]
     there = values != 0
-    centred = np.where(there, values - values.sum(axis=0) / np.maximum(there.sum(axis=0), 1), 0.0)
-    centred /= np.maximum(np.sqrt((centred**2).sum(axis=0) / there.sum(axis=0)), 0.05)
+    centered = np.where(there, values - values.sum(axis=0) / np.maximum(there.sum(axis=0), 1), 0.0)
+    centered /= np.maximum(np.sqrt((centered**2).sum(axis=0) / there.sum(axis=0)), 0.05)
     found = {}
     for s in range(n_voters):
         for t in range(s + 1, n_voters):
             both = there[:, s] & there[:, t]
             if both.sum() >= 5:
-                found[s, t] = both.sum(), centred[both, s] @ centred[both, t] / both.sum()
+                found[s, t] = both.sum(), centered[both, s] @ centered[both, t] / both.sum()
     return found
 
 
@@ -32,9 +26,7 @@ def naive(values):
 def test_pairs_are_those_who_met(votes_per_item, strip, monkeypatch):
     monkeypatch.setattr(module, "STRIP", strip)
     values, _ = plain_crowd(0, n_items=200, n_voters=12, votes_per_item=votes_per_item)
-    ballots = run_of(values)
-    pairs = find_pairs(ballots, 12)
-    correlations = correlate(ballots, pairs, expect_means(ballots, 12), 12)
+    pairs, correlations = correlated_pairs(values)
     expected = naive(values)
     assert list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)) == list(expected)
     assert pairs.common.tolist() == [common for common, _ in expected.values()]
@@ -42,9 +34,8 @@ def test_pairs_are_those_who_met(votes_per_item, strip, monkeypatch):
 
 
 def correlated_pairs(values):
-    ballots, n_voters = run_of(values), values.shape[1]
-    pairs = find_pairs(ballots, n_voters)
-    return pairs, correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
+    sample = sample_of(values)
+    return sample.pairs, sample.correlations
 
 
 def coherence(values):
@@ -68,14 +59,13 @@ def test_too_few_pairs_are_taken_as_coherent():
 
 def test_coherence_is_2q_less_1_squared_where_a_share_q_looks_one_way():
     for turned in (0, 4, 8, 12):
-        values = polarised_crowd(turned, n_items=2000)
-        expected = ((40 - 2 * turned) ** 2 - 40) / (
-            40 * 39
-        )  # of pairs, a voter is none with itself
+        values = polarized_crowd(turned, n_items=2000)
+        # over ordered pairs of two different voters
+        expected = ((40 - 2 * turned) ** 2 - 40) / (40 * 39)
         assert coherence(values) == pytest.approx(expected, abs=0.03)
 
 
-def polarised_crowd(turned, n_voters=40, n_items=1000):
+def polarized_crowd(turned, n_voters=40, n_items=1000):
     """Votes of which 73 % are right; the first voters are turned around."""
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], size=(n_items, 1))
@@ -84,18 +74,18 @@ def polarised_crowd(turned, n_voters=40, n_items=1000):
 
 
 def test_a_coherence_of_a_fifth_is_no_chance_among_forty_voters():
-    values = polarised_crowd(turned=11)
+    values = polarized_crowd(turned=11)
     assert 0.15 < coherence(values) < 0.3
     assert chance(values) < 0.01
-    assert chance(polarised_crowd(turned=20)) > 0.3
+    assert chance(polarized_crowd(turned=20)) > 0.3
 
 
 def test_random_polarities_are_as_coherent_as_chance_says():
-    values = polarised_crowd(turned=0, n_voters=12, n_items=300)
+    values = polarized_crowd(turned=0, n_voters=12, n_items=300)
     rng = np.random.default_rng(1)
     shares = [chance(values * rng.choice([-1, 1], size=12).astype(np.int8)) for _ in range(200)]
     assert 0.02 < np.mean(np.array(shares) <= 0.1) < 0.2  # ties make it conservative
 
 
 def test_few_voters_are_never_coherent_beyond_chance():
-    assert chance(polarised_crowd(turned=0, n_voters=6)) > 0.01  # 2 of 2^6 polarities are the same
+    assert chance(polarized_crowd(turned=0, n_voters=6)) > 0.01  # 2 of 2^6 polarities are the same

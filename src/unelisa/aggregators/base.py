@@ -258,6 +258,25 @@ class PosteriorAggregator(LogOdds, OrientedAggregator):
         self.prevalence_ = 1 - self.prevalence_
 
 
+class TwoCoinVoters(Aggregator):
+    """An aggregator that estimates both coins of every voter."""
+
+    coins_: Floats  # two rows: P(says yes | truth is no), P(says yes | truth is yes)
+
+    @property
+    def sensitivity_(self) -> Floats:
+        """P(says yes | truth is yes) per voter."""
+        return np.asarray(self.coins_[1])
+
+    @property
+    def specificity_(self) -> Floats:
+        """P(says no | truth is no) per voter."""
+        return np.asarray(1 - self.coins_[0])
+
+    def _voter_estimates(self) -> dict[str, NDArray[Any]]:
+        return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}
+
+
 def pair_probabilities(odds: Floats) -> Floats:
     """Return P(negative), P(positive) per item from the log-odds."""
     positive = expit(odds)

@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 from scipy.special import logit
 
-from unelisa.aggregators.base import Floats, pool_ballots
+from unelisa.aggregators.base import Floats, TwoCoinVoters, pool_ballots
 from unelisa.aggregators.coins import CoinAggregator, estimate_coins, log_joint
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.votes import Votes
 
 
-class DawidSkene(CoinAggregator):
+class DawidSkene(TwoCoinVoters, CoinAggregator):
     """Two coins per voter: given the truth, voters err independently (Dawid and Skene, 1979).
 
     Voter s says yes with probability sensitivity_s where the truth is yes and 1 - specificity_s
@@ -96,19 +96,6 @@ class DawidSkene(CoinAggregator):
 
     def _ballots(self) -> Floats:
         return pool_ballots(self.coins_[1] - self.coins_[0])
-
-    @property
-    def sensitivity_(self) -> Floats:
-        """P(says yes | truth is yes) per voter."""
-        return np.asarray(self.coins_[1])
-
-    @property
-    def specificity_(self) -> Floats:
-        """P(says no | truth is no) per voter."""
-        return np.asarray(1 - self.coins_[0])
-
-    def _voter_estimates(self) -> dict[str, Floats]:
-        return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}
 
     def _reason(self, voter: int) -> str:
         alarms, hits = self.coins_[:, voter]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, describe_votes
+from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters, describe_votes
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.blocks import ItemBlocks
 from unelisa.em import bound_share
@@ -33,7 +33,7 @@ def _of_reading(name: str, doc: str) -> Any:
     return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
-class LatentIsing(LogOdds):
+class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
     A hidden truth f0 stands behind the votes; voter s has a bias b_s, a weight a_s and, where the
@@ -268,16 +268,6 @@ class LatentIsing(LogOdds):
     two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")
 
     @property
-    def sensitivity_(self) -> Floats:
-        """P(says yes | truth is yes) per voter."""
-        return np.asarray(self.coins_[1])
-
-    @property
-    def specificity_(self) -> Floats:
-        """P(says no | truth is no) per voter."""
-        return np.asarray(1 - self.coins_[0])
-
-    @property
     def structure_(self) -> Any:
         """The structures that were tried, as a pandas table."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
@@ -307,11 +297,7 @@ class LatentIsing(LogOdds):
         return {**describe_votes(votes), "depends_on": partners, "reason": reasons}
 
     def _voter_estimates(self) -> dict[str, Floats]:
-        return {
-            "sensitivity": self.sensitivity_,
-            "specificity": self.specificity_,
-            "standard_error": self.standard_errors_,
-        }
+        return {**super()._voter_estimates(), "standard_error": self.standard_errors_}
 
     def _reasons(self, votes: Votes) -> list[str]:
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)

@@ -24,16 +24,9 @@ import numpy as np
 
 from unelisa.blocks import ItemBlocks
 from unelisa.latent.consensus import Kind, read_consensus
-from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges.reading import read_edges
-from unelisa.latent.pairs import (
-    Pairs,
-    Singles,
-    correlate,
-    expect_means,
-    measure_chance,
-    measure_coherence,
-)
+from unelisa.latent.pairs import Pairs, measure_chance, measure_coherence
 from unelisa.latent.reading import Reading
 
 Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
@@ -49,12 +42,17 @@ def interpret(ballots: ItemBlocks, structure: Structure, rng: np.random.Generato
     """Return the reading of the votes, in the structure asked for or in the one they need."""
     crowd = Crowd.of(ballots, rng)
     sample = crowd.draw(SAMPLE_ITEMS)
-    varied = _correlate_varied(crowd, sample)
-    kappa, n_varied = measure_coherence(*varied), len(crowd.varied)
+    # constant voters point nowhere
+    first, second, common = sample.pairs
+    varied = np.isin(first, crowd.varied) & np.isin(second, crowd.varied)
+    pairs = Pairs(first[varied], second[varied], common[varied])
+    correlations = sample.correlations[varied]
+    kappa = measure_coherence(pairs, correlations)
+    n_varied = len(crowd.varied)
     rich = n_varied >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * n_varied
     graph = rich and kappa < COHERENT and not crowd.silence.any()
     if graph and kappa >= HARDLY_CHANCE:
-        graph = measure_chance(*varied, ballots.n_voters) > BY_CHANCE
+        graph = measure_chance(pairs, correlations, ballots.n_voters) > BY_CHANCE
     if structure == "edges" or (structure == "auto" and graph):
         return replace(read_edges(crowd), coherence=kappa)
     kinds = get_args(Kind) if structure == "auto" else (structure,)
@@ -65,12 +63,3 @@ def interpret(ballots: ItemBlocks, structure: Structure, rng: np.random.Generato
             "share too few items, to learn their graph: what they agree on may not be the truth"
         )
     return reading
-
-
-def _correlate_varied(crowd: Crowd, sample: Sample) -> tuple[Pairs, Singles]:
-    """Return the pairs of voters who gave both answers; constant voters point nowhere."""
-    ballots, pairs, n_voters = sample.ballots, sample.pairs, sample.n_voters
-    correlations = correlate(ballots, pairs, expect_means(ballots, n_voters), n_voters)
-    varied = np.isin(pairs.first, crowd.varied) & np.isin(pairs.second, crowd.varied)
-    met = Pairs(pairs.first[varied], pairs.second[varied], pairs.common[varied])
-    return met, correlations[varied]

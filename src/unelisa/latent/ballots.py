@@ -5,7 +5,6 @@ silence, discounting near-duplicates and setting prior odds are further views on
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,26 +108,19 @@ def _set_prior_odds(ballots: Ballots, prior_odds: Floats) -> Ballots:
 
 def _list_runs(block: Block) -> Iterator[Ballots]:
     """Yield a block's ballots in runs of `RUN` items; one empty run where it has no items."""
-    votes = block.votes
-    list_items = _list_sparse(votes) if isinstance(votes, SparseVotes) else _list_table(votes)
+    list_items: Callable[..., tuple[Any, Any, Any]] = list_votes
+    if isinstance(block.votes, SparseVotes):
+        votes, list_items = block.votes.matrix().tocsr(), _list_rows
+    else:
+        # Numba compiles for each layout and for read-only arrays, as files are: one is enough
+        votes = np.asfortranarray(block.votes).view()
+        votes.flags.writeable = False
     for first in range(0, max(block.n_items, 1), RUN):
         last = min(first + RUN, block.n_items)
-        yield Ballots(*list_items(first, last), np.zeros(last - first))
+        yield Ballots(*list_items(votes, first, last), np.zeros(last - first))
 
 
-def _list_table(votes: NDArray[np.int8]) -> Callable[[int, int], tuple[Any, Any, Any]]:
-    # Numba compiles for each memory layout and for read-only arrays, as files are: one is enough
-    columns = np.asfortranarray(votes).view()
-    columns.flags.writeable = False
-    return partial(list_votes, columns)
-
-
-def _list_sparse(votes: SparseVotes) -> Callable[[int, int], tuple[Any, Any, Any]]:
-    rows = votes.matrix().tocsr()
-
-    def list_items(first: int, last: int) -> tuple[Any, Any, Any]:
-        some = rows[first:last]
-        some.sort_indices()
-        return some.indptr.astype(np.int64), some.indices.astype(np.int32), some.data
-
-    return list_items
+def _list_rows(rows: Any, first: int, last: int) -> tuple[Any, Any, Any]:
+    some = rows[first:last]
+    some.sort_indices()
+    return some.indptr.astype(np.int64), some.indices.astype(np.int32), some.data

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.latent.ballots import Ballots, Floats, count_votes, fill_silence, take_ballots
-from unelisa.latent.pairs import Pairs, find_pairs
+from unelisa.latent.pairs import Pairs, Singles, correlate, find_pairs
 from unelisa.one_sided import read_silence
 
 
@@ -60,6 +60,17 @@ class Sample:
     def pairs(self) -> Pairs:
         """The pairs of voters who met on these items."""
         return find_pairs(self.ballots, self.n_voters)
+
+    @cached_property
+    def correlations(self) -> Singles:
+        """The correlations of these pairs' votes."""
+        counts = np.bincount(self.ballots.voters, minlength=self.n_voters)
+        sums = np.bincount(self.ballots.voters, self.ballots.votes, self.n_voters)
+        return self.correlate((sums / np.maximum(counts, 1))[self.ballots.voters])
+
+    def correlate(self, expected: Floats) -> Singles:
+        """Return the correlations of these pairs' residuals, given every vote's expectation."""
+        return correlate(self.ballots, self.pairs, expected, self.n_voters)
 
     def tabulate(self) -> NDArray[np.int8]:
         """Return the votes as a table of items x voters."""

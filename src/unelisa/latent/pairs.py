@@ -58,13 +58,6 @@ def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -
     return together / pairs.common
 
 
-def expect_means(ballots: Ballots, n_voters: int) -> Floats:
-    """Return for every vote the mean vote of its voter."""
-    counts = np.bincount(ballots.voters, minlength=n_voters)
-    means = np.bincount(ballots.voters, ballots.votes, n_voters) / np.maximum(counts, 1)
-    return np.asarray(means[ballots.voters])
-
-
 def measure_coherence(pairs: Pairs, correlations: Singles) -> float:
     """Return the coherence kappa: how far the voters point the same way.
 
@@ -96,9 +89,8 @@ def measure_chance(pairs: Pairs, correlations: Singles, n_voters: int) -> float:
     table = sp.csr_matrix((together, (pairs.first, pairs.second)), shape=(n_voters, n_voters))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(n_voters, POLARITIES))
     drawn = (signs * (table @ signs)).sum(axis=0)
-    as_much = (
-        drawn >= together.sum() - 1e-9 * np.abs(together).sum()
-    )  # flipping everybody changes nothing
+    # flipping everybody changes nothing but the rounding
+    as_much = drawn >= together.sum() - 1e-9 * np.abs(together).sum()
     return float((1 + np.count_nonzero(as_much)) / (1 + POLARITIES))
 
 
@@ -113,10 +105,7 @@ def _strips(table: Any) -> Iterator[tuple[int, Singles]]:
     """Yield (first voter, products of a strip of voters with all voters)."""
     n_voters = table.shape[1]
     size = max(1, STRIP // n_voters)
-    columns = table if isinstance(table, np.ndarray) else table.tocsc()
+    columns = table.tocsc() if sp.issparse(table) else table
     for first in range(0, n_voters, size):
         products = columns[:, first : first + size].T @ table
-        yield (
-            first,
-            np.asarray(products if isinstance(products, np.ndarray) else products.toarray()),
-        )
+        yield first, products.toarray() if sp.issparse(products) else products

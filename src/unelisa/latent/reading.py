@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.kernels.ballots import tally_ballots
-from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.latent.ballots import CERTAIN, Ballots, Floats, Sums, fill_silence, set_prior_odds
 
 TWO_READINGS = "the votes allow two readings"  # how the note on a second reading begins
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
@@ -94,6 +94,9 @@ class Reading(ABC):
         """Return the same reading with the two sides of the truth swapped."""
 
     @abstractmethod
+    def fit_again(self, ballots: ItemBlocks, rng: np.random.Generator) -> Self:
+        """Return the reading fitted to ballots with other prior odds."""
+
     def label(
         self,
         ballots: ItemBlocks,
@@ -101,7 +104,16 @@ class Reading(ABC):
         gold: NDArray[Any],
         rng: np.random.Generator,
     ) -> Self:
-        """Return the reading fitted again with gold labels (-1, +1, or 0: unknown) as certain."""
+        """Return the reading fitted again with gold labels (-1, +1, or 0: unknown) as certain.
+
+        They decide a sign that is open.
+        """
+        certain = set_prior_odds(ballots, np.where(gold != 0, CERTAIN * gold, prior_odds))
+        labeled = self.fit_again(certain, rng)
+        if not self.sign_is_open:
+            return labeled
+        agreement = float(gold @ labeled.score(set_prior_odds(ballots, prior_odds)))
+        return labeled if agreement >= 0 else labeled.turned()
 
     def noting(self, *notes: str) -> Self:
         """Return the same reading with more notes."""

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from latent.worlds import ballots_of, plain_crowd, repeating_crowd, rules, run_of, tilted_crowd
+from latent.worlds import ballots_of, plain_crowd, repeating_crowd, rules, tilted_crowd
 from unelisa.latent import interpret
 from unelisa.latent.consensus.affinity import Affinity
 from unelisa.latent.consensus.model import Consensus, weigh_truth
-from unelisa.latent.consensus.reading import ConsensusReading, count_ballots
+from unelisa.latent.consensus.reading import ConsensusReading
 from unelisa.latent.consensus.rules import odds_before_silence
 from unelisa.latent.reading import sum_posteriors
 
@@ -118,7 +118,3 @@ def test_the_sides_are_swapped_where_the_informative_voters_are_against_the_fit(
     assert consensus(means, 0.0).is_upside_down(ballots, nothing)
     assert not consensus(means, 0.0).is_upside_down(ballots, nothing + 1)  # the prior's side
     assert not consensus(means, 0.0).turned().is_upside_down(ballots, nothing)
-
-
-def test_every_vote_is_counted_on_its_item():
-    assert count_ballots(run_of(VALUES)).tolist() == [2, 0, 3, 1]

@@ -93,9 +93,8 @@ def test_the_tilt_is_weighed_over_both_truths(known):
 
 def test_pulls_count_as_far_as_the_votes_move_them():
     model = Consensus.first(np.tile([0.0, 0.7, 0.3], (4, 1)))
-    assert Tilt("tilt", model).cost == pytest.approx(
-        0
-    )  # as wide as their prior: nothing is learned
+    # as wide as their prior: nothing is learned
+    assert Tilt("tilt", model).cost == pytest.approx(0)
     covariances = model.covariances.copy()
     covariances[:, 2, 2] = model.spread[2] ** 2 * np.array([1, 0.5, 0.25, 0])
     assert Tilt("tilt", replace(model, covariances=covariances)).cost == pytest.approx(

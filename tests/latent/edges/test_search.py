@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from unelisa.latent.edges.likelihood import Network, PseudoLikelihood
-from unelisa.latent.edges.pilot import fit_pilot
+from unelisa.latent.edges.pilot import Start, fit_pilot
 from unelisa.latent.edges.search import WEAK, Search
-from unelisa.latent.edges.starts import Start
 from unelisa.simulation import simulate_votes
 
 

@@ -25,7 +25,7 @@ from unelisa.latent.consensus.discount import propose_discount
 from unelisa.latent.consensus.model import expect_votes, log_state_priors
 from unelisa.latent.consensus.tilt import propose_tilt
 from unelisa.latent.crowd import Sample
-from unelisa.latent.pairs import Singles, correlate
+from unelisa.latent.pairs import Singles
 
 Neighbors = tuple[NDArray[np.int64], NDArray[np.int32]]  # as in `Affinity`: rows, others
 
@@ -181,7 +181,7 @@ def _find_neighbors(sample: Sample, candidates: list[Candidate]) -> Neighbors:
     strength = np.zeros(len(pairs.first), dtype=np.float32)
     for candidate in candidates:
         expected = expect_votes(candidate.weigh(sample.ballots), candidate.model)
-        size = np.abs(correlate(sample.ballots, pairs, expected, n_voters))
+        size = np.abs(sample.correlate(expected))
         seen = (size * np.sqrt(pairs.common) > NEIGHBOR_ERRORS) & (size > NEIGHBOR_SIZE)
         strength = np.maximum(strength, np.where(seen, size, 0))
     near = strength > 0

@@ -18,7 +18,6 @@ from unelisa.latent.consensus.model import (
 )
 from unelisa.latent.consensus.tilt import Tilt, fit_tilted
 from unelisa.latent.crowd import Sample
-from unelisa.latent.pairs import correlate, expect_means
 
 ROUNDS, STEADY = 3, 1e-3  # of discount and refit; until fewer items than this change sides
 ONCE = 4.0  # power of r with which near-duplicates (r near 1) count once and others in full
@@ -60,19 +59,18 @@ def fit_discounted(
     Affinities come from the sample and are averaged over the rounds, which keeps them from
     oscillating.
     """
-    n_voters = sample.n_voters
     weighted = discount_votes(sample.ballots, affinity)
-    correlations = correlate(weighted, sample.pairs, expect_votes(weighted, model), n_voters)
+    correlations = sample.correlate(expect_votes(weighted, model))
     sides = weigh_truth(weighted, model.factors) > 0
     for done in range(1, ROUNDS + 1):
         start = infer_discounted, model.factors, affinity
-        affinity = Affinity.of(sample.pairs, correlations, n_voters)
+        affinity = Affinity.of(sample.pairs, correlations, sample.n_voters)
         model = fit_consensus(ballots.view(discount_votes, affinity), *start)
         weighted = discount_votes(weighted, affinity)
         sides, before = weigh_truth(weighted, model.factors) > 0, sides
         if np.mean(sides != before) < STEADY:
             break
-        more = correlate(weighted, sample.pairs, expect_votes(weighted, model), n_voters)
+        more = sample.correlate(expect_votes(weighted, model))
         correlations = ((correlations * done + more) / (done + 1)).astype(np.float32)
     return model, affinity
 
@@ -85,8 +83,7 @@ def infer_discounted(ballots: Ballots, factors: Factors, affinity: Affinity | No
 def count_once(sample: Sample) -> tuple[Consensus, Affinity]:
     """Return the consensus of votes in which near-duplicates count once, and their affinity."""
     ballots, n_voters = sample.ballots, sample.n_voters
-    correlations = correlate(ballots, sample.pairs, expect_means(ballots, n_voters), n_voters)
-    affinity = Affinity.of(sample.pairs, correlations, n_voters, ONCE)
+    affinity = Affinity.of(sample.pairs, sample.correlations, n_voters, ONCE)
     weights = discount_votes(ballots, affinity).weights
     sums, counts = (np.bincount(ballots.voters, x, n_voters) for x in (weights, None))
     start = share_votes, sums / np.maximum(counts, 1)

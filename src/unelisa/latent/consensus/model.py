@@ -267,10 +267,10 @@ def maximize(model: Consensus, sums: Sums, steps: int, least_weight: float) -> C
     """Return the M-step: the voters, their center and spread, and the class rate."""
     signed, observed, totals = sums
     means, covariances, said = model.means, model.covariances, (signed, observed)
-    prior = model.center, model.spread, least_weight
+    prior = model.center, model.spread
     for _ in range(steps):
         means, covariances = move_voters(
-            means, covariances, *said, model.states, *prior, NODES, SHARES
+            means, covariances, *said, model.states, *prior, least_weight, NODES, SHARES
         )
     moved = replace(model, means=means, covariances=covariances)
     center, spread = _learn_spread(moved, observed.sum(axis=1) > 0)

@@ -1,6 +1,7 @@
 """The consensus as a reading: how it scores items, who is an expert, how it is fitted again."""
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import CERTAIN, Ballots, Floats, fill_silence, set_prior_odds
+from unelisa.latent.ballots import Floats, fill_silence
 from unelisa.latent.consensus.affinity import Affinity, discount_votes
 from unelisa.latent.consensus.candidate import Candidate
 from unelisa.latent.consensus.model import (
@@ -82,7 +83,7 @@ class ConsensusReading(Reading):
         odds = self.view(ballots).concatenate(weigh_truth, model.factors)
         odds -= model.rate - 2 * self.field
         if self.silence.any():
-            unheard = ballots.concatenate(count_ballots) == 0
+            unheard = ballots.concatenate(attrgetter("counts")) == 0
             before = odds_before_silence(model.coins, self.silence, model.rate)
             odds[unheard] += RATE * before - 2 * self.field
         return np.asarray(odds)
@@ -110,19 +111,12 @@ class ConsensusReading(Reading):
         others = tuple(other.turned() for other in self.others)
         return replace(self, model=self.model.turned(), others=others)
 
-    def label(
-        self,
-        ballots: ItemBlocks,
-        prior_odds: Floats,
-        gold: NDArray[Any],
-        rng: np.random.Generator,
-    ) -> "ConsensusReading":
-        """Return the reading fitted again with gold labels as certain, on the same side."""
-        certain = set_prior_odds(ballots, np.where(gold != 0, CERTAIN * gold, prior_odds))
+    def fit_again(self, ballots: ItemBlocks, rng: np.random.Generator) -> "ConsensusReading":
+        """Return the reading fitted to ballots with other prior odds, on the same side."""
         least = LEAST_WEIGHT if self.silence.any() else -np.inf
         start = infer_states, self.model.factors
-        model = fit_consensus(self.view(certain), *start, model=self.model, least_weight=least)
-        crowd = Crowd.of(certain, rng)
+        model = fit_consensus(self.view(ballots), *start, model=self.model, least_weight=least)
+        crowd = Crowd.of(ballots, rng)
         model = model.without(crowd.votes == 0)
         experts, notes = find_experts(crowd, model)
         kept = tuple(note for note in self.notes if note != NOTHING_FOUND)
@@ -152,8 +146,3 @@ def are_sure(model: Consensus) -> NDArray[np.bool_]:
     clear = np.abs(model.weights) > SURE_ERRORS * model.standard_errors
     own = model.own_scores * np.sign(model.weights) > SURE_ERRORS
     return np.asarray(clear & own)
-
-
-def count_ballots(ballots: Ballots) -> NDArray[np.int64]:
-    """Return the number of votes per item. A pass."""
-    return ballots.counts

@@ -1,7 +1,7 @@
 """The edges reading: the truth is the hub of the voters' graph, and voters depend on each other.
 
 1. A graph without a truth node is fitted (`pilot`).
-2. What its edges leave unexplained suggests where the truth may be (`starts`).
+2. What its edges leave unexplained suggests where the truth may be (`pilot` too).
 3. A search from each start alternates EM with moves that change the graph (`search`), and the
    network with the shortest description of the votes wins.
 
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent.edges.likelihood import PseudoLikelihood
 from unelisa.latent.edges.newton import Newton, slab_penalty
-from unelisa.latent.edges.pilot import fit_pilot
+from unelisa.latent.edges.pilot import Start, fit_pilot, propose_starts, resembles, warm_up
 from unelisa.latent.edges.search import Search
 from unelisa.latent.edges.slab import Floats, learn_weight_slab
-from unelisa.latent.edges.starts import Start, propose_starts, resembles, warm_up
 
 __all__ = ["EdgesFit", "fit_edges"]
 

@@ -15,11 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from unelisa.kernels.pseudo_likelihood import (
-    differentiate_expected_loss,
-    sum_expected_loss,
-    sum_marginal_loss,
-)
+from unelisa.kernels.pseudo_likelihood import differentiate_expected_loss, sum_marginal_loss
 from unelisa.latent.edges.slab import Floats, Slab
 
 Singles = NDArray[np.float32]
@@ -45,7 +41,7 @@ class Network(NamedTuple):
 class Derivatives(NamedTuple):
     """The expected loss at one point and its derivatives; m_is is a voter's predictor."""
 
-    loss: float
+    loss: float  # -sum E_tau log P(f_is | f_0, other votes), in nats
     residuals: Singles  # score in m_is, voters x items
     curvatures: Singles  # second derivative in m_is; in a_s it is the same
     cross_curvatures: Singles  # second derivative in m_is and a_s
@@ -83,10 +79,6 @@ class PseudoLikelihood:
     def posterior(self, network: Network) -> Singles:
         """Return tau_i = P(f_0 = +1 | votes): the exact E-step."""
         return np.asarray(expit(2 * self.truth_field(network)), np.float32)
-
-    def expected_loss(self, predictors: Singles, posterior: Singles, weights: Floats) -> float:
-        """Return -sum E_tau log P(f_is | f_0, other votes), in nats."""
-        return float(sum_expected_loss(self.votes, predictors, posterior, weights))
 
     def evaluate(self, predictors: Singles, posterior: Singles, weights: Floats) -> Derivatives:
         """Return the expected loss and its derivatives at given predictors."""

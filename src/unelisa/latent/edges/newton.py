@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unelisa.kernels.pairs import Layout, Penalty, descend_pairs
+from unelisa.kernels.pseudo_likelihood import sum_expected_loss
 from unelisa.latent.edges.likelihood import Derivatives, Mask, Network, PseudoLikelihood, Singles
 from unelisa.latent.edges.slab import Floats
 
@@ -71,11 +72,15 @@ class Newton:
         Without a posterior, every round takes the network's own. Hessians are computed in the
         first round unless given, and in the rounds of `rebuild`.
         """
-        likelihood, penalty = self.likelihood, self._per_pair(penalty)
+        likelihood = self.likelihood
+        l1, precision, center = (square[self.pairs] for square in penalty[:3])
+        penalty = penalty._replace(l1=l1, precision=precision, center=center)
         predictors = likelihood.predictors(network.edges, network.biases)
         for count in range(rounds):
             before = network
-            tau = self._posterior(network) if posterior is None else posterior
+            tau = posterior
+            if tau is None:
+                tau = likelihood.posterior(network) if self.with_truth else likelihood.even
             at = likelihood.evaluate(predictors, tau, network.weights)
             if hessians is None or count in rebuild:
                 hessians = self.hessians(at)
@@ -116,9 +121,6 @@ class Newton:
             hessians = [np.delete(np.delete(one, -2, axis=0), -2, axis=1) for one in hessians]
         variances = np.array([np.linalg.inv(one)[-1, -1] for one in hessians])
         return np.asarray(np.sqrt(np.maximum(variances, np.float32(1e-12))), np.float64)
-
-    def _posterior(self, network: Network) -> Singles:
-        return self.likelihood.posterior(network) if self.with_truth else self.likelihood.even
 
     def _minimize(
         self, network: Network, at: Derivatives, hessians: list[Singles], penalty: Penalty
@@ -169,16 +171,11 @@ class Newton:
                 weights=old.weights + length * (target.weights - old.weights),
             )
             moved = predictors + np.float32(length) * change
-            loss = self.likelihood.expected_loss(moved, tau, network.weights)
+            loss = sum_expected_loss(self.likelihood.votes, moved, tau, network.weights)
             if loss + self._price(network, penalty) <= allowed:
                 return network, moved
             length *= 0.4
         return old, predictors
-
-    def _per_pair(self, penalty: Penalty) -> Penalty:
-        """Return the penalty of the edges in the order of the pairs."""
-        l1, precision, center = (square[self.pairs] for square in penalty[:3])
-        return penalty._replace(l1=l1, precision=precision, center=center)
 
     def _price(self, network: Network, penalty: Penalty) -> float:
         """Return the value of the penalty."""

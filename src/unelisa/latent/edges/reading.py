@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import VotesError
 from unelisa.kernels.ballots import weigh_ballots
-from unelisa.latent.ballots import CERTAIN, Ballots, Floats, fill_silence, set_prior_odds
+from unelisa.latent.ballots import Ballots, Floats, fill_silence
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges import EdgesFit, fit_edges
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Links, Reading
@@ -78,18 +77,9 @@ class EdgesReading(Reading):
         hub = replace(self.model, weights=-self.model.weights, field=-self.field)
         return replace(self, model=hub)
 
-    def label(
-        self,
-        ballots: ItemBlocks,
-        prior_odds: Floats,
-        gold: NDArray[Any],
-        rng: np.random.Generator,
-    ) -> "EdgesReading":
-        """Return the graph fitted again with gold labels as certain; they decide its sign."""
-        certain = set_prior_odds(ballots, np.where(gold != 0, CERTAIN * gold, prior_odds))
-        labeled = replace(read_edges(Crowd.of(certain, rng)), coherence=self.coherence)
-        right = float(gold @ labeled.score(set_prior_odds(ballots, prior_odds))) >= 0
-        return labeled if right else labeled.turned()
+    def fit_again(self, ballots: ItemBlocks, rng: np.random.Generator) -> "EdgesReading":
+        """Return the graph fitted to ballots with other prior odds; its sign is open again."""
+        return replace(read_edges(Crowd.of(ballots, rng)), coherence=self.coherence)
 
 
 def read_edges(crowd: Crowd) -> EdgesReading:
@@ -111,14 +101,20 @@ def read_edges(crowd: Crowd) -> EdgesReading:
     s, t = np.nonzero(np.triu(found.edges, 1))
     ends = voters[s].astype(np.int32), voters[t].astype(np.int32)
     informative = found.gain > len(voters)  # one nat per weight, as in Akaike's criterion
-    rival = _find_rival(found)
+    best, *others = found.starts
+    rivals = [
+        f"{TWO_READINGS}: the two best starts of the graph agree on {start.agreement:.0%} of the "
+        f"items; {DECIDE}"
+        for start in others[:1]
+        if start.agreement < SAME_AXIS and start.cost - best.cost < NEAR_COST
+    ]
     return EdgesReading(
         structure="edges",
         model=Hub(weights, biases, errors, found.field, Links(*ends, found.edges[s, t])),
         experts=(chances > 0.5) & informative,
         silence=crowd.silence,
-        two_readings=rival is not None,
-        notes=_tell_edges(informative, rival),
+        two_readings=bool(rivals),
+        notes=(*(() if informative else (NOTHING_FOUND,)), *rivals),
         table=_list_starts(found),
     )
 
@@ -130,22 +126,6 @@ def score_edges(ballots: Ballots, weights: Floats, field: float) -> Floats:
     effects = weights[:, None]
     said = weigh_ballots(starts, voters, votes, full, effects, np.zeros_like(effects))[:, 0]
     return np.asarray(2 * (field + said) + prior_odds)
-
-
-def _find_rival(found: EdgesFit) -> float | None:
-    """Return the agreement with another start of about the same cost that has another truth."""
-    for start in found.starts[1:2]:
-        if start.agreement < SAME_AXIS and start.cost - found.starts[0].cost < NEAR_COST:
-            return start.agreement
-    return None
-
-
-def _tell_edges(informative: bool, rival: float | None) -> tuple[str, ...]:
-    notes = () if informative else (NOTHING_FOUND,)
-    if rival is None:
-        return notes
-    told = f"the two best starts of the graph agree on {rival:.0%} of the items"
-    return (*notes, f"{TWO_READINGS}: {told}; {DECIDE}")
 
 
 def _list_starts(found: EdgesFit) -> tuple[dict[str, Any], ...]:

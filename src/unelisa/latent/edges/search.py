@@ -7,9 +7,8 @@ from scipy.special import entr
 
 from unelisa.latent.edges.likelihood import Derivatives, Mask, Network, PseudoLikelihood
 from unelisa.latent.edges.newton import Newton, slab_penalty
-from unelisa.latent.edges.pilot import Pilot, select_edges
+from unelisa.latent.edges.pilot import Pilot, Start, select_edges
 from unelisa.latent.edges.slab import Floats, learn_weight_slab
-from unelisa.latent.edges.starts import Start
 
 WEAK = 0.4  # edges below this share of the common size are removed
 SEED = 1e-3  # absolute value of a new edge
