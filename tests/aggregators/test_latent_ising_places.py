@@ -24,9 +24,9 @@ def in_memory(request, table):
 
 @pytest.mark.parametrize("place", NAMES[1:])
 def test_the_place_of_the_votes_changes_nothing(place, table, in_memory, tmp_path, monkeypatch):
-    held = put(place, table, tmp_path, monkeypatch)
+    blocks = put(place, table, tmp_path, monkeypatch)
     names = np.array([f"v{s}" for s in range(10)], dtype=object)
-    votes = Votes(held, np.arange(len(table)), names, named=False)
+    votes = Votes(blocks, np.arange(len(table)), names, named=False)
     model = ue.LatentIsing(in_memory.structure, random_state=0).fit(votes)
     assert model.reading_ == in_memory.reading_
     for name in ("weights_", "fields_", "coins_", "standard_errors_"):
@@ -37,7 +37,7 @@ def test_the_place_of_the_votes_changes_nothing(place, table, in_memory, tmp_pat
     )
 
 
-def test_a_dask_array_is_fitted_and_labelled_lazily(table):
+def test_a_dask_array_is_fitted_and_labeled_lazily(table):
     here = ue.LatentIsing("plain", random_state=0).fit(table)
     lazy = da.from_array(table, chunks=(4000, 10))
     model = ue.LatentIsing("plain", random_state=0).fit(lazy)

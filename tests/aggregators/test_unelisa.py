@@ -128,8 +128,8 @@ def test_both_sides_are_turned_together(simulated):
 def test_voters_who_favor_one_label_are_pointed_out_without_intercepts(crowd):
     votes, _ = crowd
     rng = np.random.default_rng(0)
-    leaning = np.where(rng.random((600, 6)) < 0.9, 1, -1)
-    values = np.hstack([votes.values, leaning])
+    biased = np.where(rng.random((600, 6)) < 0.9, 1, -1)
+    values = np.hstack([votes.values, biased])
     with pytest.warns(VotesWarning, match="pass fit_intercept=True"):
         UnElisa(random_state=0).fit(values)
     UnElisa(fit_intercept=True, random_state=0).fit(values)

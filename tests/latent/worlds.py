@@ -46,8 +46,8 @@ def tilted_crowd(seed, n_items=1500, n_voters=100, votes_per_item=7, pull=0.6):
     """Voters who share a misreading of each item, seven of whom vote on it."""
     rng = np.random.default_rng(seed)
     truth, misreading = sides(rng, n_items, 0.4), sides(rng, n_items)
-    skill, lean = rng.normal(0.7, 0.4, n_voters), rng.normal(0, 0.3, n_voters)
-    field = lean + skill * truth[:, None] + pull * misreading[:, None]
+    skill, bias = rng.normal(0.7, 0.4, n_voters), rng.normal(0, 0.3, n_voters)
+    field = bias + skill * truth[:, None] + pull * misreading[:, None]
     values = np.where(rng.random(field.shape) < 1 / (1 + np.exp(-2 * field)), 1, -1)
     order = rng.random(field.shape).argsort(axis=1).argsort(axis=1)
     return np.where(order < votes_per_item, values, 0).astype(np.int8), truth

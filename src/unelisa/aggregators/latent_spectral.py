@@ -193,27 +193,20 @@ class LatentSpectralMetaLearner(OrientedAggregator):
     def _fit(self, votes: Votes) -> None:
         moments = measure_pairs(votes.values)
         active = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
-        self.groups_ = np.full(votes.n_voters, -1)
-        self.groups_[active] = 0
-        self.group_weights_ = np.ones(1)
-        blocks = None
+        groups, within = np.full(votes.n_voters, -1), np.zeros(votes.n_voters)
+        groups[active], meta = 0, np.empty(0)
         if len(active) > 2:
             rng = np.random.default_rng(self.random_state)
             blocks = find_blocks(moments.take(active), self.max_groups, rng)
-        if blocks is None or not self._weigh_groups(votes, active, blocks):
+            groups[active], within[active] = blocks.groups, blocks.within
+            meta = fit_rank_one(measure_pairs(read_latents(votes.blocks, within, groups))).vector
+        if len(meta) > 2 and meta.any():
+            lead = meta / np.linalg.norm(meta)
+            self.weights_ = within * np.where(groups >= 0, lead[groups], 0.0)
+            self.groups_, self.group_weights_ = groups, np.abs(lead)
+        else:
             self.weights_ = unit_weights(fit_rank_one(moments), votes)
-
-    def _weigh_groups(self, votes: Votes, active: Groups, blocks: BlockModel) -> bool:
-        """Store the groups and their weights; return False if there is only one group."""
-        groups, within = self.groups_.copy(), np.zeros(votes.n_voters)
-        groups[active], within[active] = blocks.groups, blocks.within
-        meta = fit_rank_one(measure_pairs(read_latents(votes.blocks, within, groups))).vector
-        if len(meta) < 3 or not meta.any():
-            return False
-        lead = meta / np.linalg.norm(meta)
-        self.weights_ = within * np.where(groups >= 0, lead[groups], 0.0)
-        self.groups_, self.group_weights_ = groups, np.abs(lead)
-        return True
+            self.groups_, self.group_weights_ = np.minimum(groups, 0), np.ones(1)
 
     def _score(self, votes: Votes) -> Floats:
         if len(self.group_weights_) == 1:

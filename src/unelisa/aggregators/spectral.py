@@ -51,24 +51,19 @@ def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
     array([[1.2  , 0.667],
            [0.667, 1.   ]])
     """
-    products, sums, common = _sum_pairs(values)
+    # sums over items of f_s f_t, f_s |f_t| and |f_s f_t|
+    totals = np.zeros((3, values.shape[1], values.shape[1]))
+    for some in gen_batches(len(values), BLOCK):
+        votes = values[some].astype(np.float32)
+        voted = np.abs(votes)
+        totals += np.stack([votes.T @ votes, votes.T @ voted, voted.T @ voted])
+    products, sums, common = totals
     freedom = np.maximum(common - 1, 0)
     centered = products - sums * sums.T / np.maximum(common, 1)
     covariance = np.where(freedom > 0, centered / np.maximum(freedom, 1), 0.0)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     np.fill_diagonal(freedom, 0.0)
     return PairMoments(covariance, freedom, deviation)
-
-
-def _sum_pairs(values: NDArray[np.int8]) -> tuple[Floats, Floats, Floats]:
-    """Return sum f_s f_t, sum f_s |f_t| and sum |f_s f_t| over items, block by block."""
-    p = values.shape[1]
-    totals = np.zeros((3, p, p))
-    for some in gen_batches(len(values), BLOCK):
-        votes = values[some].astype(np.float32)
-        voted = np.abs(votes)
-        totals += np.stack([votes.T @ votes, votes.T @ voted, voted.T @ voted])
-    return totals[0], totals[1], totals[2]
 
 
 def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8) -> RankOne:

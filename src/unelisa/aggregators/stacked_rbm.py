@@ -84,9 +84,9 @@ class _Machine(BernoulliRBM):  # type: ignore[misc]
     crosses from one side to the other; so here, as in the paper, each step starts at the data.
     """
 
-    decay = 0.0
-
-    def train(self, states: NDArray[np.int8], steps: int, rng: np.random.Generator) -> Layer:
+    def train(
+        self, states: NDArray[np.int8], steps: int, decay: float, rng: np.random.Generator
+    ) -> Layer:
         """Return the mean over the second half of the steps, each on a random batch of items."""
         weights, bias = np.zeros_like(self.components_), np.zeros(self.n_components)
         for step in range(steps):
@@ -94,7 +94,7 @@ class _Machine(BernoulliRBM):  # type: ignore[misc]
             hidden = climb(batch, [Layer(self.components_, self.intercept_hidden_)])
             self.h_samples_ = (rng.random(hidden.shape) < hidden).astype(np.float64)
             self._fit(batch, rng)
-            self.components_ *= 1 - self.learning_rate * self.decay
+            self.components_ *= 1 - self.learning_rate * decay
             if step >= steps // 2:
                 weights += self.components_
                 bias += self.intercept_hidden_
@@ -115,11 +115,10 @@ def train_machine(
     """
     signed = tally_votes(states, np.ones(len(states)))[0]
     machine = _Machine(n_hidden, learning_rate=RATE)
-    machine.decay = decay
     machine.components_ = np.asfortranarray(rng.normal(0, 0.01, (n_hidden, states.shape[1])))
     machine.intercept_hidden_ = np.zeros(n_hidden)
     machine.intercept_visible_ = logit(np.clip(0.5 + signed / len(states) / 2, 0.01, 0.99))
-    return machine.train(states, steps, rng)
+    return machine.train(states, steps, decay, rng)
 
 
 def count_units(weights: Floats) -> int:

@@ -172,7 +172,7 @@ def _unit(odds: Floats) -> float:
 def weigh_by_gold(ballots: Ballots, signs: Floats, n_voters: int) -> Consensus:
     """Return a consensus whose voters are weighted by the items' gold labels alone; 0: unknown."""
     shares = np.stack([signs > 0, signs < 0], axis=1).astype(np.float64)
-    said = tally_ballots(ballots.starts, ballots.voters, ballots.votes, shares, n_voters)
+    said = tally_ballots(*ballots[:3], shares, n_voters)
     means = np.tile(CENTER, (n_voters, 1))
     covariances = np.tile(np.diag(SPREAD**2), (n_voters, 1, 1))
     for _ in range(GOLD_STEPS):

@@ -1,7 +1,7 @@
 """Pairs of voters: how often they met on an item, and the correlation of their votes.
 
 Only pairs who met often enough are considered, and their products are computed in strips of
-voters, so that no table of voters x voters is ever held.
+voters, so that a table of voters x voters is never in memory.
 """
 
 from collections.abc import Iterator

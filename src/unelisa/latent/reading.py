@@ -135,7 +135,7 @@ def sum_posteriors(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
     heard = posterior[ballots.counts > 0]
     sides = np.stack([1 - posterior, posterior], axis=1)
     filled = fill_silence(ballots, reading.silence)
-    signed, observed = tally_ballots(filled.starts, filled.voters, filled.votes, sides, n_voters)
+    signed, observed = tally_ballots(*filled[:3], sides, n_voters)
     return np.array([len(heard), heard.sum(), (heard**2).sum()]), signed, observed
 
 

@@ -100,19 +100,19 @@ def test_the_choice_is_fitted_to_all_items():
 
 
 def test_every_vote_is_predicted_from_strangers_alone():
-    """Against a sum over both truths, with voters 0 and 1 as neighbours."""
+    """Against a sum over both truths, with voters 0 and 1 as neighbors."""
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 0, 1], dtype=np.int8), (30, 4))
     ballots = run_of(values)
-    lean, priors = rng.normal(0, 1, (4, 2)), np.log(rng.dirichlet([1, 1], 30))
+    effects, priors = rng.normal(0, 1, (4, 2)), np.log(rng.dirichlet([1, 1], 30))
     near = np.array([0, 1, 2, 2, 2]), np.array([1, 0], dtype=np.int32)
-    scores = score_by_strangers(*ballots[:3], ballots.weights, priors, lean, *near)
+    scores = score_by_strangers(*ballots[:3], ballots.weights, priors, effects, *near)
     expected = np.zeros(30)
     for i, s in zip(*np.nonzero(values), strict=True):
         others = [t for t in range(4) if values[i, t] and t != s and {s, t} != {0, 1}]
-        joint = priors[i] + sum(log_expit(2 * values[i, t] * lean[t]) for t in others)
+        joint = priors[i] + sum(log_expit(2 * values[i, t] * effects[t]) for t in others)
         posterior = np.exp(joint - np.logaddexp.reduce(joint))
-        expected[i] += np.log(posterior @ expit(2 * values[i, s] * lean[s]))
+        expected[i] += np.log(posterior @ expit(2 * values[i, s] * effects[s]))
     assert scores == pytest.approx(expected)
 
 

@@ -9,7 +9,7 @@ one line in `contest.STRUCTURES`. Rules whose silence is an answer (`rules.py`) 
 from dataclasses import replace
 
 from unelisa.latent.consensus.candidate import Kind
-from unelisa.latent.consensus.contest import CLEAR_ERRORS, Choice, Rival, choose_structure
+from unelisa.latent.consensus.contest import CLEAR_ERRORS, Choice, choose_structure
 from unelisa.latent.consensus.reading import ConsensusReading
 from unelisa.latent.consensus.rules import fit_rules
 from unelisa.latent.crowd import Crowd, Sample
@@ -31,28 +31,24 @@ def read_consensus(crowd: Crowd, sample: Sample, kinds: tuple[Kind, ...]) -> Con
     choice = choose_structure(crowd.ballots, sample, kinds)
     reading = ConsensusReading.of(crowd, choice.candidate, choice.table)
     if choice.candidate.kind not in kinds:
-        reading = reading.noting(_tell_refusal(choice, kinds[0]))
+        reading = reading.noting(_explain_refusal(choice, kinds[0]))
     rival = choice.rival
     if rival is None:
         return reading
     table = tuple({**row, "kept": row["structure"] == rival.left.name} for row in choice.table)
     other = ConsensusReading.of(crowd, rival.left, table)
-    return replace(reading, two_readings=True, others=(other,)).noting(_tell_rival(rival))
+    kept = "is kept" if rival.lead > CLEAR_ERRORS else "is not kept"
+    return replace(reading, two_readings=True, others=(other,)).noting(
+        f"{TWO_READINGS}: '{rival.name}' agrees with the majority on {rival.agreement:.0%} of the "
+        f"items; it scores {rival.lead:+.1f} standard errors against the majority's reading and "
+        f"{kept}; {DECIDE}"
+    )
 
 
-def _tell_refusal(choice: Choice, kind: Kind) -> str:
+def _explain_refusal(choice: Choice, kind: Kind) -> str:
     """Return why plain is kept although another structure was requested."""
     tried = [row for row in choice.table if row["structure"].startswith(kind)]
     why = "predicts the votes worse than plain"
     if not any(row["admissible"] for row in tried):
         why = "leaves no truth (uninformative voters, a vanishing class, or a tilt in its place)"
     return f"structure {kind!r} was requested, but it {why}: plain is kept"
-
-
-def _tell_rival(rival: Rival) -> str:
-    kept = "is kept" if rival.lead > CLEAR_ERRORS else "is not kept"
-    return (
-        f"{TWO_READINGS}: '{rival.name}' agrees with the majority on {rival.agreement:.0%} of the "
-        f"items; it scores {rival.lead:+.1f} standard errors against the majority's reading and "
-        f"{kept}; {DECIDE}"
-    )

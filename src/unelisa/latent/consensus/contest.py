@@ -70,7 +70,7 @@ def choose_structure(ballots: ItemBlocks, sample: Sample, kinds: tuple[Kind, ...
     for kind, propose in STRUCTURES.items():
         if kind == "plain" or kind in kinds:
             candidates += propose(sample, candidates)
-    choice = Contest(sample, candidates).decide(kinds)
+    choice = _decide(_enter(sample, candidates), kinds)
     if ballots.n_items == sample.ballots.n_items:
         return choice
     rival = choice.rival
@@ -113,55 +113,55 @@ class Entry:
         }
 
 
-class Contest:
-    """Candidates on the same sample, judged by the same criterion; plain comes first."""
+def _enter(sample: Sample, candidates: list[Candidate]) -> list[Entry]:
+    """Return the candidates as entries, judged on the same sample; plain comes first."""
+    near = _find_neighbors(sample, candidates)
+    logs = [_score_by_strangers(sample.ballots, candidate, near) for candidate in candidates]
+    plain_odds = candidates[0].score(sample.ballots)
+    entries = []
+    for candidate, scores in zip(candidates, logs, strict=True):
+        odds, beyond = candidate.score(sample.ballots), scores - logs[0]
+        entry = Entry(
+            candidate,
+            scores,
+            float(beyond.sum()) - candidate.cost,
+            float(beyond.std() * np.sqrt(len(beyond))),
+            share_agreement(odds, plain_odds),
+            candidate.is_other_axis(odds, plain_odds),
+            candidate.is_admissible(sample.ballots, odds, plain_odds),
+        )
+        entries.append(entry)
+    return entries
 
-    def __init__(self, sample: Sample, candidates: list[Candidate]) -> None:
-        near = _find_neighbors(sample, candidates)
-        logs = [_score_by_strangers(sample.ballots, candidate, near) for candidate in candidates]
-        plain_odds = candidates[0].score(sample.ballots)
-        self.entries = []
-        for candidate, scores in zip(candidates, logs, strict=True):
-            odds, beyond = candidate.score(sample.ballots), scores - logs[0]
-            admissible = candidate.is_admissible(sample.ballots, odds, plain_odds)
-            entry = Entry(
-                candidate,
-                scores,
-                float(beyond.sum()) - candidate.cost,
-                float(beyond.std() * np.sqrt(len(beyond))),
-                share_agreement(odds, plain_odds),
-                candidate.is_other_axis(odds, plain_odds),
-                admissible,
-            )
-            self.entries.append(entry)
 
-    def decide(self, kinds: tuple[Kind, ...]) -> Choice:
-        """Return the candidate to keep."""
-        plain, plain_allowed = self.entries[0], "plain" in kinds
-        best = self._best("plain", "discount", other_axis=False) or plain
-        if plain_allowed and best.gain <= CLEAR_NATS:
-            best = plain
-        second, rival = self._best("discount", other_axis=True), None
-        if second is not None:
-            lead = second.lead_over(best)
-            best, left = (second, best) if lead > CLEAR_ERRORS else (best, second)
-            rival = Rival(second.candidate.name, second.agreement, lead, left.candidate)
-        tilted = self._best("tilt", other_axis=best.other_axis)
-        if tilted is not None and (not plain_allowed or tilted.lead_over(best) > CLEAR_ERRORS):
-            best = tilted
-        table = tuple(entry.row(kept=entry is best) for entry in self.entries)
-        return Choice(best.candidate, table, rival)
+def _decide(entries: list[Entry], kinds: tuple[Kind, ...]) -> Choice:
+    """Return the candidate to keep."""
+    plain, plain_allowed = entries[0], "plain" in kinds
+    best = _find_best(entries, "plain", "discount", other_axis=False) or plain
+    if plain_allowed and best.gain <= CLEAR_NATS:
+        best = plain
+    second, rival = _find_best(entries, "discount", other_axis=True), None
+    if second is not None:
+        lead = second.lead_over(best)
+        best, left = (second, best) if lead > CLEAR_ERRORS else (best, second)
+        rival = Rival(second.candidate.name, second.agreement, lead, left.candidate)
+    tilted = _find_best(entries, "tilt", other_axis=best.other_axis)
+    if tilted is not None and (not plain_allowed or tilted.lead_over(best) > CLEAR_ERRORS):
+        best = tilted
+    table = tuple(entry.row(kept=entry is best) for entry in entries)
+    return Choice(best.candidate, table, rival)
 
-    def _best(self, *kinds: Kind, other_axis: bool) -> Entry | None:
-        """Return the admissible entry of some kinds and one truth with the largest gain."""
-        fit = [
-            entry
-            for entry in self.entries
-            if entry.candidate.kind in kinds
-            and entry.other_axis == other_axis
-            and (entry.admissible or entry is self.entries[0])
-        ]
-        return max(fit, key=lambda entry: entry.gain, default=None)
+
+def _find_best(entries: list[Entry], *kinds: Kind, other_axis: bool) -> Entry | None:
+    """Return the admissible entry of some kinds and one truth with the largest gain."""
+    fit = [
+        entry
+        for entry in entries
+        if entry.candidate.kind in kinds
+        and entry.other_axis == other_axis
+        and (entry.admissible or entry is entries[0])
+    ]
+    return max(fit, key=lambda entry: entry.gain, default=None)
 
 
 def _score_by_strangers(ballots: Ballots, candidate: Candidate, near: Neighbors) -> Floats:

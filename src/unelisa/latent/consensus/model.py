@@ -258,9 +258,8 @@ def collect_start(
 ) -> Sums:
     """Return the same sums under an initial posterior. A pass."""
     posterior = start(ballots, *parameters)
-    return _tally(
-        ballots, n_voters, posterior, expit(ballots.prior_odds), np.zeros(ballots.n_items)
-    )
+    nothing = np.zeros(ballots.n_items)
+    return _tally(ballots, n_voters, posterior, expit(ballots.prior_odds), nothing)
 
 
 def maximize(model: Consensus, sums: Sums, steps: int, least_weight: float) -> Consensus:
@@ -297,9 +296,7 @@ def _tally(
 ) -> Sums:
     voted = ballots.counts > 0
     half = posterior.shape[1] // 2
-    signed, observed = tally_ballots(
-        ballots.starts, ballots.voters, ballots.votes, posterior, n_voters
-    )
+    signed, observed = tally_ballots(*ballots[:3], posterior, n_voters)
     yes = posterior[voted, :half].sum()
     totals = np.array([evidence[voted].sum(), yes, before[voted].sum(), voted.sum()])
     return signed, observed, totals

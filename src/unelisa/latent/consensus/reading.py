@@ -124,15 +124,14 @@ class ConsensusReading(Reading):
 
 
 def find_experts(crowd: Crowd, model: Consensus) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Return who is an expert, and a note if there is no truth to be an expert of.
+    """Return who is an expert, and a note if the votes show no truth.
 
     The evidence of the votes must exceed that of uninformative voters by more than the uncertainty
     of the weights costs.
     """
     evidence = crowd.ballots.sum(collect, model.factors, len(crowd.votes))[2][0]
-    nothing = xlogy(crowd.yes, crowd.yes / np.maximum(crowd.votes, 1)) + xlogy(
-        crowd.votes - crowd.yes, 1 - crowd.yes / np.maximum(crowd.votes, 1)
-    )
+    share = crowd.yes / np.maximum(crowd.votes, 1)
+    nothing = xlogy(crowd.yes, share) + xlogy(crowd.votes - crowd.yes, 1 - share)
     if evidence - nothing.sum() > CLEAR_NATS:
         return (crowd.votes > 0) & are_sure(model), ()
     return np.zeros(len(crowd.votes), dtype=np.bool_), (NOTHING_FOUND,)
@@ -141,7 +140,7 @@ def find_experts(crowd: Crowd, model: Consensus) -> tuple[NDArray[np.bool_], tup
 def are_sure(model: Consensus) -> NDArray[np.bool_]:
     """Return whose weight is clear, with the prior and by its own votes alone.
 
-    A voter with three votes, shrunk toward the mean of the others, is no expert.
+    A voter with three votes, shrunk toward the mean of the others, is not an expert.
     """
     clear = np.abs(model.weights) > SURE_ERRORS * model.standard_errors
     own = model.own_scores * np.sign(model.weights) > SURE_ERRORS

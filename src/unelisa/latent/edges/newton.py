@@ -90,7 +90,8 @@ class Newton:
                 field = likelihood.improve_field(network, predictors)
                 network = network._replace(field=field)
             fit = Fit(network, at, hessians)
-            if _distance(before, network) < TOL:
+            changes = network.edges - before.edges, network.weights - before.weights
+            if max(np.abs(change).max() for change in changes) < TOL:
                 break
         return fit
 
@@ -183,8 +184,3 @@ class Newton:
         price = penalty.l1 @ np.abs(edges) + penalty.precision @ (edges - penalty.center) ** 2 / 2
         squares = (network.weights - penalty.weight_center) ** 2
         return float(price + penalty.weight_precision @ squares / 2)
-
-
-def _distance(a: Network, b: Network) -> float:
-    """Return the largest change of an edge or a weight."""
-    return float(max(np.abs(a.edges - b.edges).max(), np.abs(a.weights - b.weights).max()))
