@@ -77,30 +77,6 @@ def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDAr
     return np.asfortranarray(np.concatenate(parts))
 
 
-class _Machine(BernoulliRBM):  # type: ignore[misc]
-    """scikit-learn's machine, trained by contrastive divergence with weight decay and averaging.
-
-    scikit-learn's chains persist from step to step. If many voters follow the truth, a chain never
-    crosses from one side to the other; so here, as in the paper, each step starts at the data.
-    """
-
-    def train(
-        self, states: NDArray[np.int8], steps: int, decay: float, rng: np.random.Generator
-    ) -> Layer:
-        """Return the mean over the second half of the steps, each on a random batch of items."""
-        weights, bias = np.zeros_like(self.components_), np.zeros(self.n_components)
-        for step in range(steps):
-            batch = (states[rng.integers(len(states), size=BATCH)] > 0).astype(np.float64)
-            hidden = climb(batch, [Layer(self.components_, self.intercept_hidden_)])
-            self.h_samples_ = (rng.random(hidden.shape) < hidden).astype(np.float64)
-            self._fit(batch, rng)
-            self.components_ *= 1 - self.learning_rate * decay
-            if step >= steps // 2:
-                weights += self.components_
-                bias += self.intercept_hidden_
-        return Layer(weights / (steps - steps // 2), bias / (steps - steps // 2))
-
-
 def train_machine(
     states: NDArray[np.int8],
     n_hidden: int,
@@ -108,17 +84,30 @@ def train_machine(
     rng: np.random.Generator,
     decay: float = 0.0,
 ) -> Layer:
-    """Return a machine with `n_hidden` units, fitted to the states.
+    """Return scikit-learn's machine with `n_hidden` units, trained by contrastive divergence.
 
-    Initialized with small random weights, as in scikit-learn, and visible biases at the mean of the
-    states.
+    With weight decay, and as the mean over the second half of the steps, each on a random batch of
+    items. Initialized with small random weights, as in scikit-learn, and visible biases at the mean
+    of the states. scikit-learn's chains persist from step to step. If many voters follow the truth,
+    a chain never crosses from one side to the other; so here, as in the paper, each step starts at
+    the data.
     """
     signed = tally_votes(states, np.ones(len(states)))[0]
-    machine = _Machine(n_hidden, learning_rate=RATE)
+    machine = BernoulliRBM(n_hidden, learning_rate=RATE)
     machine.components_ = np.asfortranarray(rng.normal(0, 0.01, (n_hidden, states.shape[1])))
     machine.intercept_hidden_ = np.zeros(n_hidden)
     machine.intercept_visible_ = logit(np.clip(0.5 + signed / len(states) / 2, 0.01, 0.99))
-    return machine.train(states, steps, decay, rng)
+    weights, bias = np.zeros_like(machine.components_), np.zeros(n_hidden)
+    for step in range(steps):
+        batch = (states[rng.integers(len(states), size=BATCH)] > 0).astype(np.float64)
+        hidden = climb(batch, [Layer(machine.components_, machine.intercept_hidden_)])
+        machine.h_samples_ = (rng.random(hidden.shape) < hidden).astype(np.float64)
+        machine._fit(batch, rng)
+        machine.components_ *= 1 - RATE * decay
+        if step >= steps // 2:
+            weights += machine.components_
+            bias += machine.intercept_hidden_
+    return Layer(weights / (steps - steps // 2), bias / (steps - steps // 2))
 
 
 def count_units(weights: Floats) -> int:
