@@ -116,9 +116,7 @@ class UnElisa(PosteriorAggregator):
             raise ModelError(f"rule must be 'bayes' or 'majority', found {self.rule!r}")
         rng = np.random.default_rng(self.random_state)
         self._prune(votes, rng)
-        self.weights_ = np.zeros(votes.n_voters)
-        self.field_, self.prevalence_ = 0.0, float("nan")
-        self.lower_bound_ = np.empty(0)
+        self.field_, self.prevalence_, self.lower_bound_ = 0.0, float("nan"), np.empty(0)
         experts, polarity = self.selector_.experts_, self.selector_.polarity_.astype(np.float64)
         if len(experts) == 0:
             polarity = (votes.vote_counts() > 0).astype(np.float64)  # majority vote
@@ -158,6 +156,7 @@ class UnElisa(PosteriorAggregator):
         self.n_iter_ = len(fit.lower_bound)
         if not fit.converged:
             warn_user(f"EM did not converge in {self.n_iter_} iterations", ConvergenceWarning)
+        self.weights_ = np.zeros(votes.n_voters)
         self.weights_[counted] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
         self.lower_bound_ = fit.lower_bound

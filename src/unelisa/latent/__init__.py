@@ -42,13 +42,14 @@ def interpret(ballots: ItemBlocks, structure: Structure, rng: np.random.Generato
     """Return the reading of the votes, in the structure asked for or in the one they need."""
     crowd = Crowd.of(ballots, rng)
     sample = crowd.draw(SAMPLE_ITEMS)
-    # constant voters point nowhere
+    # coherence is that of the voters who vary: the others point nowhere
     first, second, common = sample.pairs
     varied = np.isin(first, crowd.varied) & np.isin(second, crowd.varied)
     pairs = Pairs(first[varied], second[varied], common[varied])
     correlations = sample.correlations[varied]
     kappa = measure_coherence(pairs, correlations)
     n_varied = len(crowd.varied)
+    # a graph needs voters and items; one-sided voters, whose silence was filled in, have none
     rich = n_varied >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * n_varied
     graph = rich and kappa < COHERENT and not crowd.silence.any()
     if graph and kappa >= HARDLY_CHANCE:

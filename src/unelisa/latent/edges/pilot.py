@@ -10,13 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unelisa.kernels.pairs import Penalty
-from unelisa.latent.edges.likelihood import (
-    Mask,
-    Network,
-    PseudoLikelihood,
-    Singles,
-    empty_network,
-)
+from unelisa.latent.edges.likelihood import Mask, Network, PseudoLikelihood, Singles, empty_network
 from unelisa.latent.edges.newton import Newton, no_penalty, slab_penalty
 from unelisa.latent.edges.slab import Floats, Slab
 
