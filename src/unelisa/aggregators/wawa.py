@@ -15,8 +15,9 @@ def measure_agreement(blocks: ItemBlocks, margin: Floats) -> Floats:
 
     Examples
     --------
+    >>> from unelisa.blocks import WholeTable
     >>> votes = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)
-    >>> measure_agreement(votes, np.array([0.2, 1.0, 0.0]))
+    >>> measure_agreement(WholeTable(votes), np.array([0.2, 1.0, 0.0]))
     array([0.83333333, 0.5       ])
     """
     sides = np.where(np.abs(margin) > 1e-12, np.sign(margin), 0.0)

@@ -19,8 +19,9 @@ def follow_agreement(blocks: ItemBlocks, max_iter: int) -> Floats:
 
     Examples
     --------
+    >>> from unelisa.blocks import WholeTable
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]], dtype=np.int8)
-    >>> follow_agreement(votes, 1)
+    >>> follow_agreement(WholeTable(votes), 1)
     array([0.33333333, 1.        , 0.66666667])
     """
     skills, rate = np.full(blocks.n_voters, 0.5), 1.0
