@@ -37,26 +37,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
+# Names that are not listed here are aggregators.
 _HOMES = {
-    "AGGREGATORS": "aggregators",
-    "DawidSkene": "aggregators",
     "ExpertSelector": "selection",
     "Ising": "ising",
-    "LatentIsing": "aggregators",
-    "LatentSpectralMetaLearner": "aggregators",
-    "LogLinear": "aggregators",
-    "MajorityVote": "aggregators",
     "Neighborhoods": "neighborhood",
-    "OneCoinDawidSkene": "aggregators",
     "Phenotyper": "phenotyping.phenotyper",
-    "SpectralMetaLearner": "aggregators",
     "Stability": "stability",
-    "StackedRBM": "aggregators",
-    "UnElisa": "aggregators",
     "VoterGraph": "graph",
     "Votes": "votes",
-    "Wawa": "aggregators",
-    "ZeroBasedSkill": "aggregators",
     "bootstrap": "stability",
     "compare_methods": "comparison",
     "load": "storage",
@@ -107,9 +96,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'unelisa' has no attribute {name!r}")
-    value = getattr(import_module(f"unelisa.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"unelisa.{_HOMES.get(name, 'aggregators')}"), name)
     globals()[name] = value
     return value
 
