@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     )
     from unelisa.comparison import compare_methods
     from unelisa.datamart import simulate_ehr
-    from unelisa.experts import select_experts
     from unelisa.graph import VoterGraph
     from unelisa.ising import Ising
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
     from unelisa.phenotyping.omop.counts import read_omop
     from unelisa.phenotyping.phenotyper import Phenotyper
-    from unelisa.selection import ExpertSelector
+    from unelisa.selection import ExpertSelector, select_experts
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
     from unelisa.sources.tables import read_votes
@@ -52,7 +51,7 @@ _HOMES = {
     "read_omop": "phenotyping.omop.counts",
     "read_votes": "sources.tables",
     "save": "storage",
-    "select_experts": "experts",
+    "select_experts": "selection",
     "select_neighborhoods": "neighborhood",
     "simulate_ehr": "datamart",
     "simulate_votes": "simulation",

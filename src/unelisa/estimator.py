@@ -162,7 +162,7 @@ def _is_side(value: Any) -> bool:
 COUNT = Kind(_is_count, "a whole number of at least 1")
 AMOUNT = Kind(_is_amount, "a finite number of at least 0")
 KINDS = {
-    **dict.fromkeys(("n_starts", "max_iter", "max_groups"), COUNT),
+    **dict.fromkeys(("n_starts", "max_iter", "max_groups", "n_resamples"), COUNT),
     **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(_is_side, "'majority', or a voter's name or index"),

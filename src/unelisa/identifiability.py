@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from unelisa.one_sided import read_silence
 from unelisa.votes import Votes
 
-Floats = NDArray[np.float32]
-
 # Standard deviations beyond chance. Sums of squares have the heavier tail: with one pair, noise
 # exceeds 4 in one case of a hundred, with many pairs hardly ever.
 AGREEMENT_LIMIT, DEPENDENCE_LIMIT = 3.0, 4.0
@@ -148,7 +146,7 @@ def _hear_silence(values: NDArray[np.int8], silence: NDArray[np.int8]) -> NDArra
     return np.vstack([heard, np.repeat(silence[None], round(total) - seen, axis=0)])
 
 
-def _pair_sums(columns: Floats) -> NDArray[np.float64]:
+def _pair_sums(columns: NDArray[np.float32]) -> NDArray[np.float64]:
     return (columns.T @ columns).astype(np.float64)
 
 

@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
-from unelisa.experts import ExpertSelection
 from unelisa.graph import VoterGraph
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.consensus.affinity import Affinity
@@ -34,7 +33,7 @@ from unelisa.phenotyping.features import FeatureFacts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, OrdinalExperts, OrdinalVoters
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Calibration, Estimate
-from unelisa.selection import ExpertSelector
+from unelisa.selection import ExpertSelection, ExpertSelector
 
 Model = Aggregator | Phenotyper
 
