@@ -54,14 +54,10 @@ def join_hints(message: str, hints: Sequence[str]) -> str:
 
 
 class _Hinted:
-    """What errors and warnings carry besides their sentence, for programs that show them.
+    """What errors and warnings carry for programs that show them.
 
-    Attributes
-    ----------
-    message, hints
-        The sentence, and the parameters it ends with.
-    about
-        Further facts by name, such as the column that is absent.
+    That is the sentence, the parameters it ends with, and further facts by name, such as the
+    column that is absent.
     """
 
     def __init__(self, message: str = "", *hints: Hint, **about: Any) -> None:

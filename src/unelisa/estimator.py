@@ -82,13 +82,9 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def coding_(self) -> CodingChoice:
         """How raw tables are read after `fit`: in the same way, even if a label is absent."""
-        named: CodingChoice | None = getattr(self, "_named_coding", None) or None
-        if named is not None:  # models of earlier versions lack it
-            return named
+        named: CodingChoice = getattr(self, "_named_coding", "")  # earlier versions lack it
         negative, positive = self.classes_.tolist()
-        if (negative, positive) == (-1, 1):
-            return "pm1"
-        return negative, positive
+        return named or ("pm1" if (negative, positive) == (-1, 1) else (negative, positive))
 
     @property
     def columns_(self) -> ColumnNames:

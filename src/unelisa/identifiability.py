@@ -1,8 +1,8 @@
 """Identifiability: whether votes can identify a common truth at all.
 
 Two things make labels worthless however confident they look. Uninformative voters agree no more
-than by chance. Voters who never disagree are one voter: a perfect crowd cannot be told from copies
-of one source.
+than by chance. Voters who never disagree are one voter: a perfect crowd looks like copies of one
+source.
 """
 
 from typing import NamedTuple

@@ -140,8 +140,8 @@ def _settle(
     first = 0
     for one in found:
         for label, (row, s) in one.labels.items():
-            told = list_names([voters[s]])
-            places.setdefault(label, f"in data row {first + row + 1}, column {told}")
+            column = list_names([voters[s]])
+            places.setdefault(label, f"in data row {first + row + 1}, column {column}")
         first += one.shape[0]
     if not places:
         raise VotesError("there are no votes: every cell is missing")

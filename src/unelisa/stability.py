@@ -80,9 +80,9 @@ class Stability:
     turned: float
 
     def __repr__(self) -> str:
-        told = [] if self.voters is None else [f"{len(self.voters)} voters"]
-        told += [] if self.edges is None else [f"{int(self.edges['edge'].sum())} edges"]
-        return f"Stability({self.n_resamples} resamples of {' and '.join(told)})"
+        sizes = [] if self.voters is None else [f"{len(self.voters)} voters"]
+        sizes += [] if self.edges is None else [f"{int(self.edges['edge'].sum())} edges"]
+        return f"Stability({self.n_resamples} resamples of {' and '.join(sizes)})"
 
 
 def bootstrap(  # noqa: PLR0913 - the contract's parameters
@@ -317,8 +317,8 @@ def _pass_on(caught: list[warnings.WarningMessage]) -> None:
     """Give one warning for all fits that did not converge, and other warnings unchanged."""
     limits = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     if limits:
-        told = f"some resamples did not converge; the first warning: {limits[0]}"
-        warn_user(told, ConvergenceWarning)
+        first = f"some resamples did not converge; the first warning: {limits[0]}"
+        warn_user(first, ConvergenceWarning)
     for w in caught:
         if not issubclass(w.category, UnelisaWarning):
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)

@@ -307,7 +307,7 @@ def assemble_long(
     labels = sorted(column.distinct(), key=column.first_row)
     settled = settle_coding({x: f"in data row {column.first_row(x) + 1}" for x in labels}, coding)
     votes = column.encode(settled.votes)
-    cast = np.flatnonzero(votes)  # a row without a vote is no duplicate of one with a vote
+    cast = np.flatnonzero(votes)  # a row without a vote does not repeat one with a vote
     i, s = items.codes[cast], voters.codes[cast]
     kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
     entries = votes[cast[kept]], (i[kept], s[kept])
