@@ -81,8 +81,11 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def coding_(self) -> CodingChoice:
-        """How raw tables are read after `fit`: in the same way, even if a label is absent."""
-        named: CodingChoice = getattr(self, "_named_coding", "")  # earlier versions lack it
+        """How raw tables are read after `fit`: in the same way, even if a label is absent.
+
+        Models of earlier versions have no named coding.
+        """
+        named: CodingChoice | None = getattr(self, "_named_coding", None)
         negative, positive = self.classes_.tolist()
         return named or ("pm1" if (negative, positive) == (-1, 1) else (negative, positive))
 

@@ -132,8 +132,8 @@ def _read(content: bytes) -> Any:
 def _check(model: Any, kind: type[Any]) -> Any:
     """Return the model if it is of the requested kind and its parts are consistent."""
     if not isinstance(model, kind):
-        found = type(model).__name__
-        raise ModelError(f"holds a {found}, not one of kind {kind.__name__}: pass `kind` to `load`")
+        kinds = f"{type(model).__name__}, not one of kind {kind.__name__}"
+        raise ModelError(f"holds a {kinds}: pass `kind` to `load`")
     names = model.feature_names_in_ if isinstance(model, Phenotyper) else model.voter_names_
     found = model.expected_counts_.scales if isinstance(model, Phenotyper) else model.weights_
     if not len(names) == len(found) == model.n_features_in_:
