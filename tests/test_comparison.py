@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
-from unelisa.comparison import MethodScore, build_aggregator, compare_methods, score_model
+from unelisa.comparison import MethodScore, build_aggregator, compare_methods, rate_scores
 from unelisa.errors import ModelError, UnelisaWarning, VotesError
 from unelisa.votes import Votes
 
@@ -26,8 +26,8 @@ def test_experts_are_counted_only_where_a_method_selects_them(crowd):
 
 def test_a_tie_counts_half():
     votes = Votes.of(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
-    truth = np.array([1, 1, 0], dtype=np.int8)
-    row = score_model("mv", MajorityVote().fit(votes), votes, truth, 2.5)
+    model, truth = MajorityVote().fit(votes), np.array([1, 1, 0], dtype=np.int8)
+    row = rate_scores("mv", model, model.decision_function(votes), truth, 2.5)
     assert row == MethodScore("mv", 0.75, None, None, None, 2.5, None)
 
 

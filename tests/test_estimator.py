@@ -95,5 +95,5 @@ def test_a_model_of_snorkels_codes_reads_raw_ones_alike(tmp_path):
 def test_a_model_of_0_and_1_does_not_guess_what_minus_1_means():
     codes = np.array([[1, 0, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
     model = MajorityVote().fit(codes)
-    with pytest.raises(VotesError, match="if -1 is abstained, give Votes.of"):
+    with pytest.raises(VotesError, match="if -1 means abstained, pass Votes.of"):
         model.predict(-codes)

@@ -1,10 +1,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
 
-from unelisa.selection import ExpertSelector
-from unelisa.simulation import simulate_votes
+import naive
+from unelisa.graph import VoterGraph
+from unelisa.selection import ExpertSelector, select_experts, split_polarity
+from unelisa.simulation import figure_2_1, simulate_votes
 from unelisa.votes import Votes
 
 
@@ -63,3 +68,84 @@ def test_a_long_table_comes_back_as_votes(simulated, selector):
     assert isinstance(kept, Votes)
     assert kept.voters.tolist() == named.voters[fitted.experts_].tolist()
     assert np.array_equal(kept.values, named.values[:, fitted.experts_])
+
+
+SQUARES = hnp.arrays(
+    np.float64, st.integers(1, 9).map(lambda p: (p, p)), elements=st.sampled_from([0.0, 0.0, 1.0])
+)
+
+
+def graph_of(neighborhoods):
+    weights = np.zeros((len(neighborhoods), len(neighborhoods)))
+    for s, mine in enumerate(neighborhoods):
+        weights[s, list(mine)] = 1.0
+    return VoterGraph.of(weights)
+
+
+def test_figure_2_1_gives_its_five_experts():
+    model = figure_2_1()
+    selection = select_experts(graph_of(model.effective_neighborhoods), np.random.default_rng(0))
+    assert selection.experts.tolist() == [0, 1, 2, 3, 4]
+
+
+@given(SQUARES, st.integers(0, 1000))
+def test_theorem_3_3_with_sets(nodewise, seed):
+    graph = VoterGraph.of(nodewise)
+    selection = select_experts(graph, np.random.default_rng(seed))
+    neighborhoods = [set(graph.neighbors(s).tolist()) for s in range(graph.n_voters)]
+    assert np.flatnonzero(selection.knots).tolist() == naive.knots(neighborhoods)
+    order = np.argsort(selection.ranks).tolist()
+    assert selection.experts.tolist() == naive.experts(neighborhoods, order)
+
+
+def test_an_empty_neighborhood_is_no_knot():
+    selection = select_experts(VoterGraph.of(np.zeros((4, 4))), np.random.default_rng(0))
+    assert len(selection.experts) == 0
+    assert not selection.knots.any()
+
+
+def test_ties_do_not_follow_the_order_of_the_voters():
+    # seven separate pairs: every voter is a knot of degree 1, so ranks 1 and 2 are kept: any two
+    pairs = np.kron(np.eye(7), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    chosen = {
+        tuple(select_experts(VoterGraph.of(pairs), np.random.default_rng(seed)).experts)
+        for seed in range(20)
+    }
+    assert len(chosen) > 5
+    assert all(len(experts) == 2 for experts in chosen)
+
+
+@given(SQUARES, st.randoms(use_true_random=False))
+def test_permuting_voters_permutes_knots(nodewise, random):
+    order = list(range(len(nodewise)))
+    random.shuffle(order)
+    rng = np.random.default_rng(0)
+    straight = select_experts(VoterGraph.of(nodewise), rng).knots
+    permuted = select_experts(VoterGraph.of(nodewise[np.ix_(order, order)]), rng).knots
+    assert np.array_equal(permuted, straight[order])
+
+
+@given(st.lists(st.sampled_from([-1, 1]), min_size=2, max_size=9))
+def test_polarity_recovers_consistent_signs_with_the_larger_group_positive(signs):
+    signs = np.array(signs)
+    weights = np.outer(signs, signs).astype(float) - np.eye(len(signs))
+    found = split_polarity(VoterGraph.of(weights), np.arange(len(signs)))
+    assert abs(int(found @ signs)) == len(signs)
+    assert found.sum() >= 0
+
+
+def test_parts_without_an_edge_between_them_are_split_each_by_itself():
+    """The leading eigenvector of all is zero outside one part: rounding must not choose signs."""
+    strong, weak = np.array([1, 1, -1]), np.array([-1, 1, 1, 1])
+    weights = np.zeros((7, 7))
+    weights[:3, :3] = np.outer(strong, strong) - np.eye(3)
+    weights[3:, 3:] = 0.1 * (np.outer(weak, weak) - np.eye(4))
+    order = np.array([4, 0, 3, 6, 1, 5, 2])
+    found = split_polarity(VoterGraph.of(weights[np.ix_(order, order)]), np.arange(7))
+    assert found.tolist() == np.concatenate([strong, weak])[order].tolist()
+
+
+def test_polarity_of_nobody_and_of_one():
+    graph = VoterGraph.of(np.zeros((3, 3)))
+    assert split_polarity(graph, np.array([], dtype=np.intp)).tolist() == []
+    assert split_polarity(graph, np.array([1])).tolist() == [1]

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     )
     from unelisa.comparison import compare_methods
     from unelisa.datamart import simulate_ehr
-    from unelisa.experts import select_experts
     from unelisa.graph import VoterGraph
     from unelisa.ising import Ising
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
     from unelisa.phenotyping.omop.counts import read_omop
     from unelisa.phenotyping.phenotyper import Phenotyper
-    from unelisa.selection import ExpertSelector
+    from unelisa.selection import ExpertSelector, select_experts
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
     from unelisa.sources.tables import read_votes
@@ -37,33 +36,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
+# Names that are not listed here are aggregators.
 _HOMES = {
-    "AGGREGATORS": "aggregators",
-    "DawidSkene": "aggregators",
     "ExpertSelector": "selection",
     "Ising": "ising",
-    "LatentIsing": "aggregators",
-    "LatentSpectralMetaLearner": "aggregators",
-    "LogLinear": "aggregators",
-    "MajorityVote": "aggregators",
     "Neighborhoods": "neighborhood",
-    "OneCoinDawidSkene": "aggregators",
     "Phenotyper": "phenotyping.phenotyper",
-    "SpectralMetaLearner": "aggregators",
     "Stability": "stability",
-    "StackedRBM": "aggregators",
-    "UnElisa": "aggregators",
     "VoterGraph": "graph",
     "Votes": "votes",
-    "Wawa": "aggregators",
-    "ZeroBasedSkill": "aggregators",
     "bootstrap": "stability",
     "compare_methods": "comparison",
     "load": "storage",
     "read_omop": "phenotyping.omop.counts",
     "read_votes": "sources.tables",
     "save": "storage",
-    "select_experts": "experts",
+    "select_experts": "selection",
     "select_neighborhoods": "neighborhood",
     "simulate_ehr": "datamart",
     "simulate_votes": "simulation",
@@ -107,9 +95,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'unelisa' has no attribute {name!r}")
-    value = getattr(import_module(f"unelisa.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"unelisa.{_HOMES.get(name, 'aggregators')}"), name)
     globals()[name] = value
     return value
 

@@ -24,10 +24,6 @@ _NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
     "01": ({0: -1, 1: 1}, (0, 1)),
     "snorkel": ({-1: 0, 0: -1, 1: 1}, (0, 1)),
 }
-_READINGS = (
-    Hint("coding", "pm1", "if -1 is no and 0 is abstained"),
-    Hint("coding", "snorkel", "if -1 is abstained and 0 is no"),
-)
 
 
 def are_signs(values: NDArray[Any]) -> bool:
@@ -48,9 +44,6 @@ class NumberColumn:
         values = self._values
         if are_signs(values):
             return {sign for sign in (-1, 0, 1) if (values == sign).any()}
-        if values.dtype == np.int8:  # counting is faster than sorting
-            counts = np.bincount(values.view(np.uint8), minlength=256)
-            return {int(np.uint8(code).view(np.int8)) for code in np.flatnonzero(counts)}
         present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
         return {_plain(value) for value in present.tolist()}
 
@@ -132,20 +125,16 @@ class Coding:
 def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
     """Return what the labels mean, or raise `VotesError`.
 
-    Parameters
-    ----------
-    found
-        The distinct labels without missing values, each with a phrase for where it first occurs
-        ("in data row 3, column 'w7'"), in the order they were found.
-    coding
-        "pm1", "01", "snorkel", "auto", or the two labels themselves as (negative, positive).
+    `found` maps the distinct labels, without missing values and in the order they were found, to a
+    phrase for where each first occurs ("in data row 3, column 'w7'"); `coding` is as in `Votes.of`.
 
     Examples
     --------
     >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
     ('no', 'yes')
     """
-    numbers = _as_numbers(found)
+    spelled = {label: _number(label) for label in found}
+    numbers = None if None in spelled.values() else spelled
     if isinstance(coding, tuple | list):
         return _declared_labels(found, numbers, tuple(coding))
     name = _read_coding(numbers) if coding == "auto" else str(coding)
@@ -218,19 +207,17 @@ def _read_coding(numbers: dict[Label, Any] | None) -> str:
         )
     if codes <= {-1, 0, 1}:
         listed = ", ".join(str(code) for code in sorted(codes))
-        raise AmbiguousVotesError(f"the codes {listed} are ambiguous", *_READINGS)
+        raise AmbiguousVotesError(
+            f"the codes {listed} are ambiguous",
+            Hint("coding", "pm1", "if -1 is no and 0 is abstained"),
+            Hint("coding", "snorkel", "if -1 is abstained and 0 is no"),
+        )
     if codes & {-1, 0}:
         raise VotesError(
             "votes mix the code 0 or -1, which may mean abstained, with other numbers",
             Hint("coding", (0, 2), "with the two numbers that are the labels"),
         )
     return "labels"
-
-
-def _as_numbers(labels: Iterable[Label]) -> dict[Label, Any] | None:
-    """Return label -> number where every label is a number or its text, else None."""
-    numbers = {label: _number(label) for label in labels}
-    return None if any(number is None for number in numbers.values()) else numbers
 
 
 def _number(label: Label) -> Any:

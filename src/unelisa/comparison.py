@@ -67,6 +67,8 @@ def compare_methods(
     majority-vote 0.69
     latent-ising 0.99
     """
+    asked, known = votes if scored is None else scored, truth != 0
+    judged = asked if known.all() else asked.take_items(np.flatnonzero(known))
     for name in methods or AGGREGATORS:
         model = build_aggregator(name, random_state, n_jobs)
         try:
@@ -78,8 +80,8 @@ def compare_methods(
             warn_user(f"{name} was left out: {error}", UnelisaWarning)
             yield MethodScore(name)
             continue
-        asked = votes if scored is None else scored
-        yield score_model(name, model, asked, truth, watch.seconds)
+        scores = model.decision_function(judged)
+        yield rate_scores(name, model, scores, truth[known], watch.seconds)
 
 
 def build_aggregator(
@@ -98,27 +100,6 @@ def build_aggregator(
     return model
 
 
-def score_model(
-    name: str, model: Aggregator, votes: Votes, truth: NDArray[np.int8], seconds: float
-) -> MethodScore:
-    """Return the row of a fitted model.
-
-    Parameters
-    ----------
-    name
-        What the method is called in the table.
-    model
-        The fitted model.
-    votes, truth
-        The items it is asked about, and their true signs, 0 where unknown.
-    seconds
-        What the fit took, without compilation.
-    """
-    known = truth != 0
-    asked = votes if known.all() else votes.take_items(np.flatnonzero(known))
-    return rate_scores(name, model, model.decision_function(asked), truth[known], seconds)
-
-
 def rate_scores(
     name: str,
     model: Aggregator,
@@ -129,17 +110,8 @@ def rate_scores(
     """Return the row of a fitted model whose scores of the items of `truth` are known."""
     # a method that gives probabilities has log-odds as scores
     proba = expit(scores) if hasattr(model, "predict_proba") else None
-    result = score_labels(truth, scores, proba)
-    return MethodScore(
-        method=name,
-        accuracy=_defined(result.accuracy),
-        balanced_accuracy=_defined(result.balanced_accuracy),
-        auc=_defined(result.auc),
-        log_loss=_defined(result.log_loss),
-        seconds=seconds,
-        n_experts=len(model.experts_) if "expert" in model.verdicts else None,
-    )
-
-
-def _defined(figure: float) -> float | None:
-    return None if np.isnan(figure) else figure
+    figures = score_labels(truth, scores, proba)._asdict()
+    shown = {key: figures[key] for key in MethodScore._fields if key in figures}
+    defined = {key: None if np.isnan(figure) else figure for key, figure in shown.items()}
+    n_experts = len(model.experts_) if "expert" in model.verdicts else None
+    return MethodScore(name, **defined, seconds=seconds, n_experts=n_experts)

@@ -103,7 +103,8 @@ def estimate_reliability(
     Examples
     --------
     >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
-    >>> fit = estimate_reliability(votes, np.array([1.0, 1.0, 0.0, 0.0]), OneCoin(smoothing=1.0))
+    >>> start = np.array([1.0, 1.0, 0.0, 0.0])
+    >>> fit = estimate_reliability(WholeTable(votes), start, OneCoin(smoothing=1.0))
     >>> np.round(fit.reliabilities, 2)
     array([0.89, 0.89, 0.5 ])
     """
@@ -112,7 +113,7 @@ def estimate_reliability(
     counts, n_items = blocks.sum(_count, per_item=(copies,))
     agreement, mass = blocks.sum(_tally, per_item=(copies, start))
     history = [-np.inf]
-    reliabilities, prevalence = np.empty(0), 0.5
+    reliabilities, prevalence, converged = np.empty(0), 0.5, False
     for _ in range(max_iter):
         reliabilities, prevalence = model.maximize(agreement, counts, float(mass), float(n_items))
         weights = logit(reliabilities) / 2
@@ -120,9 +121,8 @@ def estimate_reliability(
         logs = np.log(reliabilities) + np.log1p(-reliabilities)
         scale = (counts + model.smoothing) @ logs / 2
         history.append(float((mixture + scale) / n_items))
-        if history[-1] - history[-2] < tol:
+        if converged := history[-1] - history[-2] < tol:
             break
-    converged = history[-1] - history[-2] < tol
     return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)
 
 
@@ -154,7 +154,6 @@ def best_reliability(
     polarity: NDArray[Any],
     n_starts: int,
     rng: np.random.Generator,
-    max_iter: int = 500,
 ) -> Reliability:
     """Return the fixed point with the highest bound over several starts.
 
@@ -165,9 +164,7 @@ def best_reliability(
     drawn = np.vstack([np.ones(d0), rng.uniform(0, 1, (n_starts - 1, d0))]) * polarity
     ballots, copies = distinct_ballots(blocks)
     fits = [
-        estimate_reliability(
-            ballots, weigh_posterior(ballots, weights), max_iter=max_iter, copies=copies
-        )
+        estimate_reliability(ballots, weigh_posterior(ballots, weights), copies=copies)
         for weights in drawn
     ]
     return max(fits, key=lambda fit: float(fit.lower_bound[-1]))

@@ -19,7 +19,7 @@ row numbers, never items, votes or labels, because those may be patients.
 
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
@@ -54,14 +54,10 @@ def join_hints(message: str, hints: Sequence[str]) -> str:
 
 
 class _Hinted:
-    """What errors and warnings carry besides their sentence, for programs that show them.
+    """What errors and warnings carry for programs that show them.
 
-    Attributes
-    ----------
-    message, hints
-        The sentence, and the parameters it ends with.
-    about
-        Further facts by name, such as the column that is absent.
+    That is the sentence, the parameters it ends with, and further facts by name, such as the
+    column that is absent.
     """
 
     def __init__(self, message: str = "", *hints: Hint, **about: Any) -> None:
@@ -126,16 +122,6 @@ class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: i
 def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> None:
     """Emit a warning that points to the line outside the package that called it."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _is_ours(str(frame.f_globals.get("__name__"))):
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "unelisa":
         frame, level = frame.f_back, level + 1
     warnings.warn(category(message, *hints), stacklevel=level)
-
-
-def replay_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
-    """Emit recorded warnings again, where they were first emitted."""
-    for warning in caught:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def _is_ours(module: str) -> bool:
-    return module == "unelisa" or module.startswith("unelisa.")

@@ -81,14 +81,13 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def coding_(self) -> CodingChoice:
-        """How raw tables are read after `fit`: in the same way, even if a label is absent."""
-        named: CodingChoice | None = getattr(self, "_named_coding", None) or None
-        if named is not None:  # models of earlier versions lack it
-            return named
+        """How raw tables are read after `fit`: in the same way, even if a label is absent.
+
+        Models of earlier versions have no named coding.
+        """
+        named: CodingChoice | None = getattr(self, "_named_coding", None)
         negative, positive = self.classes_.tolist()
-        if (negative, positive) == (-1, 1):
-            return "pm1"
-        return negative, positive
+        return named or ("pm1" if (negative, positive) == (-1, 1) else (negative, positive))
 
     @property
     def columns_(self) -> ColumnNames:
@@ -162,7 +161,7 @@ def _is_side(value: Any) -> bool:
 COUNT = Kind(_is_count, "a whole number of at least 1")
 AMOUNT = Kind(_is_amount, "a finite number of at least 0")
 KINDS = {
-    **dict.fromkeys(("n_starts", "max_iter", "max_groups"), COUNT),
+    **dict.fromkeys(("n_starts", "max_iter", "max_groups", "n_resamples"), COUNT),
     **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(_is_side, "'majority', or a voter's name or index"),

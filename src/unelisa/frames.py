@@ -110,8 +110,8 @@ def refuse_names(names: list[str], columns: list[Column]) -> None:
     """Raise a `VotesError` that points to a column of names among the votes."""
     for name, column in zip(names, columns, strict=True):
         if len(column.distinct()) > MAX_LABELS:
-            told = f"column {name[:60]!r} holds far more than two labels"
-            raise VotesError(told, Hint("item", name[:60], "if it names the items"))
+            message = f"column {name[:60]!r} holds far more than two labels"
+            raise VotesError(message, Hint("item", name[:60], "if it names the items"))
 
 
 def as_array(table: Any) -> NDArray[Any]:

@@ -1,8 +1,8 @@
 """Identifiability: whether votes can identify a common truth at all.
 
 Two things make labels worthless however confident they look. Uninformative voters agree no more
-than by chance. Voters who never disagree are one voter: a perfect crowd cannot be told from copies
-of one source.
+than by chance. Voters who never disagree are one voter: a perfect crowd looks like copies of one
+source.
 """
 
 from typing import NamedTuple
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from unelisa.one_sided import read_silence
 from unelisa.votes import Votes
-
-Floats = NDArray[np.float32]
 
 # Standard deviations beyond chance. Sums of squares have the heavier tail: with one pair, noise
 # exceeds 4 in one case of a hundred, with many pairs hardly ever.
@@ -148,7 +146,7 @@ def _hear_silence(values: NDArray[np.int8], silence: NDArray[np.int8]) -> NDArra
     return np.vstack([heard, np.repeat(silence[None], round(total) - seen, axis=0)])
 
 
-def _pair_sums(columns: Floats) -> NDArray[np.float64]:
+def _pair_sums(columns: NDArray[np.float32]) -> NDArray[np.float64]:
     return (columns.T @ columns).astype(np.float64)
 
 

@@ -1,22 +1,19 @@
-"""The Ising model of the truth and its voters: (2.1)-(2.3), (3.1)-(3.4), (G1)-(G3).
+"""The Ising model of the truth and its voters: (2.1)-(2.3), (3.1), (3.2), (G1)-(G3).
 
 Node 0 is the truth f_0 and node s is the paper's f_s; arrays over voters count from 0, so voter s,
 column s of the votes, is node s + 1. A distribution over nodes is a tensor with one axis of length
-2 per node, index 0 for -1 and 1 for +1: summing over an axis marginalizes that node. Its
-Walsh-Hadamard transform holds the moments of all subsets of nodes; since f^2 = 1, the product of
-two subsets is their symmetric difference, and Hessians are looked up there.
+2 per node, index 0 for -1 and 1 for +1: summing over an axis marginalizes that node.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, softmax
 
-from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
+from unelisa.errors import ModelError, VotesError
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -25,7 +22,6 @@ Indices = NDArray[np.intp]
 MAX_NODES = 22
 _SIGNS = np.array([-1.0, 1.0])
 _ROWS = 8192  # items per block: the float copy of a block of votes stays in the cache
-_TOLERANCE = 1e-10  # largest mismatch of moments that a projection may keep
 
 
 class Violation(NamedTuple):
@@ -108,11 +104,11 @@ class Ising:
 
     def joint(self) -> Floats:
         """Return (2.1) for every state, by enumeration: a tensor of shape (2,) * (p + 1)."""
-        return np.asarray(softmax(_log_weights(self.fields, self.edges)))
+        return np.asarray(softmax(log_weights(self.fields, self.edges)))
 
     def marginal(self) -> Floats:
         """Return P̃(f_1, ..., f_p), f_0 summed out: a tensor of shape (2,) * p."""
-        voters = _log_weights(self.fields[1:], self.edges[1:, 1:])
+        voters = log_weights(self.fields[1:], self.edges[1:, 1:])
         truth = _log_two_cosh(_linear(self.fields[0], self.edges[0, 1:]))
         return np.asarray(softmax(voters + truth))
 
@@ -168,99 +164,12 @@ class Ising:
         return Identifiability(tuple(violations))
 
 
-def approximate_edges(model: Ising) -> Floats:
-    """Return θ̃ of Lemma 3.1 as printed, p x p.
-
-    Between experts θ̃_rt = 1/2 log(cosh(θ_0r + θ_0t) / cosh(θ_0r - θ_0t)): the printed sums factor,
-    and θ_0 cancels. Elsewhere θ̃_rt = θ_rt; an edge between experts, which (G3) forbids, is added.
-    The lemma is exact for two experts only; `project` gives the true minimizer.
-
-    Examples
-    --------
-    >>> star = np.zeros((6, 6))
-    >>> star[0, 1:] = star[1:, 0] = 1.0
-    >>> bool(np.isclose(approximate_edges(Ising(0.0, star))[0, 1], 0.663, atol=5e-4))
-    True
-    """
-    link = model.edges[0, 1:]
-    siblings = 0.5 * (_log_two_cosh(link[:, None] + link) - _log_two_cosh(link[:, None] - link))
-    np.fill_diagonal(siblings, 0.0)
-    return np.asarray(model.edges[1:, 1:] + siblings)
-
-
-def project(model: Ising) -> Floats:
-    """Return θ̃ of (3.4), p x p: the edges that minimize KL(P̃ || Q), by Newton's method.
-
-    The minimizer of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment of P̃. Lemma
-    3.1 differs from it from three experts on, and from four on its θ̃ = θ* fails for a non-expert
-    with three of them as neighbors.
-
-    Examples
-    --------
-    >>> star = np.zeros((6, 6))
-    >>> star[0, 1:] = star[1:, 0] = 1.0
-    >>> bool(np.isclose(project(Ising(0.0, star))[0, 1], 0.292, atol=5e-4))
-    True
-    """
-    p = model.n_voters
-    pairs, bits = np.triu_indices(p, 1), 1 << np.arange(p)[::-1]
-    subsets = bits[pairs[0]] | bits[pairs[1]]  # where `_moments` has the pairs
-    wanted = _moments(model.marginal())[subsets]
-
-    def edges_of(theta: Floats) -> Floats:
-        edges = np.zeros((p, p))
-        edges[pairs] = theta
-        return edges + edges.T
-
-    def log_weights(theta: Floats) -> Floats:
-        return _log_weights(np.zeros(p), edges_of(theta))
-
-    return edges_of(_match_moments(log_weights, subsets, wanted))
-
-
-def _match_moments(
-    log_weights: Callable[[Floats], Floats], subsets: Indices, wanted: Floats
-) -> Floats:
-    """Return the minimizer of A(θ̃) - θ̃'μ, by Newton steps with Armijo backtracking."""
-
-    def objective(at: Floats) -> float:
-        return float(logsumexp(log_weights(at)) - at @ wanted)
-
-    theta = np.zeros(len(subsets))
-    for _ in range(100):
-        moments = _moments(softmax(log_weights(theta)))
-        means = moments[subsets]
-        gradient = means - wanted
-        if np.max(np.abs(gradient), initial=0.0) <= _TOLERANCE:
-            return theta
-        # A small ridge keeps the system solvable when strong edges make moments nearly equal.
-        hessian = moments[subsets[:, None] ^ subsets] - np.outer(means, means)
-        direction = -np.linalg.solve(hessian + 1e-13 * np.eye(len(theta)), gradient)
-        # 1e-13 is the objective's rounding: without it the last, tiny steps would be rejected.
-        ceiling, descent, step = objective(theta) + 1e-13, 1e-4 * float(gradient @ direction), 1.0
-        while step > 1e-9 and objective(theta + step * direction) > ceiling + step * descent:
-            step /= 2
-        theta = theta + step * direction
-    warn_user("the projection did not match all moments within 100 iterations", ConvergenceWarning)
-    return theta
-
-
-def _moments(weights: Floats) -> Floats:
-    """Return sum_f w(f) prod_{s in A} f_s for all subsets A; axis s is bit p - 1 - s of A."""
-    moments = weights.copy()
-    for axis in range(weights.ndim):
-        lanes = moments.reshape(2**axis, 2, -1)
-        minus, plus = lanes[:, 0], lanes[:, 1]
-        lanes[:, 0], lanes[:, 1] = minus + plus, plus - minus
-    return moments.ravel()
-
-
 def _linear(intercept: float, weights: Floats) -> Floats:
     """Return intercept + sum_s w_s f_s for all states, as a tensor."""
     return np.asarray(reduce(np.add.outer, np.outer(weights, _SIGNS), np.float64(intercept)))
 
 
-def _log_weights(fields: Floats, edges: Floats) -> Floats:
+def log_weights(fields: Floats, edges: Floats) -> Floats:
     """Return sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t for all states, node by node."""
     if len(fields) > MAX_NODES:
         raise ModelError(f"enumeration is limited to {MAX_NODES} nodes, found {len(fields)}")

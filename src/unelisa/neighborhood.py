@@ -60,7 +60,7 @@ def select_neighborhoods(
         the penalty on a path that minimizes the extended BIC with gamma = .25. A number, or one
         number per voter: lambda on theta.
     fit_intercept
-        Whether each voter has an unpenalised intercept b_s. The paper has none.
+        Whether each voter has an unpenalized intercept b_s. The paper has none.
     tol
         Largest accepted violation of the optimality conditions, in units of lambda.
     solver
@@ -101,7 +101,9 @@ def select_neighborhoods(
         solution, penalties = ebic_path(problem, EBIC_GAMMA)
     else:
         penalties = _read_penalty(penalty, problem.penalties)
-        solution = _solver(solver)().solve(replace(problem, penalties=penalties))
+        if solver not in list(SOLVERS):  # settings may be unhashable
+            raise ModelError(f"unknown solver {solver!r}; choose one of {', '.join(SOLVERS)}")
+        solution = SOLVERS[solver]().solve(replace(problem, penalties=penalties))
     return Neighborhoods(
         solution.weights, solution.intercepts, solution.kkt, solution.n_iter, penalties
     )
@@ -128,10 +130,3 @@ def _read_penalty(penalty: Penalty, theory: Floats) -> Floats:
     if numbers.shape not in ((), theory.shape) or not np.all(np.isfinite(numbers) & (numbers > 0)):
         raise ModelError("a numeric penalty must be positive: one number, or one for each voter")
     return np.broadcast_to(numbers, theory.shape).astype(np.float64)
-
-
-def _solver(name: str) -> Any:
-    try:
-        return SOLVERS[name]
-    except (KeyError, TypeError):
-        raise ModelError(f"unknown solver {name!r}; choose one of {', '.join(SOLVERS)}") from None

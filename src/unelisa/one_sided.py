@@ -16,14 +16,8 @@ def read_silence(votes: Floats, yes: Floats, n_items: int) -> NDArray[np.int8]:
     A voter is one-sided with at least 20 votes, not on all items, of which more than 98 % are
     equal. Silence is an answer where one-sided voters cast more than half of all votes; in a crowd
     with a few one-sided people it is not. A side with 95 % of all votes makes nobody one-sided (the
-    other class is rare), unless the other side has no vote at all.
-
-    Parameters
-    ----------
-    votes, yes
-        Number of votes and of yes votes per voter.
-    n_items
-        Number of items.
+    other class is rare), unless the other side has no vote at all. `votes` and `yes` are each
+    voter's numbers of votes and of yes votes.
 
     Examples
     --------

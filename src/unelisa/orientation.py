@@ -20,7 +20,6 @@ from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.votes import Votes
 
 Orient = str | int
-CHANCE = 0.05  # p-value above which the side is hardly decided
 
 
 def is_upside_down(
@@ -32,16 +31,8 @@ def is_upside_down(
 ) -> bool:
     """Return whether truth and polarity must be flipped together.
 
-    Parameters
-    ----------
-    orient
-        "majority", or the anchor voter's name or index.
-    votes, scores
-        The votes and the score that was given to each item.
-    weights
-        Per voter: sign = polarity, 0 = does not count.
-    gold
-        -1 / +1 per item where the truth is known, 0 elsewhere.
+    The sign of a voter's weight is its polarity, and 0 does not count. `gold` is -1 / +1 for items
+    whose truth is known, 0 elsewhere.
     """
     sides = np.sign(scores)
     # for log odds this sum is the log likelihood ratio of the two orientations
@@ -49,7 +40,7 @@ def is_upside_down(
         _warn_of_thin_evidence(gold * sides, "gold labels")
         return agreement < 0
     if orient == "majority":
-        return _majority(weights) < 0
+        return float(np.sign(weights).sum() or weights.sum()) < 0
     chosen = np.arange(votes.n_voters) == find_voter(votes.voters, orient)
     anchor = votes.blocks.weigh(chosen.astype(np.float64), np.zeros(votes.n_voters))
     _warn_of_thin_evidence(anchor * sides, "votes of the anchor")
@@ -68,10 +59,6 @@ def find_voter(voters: NDArray[Any], voter: Orient) -> int:
     )
 
 
-def _majority(weights: NDArray[np.float64]) -> float:
-    return float(np.sign(weights).sum()) or float(weights.sum())
-
-
 def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
     """Warn where the side is not significant at the 5 % level.
 
@@ -80,12 +67,11 @@ def _warn_of_thin_evidence(agreements: NDArray[Any], whose: str) -> None:
     """
     agree, differ = int((agreements > 0).sum()), int((agreements < 0).sum())
     decided = agree + differ
-    if float(bdtr(min(agree, differ), decided, 0.5)) <= CHANCE:
+    if float(bdtr(min(agree, differ), decided, 0.5)) <= 0.05:
         return
     found = (
         f"{max(agree, differ)} of {decided} {whose} point one way"
         if decided
         else f"no {whose} can be used"
     )
-    told = f"{found}, which may be chance: which side is yes is hardly decided"
-    warn_user(told, VotesWarning)
+    warn_user(f"{found}, which may be chance: which side is yes is hardly decided", VotesWarning)

@@ -16,15 +16,6 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`, which is moved into place if the block succeeds.
 
     A reader sees the old file or the new one, never a part; after an error nothing is left behind.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with whole_file(folder / "labels.csv") as draft:
-    ...     _ = draft.write_text("item,label")
-    >>> [file.name for file in folder.iterdir()]
-    ['labels.csv']
     """
     with whole_files() as make_draft:
         yield make_draft(path)
@@ -50,9 +41,8 @@ def whole_files() -> Iterator[Callable[[str | Path], Path]]:
     drafts: list[tuple[Path, Path]] = []
 
     def make_draft(path: str | Path) -> Path:
-        draft, target = _make_draft(Path(path)), Path(path)
-        drafts.append((draft, target))
-        return draft
+        drafts.append((_make_draft(Path(path)), Path(path)))
+        return drafts[-1][0]
 
     try:
         yield make_draft
@@ -84,7 +74,9 @@ def _finish(draft: Path) -> None:
     """Flush a draft to disk, with the permissions of a new file."""
     with draft.open("rb+") as file:
         os.fsync(file.fileno())
-    draft.chmod(0o666 & ~_umask())
+    mask = os.umask(0o077)  # mkstemp's 0600 would surprise users who share folders
+    os.umask(mask)
+    draft.chmod(0o666 & ~mask)
 
 
 def _move_together(drafts: list[tuple[Path, Path]]) -> None:
@@ -124,10 +116,3 @@ def _remove(draft: Path) -> None:
     _open_drafts.discard(draft)
     with suppress(FileNotFoundError):
         draft.unlink()
-
-
-def _umask() -> int:
-    """Return the process's umask; mkstemp's 0600 would surprise users who share folders."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -81,7 +82,7 @@ def _run_on_workers(
     import distributed  # noqa: PLC0415
 
     # a task of its own, so that the function's data is sent once
-    shared = client.submit(_Carried, function, pure=False)
+    shared = client.submit(partial, function, pure=False)
     futures = [client.submit(_run_task, shared, task, pure=False) for task in tasks]
     places = {future.key: place for place, future in enumerate(futures)}
     results: list[Any] = [None] * len(tasks)
@@ -99,15 +100,10 @@ def _run_on_workers(
     return results
 
 
-class _Carried:
-    """A function sent to the workers."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-
-def _run_task(carried: _Carried, task: Any) -> tuple[Any, list[tuple[str, type[Warning]]]]:
+def _run_task(
+    function: Callable[..., Any], task: Any
+) -> tuple[Any, list[tuple[str, type[Warning]]]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = carried.function(task)
+        result = function(task)
     return result, [(str(w.message), w.category) for w in caught]

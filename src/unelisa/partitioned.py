@@ -69,18 +69,13 @@ def score_items(model: Any, table: Any) -> NDArray[np.float64]:
     parts, _ = _split(table)
     lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
     shared = dask.delayed(model, pure=False, traverse=False)
-    score = dask.delayed(_score, pure=False)
     scores: NDArray[np.float64] = da.concatenate(
         [
-            da.from_delayed(score(shared, part), (length,), np.float64)
+            da.from_delayed(shared.decision_function(part), (length,), np.float64)
             for part, length in zip(parts, lengths, strict=True)
         ]
     )
     return scores
-
-
-def _score(model: Any, part: Any) -> Any:
-    return model.decision_function(part)
 
 
 def map_scores(
@@ -145,8 +140,8 @@ def _settle(
     first = 0
     for one in found:
         for label, (row, s) in one.labels.items():
-            told = list_names([voters[s]])
-            places.setdefault(label, f"in data row {first + row + 1}, column {told}")
+            column = list_names([voters[s]])
+            places.setdefault(label, f"in data row {first + row + 1}, column {column}")
         first += one.shape[0]
     if not places:
         raise VotesError("there are no votes: every cell is missing")

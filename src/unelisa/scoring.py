@@ -63,16 +63,9 @@ def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:
 def score_labels(
     truth: NDArray[np.int8], scores: Floats, probabilities: Floats | None = None
 ) -> LabelScore:
-    """Return how well scores separate +1 from -1.
+    """Return how well scores separate +1 from -1; items of truth 0 (unknown) are ignored.
 
-    Parameters
-    ----------
-    truth
-        -1 / +1 per item; items with 0 (unknown) are ignored.
-    scores
-        One per item, positive for +1.
-    probabilities
-        P(+1) per item for the log loss, or None if the method predicts no probabilities.
+    The log loss needs probabilities, P(+1) per item, which some methods do not predict.
 
     Examples
     --------

@@ -1,14 +1,15 @@
-"""ExpertSelector: the pruning step (section 3) as a scikit-learn transformer."""
+"""VoterGraph -> experts (Theorem 3.3) and their polarity (section 4.2); ExpertSelector."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from unelisa.estimator import VotesEstimator
-from unelisa.experts import select_experts, split_polarity
 from unelisa.frames import long_columns
 from unelisa.graph import EdgeRule, VoterGraph
 from unelisa.neighborhood import Penalty, select_neighborhoods
@@ -109,3 +110,80 @@ def _is_long(table: Any) -> bool:
     """Return whether a table has one row per vote, and so no columns to keep."""
     names: Any = getattr(table, "column_names", None) or getattr(table, "columns", ())
     return None not in long_columns(map(str, names), (None, None, None))
+
+
+@dataclass(frozen=True)
+class ExpertSelection:
+    r"""The result of Algorithm 1, and how it came about."""
+
+    experts: NDArray[np.intp]  # indices of the experts N_0, sorted
+    knots: NDArray[np.bool_]  # whether each voter is a knot: A_s = {s}
+    # i_s, the rank of each knot by decreasing degree, from 1; 0 for other voters
+    ranks: NDArray[np.int64]
+    # per voter, the number of *other* voters that all of its neighbors share, |A_s \\ s|
+    shared: NDArray[np.int64]
+
+
+def select_experts(graph: VoterGraph, rng: np.random.Generator) -> ExpertSelection:
+    """Return the experts by Theorem 3.3.
+
+    A_s is the intersection of the neighborhoods of all neighbors of s; s is a knot if A_s = {s}.
+    Among the knots, ordered by decreasing degree, keep s if its degree is at least i_s - 1.
+
+    The paper leaves two points open: here a voter without neighbors is not a knot, and ties in the
+    order are broken by `rng`, not by the order of the voters, which may reveal the experts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clique = VoterGraph.of(np.ones((3, 3)) - np.eye(3))
+    >>> select_experts(clique, np.random.default_rng(0)).experts
+    array([0, 1, 2])
+    """
+    degrees = graph.degrees
+    shared = _common_neighbors(graph.adjacency) - 1  # s itself is always in A_s
+    knots = (shared == 0) & (degrees > 0)
+    candidates = np.flatnonzero(knots)
+    order = candidates[np.lexsort((rng.random(len(candidates)), -degrees[candidates]))]
+    ranks = np.zeros(graph.n_voters, dtype=np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    experts = np.flatnonzero(knots & (degrees >= ranks - 1))
+    return ExpertSelection(experts, knots, ranks, shared)
+
+
+def _common_neighbors(adjacency: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return |A_s|, the number of voters that are neighbors of every neighbor of s.
+
+    t is in A_s if and only if s and t have |N_s| common neighbors.
+    """
+    counts = adjacency.astype(np.float32)
+    paths = counts @ counts  # integers up to 2**24 are exact in float32
+    degrees = adjacency.sum(axis=1)
+    return np.asarray((paths == degrees[:, None]).sum(axis=1), dtype=np.int64)
+
+
+def split_polarity(graph: VoterGraph, experts: NDArray[np.intp]) -> NDArray[np.int8]:
+    """Return +1 / -1 per expert: the two groups of section 4.2, the larger one positive.
+
+    By Proposition 3.1, two experts of the same group have theta-tilde > 0. Estimated signs may
+    contradict each other, so the split is the sign of the leading eigenvector of the experts'
+    weights, which is the paper's split if the signs are consistent. Each connected component of the
+    experts is split by itself: outside one component an eigenvector of all experts is zero up to
+    rounding, and its signs are meaningless there.
+    """
+    weights = graph.weights[np.ix_(experts, experts)]
+    components = connected_components(weights != 0, directed=False)[1]
+    signs = np.zeros(len(experts), dtype=np.int8)
+    for component in np.unique(components):
+        members = np.flatnonzero(components == component)
+        signs[members] = _split_component(weights[np.ix_(members, members)])
+    return signs
+
+
+def _split_component(weights: NDArray[np.float64]) -> NDArray[np.int8]:
+    """Return the split of connected experts."""
+    lead = np.linalg.eigh(weights)[1][:, -1]
+    signs = np.where(lead >= 0, 1, -1).astype(np.int8)
+    # equal groups: the side with more weight is positive, then the first expert's side
+    balance = signs.sum() or np.sign(np.round(lead.sum(), 12)) or signs[0]
+    return signs if balance > 0 else -signs

@@ -194,19 +194,10 @@ def sample_ising(
 ) -> Sample:
     """Return ``n_items`` states drawn from an Ising model.
 
-    Parameters
-    ----------
-    model
-        The model.
-    n_items
-        n.
-    sampler
-        "tempering": parallel tempering, which mixes. "gibbs": the paper's sampler, 1000 iterations
-        of burn-in and every 2 (p + 1)-th state kept; an iteration is the update of one node, which
-        reproduces the paper's tables best. "gibbs-sweeps": the same, but an iteration is a sweep
-        over all nodes. With many experts, the truth hardly ever flips under the two Gibbs samplers.
-    random_state
-        A seed or generator.
+    "tempering": parallel tempering, which mixes. "gibbs": the paper's sampler, 1000 iterations of
+    burn-in and every 2 (p + 1)-th state kept; an iteration is the update of one node, which
+    reproduces the paper's tables best. "gibbs-sweeps": the same, but an iteration is a sweep over
+    all nodes. With many experts, the truth hardly ever flips under the two Gibbs samplers.
 
     Examples
     --------
@@ -263,14 +254,7 @@ def count_items(model: Ising) -> int:
 def figure_2_1(weight: float = 1.0, edge: float = 1.0, field: float = 0.0) -> Ising:
     """Return the graph of Figure 2.1: 18 voters, of whom f_1..f_5 are experts.
 
-    Parameters
-    ----------
-    weight
-        θ_0s of the experts.
-    edge
-        θ_st of the voters' edges.
-    field
-        θ_0.
+    `weight` is θ_0s of the experts, `edge` θ_st of the voters' edges, `field` θ_0.
 
     Examples
     --------

@@ -6,6 +6,8 @@ is selected and how much the weights vary. A resample gathers int8 rows. That wo
 estimator and costs less than item weights, because unweighted agreements are counted in bits.
 """
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
@@ -17,15 +19,22 @@ from sklearn.base import clone
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import read_gold, read_prior
-from unelisa.errors import ModelError
-from unelisa.estimator import COUNT, check_settings
+from unelisa.errors import (
+    ConvergenceWarning,
+    ModelError,
+    UnelisaError,
+    UnelisaWarning,
+    warn_user,
+)
+from unelisa.estimator import check_settings
 from unelisa.graph import VoterGraph
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.neighborhood import Neighborhoods
-from unelisa.resampling import draw_items, repeat_fits
+from unelisa.parallel import run_all
+from unelisa.progress import show_progress
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 PAIRS = 4096  # pairs of voters whose draws are dense at a time: 16 MB for 500 resamples
 
@@ -71,9 +80,9 @@ class Stability:
     turned: float
 
     def __repr__(self) -> str:
-        told = [] if self.voters is None else [f"{len(self.voters)} voters"]
-        told += [] if self.edges is None else [f"{int(self.edges['edge'].sum())} edges"]
-        return f"Stability({self.n_resamples} resamples of {' and '.join(told)})"
+        sizes = [] if self.voters is None else [f"{len(self.voters)} voters"]
+        sizes += [] if self.edges is None else [f"{int(self.edges['edge'].sum())} edges"]
+        return f"Stability({self.n_resamples} resamples of {' and '.join(sizes)})"
 
 
 def bootstrap(  # noqa: PLR0913 - the contract's parameters
@@ -135,8 +144,10 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     >>> links.edges[["voter", "other", "frequency"]].head(1).to_numpy().tolist()
     [['v1', 'v2', 1.0]]
     """
-    _check_settings(estimator, n_resamples, level)
-    check_settings({"random_state": random_state, "n_jobs": n_jobs})
+    _check_estimator(estimator)
+    check_settings({"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs})
+    if not isinstance(level, float) or not 0 < level < 1:
+        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
     votes = Votes.accept(votes)
     known = _spread_known(estimator, votes, y, prior)
     rng = np.random.default_rng(random_state)
@@ -162,7 +173,7 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
 class Edges(NamedTuple):
     """The edges of one fit."""
 
-    pairs: Integers  # s n_voters + t with s < t
+    pairs: NDArray[np.int64]  # s n_voters + t with s < t
     weights: Floats
 
     @classmethod
@@ -217,17 +228,13 @@ def _find_graph(fitted: Any) -> VoterGraph | None:
     return getattr(fitted, "graph_", None)
 
 
-def _check_settings(estimator: Any, n_resamples: int, level: float) -> None:
+def _check_estimator(estimator: Any) -> None:
     fits = hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     if isinstance(estimator, type) or not (fits or callable(estimator)):
         raise ModelError(
             "estimator must be an estimator such as UnElisa(), or a function of votes such as "
             f"select_neighborhoods, found {_name(estimator)}"
         )
-    if not COUNT.holds(n_resamples):
-        raise ModelError(f"n_resamples must be {COUNT.words}, found {n_resamples!r}")
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
 
 
 def _name(estimator: Any) -> str:
@@ -264,6 +271,57 @@ def _fit(
     has = model.get_params(deep=False)
     model.set_params(**{name: value for name, value in settings.items() if name in has})
     return model.fit(votes, **known)
+
+
+def draw_items(n_items: int, generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return the rows of one resample, sorted, so that they are read in order."""
+    counts = np.bincount(generator.integers(n_items, size=n_items), minlength=n_items)
+    return np.repeat(np.arange(n_items), counts)
+
+
+def repeat_fits(
+    learn: Callable[[np.random.Generator], Learned],
+    generators: list[np.random.Generator],
+    n_jobs: int | None,
+    progress: bool | None,
+) -> list[Learned]:
+    """Return what is learned with each generator; resamples that cannot be fitted are left out."""
+
+    def attempt(generator: np.random.Generator) -> Learned | UnelisaError:
+        try:
+            return learn(generator)
+        except UnelisaError as error:  # for example, there are no votes on the items drawn
+            return error
+
+    # filters are global to the process, so they are set here and not in the threads
+    with (
+        show_progress("resamples", len(generators), progress) as advance,
+        warnings.catch_warnings(record=True) as caught,
+        one_blas_thread(),
+    ):
+        warnings.simplefilter("ignore", UnelisaWarning)
+        warnings.simplefilter("always", ConvergenceWarning)
+        tried = run_all(attempt, generators, n_jobs, each=lambda _: advance(1))
+    _pass_on(caught)
+    draws = [one for one in tried if not isinstance(one, UnelisaError)]
+    errors = [one for one in tried if isinstance(one, UnelisaError)]
+    many = f"{len(errors)} of {len(tried)} resamples could not be fitted"
+    if not draws:
+        raise ModelError(f"{many}, the first because {errors[0]}")
+    if errors:
+        warn_user(f"{many} and are omitted, the first because {errors[0]}", UnelisaWarning)
+    return draws
+
+
+def _pass_on(caught: list[warnings.WarningMessage]) -> None:
+    """Give one warning for all fits that did not converge, and other warnings unchanged."""
+    limits = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    if limits:
+        first = f"some resamples did not converge; the first warning: {limits[0]}"
+        warn_user(first, ConvergenceWarning)
+    for w in caught:
+        if not issubclass(w.category, UnelisaWarning):
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
 
 
 def _sum_up(

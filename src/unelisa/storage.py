@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
-from unelisa.experts import ExpertSelection
 from unelisa.graph import VoterGraph
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.consensus.affinity import Affinity
@@ -34,7 +33,7 @@ from unelisa.phenotyping.features import FeatureFacts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, OrdinalExperts, OrdinalVoters
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Calibration, Estimate
-from unelisa.selection import ExpertSelector
+from unelisa.selection import ExpertSelection, ExpertSelector
 
 Model = Aggregator | Phenotyper
 
@@ -133,8 +132,8 @@ def _read(content: bytes) -> Any:
 def _check(model: Any, kind: type[Any]) -> Any:
     """Return the model if it is of the requested kind and its parts are consistent."""
     if not isinstance(model, kind):
-        held = type(model).__name__
-        raise ModelError(f"holds a {held}, not one of kind {kind.__name__}: pass `kind` to `load`")
+        kinds = f"{type(model).__name__}, not one of kind {kind.__name__}"
+        raise ModelError(f"holds a {kinds}: pass `kind` to `load`")
     names = model.feature_names_in_ if isinstance(model, Phenotyper) else model.voter_names_
     found = model.expected_counts_.scales if isinstance(model, Phenotyper) else model.weights_
     if not len(names) == len(found) == model.n_features_in_:

@@ -9,20 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from unelisa.blocks import (
-    ItemBlocks,
-    RowNumbers,
-    WholeTable,
-    hold_sparse,
-)
-from unelisa.coding import (
-    CodingChoice,
-    Column,
-    Label,
-    Names,
-    NumberColumn,
-    settle_coding,
-)
+from unelisa.blocks import ItemBlocks, RowNumbers, WholeTable, hold_sparse
+from unelisa.coding import CodingChoice, Column, Label, Names, NumberColumn, settle_coding
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
     ColumnNames,
@@ -122,9 +110,7 @@ class Votes:
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
         if (frame := as_frame(table)) is not None:
-            return replace(
-                _of_frame(frame, coding, (item, voter, vote)), columns=(item, voter, vote)
-            )
+            return _of_frame(frame, coding, (item, voter, vote))
         return cls._of_array(table, coding)
 
     @classmethod
@@ -155,10 +141,8 @@ class Votes:
     @classmethod
     def _of_array(cls, table: ArrayLike, coding: CodingChoice) -> "Votes":
         array = as_array(table)
-        voters = name_voters(array.shape[1])
-        return replace(
-            assemble(array_columns(array), np.arange(len(array)), voters, coding), named=False
-        )
+        items, voters = np.arange(len(array)), name_voters(array.shape[1])
+        return replace(assemble(array_columns(array), items, voters, coding), named=False)
 
     @classmethod
     def _of_partitions(cls, table: Any, codings: tuple[CodingChoice, ...]) -> "Votes":
@@ -285,10 +269,8 @@ class Votes:
             _warn(self.voters[silent].tolist(), "never voted and got no weight")
         stuck = self.constant() & ~silent
         if stuck.any():
-            _warn(
-                self.voters[stuck].tolist(),
-                "always gave the same vote, which is hardly informative",
-            )
+            constant = "always gave the same vote, which is hardly informative"
+            _warn(self.voters[stuck].tolist(), constant)
         if self.n_voters == 1:
             warn_user("only one voter, so its votes cannot be cross-checked", VotesWarning)
         elif self.n_items > 1 and self.comparison[1] == 0:
@@ -299,10 +281,7 @@ class Votes:
 
 
 def assemble(
-    columns: Sequence[Column],
-    items: NDArray[Any],
-    voters: NDArray[Any],
-    coding: CodingChoice,
+    columns: Sequence[Column], items: NDArray[Any], voters: NDArray[Any], coding: CodingChoice
 ) -> Votes:
     """Return the votes of a wide table, read column by column to avoid large copies."""
     _refuse_empty((len(items), len(columns)))
@@ -317,8 +296,7 @@ def assemble(
     values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         values[:, s] = column.encode(settled.votes)
-    blocks = WholeTable(values)
-    return Votes(blocks, items, voters, settled.classes, coding=settled.name)
+    return Votes(WholeTable(values), items, voters, settled.classes, coding=settled.name)
 
 
 def assemble_long(
@@ -329,7 +307,7 @@ def assemble_long(
     labels = sorted(column.distinct(), key=column.first_row)
     settled = settle_coding({x: f"in data row {column.first_row(x) + 1}" for x in labels}, coding)
     votes = column.encode(settled.votes)
-    cast = np.flatnonzero(votes)  # a row without a vote is no duplicate of one with a vote
+    cast = np.flatnonzero(votes)  # a row without a vote does not repeat one with a vote
     i, s = items.codes[cast], voters.codes[cast]
     kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
     entries = votes[cast[kept]], (i[kept], s[kept])
@@ -345,16 +323,13 @@ def refuse_repeated_items(items: NDArray[Any]) -> None:
         raise VotesError(f"the item of data row {row} appears twice; keep one row per item")
 
 
-def _of_frame(
-    frame: Any,
-    coding: CodingChoice,
-    named: tuple[str | None, str | None, str | None],
-) -> Votes:
+def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
         rows = Names.of(read_names(frame.get_column(item)))
         voters = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
-        return assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
+        votes = assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
+        return replace(votes, columns=named)
     if named[1] is not None or named[2] is not None:
         raise VotesError("a long table needs columns for items, voters and votes; name all three")
     chosen = [name for name in frame.columns if name != item]
@@ -363,7 +338,7 @@ def _of_frame(
     names = np.array([str(name) for name in chosen], dtype=object)
     columns = [read_column(frame.get_column(c)) for c in chosen]
     try:
-        return assemble(columns, items, names, coding)
+        return replace(assemble(columns, items, names, coding), columns=named)
     except VotesError:
         if item is None:
             refuse_names(chosen, columns)
@@ -393,10 +368,9 @@ def _check_duplicates(
 
 
 def _refuse_empty(shape: tuple[int, ...]) -> None:
-    if shape[0] == 0:
-        raise VotesError(f"the table holds 0 items (shape={shape}); at least 1 is required")
-    if shape[1] == 0:
-        raise VotesError(f"the table holds 0 voters (shape={shape}); at least 1 is required")
+    if 0 in shape:
+        what = "items" if shape[0] == 0 else "voters"
+        raise VotesError(f"the table holds 0 {what} (shape={shape}); at least 1 is required")
 
 
 def _warn(names: list[Any], what: str) -> None:

@@ -7,9 +7,10 @@ from studies.drawing import drawing, save_figure
 from studies.paper import figures
 from studies.paper.cells import CELLS
 from studies.paper.figures import draw_all, draw_example
+from studies.paper.projection import project
 from studies.paper.trials import read_results, results_path
 from unelisa.errors import MissingExtraError
-from unelisa.ising import Ising, project
+from unelisa.ising import Ising
 
 
 @pytest.fixture
