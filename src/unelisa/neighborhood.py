@@ -60,7 +60,7 @@ def select_neighborhoods(
         the penalty on a path that minimizes the extended BIC with gamma = .25. A number, or one
         number per voter: lambda on theta.
     fit_intercept
-        Whether each voter has an unpenalised intercept b_s. The paper has none.
+        Whether each voter has an unpenalized intercept b_s. The paper has none.
     tol
         Largest accepted violation of the optimality conditions, in units of lambda.
     solver

@@ -1,4 +1,4 @@
-"""Sparse votes: only the votes that were cast are held, five bytes each."""
+"""Sparse votes: only the votes that were cast are stored, five bytes each."""
 
 from typing import Any
 
@@ -14,13 +14,7 @@ DENSE_BYTES = 1 << 25  # size of a block where a method must see it as a table: 
 
 
 class SparseBlocks(KeptBlocks):
-    """Sparse votes in blocks of items, each small enough to be expanded to a table.
-
-    Parameters
-    ----------
-    matrix
-        scipy.sparse, items x voters, entries -1 and +1.
-    """
+    """Sparse votes (-1, +1) in blocks of items, each small enough to be expanded to a table."""
 
     place = "sparse"
 

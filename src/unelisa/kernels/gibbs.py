@@ -72,13 +72,6 @@ def sample_gibbs(
     "iteration" is a sweep over all nodes, both are p + 1 times as large. The first state is kept
     ``thin`` updates after the burn-in. A chain that mixes flips about 2 π (1 - π) n_samples times;
     0 flips mean that the sample has one label only.
-
-    Examples
-    --------
-    >>> lists = list_neighbors(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    >>> states, flips = sample_gibbs(np.zeros(2), lists, 100, 0, 4, np.random.default_rng(0))
-    >>> states.shape, bool((states[:, 0] * states[:, 1]).mean() > 0.8)
-    ((100, 2), True)
     """
     n_nodes = len(fields)
     state = draw_signs(n_nodes, rng)
