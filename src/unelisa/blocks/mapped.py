@@ -39,11 +39,6 @@ def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
     """Return the number of items in a block of about `n_bytes`.
 
     A multiple of the kernels' own chunks, so that blocks give the same sums as one table.
-
-    Examples
-    --------
-    >>> fitting_items(50)
-    327680
     """
     fitting = n_bytes // max(n_voters, 1)
     # the latent model works in runs of 8,192 items

@@ -28,13 +28,7 @@ class SparseBlocks(KeptBlocks):
 
 
 def hold_sparse(matrix: Any) -> ItemBlocks:
-    """Return votes as a table where that is small or hardly larger, otherwise sparse.
-
-    Examples
-    --------
-    >>> hold_sparse(sp.coo_array(([1, -1], ([0, 1], [1, 0])))).table().tolist()
-    [[0, 1], [-1, 0]]
-    """
+    """Return votes as a table where that is small or hardly larger, otherwise sparse."""
     n_items, n_voters = matrix.shape
     if n_items * n_voters > max(SMALL_TABLE, VOTE_BYTES * matrix.nnz):
         return SparseBlocks(matrix)

@@ -72,8 +72,8 @@ def move_voters(
     for s in range(len(means)):
         mean, covariance = means[s], covariances[s]
         said = signed[s], observed[s]
-        model = said, states, center, prior, nodes, shares
-        here, gradient, precision = _expand(mean, covariance, *model)
+        here = _bound(mean, covariance, said, states, center, prior, nodes, shares)
+        gradient, precision = _curve(mean, covariance, said, states, center, prior, nodes, shares)
         target = mean + _times(invert(precision)[0], gradient)
         if target[1] < least_weight:
             target = _hold(mean, gradient, precision, least_weight)
@@ -82,7 +82,7 @@ def move_voters(
         for _ in range(5):
             trial = mean + part * (target - mean)
             spreads = invert(before + part * (precision - before))[0]
-            if _expand(trial, spreads, *model)[0] >= here:
+            if _bound(trial, spreads, said, states, center, prior, nodes, shares) >= here:
                 new_means[s], new_covariances[s] = trial, spreads
                 break
             part *= 0.4
@@ -111,7 +111,7 @@ def invert(matrix: Floats) -> tuple[Floats, float]:
 
 
 @kernel
-def _expand(
+def _bound(
     mean: Floats,
     covariance: Floats,
     said: tuple[Floats, Floats],
@@ -120,22 +120,41 @@ def _expand(
     prior: Floats,
     nodes: Floats,
     shares: Floats,
-) -> tuple[float, Floats, Floats]:
-    """Return a voter's part of the bound, its gradient in the mean, and minus its curvature."""
+) -> float:
+    """Return a voter's part of the bound."""
     signed, observed = said
     total = invert(covariance)[1] / 2
     for d in range(len(mean)):
         total -= prior[d] * ((mean[d] - center[d]) ** 2 + covariance[d, d]) / 2
+    for k in range(len(states)):
+        effect = _product(states[k], mean)
+        normalizer = expect_log_cosh(effect, _square(states[k], covariance), nodes, shares)[0]
+        total += signed[k] * effect - observed[k] * normalizer
+    return total
+
+
+@kernel
+def _curve(
+    mean: Floats,
+    covariance: Floats,
+    said: tuple[Floats, Floats],
+    states: Floats,
+    center: Floats,
+    prior: Floats,
+    nodes: Floats,
+    shares: Floats,
+) -> tuple[Floats, Floats]:
+    """Return the bound's gradient in the mean, and minus its curvature."""
+    signed, observed = said
     gradient, precision = -prior * (mean - center), np.diag(prior)
     for k in range(len(states)):
         effect, variance = _product(states[k], mean), _square(states[k], covariance)
-        normalizer, tanh, curvature = expect_log_cosh(effect, variance, nodes, shares)
-        total += signed[k] * effect - observed[k] * normalizer
+        _, tanh, curvature = expect_log_cosh(effect, variance, nodes, shares)
         for d in range(len(mean)):
             gradient[d] += (signed[k] - observed[k] * tanh) * states[k, d]
             for e in range(len(mean)):
                 precision[d, e] += observed[k] * curvature * states[k, d] * states[k, e]
-    return total, gradient, precision
+    return gradient, precision
 
 
 @kernel

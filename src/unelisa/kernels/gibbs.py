@@ -24,14 +24,7 @@ class NeighborLists(NamedTuple):
 
 
 def list_neighbors(edges: Floats) -> NeighborLists:
-    """Return the non-zero entries of a symmetric matrix of edges, row by row.
-
-    Examples
-    --------
-    >>> lists = list_neighbors(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    >>> lists.starts.tolist(), lists.neighbors.tolist(), lists.weights.tolist()
-    ([0, 1, 2], [1, 0], [2.0, 2.0])
-    """
+    """Return the non-zero entries of a symmetric matrix of edges, row by row."""
     rows, columns = np.nonzero(edges)
     starts = np.searchsorted(rows, np.arange(len(edges) + 1))
     return NeighborLists(starts.astype(np.int64), columns.astype(np.int64), edges[rows, columns])

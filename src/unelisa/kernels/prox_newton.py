@@ -238,14 +238,15 @@ def finish_hessians(
         q = chosen[j]
         members = batch.members[batch.starts[q] : batch.starts[q + 1]]
         n = members.size
-        sums = squares[low : low + (n + 1) ** 2].reshape(n + 1, n + 1)
-        low += (n + 1) ** 2
-        hessian = state.hessians[state.places[q] : state.places[q + 1]].reshape(n + 1, n + 1)
+        hessian = state.hessians[state.places[q] : state.places[q + 1]]
+        hessian[:] = squares[low : low + hessian.size]
+        low += hessian.size
+        square = hessian.reshape(n + 1, n + 1)
         whole = deficit or mass[j] <= 0.0
         for k in range(n + 1):
             for m in range(k + 1):
                 # members' products are below the diagonal, those with 1 in the last column
-                value = sums[k, m] if k < n or m == n else sums[m, k]
+                value = square[k, m] if k < n or m == n else square[m, k]
                 value = value / mass[j] if mass[j] > 0.0 else 0.0
                 if whole and k < n:
                     value = agreement[members[k], members[m]] - value
@@ -253,7 +254,10 @@ def finish_hessians(
                     value = firsts[members[m]] - value
                 elif whole:
                     value = 1.0 - value
-                hessian[k, m] = hessian[m, k] = value
+                square[k, m] = value
+        for k in range(n + 1):
+            for m in range(k):
+                square[m, k] = square[k, m]
 
 
 @kernel

@@ -147,16 +147,13 @@ class DeviceItems:
                 t.add_(multiply(parts[1], design), alpha=2.0**-COARSE)
             t.tanh_()
             sampled.append(t[:, : high - low : self.stride].clone())
-            self._weigh(t, voters, low, high, complete)
+            counted = t[:, : high - low]
+            if not complete:
+                counted *= self.votes[voters, low:high].abs()
+            if self.weights is not None:
+                counted *= self.weights[low:high].to(t.dtype)
             sums += t @ design.T if bits == DOUBLE else add_split_products(t, design, bits)
         return sums, torch.cat(sampled, dim=1)
-
-    def _weigh(self, t: Tensor, voters: Tensor, low: int, high: int, complete: bool) -> None:
-        """Multiply tanh z by |f| and the items' weights, in place."""
-        if not complete:
-            t[:, : high - low] *= self.votes[voters, low:high].abs()
-        if self.weights is not None:
-            t[:, : high - low] *= self.weights[low:high].to(t.dtype)
 
     def noise(self, totals: Tensor, bits: int) -> Tensor:
         """Return a bound per voter on the error of a mean score from such a pass.
