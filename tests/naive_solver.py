@@ -1,11 +1,11 @@
 """Slow, obvious versions of the solver's sums, and problems that are hard for solvers."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unelisa.solvers import L1Problem, ProximalGradient
-from unelisa.solvers.base import scores
+from unelisa.solvers import L1Problem, L1Solution, optimality
+from unelisa.solvers.base import design_voters, scores, warn_missed
 
 
 def agreements(votes, weights=None):
@@ -43,6 +43,55 @@ def lasso_step(hessian, score, theta, limits, n_steps=200_000):
             break
         step = new
     return step
+
+
+@dataclass(frozen=True)
+class ProximalGradient:
+    """The slow, obvious solver: Nesterov's method with restarts, all voters in one matrix.
+
+    Beck and Teboulle 2009; O'Donoghue and Candes 2015.
+    """
+
+    max_iter: int = 20_000
+
+    def solve(self, problem):
+        """Return the minimizer for every voter, with its certificate."""
+        steps, inside = _steps(problem), design_voters(problem)
+        n_voters = len(inside)
+        # rows are voters, columns the other voters and the intercept
+        allowed = np.outer(inside, np.append(inside, problem.fit_intercept)) > 0
+        np.fill_diagonal(allowed, False)
+        limits = steps * problem.penalties[:, None] * (np.arange(n_voters + 1) < n_voters)
+        momentum = np.ones(n_voters)
+        point = np.zeros((n_voters, n_voters + 1))
+        ahead = point
+        for step in range(1, self.max_iter + 1):
+            gain = np.column_stack(scores(problem, ahead[:, :-1], ahead[:, -1]))
+            moved = ahead + steps * gain
+            shrunk = np.sign(moved) * np.maximum(np.abs(moved) - limits, 0.0)
+            new = np.where(allowed, shrunk, 0.0)
+            # a voter whose step turned back restarts its momentum
+            momentum[np.sum((ahead - new) * (new - point), axis=1) > 0] = 1.0
+            grown = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+            ahead = new + ((momentum - 1.0) / grown)[:, None] * (new - point)
+            point, momentum = new, grown
+            if step % 10 == 0 or step == self.max_iter:
+                kkt = optimality(problem, point[:, :-1], point[:, -1])
+                if np.all(kkt <= problem.tol):
+                    break
+        n_iter = np.full(n_voters, step, dtype=np.int64)
+        solution = L1Solution(point[:, :-1].copy(), point[:, -1].copy(), kkt, n_iter)
+        warn_missed(problem, solution)
+        return solution
+
+
+def _steps(problem):
+    """Return 1 / the largest curvature per voter, which is that at z = 0, where 1 - tanh^2 = 1."""
+    votes = problem.votes.astype(np.float64)
+    weights = np.ones(len(votes)) if problem.item_weights is None else problem.item_weights
+    columns = np.column_stack([votes, np.ones(len(votes))])
+    largest = float(np.linalg.eigvalsh(columns.T @ (weights[:, None] * columns))[-1])
+    return (weights @ np.abs(votes))[:, None] / (largest if largest > 0 else 1.0)
 
 
 def ebic_path(problem, gamma, n_penalties, ratio):

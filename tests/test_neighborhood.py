@@ -76,7 +76,7 @@ def test_an_unknown_solver_is_named(simulated):
 
 def test_a_solver_that_would_be_ignored_is_refused(simulated):
     with pytest.raises(ModelError, match="'ebic' has its own solver"):
-        select_neighborhoods(simulated.votes, "ebic", solver="proximal_gradient")
+        select_neighborhoods(simulated.votes, "ebic", solver="torch")
 
 
 def test_a_warning_names_the_voters(simulated):

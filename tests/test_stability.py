@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+import naive_solver
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.aggregators.base import Aggregator
 from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError
@@ -12,7 +13,7 @@ from unelisa.graph import VoterGraph
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.selection import ExpertSelector
 from unelisa.simulation import simulate_votes
-from unelisa.solvers import L1Problem, ProximalGradient
+from unelisa.solvers import L1Problem
 from unelisa.stability import Learned, Stability, bootstrap, draw_items, repeat_fits
 from unelisa.storage import load, save
 from unelisa.votes import Votes
@@ -57,7 +58,7 @@ def test_edges_agree_with_a_slow_loop_on_weighted_items(crowd, silent):
         counts = np.bincount(rows, minlength=len(votes)).astype(np.float64)
         penalties = theory_penalty(votes.take_items(rows))
         problem = L1Problem(votes.values, penalties, tol=1e-6, item_weights=counts)
-        graphs.append(VoterGraph.of(ProximalGradient().solve(problem).weights))
+        graphs.append(VoterGraph.of(naive_solver.ProximalGradient().solve(problem).weights))
     dense = dense_edges(found, votes.voters)
     drawn = np.array([graph.weights for graph in graphs])
     assert np.array_equal(dense["frequency"], np.mean([g.adjacency for g in graphs], axis=0))

@@ -82,9 +82,9 @@ def test_a_pass_over_a_view_can_be_sent():
     sent = []
 
     class Sent(Halves):
-        def visit(self, merge, function, parameters, per_item):
-            sent.append((function, parameters))
-            return super().visit(merge, function, parameters, per_item)
+        def visit(self, job):
+            sent.append((job.function, job.parameters))
+            return super().visit(job)
 
     Sent().rearrange(COLUMNS).concatenate(show, 1.0, per_item=(np.ones(4),))
     function, parameters = pickle.loads(pickle.dumps(sent[0]))  # noqa: S301 - our own bytes

@@ -46,7 +46,7 @@ def table(votes):
     return CutTable(votes, [0, 1, 20, 33, 50])
 
 
-def lean(block, x, scale):
+def add(block, x, scale):
     return (scale * (x @ block.votes), np.array(block.start))
 
 
@@ -56,7 +56,7 @@ def double(block, x, scale):
 
 def test_sums_are_those_of_one_table(votes, table):
     x = np.random.default_rng(1).normal(size=50)
-    sums, starts = table.sum(lean, 2.0, per_item=(x,))
+    sums, starts = table.sum(add, 2.0, per_item=(x,))
     assert np.allclose(sums, 2 * x @ votes)
     assert starts == 0 + 1 + 20 + 33
 
@@ -68,9 +68,9 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
         * 10.0 ** np.arange(-8, 8).repeat(385)[: len(votes)]
     )
     table = CutTable(votes, [*range(0, len(votes), CHUNK // 4), len(votes)])
-    alone = table.sum(lean, 1.0, per_item=(x,))[0]
+    alone = table.sum(add, 1.0, per_item=(x,))[0]
     for n_threads in (2, 3, 16):
-        again = table.using(n_threads).sum(lean, 1.0, per_item=(x,))[0]
+        again = table.using(n_threads).sum(add, 1.0, per_item=(x,))[0]
         assert again.tobytes() == alone.tobytes()
 
 
@@ -109,7 +109,7 @@ def test_blocks_are_visited_one_by_one(votes, table):
 
 def test_without_items_there_are_no_blocks():
     table = CutTable(np.empty((0, 3), dtype=np.int8), [0])
-    assert table.sum(lean, 1.0, per_item=(np.empty(0),)) == ()
+    assert table.sum(add, 1.0, per_item=(np.empty(0),)) == ()
     assert table.concatenate(double, 1.0, per_item=(np.empty(0),)).shape == (0,)
     assert list(table) == []
 

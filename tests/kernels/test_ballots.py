@@ -52,12 +52,12 @@ def test_weighing_is_the_sum_over_each_items_votes(weighted, n_states):
     rng, values = np.random.default_rng(1), draw_table()
     values[3] = 0
     lists = lists_of(values)
-    lean, toll = rng.normal(size=(2, 5, n_states))
+    effects, normalizers = rng.normal(size=(2, 5, n_states))
     weights = rng.random(len(lists[2])).astype(np.float32) if weighted else FULL
     counted = np.zeros(values.shape)
     counted[values != 0] = weights if weighted else 1.0  # a table's own order is item by item
-    expected = (counted * values) @ lean - counted @ toll
-    found = weigh_ballots(*lists, weights, lean, toll)
+    expected = (counted * values) @ effects - counted @ normalizers
+    found = weigh_ballots(*lists, weights, effects, normalizers)
     assert np.allclose(found, expected, rtol=0, atol=1e-12)
     assert np.all(found[3] == 0)
 
@@ -65,8 +65,11 @@ def test_weighing_is_the_sum_over_each_items_votes(weighted, n_states):
 def test_votes_of_weight_zero_do_not_count():
     lists = lists_of([[1, -1], [1, 0]])
     weights = np.array([0, 1, 0], dtype=np.float32)
-    lean, toll = np.array([[8.0, 4.0], [2.0, 1.0]]), np.full((2, 2), 0.5)
-    assert weigh_ballots(*lists, weights, lean, toll).tolist() == [[-2.5, -1.5], [0.0, 0.0]]
+    effects, normalizers = np.array([[8.0, 4.0], [2.0, 1.0]]), np.full((2, 2), 0.5)
+    assert weigh_ballots(*lists, weights, effects, normalizers).tolist() == [
+        [-2.5, -1.5],
+        [0.0, 0.0],
+    ]
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 4])
@@ -101,16 +104,16 @@ def test_affinity_may_differ_by_direction():
     assert found.tolist() == [0.5, 0.0]
 
 
-def naive_scores(values, weights, priors, lean, near):
+def naive_scores(values, weights, priors, effects, near):
     """By a sum over the states, vote by vote."""
     scores = np.zeros(len(values))
     for i, s in zip(*np.nonzero(values), strict=True):
         others = [t for t in np.flatnonzero(values[i]) if t != s and not near[s, t]]
         joint = priors[i] + sum(
-            (weights[i, t] * log_expit(2 * values[i, t] * lean[t]) for t in others), np.zeros(2)
+            (weights[i, t] * log_expit(2 * values[i, t] * effects[t]) for t in others), np.zeros(2)
         )
         posterior = np.exp(joint - np.logaddexp.reduce(joint))
-        scores[i] += np.log(posterior @ expit(2 * values[i, s] * lean[s]))
+        scores[i] += np.log(posterior @ expit(2 * values[i, s] * effects[s]))
     return scores
 
 
@@ -121,22 +124,22 @@ def test_every_vote_is_predicted_from_strangers_alone(weighted):
     near[0, 1] = near[1, 0] = near[1, 4] = near[4, 1] = True
     rows = np.concatenate([[0], np.cumsum(near.sum(axis=1))])
     others = np.nonzero(near)[1].astype(np.int32)
-    priors, lean = np.log(rng.dirichlet([1, 1], 40)), rng.normal(size=(5, 2))
+    priors, effects = np.log(rng.dirichlet([1, 1], 40)), rng.normal(size=(5, 2))
     table = rng.random(values.shape).astype(np.float32) if weighted else np.ones(values.shape)
     weights = table[values != 0].astype(np.float32) if weighted else FULL
-    found = score_by_strangers(*lists_of(values), weights, priors, lean, rows, others)
-    assert found == pytest.approx(naive_scores(values, table, priors, lean, near), abs=1e-9)
+    found = score_by_strangers(*lists_of(values), weights, priors, effects, rows, others)
+    assert found == pytest.approx(naive_scores(values, table, priors, effects, near), abs=1e-9)
 
 
 def test_an_item_without_votes_scores_nothing_and_a_lone_vote_by_the_prior():
     priors = np.log([[0.25, 0.75]] * 2)
-    lean = np.array([[1.0, -1.0]] * 3)
-    scores = score_by_strangers(*lists_of([[0, 0, 0], [0, 1, 0]]), FULL, priors, lean, *NOBODY)
+    effects = np.array([[1.0, -1.0]] * 3)
+    scores = score_by_strangers(*lists_of([[0, 0, 0], [0, 1, 0]]), FULL, priors, effects, *NOBODY)
     expected = np.log(0.25 * expit(2.0) + 0.75 * expit(-2.0))
     assert scores.tolist() == [0.0, pytest.approx(expected)]
 
 
 def test_no_single_vote_costs_more_than_one_in_a_million():
-    priors, lean = np.log([[0.5, 0.5]]), np.full((3, 2), 40.0)
-    scores = score_by_strangers(*lists_of([[0, -1, 0]]), FULL, priors, lean, *NOBODY)
+    priors, effects = np.log([[0.5, 0.5]]), np.full((3, 2), 40.0)
+    scores = score_by_strangers(*lists_of([[0, -1, 0]]), FULL, priors, effects, *NOBODY)
     assert scores == pytest.approx([np.log(1e-6)])

@@ -5,12 +5,12 @@ from unelisa.kernels.coefficients import expect_log_cosh, invert, move_voters, w
 from unelisa.latent.consensus.model import NODES, SHARES, STATES
 
 
-def bound(mean, covariance, signed, observed, states, centre, spread):
+def bound(mean, covariance, signed, observed, states, center, spread):
     """A voter's part of the bound, as the module's docstring writes it."""
-    lean, toll = weigh_voters(mean[None], covariance[None], states, NODES, SHARES)
-    away = ((mean - centre) ** 2 + np.diag(covariance)) / spread**2
+    effects, normalizers = weigh_voters(mean[None], covariance[None], states, NODES, SHARES)
+    away = ((mean - center) ** 2 + np.diag(covariance)) / spread**2
     entropy = np.linalg.slogdet(covariance)[1] / 2
-    return signed @ lean[0] - observed @ toll[0] - away.sum() / 2 + entropy
+    return signed @ effects[0] - observed @ normalizers[0] - away.sum() / 2 + entropy
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -19,17 +19,17 @@ def test_a_step_lowers_no_voters_bound_and_ends_at_its_maximum(parts):
     states = STATES[parts]
     observed = rng.uniform(0, 30, (8, len(states)))
     signed = observed * rng.uniform(-1, 1, observed.shape)
-    centre, spread = np.full(parts, 0.4), np.full(parts, 0.6)
+    center, spread = np.full(parts, 0.4), np.full(parts, 0.6)
     means, covariances = rng.normal(0, 3, (8, parts)), np.tile(np.eye(parts), (8, 1, 1))
-    fixed = signed, observed, states, centre, spread, -np.inf, NODES, SHARES
+    fixed = signed, observed, states, center, spread, -np.inf, NODES, SHARES
     for _ in range(60):
         moved = move_voters(means, covariances, *fixed)
         for s in range(8):
-            said = signed[s], observed[s], states, centre, spread
+            said = signed[s], observed[s], states, center, spread
             before = bound(means[s], covariances[s], *said)
             assert bound(moved[0][s], moved[1][s], *said) >= before - 1e-9
         means, covariances = moved
-    said = signed[0], observed[0], states, centre, spread
+    said = signed[0], observed[0], states, center, spread
     best = bound(means[0], covariances[0], *said)
     for shift in np.vstack([np.eye(parts), -np.eye(parts)]) * 0.02:
         assert bound(means[0] + shift, covariances[0], *said) < best

@@ -32,39 +32,31 @@ class Block(NamedTuple):
         return len(self.votes)
 
 
-class ItemBlocks(ABC):
-    """Votes in blocks of items, in order, wherever they live.
+class Pass(NamedTuple):
+    """A visit to all blocks: `function(block, *per_item, *parameters)`, and how results merge.
 
-    A pass is a plain function of a block: `function(block, *per_item, *parameters)`, where arrays
-    `per_item` (one entry per item of the whole, or empty) are cut to the block's own items. It
-    must be importable by name, so that it can be sent to where a block is.
-
-    Attributes
-    ----------
-    n_items, n_voters
-        Size of the whole.
-    place
-        Where the votes are, in words: "in a file".
-    whole
-        Whether there is one block, in this process: threads then share the voters, not the items.
-    n_threads
-        Threads of this process that a pass uses; results do not depend on it.
+    `per_item` arrays (one entry per item of the whole, or empty) are cut to the block's own items.
+    The function must be importable by name, so that it can be sent to where a block is.
     """
+
+    merge: Merge
+    function: Change
+    parameters: tuple[Any, ...]
+    per_item: Sequence[Array]
+
+
+class ItemBlocks(ABC):
+    """Votes in blocks of items, in order, wherever they live."""
 
     n_items: int
     n_voters: int
-    place: str
+    place: str  # where the votes are, in words: "in a file"
+    # whether there is one block, in this process: threads then share the voters, not the items
     whole: bool = False
-    n_threads: int = 1
+    n_threads: int = 1  # of this process, for each pass; results do not depend on it
 
     @abstractmethod
-    def visit(
-        self,
-        merge: Merge,
-        function: Callable[..., Any],
-        parameters: tuple[Any, ...],
-        per_item: Sequence[Array],
-    ) -> Any:
+    def visit(self, job: Pass) -> Any:
         """Return `merge(results of the pass in the order of the blocks, n_items)`."""
 
     @abstractmethod
@@ -79,14 +71,14 @@ class ItemBlocks(ABC):
         self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
     ) -> Sums:
         """Return the sums over all blocks, added in a fixed order."""
-        sums: Sums = self.visit(add_sums, function, parameters, per_item)
+        sums: Sums = self.visit(Pass(add_sums, function, parameters, per_item))
         return sums
 
     def concatenate(
         self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
     ) -> Array:
         """Return the rows of all blocks, one for each item, in the order of the items."""
-        return np.asarray(self.visit(join_rows, function, parameters, per_item))
+        return np.asarray(self.visit(Pass(join_rows, function, parameters, per_item)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -155,16 +147,12 @@ class View(ItemBlocks):
         self.parameters, self.per_item = parameters, tuple(per_item)
         self.n_items, self.n_voters, self.place = source.n_items, source.n_voters, source.place
 
-    def visit(
-        self,
-        merge: Merge,
-        function: Callable[..., Any],
-        parameters: tuple[Any, ...],
-        per_item: Sequence[Array],
-    ) -> Any:
+    def visit(self, job: Pass) -> Any:
         """Return the merged results of the pass over the changed blocks."""
-        job = _Job(self.change, self.parameters, len(self.per_item), function, merge)
-        return self.source.visit(merge, _see, (job, parameters), (*self.per_item, *per_item))
+        n_own = len(self.per_item)
+        # arrays per item are cut to each block's own, so they do not travel with the pass
+        parameters = self.change, self.parameters, n_own, job._replace(per_item=())
+        return self.source.visit(Pass(job.merge, _see, parameters, (*self.per_item, *job.per_item)))
 
     def take(self, items: NDArray[np.intp]) -> ItemBlocks:
         """Return some items, changed."""
@@ -224,24 +212,13 @@ class RowNumbers:
         return np.arange(len(self), dtype=dtype)
 
 
-class _Job(NamedTuple):
-    """A pass over changed blocks, and how the answers for the parts of a block are merged."""
-
-    change: Change
-    settings: tuple[Any, ...]
-    n_own: int  # arrays per item that the change takes; the others are the pass's
-    function: Callable[..., Any]
-    merge: Merge
-
-
 def _see(block: Any, *arguments: Any) -> Any:
-    """Return a pass's answer for a changed block. A pass itself."""
-    *per_item, job, parameters = arguments
-    own, passed = per_item[: job.n_own], per_item[job.n_own :]
+    """Return a pass's answer for a changed block; the first arrays per item are the change's."""
+    *per_item, change, settings, n_own, job = arguments
     found, low = [], 0
-    for part in list_parts(job.change(block, *own, *job.settings)):
+    for part in list_parts(change(block, *per_item[:n_own], *settings)):
         high = low + part.n_items
-        found.append(job.function(part, *cut(passed, low, high), *parameters))
+        found.append(job.function(part, *cut(per_item[n_own:], low, high), *job.parameters))
         low = high
     return found[0] if len(found) == 1 else job.merge(found, low)
 

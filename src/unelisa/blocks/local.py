@@ -1,8 +1,7 @@
 """Blocks that threads of this process work through, a few at a time; those it holds in memory."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from unelisa.blocks.base import (
     Change,
     Columns,
     ItemBlocks,
-    Merge,
+    Pass,
     View,
     cut,
     group_items,
@@ -37,28 +36,18 @@ class LocalBlocks(ItemBlocks):
     def open(self, number: int) -> Any:
         """Return a block."""
 
-    def visit(
-        self,
-        merge: Merge,
-        function: Callable[..., Any],
-        parameters: tuple[Any, ...],
-        per_item: Sequence[Array],
-    ) -> Any:
-        """Return the merged results of the pass."""
-        return merge(self._each(function, parameters, per_item), self.n_items)
+    def visit(self, job: Pass) -> Any:
+        """Return the merged results of the pass; as many are under way as there are threads."""
 
-    def _each(
-        self, function: Callable[..., Any], parameters: tuple[Any, ...], per_item: Sequence[Array]
-    ) -> Iterator[Any]:
-        """Yield the function of every block; as many are under way as there are threads."""
-
-        def visit(number: int) -> Any:
+        def see(number: int) -> Any:
             low, high = int(self.starts[number]), int(self.starts[number + 1])
-            return function(self.open(number), *cut(per_item, low, high), *parameters)
+            return job.function(self.open(number), *cut(job.per_item, low, high), *job.parameters)
 
-        n_blocks, width = len(self.starts) - 1, max(1, self.n_threads)
-        for low in range(0, n_blocks, width):
-            yield from run_threads(visit, range(low, min(low + width, n_blocks)), width)
+        numbers, width = range(len(self.starts) - 1), max(1, self.n_threads)
+        groups = (numbers[low : low + width] for low in numbers[::width])
+        return job.merge(
+            (part for few in groups for part in run_threads(see, few, width)), self.n_items
+        )
 
     def take(self, items: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes on some items."""
@@ -72,15 +61,7 @@ class LocalBlocks(ItemBlocks):
 
 
 class KeptBlocks(LocalBlocks):
-    """Blocks that this process holds in memory; so it does with those of a view.
-
-    Parameters
-    ----------
-    blocks
-        One or more, each with `n_items`.
-    n_voters
-        Number of voters.
-    """
+    """Blocks, each with `n_items`, that this process holds in memory; so it does with a view's."""
 
     place = "in memory"
 
@@ -102,8 +83,9 @@ class KeptView(KeptBlocks):
     """The blocks of a view, changed once and kept."""
 
     def __init__(self, source: KeptBlocks, view: View) -> None:
-        changed = source._each(partial(_list_changed, view.change), view.parameters, view.per_item)
-        super().__init__([part for parts in changed for part in parts], view.n_voters)
+        parameters = view.change, view.parameters
+        job = Pass(_list_all, _list_changed, parameters, view.per_item)
+        super().__init__(source.visit(job), view.n_voters)
         self.made_by, self.place, self.n_threads = view, view.place, source.n_threads
 
     def take(self, items: NDArray[np.intp]) -> ItemBlocks:
@@ -112,15 +94,7 @@ class KeptView(KeptBlocks):
 
 
 class WholeTable(KeptBlocks):
-    """All items as one block.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> table = WholeTable(np.array([[1, -1], [1, 0]], dtype=np.int8))
-    >>> table.tally(np.ones(2))[0]
-    array([ 2., -1.])
-    """
+    """All items as one block."""
 
     whole = True
 
@@ -142,5 +116,10 @@ class WholeTable(KeptBlocks):
         return WholeTable(rearrange_votes(self.votes, columns, side))
 
 
-def _list_changed(change: Change, block: Any, *arguments: Any) -> list[Any]:
-    return list(list_parts(change(block, *arguments)))
+def _list_changed(block: Any, *arguments: Any) -> list[Any]:
+    *per_item, change, settings = arguments
+    return list(list_parts(change(block, *per_item, *settings)))
+
+
+def _list_all(lists: Iterable[list[Any]], n_items: int) -> list[Any]:  # noqa: ARG001 - a `Merge`
+    return [part for parts in lists for part in parts]

@@ -16,17 +16,7 @@ BLOCK_BYTES = 1 << 24  # 16 MB: 335,000 items of 50 voters
 
 
 class MappedBlocks(LocalBlocks):
-    """The votes of a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    n_items, n_voters
-        Its size.
-    block_items
-        Items per block (the last may have fewer); see `fitting_items`.
-    """
+    """The votes of a file, `block_items` per block (the last may have fewer): `fitting_items`."""
 
     place = "in a file"
 
@@ -49,14 +39,8 @@ def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
     """Return the number of items in a block of about `n_bytes`.
 
     A multiple of the kernels' own chunks, so that blocks give the same sums as one table.
-
-    Examples
-    --------
-    >>> fitting_items(50)
-    327680
     """
     fitting = n_bytes // max(n_voters, 1)
-    step = min(
-        8192, max(fitting // CHUNK, 1) * CHUNK
-    )  # the latent model works in runs of 8,192 items
+    # the latent model works in runs of 8,192 items
+    step = min(8192, max(fitting // CHUNK, 1) * CHUNK)
     return max(1, fitting // step) * step

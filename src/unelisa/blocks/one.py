@@ -72,14 +72,7 @@ def pick_items(votes: OneBlock, items: NDArray[np.intp]) -> NDArray[np.int8]:
 
 
 def rearrange_votes(votes: OneBlock, columns: NDArray[np.intp], side: int = 1) -> OneBlock:
-    """Return the votes of these voters as columns, times `side`; column -1 has abstained.
-
-    Examples
-    --------
-    >>> rearrange_votes(np.array([[1, -1], [1, 0]], dtype=np.int8), np.array([1, -1]))
-    array([[-1,  0],
-           [ 0,  0]], dtype=int8)
-    """
+    """Return the votes of these voters as columns, times `side`; column -1 has abstained."""
     if isinstance(votes, SparseVotes):
         return _rearrange_sparse(votes, columns, side)
     changed = np.zeros((votes.shape[0], len(columns)), dtype=np.int8, order="F")

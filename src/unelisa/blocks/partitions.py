@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks.base import Array, Block, ItemBlocks, Merge, Sums, add_sums, cut, group_items
+from unelisa.blocks.base import Block, ItemBlocks, Pass, Sums, add_sums, cut, group_items
 from unelisa.blocks.local import WholeTable
 from unelisa.blocks.one import mark_starts, pick_items
 
@@ -20,17 +20,9 @@ LIGHT = 1 << 20  # bytes of parameters sent with the tasks; larger ones are sent
 
 
 class Partitions(ItemBlocks):
-    """Blocks held by Dask.
+    """Blocks in Dask: one Delayed int8 table per partition, items x voters.
 
-    Parameters
-    ----------
-    blocks
-        One Delayed int8 table per partition, items x voters, one voter contiguous. They are
-        computed and persisted where they are.
-    lengths
-        Items of each.
-    n_voters
-        Number of voters.
+    One voter is contiguous, `lengths` are the items of each. They are persisted where they are.
     """
 
     place = "in Dask partitions"
@@ -43,19 +35,22 @@ class Partitions(ItemBlocks):
         self.starts = mark_starts(lengths)
         self.n_items, self.n_voters = int(self.starts[-1]), n_voters
 
-    def visit(
-        self,
-        merge: Merge,
-        function: Callable[..., Any],
-        parameters: tuple[Any, ...],
-        per_item: Sequence[Array],
-    ) -> Any:
+    def visit(self, job: Pass) -> Any:
         """Return the merged results; sums are first added in place, eight neighbors per task."""
-        parts = self._submit(function, parameters, per_item)
-        while merge is add_sums and len(parts) > FAN:
+        # without the arrays per item, of which each task gets its own; heavy ones are a task,
+        # which is sent once and can be recomputed
+        sent: Any = _Parcel(job.function, job.parameters)
+        if len(self.blocks) * _weigh(job.parameters) > LIGHT:
+            sent = submit(_Parcel, job.function, job.parameters)
+        edges = zip(self.blocks, self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
+        parts = [
+            submit(_visit_block, block, low, sent, _Parcel(*cut(job.per_item, low, high)))
+            for block, low, high in edges
+        ]
+        while job.merge is add_sums and len(parts) > FAN:
             groups = [parts[low : low + FAN] for low in range(0, len(parts), FAN)]
             parts = [submit(_add_neighbors, *group) for group in groups]
-        return merge(gather(parts), self.n_items)
+        return job.merge(gather(parts), self.n_items)
 
     def take(self, items: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes on some items, picked where they are."""
@@ -67,19 +62,6 @@ class Partitions(ItemBlocks):
     def __iter__(self) -> Iterator[Block]:
         for votes, start in zip(self.blocks, self.starts.tolist(), strict=False):
             yield Block(gather([votes])[0], start)
-
-    def _submit(
-        self, function: Callable[..., Any], parameters: tuple[Any, ...], per_item: Sequence[Array]
-    ) -> list[Any]:
-        """Return one task per partition."""
-        job: Any = _Parcel(function, parameters)
-        if len(self.blocks) * _weigh(parameters) > LIGHT:
-            job = submit(_Parcel, function, parameters)  # a task, so that it can be recomputed
-        edges = zip(self.blocks, self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
-        return [
-            submit(_visit_block, block, low, job, _Parcel(None, tuple(cut(per_item, low, high))))
-            for block, low, high in edges
-        ]
 
 
 def active_client() -> Any:
@@ -122,16 +104,15 @@ def gather(tasks: Sequence[Any]) -> list[Any]:
 
 
 class _Parcel:
-    """A function and arrays that Dask must not traverse."""
+    """Values that Dask must not traverse."""
 
-    def __init__(self, function: Callable[..., Any] | None, arrays: tuple[Any, ...]) -> None:
-        self.function, self.arrays = function, arrays
+    def __init__(self, *values: Any) -> None:
+        self.values = values
 
 
 def _visit_block(votes: Any, start: int, job: _Parcel, own: _Parcel) -> Any:
-    if job.function is None:
-        raise TypeError("a parcel without a function cannot be visited")
-    return job.function(Block(votes, start), *own.arrays, *job.arrays)
+    function, parameters = job.values
+    return function(Block(votes, start), *own.values, *parameters)
 
 
 def _add_neighbors(*parts: Sums) -> Sums:

@@ -1,4 +1,4 @@
-"""Sparse votes: only the votes that were cast are held, five bytes each."""
+"""Sparse votes: only the votes that were cast are stored, five bytes each."""
 
 from typing import Any
 
@@ -14,13 +14,7 @@ DENSE_BYTES = 1 << 25  # size of a block where a method must see it as a table: 
 
 
 class SparseBlocks(KeptBlocks):
-    """Sparse votes in blocks of items, each small enough to be expanded to a table.
-
-    Parameters
-    ----------
-    matrix
-        scipy.sparse, items x voters, entries -1 and +1.
-    """
+    """Sparse votes (-1, +1) in blocks of items, each small enough to be expanded to a table."""
 
     place = "sparse"
 
@@ -34,13 +28,7 @@ class SparseBlocks(KeptBlocks):
 
 
 def hold_sparse(matrix: Any) -> ItemBlocks:
-    """Return votes as a table where that is small or hardly larger, otherwise sparse.
-
-    Examples
-    --------
-    >>> hold_sparse(sp.coo_array(([1, -1], ([0, 1], [1, 0])))).table().tolist()
-    [[0, 1], [-1, 0]]
-    """
+    """Return votes as a table where that is small or hardly larger, otherwise sparse."""
     n_items, n_voters = matrix.shape
     if n_items * n_voters > max(SMALL_TABLE, VOTE_BYTES * matrix.nnz):
         return SparseBlocks(matrix)

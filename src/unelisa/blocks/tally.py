@@ -12,14 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def weigh_votes(votes: OneBlock, signed: Floats, observed: Floats) -> Floats:
-    """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing.
-
-    Examples
-    --------
-    >>> votes = np.array([[1, -1], [1, 0]], dtype=np.int8)
-    >>> weigh_votes(votes, np.array([2.0, 3.0]), np.zeros(2))
-    array([-1.,  2.])
-    """
+    """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing."""
     if isinstance(votes, SparseVotes):
         starts, items, cast = _freeze(votes.starts, votes.items, votes.votes)
         signed, observed = _freeze(signed, observed)
@@ -28,14 +21,7 @@ def weigh_votes(votes: OneBlock, signed: Floats, observed: Floats) -> Floats:
 
 
 def tally_votes(votes: OneBlock, x: Floats) -> tuple[Floats, Floats]:
-    """Return per voter sum_i x_i f_is and sum_i x_i |f_is|.
-
-    Examples
-    --------
-    >>> votes = np.array([[1, -1], [1, 0]], dtype=np.int8)
-    >>> tally_votes(votes, np.array([.5, 1.0]))
-    (array([ 1.5, -0.5]), array([1.5, 0.5]))
-    """
+    """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
     if isinstance(votes, SparseVotes):
         return tally.tally_sparse(*_freeze(votes.starts, votes.items, votes.votes, x))
     return tally.tally_votes(*_freeze(votes, np.asarray(x, dtype=np.float64)))

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from unelisa.kernels import kernel
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Places = NDArray[np.int64]
+Voters = NDArray[np.int32]
+Votes = NDArray[np.int8]
 
 
 @kernel
-def list_votes(
-    values: NDArray[np.int8], first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]:
+def list_votes(values: Votes, first: int, last: int) -> tuple[Places, Voters, Votes]:
     """Return the votes on items first to last of an items x voters table, item by item."""
     n_voters, n_items = values.shape[1], last - first
     starts = np.zeros(n_items + 1, dtype=np.int64)
@@ -41,10 +43,10 @@ def list_votes(
 
 @kernel
 def weigh_ballots(
-    starts: NDArray[np.int64],
-    voters: NDArray[np.int32],
-    votes: NDArray[np.int8],
-    weights: NDArray[np.float32],
+    starts: Places,
+    voters: Voters,
+    votes: Votes,
+    weights: Singles,
     effects: Floats,
     normalizers: Floats,
 ) -> Floats:
@@ -63,11 +65,7 @@ def weigh_ballots(
 
 @kernel
 def tally_ballots(
-    starts: NDArray[np.int64],
-    voters: NDArray[np.int32],
-    votes: NDArray[np.int8],
-    shares: Floats,
-    n_voters: int,
+    starts: Places, voters: Voters, votes: Votes, shares: Floats, n_voters: int
 ) -> tuple[Floats, Floats]:
     """Return per voter and state k: sum_i x_ik f_is and sum_i x_ik |f_is|."""
     n_states = shares.shape[1]
@@ -83,12 +81,8 @@ def tally_ballots(
 
 @kernel
 def count_affinity(
-    starts: NDArray[np.int64],
-    voters: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    others: NDArray[np.int32],
-    strengths: NDArray[np.float32],
-) -> NDArray[np.float32]:
+    starts: Places, voters: Voters, rows: Places, others: Voters, strengths: Singles
+) -> Singles:
     """Return per vote of s: the sum of r_st over the voters t on the same item.
 
     Voter t's partners are the places rows[t] to rows[t + 1] of `others`, with r in `strengths`.
@@ -111,7 +105,7 @@ def count_affinity(
 
 
 @kernel
-def _same_voters(voters: NDArray[np.int32], before: int, first: int, last: int) -> bool:
+def _same_voters(voters: Voters, before: int, first: int, last: int) -> bool:
     """Return whether the item before has the very same voters."""
     if first - before != last - first:
         return False
@@ -120,14 +114,14 @@ def _same_voters(voters: NDArray[np.int32], before: int, first: int, last: int) 
 
 @kernel
 def score_by_strangers(
-    starts: NDArray[np.int64],
-    voters: NDArray[np.int32],
-    votes: NDArray[np.int8],
-    weights: NDArray[np.float32],
+    starts: Places,
+    voters: Voters,
+    votes: Votes,
+    weights: Singles,
     priors: Floats,
     effects: Floats,
-    rows: NDArray[np.int64],
-    others: NDArray[np.int32],
+    rows: Places,
+    others: Voters,
 ) -> Floats:
     """Return per item the log score of its votes, each predicted from voters who are not neighbors.
 

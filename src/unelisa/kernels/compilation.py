@@ -6,8 +6,8 @@ compilation, and reading and writing the cache.
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from numba.core.event import Listener, install_listener
@@ -38,11 +38,10 @@ class Stopwatch:
         self._listening.__exit__(*failure)
 
 
-@contextmanager
-def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` whenever the compilation of a kernel begins within the block."""
-    with install_listener("numba:compile", _Starts(tell)):
-        yield
+def on_compilation(tell: Callable[[], None]) -> AbstractContextManager[None]:
+    """Return a context in which `tell` is called whenever the compilation of a kernel begins."""
+    listening: AbstractContextManager[None] = install_listener("numba:compile", _Starts(tell))
+    return listening
 
 
 class _CompilerTime(Listener):  # type: ignore[misc]

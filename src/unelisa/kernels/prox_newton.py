@@ -221,27 +221,33 @@ def finish_hessians(
     state: State,
     batch: Regressions,
     chosen: Integers,
+    squares: Floats,
     mass: Floats,
     deficit: bool,
     agreement: Floats,
     firsts: Floats,
 ) -> None:
-    """Turn the chosen regressions' summed curvatures into their Hessians, in place.
+    """Write the chosen regressions' Hessians from their summed curvatures, one after another.
 
     The Hessian is the mean curvature; with `deficit`, the exact second moments of the design minus
     the mean, so that only t^2 carries the sample's noise. The design's moments are `agreement`,
     with 1 `firsts`, and 1.
     """
-    for q in chosen:
+    low = 0
+    for j in range(chosen.size):
+        q = chosen[j]
         members = batch.members[batch.starts[q] : batch.starts[q + 1]]
         n = members.size
-        square = state.hessians[state.places[q] : state.places[q + 1]].reshape(n + 1, n + 1)
-        whole = deficit or mass[q] <= 0.0
+        hessian = state.hessians[state.places[q] : state.places[q + 1]]
+        hessian[:] = squares[low : low + hessian.size]
+        low += hessian.size
+        square = hessian.reshape(n + 1, n + 1)
+        whole = deficit or mass[j] <= 0.0
         for k in range(n + 1):
             for m in range(k + 1):
                 # members' products are below the diagonal, those with 1 in the last column
                 value = square[k, m] if k < n or m == n else square[m, k]
-                value = value / mass[q] if mass[q] > 0.0 else 0.0
+                value = value / mass[j] if mass[j] > 0.0 else 0.0
                 if whole and k < n:
                     value = agreement[members[k], members[m]] - value
                 elif whole and m < n:

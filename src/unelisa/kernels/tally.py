@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 from unelisa.kernels import kernel
 
 Floats = NDArray[np.float64]
+Votes = NDArray[np.int8]
 
 CHUNK = 4096  # items whose two counts take 32 KB
 
 
 @kernel
-def weigh_votes(
-    values: NDArray[np.int8],
-    signed: NDArray[np.float64],
-    observed: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def weigh_votes(values: Votes, signed: Floats, observed: Floats) -> Floats:
     """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing."""
     n_items, n_voters = values.shape
     out = np.zeros(n_items)
@@ -35,9 +32,7 @@ def weigh_votes(
 
 
 @kernel
-def tally_votes(
-    values: NDArray[np.int8], x: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def tally_votes(values: Votes, x: Floats) -> tuple[Floats, Floats]:
     """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
     n_items, n_voters = values.shape
     signed, observed = np.zeros(n_voters), np.zeros(n_voters)
@@ -52,7 +47,7 @@ def tally_votes(
 
 
 @kernel
-def compare_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.int64], int]:
+def compare_voters(values: Votes) -> tuple[NDArray[np.int64], int]:
     """Return per voter four counts of items, and on how many items voters met.
 
     Columns: said no; said yes; others voted too; another voted otherwise. Items go in chunks, so
@@ -90,7 +85,7 @@ def compare_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.int64], int]:
 def weigh_sparse(
     starts: NDArray[np.int64],
     items: NDArray[np.int32],
-    votes: NDArray[np.int8],
+    votes: Votes,
     n_items: int,
     signed: Floats,
     observed: Floats,
@@ -107,7 +102,7 @@ def weigh_sparse(
 
 @kernel
 def tally_sparse(
-    starts: NDArray[np.int64], items: NDArray[np.int32], votes: NDArray[np.int8], x: Floats
+    starts: NDArray[np.int64], items: NDArray[np.int32], votes: Votes, x: Floats
 ) -> tuple[Floats, Floats]:
     """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
     signed, observed = np.zeros(starts.size - 1), np.zeros(starts.size - 1)

@@ -92,15 +92,6 @@ def sample_tempering(
     negated with probability 1/2. That says nothing about mixing, so ``flips`` counts how often node
     0 differs between successive kept states *before* it, by the chains' own moves and swaps: about
     2 π (1 - π) n_samples if the chains mix, 0 if they are stuck.
-
-    Examples
-    --------
-    >>> from unelisa.kernels.gibbs import list_neighbors
-    >>> lists = list_neighbors(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    >>> rng, betas = np.random.default_rng(0), np.linspace(1.0, 0.05, 16)
-    >>> states, flips = sample_tempering(np.zeros(2), lists, betas, 100, 10, 4, rng)
-    >>> states.shape, flips > 20
-    ((100, 2), True)
     """
     chains = start_chains(fields, lists, len(betas), rng)
     samples = np.empty((n_samples, len(fields)), np.int8)

@@ -5,12 +5,10 @@ from collections.abc import Callable
 from unelisa.solvers.auto import Auto, torch_solver
 from unelisa.solvers.base import L1Problem, L1Solution, Solver, optimality
 from unelisa.solvers.path import ebic_path
-from unelisa.solvers.proximal_gradient import ProximalGradient
 from unelisa.solvers.working_set import WorkingSet
 
 SOLVERS: dict[str, Callable[[], Solver]] = {
     "working_set": WorkingSet,
-    "proximal_gradient": ProximalGradient,
     "torch": torch_solver,
     "auto": Auto,
 }
@@ -20,7 +18,6 @@ __all__ = [
     "Auto",
     "L1Problem",
     "L1Solution",
-    "ProximalGradient",
     "Solver",
     "WorkingSet",
     "ebic_path",

@@ -106,16 +106,9 @@ def warn_missed(problem: L1Problem, solution: L1Solution) -> None:
 
 def design_voters(problem: L1Problem) -> NDArray[np.bool_]:
     """Return which voters stay in the design: those with both votes on items of positive weight."""
-    votes, weights = _table(problem), problem.item_weights
-    n_voters = votes.shape[1]
-    above, below = np.zeros(n_voters, bool), np.zeros(n_voters, bool)
-    for low in range(0, votes.shape[0], ROWS):
-        rows = votes[low : low + ROWS]
-        if weights is not None:
-            rows = rows[weights[low : low + ROWS] > 0]
-        above |= np.any(rows > 0, axis=0)
-        below |= np.any(rows < 0, axis=0)
-    return above & below
+    weights = np.ones(len(problem.votes)) if problem.item_weights is None else problem.item_weights
+    signed, cast = problem.blocks.tally((weights > 0).astype(np.float64))
+    return np.abs(signed) < cast
 
 
 def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Floats, Floats]:
@@ -124,7 +117,7 @@ def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Flo
     For voter s and a parameter with design entries d_i it is
     (1/W_s) sum_i w_i d_i (f_is - tanh z_is) over the items on which s voted.
     """
-    table = _table(problem)
+    table = problem.blocks.table("the certificate by definition")
     n_items, n_voters = table.shape
     edges = np.zeros((n_voters, n_voters))
     ones, totals = np.zeros(n_voters), np.zeros(n_voters)
@@ -158,7 +151,3 @@ def optimality(problem: L1Problem, weights: Floats, intercepts: Floats) -> Float
     if problem.fit_intercept:
         kkt = np.maximum(kkt, np.abs(ones) / problem.penalties)
     return np.where(inside, kkt, 0.0)
-
-
-def _table(problem: L1Problem) -> NDArray[np.int8]:
-    return problem.blocks.table("the certificate by definition")

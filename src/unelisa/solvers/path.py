@@ -36,7 +36,6 @@ from unelisa.solvers.working_set import (
 
 Integers = NDArray[np.int64]
 
-NULL = 1e-2  # penalty of the null models: only the unit of their tolerance
 MANY = 256  # voters from which on the cheap check costs less than the product it saves
 
 
@@ -142,10 +141,10 @@ class Path:
     @classmethod
     def begin(cls, problem: L1Problem) -> "Path":
         """Return a path at its null models: no edges, intercepts fitted."""
-        # a penalty of .01 with a tolerance of 1e-5 fits the null models to 1e-7
-        penalties = np.full(problem.votes.shape[1], NULL)
+        # the penalty is only the unit of the tolerance: the null models are fitted to 1e-7
+        n_voters = problem.votes.shape[1]
+        penalties = np.full(n_voters, 1e-2)
         frame = replace(Frame.of(problem), penalties=penalties, tol=1e-5, exact=True)
-        n_voters = frame.rows.n_voters
         intercepts = np.arctanh(np.clip(frame.moments.means, -0.999, 0.999)) * frame.fit_intercept
         intercepts[~frame.moments.varied] = 0.0
         square = (n_voters, n_voters)
@@ -180,11 +179,6 @@ class Path:
             refine(self.frame, self.estimate, voters, self.landmarks.check)
 
 
-def penalty_grid(largest: Floats, n_penalties: int, ratio: float) -> Floats:
-    """Return glmnet's grid per voter: log-spaced from the largest penalty to `ratio` of it."""
-    return np.asarray(largest * ratio ** np.linspace(0.0, 1.0, n_penalties)[:, None])
-
-
 def ebic_path(
     problem: L1Problem,
     gamma: float,
@@ -206,7 +200,7 @@ def ebic_path(
     path = Path.begin(problem)
     moments, voters = path.frame.moments, path.frame.voters
     price = np.log(moments.totals) + 2 * gamma * np.log(max(len(voters) - 1, 1))  # of one edge
-    grid = penalty_grid(path.largest(), n_penalties, ratio)
+    grid = path.largest() * ratio ** np.linspace(0.0, 1.0, n_penalties)[:, None]  # as glmnet's
     best, chosen = path.estimate.solution().copy(), grid[0].copy()
     least, waited = np.full(len(price), np.inf), np.zeros(len(price), dtype=np.int64)
     for penalties in grid:

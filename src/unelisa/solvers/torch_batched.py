@@ -26,7 +26,7 @@ from unelisa.solvers.torch_lasso import (
     gather_squares,
     minimize,
 )
-from unelisa.solvers.torch_sums import COARSE, DOUBLE, FINE, DeviceItems, round_to_grid
+from unelisa.solvers.torch_sums import COARSE, DOUBLE, FINE, DeviceItems, multiply, round_to_grid
 from unelisa.solvers.working_set import Estimate, Frame, refine
 
 SCREEN = 0.85  # a parameter this near its limit gets room in the working sets
@@ -147,20 +147,14 @@ class Task:
         for low in range(0, voters.numel(), step):
             rows = slice(low, low + step)
             design = sample[members[rows]] * roots[rows, None, :].to(sample.dtype)
-            products = _squares(design) / mass[rows, :, None].clamp_min(1e-300)
+            products = multiply(design, design.mT).double()
+            products /= mass[rows, :, None].clamp_min(1e-300)
             if plain:
                 squares[rows] -= products
             else:
                 squares[rows] = torch.where(mass[rows, :, None] > 0, products, squares[rows])
         torch.diagonal(squares, dim1=1, dim2=2).add_(RIDGE)
         return squares
-
-
-def _squares(design: Tensor) -> Tensor:
-    """Return d d' of every voter's design, in float64."""
-    if design.dtype == torch.float16:
-        return torch.bmm(design, design.mT, out_dtype=torch.float32).double()
-    return torch.bmm(design, design.mT).double()
 
 
 @dataclass
@@ -356,14 +350,8 @@ def finish(problem: L1Problem, solution: L1Solution) -> L1Solution:
     if voters.size == 0:
         return solution
     found = solution.copy()
+    estimate = Estimate.at(found.weights, found.intercepts, found.weights != 0)
+    estimate.kkt, estimate.passes = found.kkt, found.n_iter
     with one_blas_thread():
-        estimate = Estimate(
-            found.weights,
-            found.intercepts,
-            found.weights != 0,
-            found.kkt,
-            found.n_iter,
-            np.zeros(len(found.kkt)),
-        )
         refine(Frame.of(problem), estimate, voters)
     return found

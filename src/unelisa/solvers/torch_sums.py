@@ -47,8 +47,8 @@ class DeviceItems:
         with warnings.catch_warnings():
             # torch has no read-only tensors and warns; nothing here writes to the votes
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-            held = problem.blocks.table("solver torch")
-            votes = torch.from_numpy(np.ascontiguousarray(held.T, dtype=np.int8))
+            table = problem.blocks.table("solver torch")
+            votes = torch.from_numpy(np.ascontiguousarray(table.T, dtype=np.int8))
         return cls(
             votes.to(device),
             None if weights is None else torch.tensor(weights, device=device),
@@ -75,11 +75,6 @@ class DeviceItems:
         return int(self.votes.shape[0])
 
     @property
-    def n_bytes(self) -> int:
-        """Return the memory of all votes in halves."""
-        return 2 * self.n_items * self.n_parameters
-
-    @property
     def n_parameters(self) -> int:
         """Return the number of parameters of a regression, padded."""
         return -(-(self.n_voters + 1) // 8) * 8
@@ -95,20 +90,21 @@ class DeviceItems:
             high = min(low + length, self.n_items)
             design = self.halves.get(low)
             if design is None:
-                design = self._design(low, high, run)
-                if self.device.type == "cuda" and torch.cuda.mem_get_info()[0] > 2 * self.n_bytes:
+                design = self._design(self.votes[:, low:high], -(-(high - low) // run) * run)
+                n_bytes = 2 * self.n_items * self.n_parameters  # of all votes in halves
+                if self.device.type == "cuda" and torch.cuda.mem_get_info()[0] > 2 * n_bytes:
                     self.halves[low] = design
             yield low, high, design
 
-    def _design(self, low: int, high: int, run: int) -> Tensor:
-        """Return the design of the items low:high in whole runs.
+    def _design(self, votes: Tensor, length: int) -> Tensor:
+        """Return the design of the items with these votes, parameters x length.
 
         Items beyond the last are zeros, the intercept's too, so that they add nothing.
         """
-        shape = (self.n_parameters, -(-(high - low) // run) * run)
-        design = torch.zeros(shape, dtype=self.half, device=self.device)
-        design[: self.n_voters, : high - low] = self.votes[:, low:high]
-        design[self.n_voters, : high - low] = 1
+        n_items = votes.shape[1]
+        design = torch.zeros((self.n_parameters, length), dtype=self.half, device=self.device)
+        design[: self.n_voters, :n_items] = votes
+        design[self.n_voters, :n_items] = 1
         return design
 
     def moments(self) -> Tensor:
@@ -131,11 +127,7 @@ class DeviceItems:
     def sample(self) -> Tensor:
         """Return the sampled items' design, parameters x items."""
         votes = self.votes[:, :: self.stride]
-        shape = (self.n_parameters, votes.shape[1])
-        design = torch.zeros(shape, dtype=self.half, device=self.device)
-        design[: self.n_voters] = votes
-        design[self.n_voters] = 1
-        return design
+        return self._design(votes, votes.shape[1])
 
     def scores(
         self, voters: Tensor, point: Tensor, complete: bool, bits: int
@@ -155,16 +147,13 @@ class DeviceItems:
                 t.add_(multiply(parts[1], design), alpha=2.0**-COARSE)
             t.tanh_()
             sampled.append(t[:, : high - low : self.stride].clone())
-            self._weigh(t, voters, low, high, complete)
+            counted = t[:, : high - low]
+            if not complete:
+                counted *= self.votes[voters, low:high].abs()
+            if self.weights is not None:
+                counted *= self.weights[low:high].to(t.dtype)
             sums += t @ design.T if bits == DOUBLE else add_split_products(t, design, bits)
         return sums, torch.cat(sampled, dim=1)
-
-    def _weigh(self, t: Tensor, voters: Tensor, low: int, high: int, complete: bool) -> None:
-        """Multiply tanh z by |f| and the items' weights, in place."""
-        if not complete:
-            t[:, : high - low] *= self.votes[voters, low:high].abs()
-        if self.weights is not None:
-            t[:, : high - low] *= self.weights[low:high].to(t.dtype)
 
     def noise(self, totals: Tensor, bits: int) -> Tensor:
         """Return a bound per voter on the error of a mean score from such a pass.
@@ -179,20 +168,16 @@ class DeviceItems:
         return ROUNDING * (bound if self.weights is None else bound + 1.0)
 
 
-def grid_steps(point: Tensor, bits: int) -> Tensor:
-    """Return the step of each row's grid: a power of 2, `bits` bits below the largest entry.
-
-    The largest entry counts as at least 1/8, so that high halves are normal float16 numbers.
-    """
-    largest = point.abs().amax(dim=1, keepdim=True).clamp_min(2.0**-3)
-    return torch.exp2(torch.ceil(torch.log2(largest)) - bits)
-
-
 def round_to_grid(point: Tensor, bits: int) -> Tensor:
-    """Return the coefficients rounded to the grid of `bits` bits, where their halves are exact."""
+    """Return the coefficients rounded to the grid of `bits` bits, where their halves are exact.
+
+    The step of a row's grid is a power of 2, `bits` bits below its largest entry. That counts as at
+    least 1/8, so that high halves are normal float16 numbers.
+    """
     if bits == DOUBLE:
         return point
-    steps = grid_steps(point, bits)
+    largest = point.abs().amax(dim=1, keepdim=True).clamp_min(2.0**-3)
+    steps = torch.exp2(torch.ceil(torch.log2(largest)) - bits)
     return torch.round(point / steps) * steps
 
 
@@ -205,9 +190,10 @@ def split_coefficients(point: Tensor, bits: int) -> list[Tensor]:
 
 
 def multiply(left: Tensor, right: Tensor) -> Tensor:
-    """Return the product of two matrices; float32 for halves."""
+    """Return the product of two matrices, or of two stacks of them; float32 for halves."""
     if left.dtype == torch.float16:
-        return torch.mm(left, right, out_dtype=torch.float32)
+        product = torch.mm if left.ndim == 2 else torch.bmm
+        return product(left, right, out_dtype=torch.float32)
     return left @ right
 
 
@@ -216,11 +202,7 @@ def add_products(left: Tensor, right: Tensor) -> Tensor:
     n_runs = max(1, left.shape[1] // RUN)
     lefts = left.unflatten(1, (n_runs, -1)).transpose(0, 1)
     rights = right.unflatten(1, (n_runs, -1)).permute(1, 2, 0)
-    if left.dtype == torch.float16:
-        products = torch.bmm(lefts, rights, out_dtype=torch.float32)
-    else:
-        products = torch.bmm(lefts, rights)
-    return products.sum(dim=0, dtype=torch.float64)
+    return multiply(lefts, rights).sum(dim=0, dtype=torch.float64)
 
 
 def add_split_products(t: Tensor, design: Tensor, bits: int) -> Tensor:

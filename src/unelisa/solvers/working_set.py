@@ -206,7 +206,7 @@ def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
         for precise in (0, 1):
             chosen = active[state.precise[active] == precise]
             if chosen.size:
-                _evaluate(frame, batch, chosen, bool(precise), sums)
+                sums = _evaluate(frame, batch, chosen, bool(precise), sums)
         fit_intercept, goal = frame.fit_intercept, 0.8 * frame.tol
         judge(state, batch, sums, active, fit_intercept, share, frame.exact, goal)
         _rebuild(frame, batch, state, active[state.status[active] == REBUILD])
@@ -219,12 +219,15 @@ def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
 
 def _evaluate(
     frame: Frame, batch: Regressions, chosen: Integers, precise: bool, sums: Sums
-) -> None:
-    """Write the sums of the chosen regressions at their trial points."""
+) -> Sums:
+    """Return the sums with those of the chosen regressions at their trial points."""
     found = frame.rows.scores(take(batch, chosen), precise)
+    if chosen.size == batch.voters.size:
+        return found
     sums.scores[spread(batch.starts, chosen)] = found.scores
     sums.intercepts[chosen] = found.intercepts
     sums.loss[chosen] = found.loss
+    return sums
 
 
 def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -> None:
@@ -244,11 +247,9 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
         floors = np.full(some.size, -1.0 if deficit else 0.0)
         if careful:
             floors = 0.1 * np.minimum(1.0, state.residual[some] * state.penalties[some])
-        squares, found = frame.rows.curvatures(take(batch, some), counts, floors)
-        state.hessians[spread(state.places, some)] = squares
-        mass = np.zeros(batch.voters.size)
-        mass[some] = found
-        finish_hessians(state, batch, some, mass, deficit, moments.agreement, moments.firsts)
+        squares, mass = frame.rows.curvatures(take(batch, some), counts, floors)
+        exact = moments.agreement, moments.firsts
+        finish_hessians(state, batch, some, squares, mass, deficit, *exact)
 
 
 def check_all(frame: Frame, estimate: Estimate, batch: Regressions) -> Integers:
