@@ -53,16 +53,8 @@ def write_datamart(
 ) -> None:
     """Write a simulated datamart as an OMOP database, without its truth.
 
-    Parameters
-    ----------
-    drawn
-        The datamart.
-    path
-        The DuckDB file, which is written completely or not at all.
-    random_state
-        Seed or generator for what the counts do not determine, such as the days.
-    advance
-        Called with the name of a table and the number of rows written to it.
+    The DuckDB file is written completely or not at all. The seed determines what the counts do not,
+    such as the days. `advance` is called with the name of a table and the number of rows written.
     """
     try:
         import duckdb  # noqa: PLC0415 - optional
@@ -106,14 +98,14 @@ def _gather(blocks: Iterable[Block]) -> Iterator[Any]:
     """Yield Arrow tables of many rows: each insertion costs the database a fixed time."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-    held: list[Any] = []
+    waiting: list[Any] = []
     for block in blocks:
-        held.append(_arrow(block))
-        if sum(rows.num_rows for rows in held) > _MANY_ROWS:
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
+        waiting.append(_arrow(block))
+        if sum(rows.num_rows for rows in waiting) > _MANY_ROWS:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def _arrow(block: Block) -> Any:

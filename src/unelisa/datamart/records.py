@@ -43,14 +43,9 @@ _NOT_THE_PATIENT_NOW = (
 
 
 class Calendar:
-    """The day of each visit and each note of each patient.
+    """The day of each visit and the visit of each note, patient by patient.
 
-    Attributes
-    ----------
-    visit_starts, note_starts
-        Index of the first visit and note of each patient; the others follow it.
-    visit_day, note_visit
-        Day of each visit, counted from the first day of all; visit of each note.
+    `visit_starts` and `note_starts` are the indices of each patient's first ones.
     """
 
     def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:

@@ -88,18 +88,10 @@ def expected_ppv(
 ) -> Estimate:
     """Return the mean P(case) of the flagged patients, with an interval over alternative models.
 
-    The number of true cases among them is a sum of independent Bernoulli variables, with standard
-    deviation sqrt(sum P (1 - P)). The interval extends that far beyond the smallest and the
-    largest mean of the alternatives. Reviewed charts are more reliable than either.
-
-    Parameters
-    ----------
-    chances
-        P(case) per patient.
-    flagged
-        Patients labeled as cases.
-    alternatives
-        P(case) per patient without one of the anchors, and before calibration.
+    The alternatives are P(case) without one of the anchors, and before calibration. The number of
+    true cases is a sum of independent Bernoulli variables, with standard deviation
+    sqrt(sum P (1 - P)). The interval extends 1.96 times that beyond the smallest and the largest
+    mean of the alternatives. Reviewed charts are more reliable than either.
     """
     inside = chances[flagged]
     if not len(inside):

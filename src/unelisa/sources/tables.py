@@ -1,7 +1,7 @@
 """Vote tables in files: CSV (also gzipped), Parquet, Feather; long or wide."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,33 +35,14 @@ MEMORY = "1GB"
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 
 
+@dataclass(frozen=True)
 class VoteTable:
-    """A file of votes.
+    """A file of votes, in the format that its extension names."""
 
-    Parameters
-    ----------
-    path
-        The file; its extension determines the format.
-    coding, item, voter, vote
-        As in `Votes.of`.
-    memory
-        As in `read_votes`.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        coding: CodingChoice = "auto",
-        *,
-        item: str | None = None,
-        voter: str | None = None,
-        vote: str | None = None,
-        memory: str | int = MEMORY,
-    ) -> None:
-        self.path = Path(path)
-        self.memory = read_size(memory)
-        self.coding = coding
-        self.named: ColumnNames = (item, voter, vote)
+    path: Path
+    coding: CodingChoice
+    named: ColumnNames = (None, None, None)
+    memory: int = read_size(MEMORY)
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError`."""
@@ -253,8 +234,8 @@ def read_votes(
     item, voter, vote
         Column names, if they are not the usual ones.
     memory
-        Bytes, or text such as "500MB". A larger wide table is not held in memory: it is read batch
-        by batch into a temporary file, which every method reads block by block. See
+        Bytes, or text such as "500MB". A larger wide table does not stay in memory: it is read
+        batch by batch into a temporary file, which every method reads block by block. See
         docs/scaling.md.
 
     Examples
@@ -266,4 +247,4 @@ def read_votes(
     array([[ 1, -1],
            [ 1,  0]], dtype=int8)
     """
-    return VoteTable(path, coding, item=item, voter=voter, vote=vote, memory=memory).read()
+    return VoteTable(Path(path), coding, (item, voter, vote), read_size(memory)).read()

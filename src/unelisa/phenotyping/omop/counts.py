@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,20 +105,30 @@ def count_patients(
     cohort = list_patients(tables, request)
     counts, use = _list_counts(tables, request, cohort), request.utilization
     contacts = None if use is None else count_contacts(tables, use, request.window)
-    queries = _Queries(advance)
-    persons = _sort_persons(queries.run("patients", cohort))
+    steps = []
+
+    def run(what: str, expression: Any) -> Any:
+        if advance is not None:
+            advance(what)
+        start = time.perf_counter()
+        with explain_engine(f"counting {what}"):
+            table = _fetch(expression)
+        steps.append(Step(what, table.num_rows, time.perf_counter() - start))
+        return table
+
+    persons = _sort_persons(run("patients", cohort))
     index = pd.Index(persons, name="person_id")
     parts = []
     for domain, expression in counts.items():
-        found = queries.run(f"{domain} counts", expression)
+        found = run(f"{domain} counts", expression)
         parts.append(_arrange(found, request.of_domain(domain), index))
     if contacts is not None:
-        found = queries.run(str(use), contacts)
+        found = run(str(use), contacts)
         rows, known = _find(found, persons)
         column = np.zeros(len(persons), dtype=np.int32)
         column[rows] = found["days"].to_numpy()[known]
         parts.append(pd.DataFrame({use: column}, index))
-    return PatientCounts(pd.concat(parts, axis=1), tuple(queries.steps))
+    return PatientCounts(pd.concat(parts, axis=1), tuple(steps))
 
 
 def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict[str, Any]:
@@ -133,25 +142,8 @@ def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict
     return counts
 
 
-@dataclass
-class _Queries:
-    """Runs queries one after another, recording rows and seconds."""
-
-    advance: Advance | None
-    steps: list[Step] = field(default_factory=list)
-
-    def run(self, what: str, expression: Any) -> Any:
-        """Return the result as an Arrow table, features encoded as a dictionary."""
-        if self.advance is not None:
-            self.advance(what)
-        start = time.perf_counter()
-        with explain_engine(f"counting {what}"):
-            table = _fetch(expression)
-        self.steps.append(Step(what, table.num_rows, time.perf_counter() - start))
-        return table
-
-
 def _fetch(expression: Any) -> Any:
+    """Return the result of a query as an Arrow table, features encoded as a dictionary."""
     import pyarrow as pa  # noqa: PLC0415 - only tables need it
 
     kinds = {
