@@ -7,42 +7,14 @@ from typing import Any
 import numpy as np
 
 from unelisa.datamart.cdm import TABLES, create_table
-from unelisa.datamart.concepts import CDM_54, Block, list_ancestors, list_concepts
+from unelisa.datamart.concepts import Block
 from unelisa.datamart.patients import SimulatedEhr
-from unelisa.datamart.records import (
-    REVIEWED_COHORT,
-    Calendar,
-    list_conditions,
-    list_mentions,
-    list_notes,
-    list_periods,
-    list_persons,
-    list_reviewed,
-    list_tests,
-    list_visits,
-)
+from unelisa.datamart.records import list_tables
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 
 Advance = Callable[[str, int], None]  # table, rows written
 _MANY_ROWS = 300_000
-_REVIEWED: Block = {
-    "cohort_definition_id": [REVIEWED_COHORT],
-    "cohort_definition_name": "charts reviewed",
-    "definition_type_concept_id": 0,
-    "subject_concept_id": 0,
-}
-_SOURCE: Block = {
-    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
-    "cdm_source_abbreviation": "simulated",
-    "cdm_holder": "unelisa",
-    "source_description": "no patient of this database exists",
-    "source_release_date": "2026-01-01",
-    "cdm_release_date": "2026-01-01",
-    "cdm_version": "5.4",
-    "cdm_version_concept_id": CDM_54,
-    "vocabulary_version": "simulated",
-}
 
 
 def write_datamart(
@@ -66,7 +38,7 @@ def write_datamart(
         with duckdb.connect(str(draft)) as connection:
             for table in TABLES:
                 connection.execute(create_table(table))
-            for table, blocks in _list_tables(drawn, rng):
+            for table, blocks in list_tables(drawn, rng):
                 for rows in _gather(blocks):
                     connection.register("block", rows)
                     insert = f"INSERT INTO {table} BY NAME SELECT * FROM block"  # noqa: S608
@@ -74,24 +46,6 @@ def write_datamart(
                     connection.unregister("block")
                     if advance is not None:
                         advance(table, rows.num_rows)
-
-
-def _list_tables(
-    drawn: SimulatedEhr, rng: np.random.Generator
-) -> Iterator[tuple[str, Iterable[Block]]]:
-    calendar = Calendar(drawn, rng)
-    yield "person", [list_persons(drawn, rng)]
-    yield "observation_period", [list_periods(calendar)]
-    yield "visit_occurrence", [list_visits(calendar)]
-    yield "note", [list_notes(calendar)]
-    yield "condition_occurrence", list_conditions(drawn, calendar, rng)
-    yield "note_nlp", list_mentions(drawn, calendar, rng)
-    yield "measurement", [list_tests(drawn, calendar, rng)]
-    yield "cohort", [list_reviewed(drawn, calendar)]
-    yield "cohort_definition", [_REVIEWED]
-    yield "concept", [list_concepts()]
-    yield "concept_ancestor", [list_ancestors()]
-    yield "cdm_source", [_SOURCE]
 
 
 def _gather(blocks: Iterable[Block]) -> Iterator[Any]:
@@ -113,11 +67,8 @@ def _arrow(block: Block) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
     n = next(len(v) for v in block.values() if isinstance(v, np.ndarray | list))
-    return pa.table(
-        {
-            name: pa.array(values)
-            if isinstance(values, np.ndarray | list)
-            else pa.repeat(pa.scalar(values, pa.string() if values is None else None), n)
-            for name, values in block.items()
-        }
-    )
+    columns = dict(block)
+    for name, value in block.items():
+        if not isinstance(value, np.ndarray | list):
+            columns[name] = pa.repeat(pa.scalar(value, pa.string() if value is None else None), n)
+    return pa.table(columns)

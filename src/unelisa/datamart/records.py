@@ -4,7 +4,7 @@ A count x becomes x days of care. Records that must not be counted are included 
 on one day, and mentions that are negated, hypothetical, or about a relative.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,12 @@ from numpy.typing import NDArray
 from unelisa.datamart.concepts import (
     ANTI_CCP_NAME,
     ANTI_CCP_TEST,
-    CLINIC_NOTE,
     CODES,
-    ENGLISH,
-    FEMALE,
-    FROM_RECORDS,
-    MALE,
     MENTIONS,
-    OUTPATIENT_VISIT,
-    UTF8,
     Block,
     Term,
+    list_ancestors,
+    list_concepts,
 )
 from unelisa.datamart.features import MAIN_CONCEPT
 from unelisa.datamart.patients import UTILIZATION, SimulatedEhr
@@ -32,6 +27,9 @@ Integers = NDArray[np.int64]
 FIRST_DAY = np.datetime64("2000-01-01", "D")
 N_DAYS = 5844  # sixteen years
 REVIEWED_COHORT = 1
+# standard concepts
+OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
+FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
 # term_exists and term_modifiers of mentions that do not describe the patient now; in the last two
 # only the modifiers say so
 _NOT_THE_PATIENT_NOW = (
@@ -40,6 +38,42 @@ _NOT_THE_PATIENT_NOW = (
     (None, "conditional=true"),
     ("Y", "negation=false, subject=mother"),
 )
+_REVIEWED: Block = {
+    "cohort_definition_id": [REVIEWED_COHORT],
+    "cohort_definition_name": "charts reviewed",
+    "definition_type_concept_id": 0,
+    "subject_concept_id": 0,
+}
+_SOURCE: Block = {
+    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
+    "cdm_source_abbreviation": "simulated",
+    "cdm_holder": "unelisa",
+    "source_description": "no patient of this database exists",
+    "source_release_date": "2026-01-01",
+    "cdm_release_date": "2026-01-01",
+    "cdm_version": "5.4",
+    "cdm_version_concept_id": CDM_54,
+    "vocabulary_version": "simulated",
+}
+
+
+def list_tables(
+    drawn: SimulatedEhr, rng: np.random.Generator
+) -> Iterator[tuple[str, Iterable[Block]]]:
+    """Yield the tables of the database and their rows, in blocks."""
+    calendar = Calendar(drawn, rng)
+    yield "person", [list_persons(drawn, rng)]
+    yield "observation_period", [list_periods(calendar)]
+    yield "visit_occurrence", [list_visits(calendar)]
+    yield "note", [list_notes(calendar)]
+    yield "condition_occurrence", list_conditions(drawn, calendar, rng)
+    yield "note_nlp", list_mentions(drawn, calendar, rng)
+    yield "measurement", [list_tests(drawn, calendar, rng)]
+    yield "cohort", [list_reviewed(drawn, calendar)]
+    yield "cohort_definition", [_REVIEWED]
+    yield "concept", [list_concepts()]
+    yield "concept_ancestor", [list_ancestors()]
+    yield "cdm_source", [_SOURCE]
 
 
 class Calendar:
