@@ -12,12 +12,7 @@ from unelisa.datamart import simulate_ehr
 from unelisa.phenotyping.anchors import AnchorModel, CaseOdds, ClassCounts
 from unelisa.phenotyping.charts import read_reviewed
 from unelisa.phenotyping.counts import read_counts
-from unelisa.phenotyping.phenotype import (
-    GROUP_WEIGHT,
-    FeatureFacts,
-    describe_features,
-    fit_phenotype,
-)
+from unelisa.phenotyping.phenotype import GROUP_WEIGHT, FeatureFacts, fit_phenotype
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.storage import load
 
@@ -78,7 +73,7 @@ def table():
         selected=np.array([True, True, True, False, False, False, False]),
         weights=np.array([8.0, 0.5, -0.9, 0.0, 0.0, 0.0, 0.0]),
     )
-    return describe_features(facts, model).set_index("feature")
+    return facts.describe(model).set_index("feature")
 
 
 def test_every_feature_has_its_reason(table):

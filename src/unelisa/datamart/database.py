@@ -1,6 +1,7 @@
 """A simulated datamart as a DuckDB file in the OMOP common data model."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 
 Advance = Callable[[str, int], None]  # table, rows written
-_MANY_ROWS = 300_000
 
 
 def write_datamart(
@@ -39,36 +39,27 @@ def write_datamart(
             for table in TABLES:
                 connection.execute(create_table(table))
             for table, blocks in list_tables(drawn, rng):
-                for rows in _gather(blocks):
-                    connection.register("block", rows)
-                    insert = f"INSERT INTO {table} BY NAME SELECT * FROM block"  # noqa: S608
-                    connection.execute(insert)
-                    connection.unregister("block")
-                    if advance is not None:
-                        advance(table, rows.num_rows)
+                connection.register("rows", _stream(table, blocks, advance))
+                insert = f"INSERT INTO {table} BY NAME SELECT * FROM rows"  # noqa: S608
+                connection.execute(insert)
+                connection.unregister("rows")
 
 
-def _gather(blocks: Iterable[Block]) -> Iterator[Any]:
-    """Yield Arrow tables of many rows: each insertion costs the database a fixed time."""
+def _stream(table: str, blocks: Iterable[Block], advance: Advance | None) -> Any:
+    """Return the blocks as a reader of Arrow batches, repeating single values."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-    waiting: list[Any] = []
-    for block in blocks:
-        waiting.append(_arrow(block))
-        if sum(rows.num_rows for rows in waiting) > _MANY_ROWS:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
+    def batch(block: Block) -> Any:
+        n = next(len(v) for v in block.values() if isinstance(v, np.ndarray | list))
+        columns = dict(block)
+        for name, value in block.items():
+            if not isinstance(value, np.ndarray | list):
+                kind = pa.string() if value is None else None
+                columns[name] = pa.repeat(pa.scalar(value, kind), n)
+        if advance is not None:
+            advance(table, n)
+        return pa.record_batch(columns)
 
-
-def _arrow(block: Block) -> Any:
-    """Return a block as an Arrow table, repeating single values."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
-    n = next(len(v) for v in block.values() if isinstance(v, np.ndarray | list))
-    columns = dict(block)
-    for name, value in block.items():
-        if not isinstance(value, np.ndarray | list):
-            columns[name] = pa.repeat(pa.scalar(value, pa.string() if value is None else None), n)
-    return pa.table(columns)
+    batches = map(batch, blocks)
+    first = next(batches)
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))

@@ -59,11 +59,10 @@ class OrdinalExperts:
         levels = voters.levels(rates)
         found = []
         for feature, cuts in enumerate(voters.cuts):
-            shares = []
-            for weights in (1 - chances, chances):
-                counts = np.bincount(levels[:, feature], weights, len(cuts) + 1) + 1
-                shares.append(np.log(counts / counts.sum()))
-            found.append(shares[1] - shares[0])
+            column, n_levels = levels[:, feature], len(cuts) + 1
+            both = (np.bincount(column, w, n_levels) + 1 for w in (1 - chances, chances))
+            other, case = (np.log(counts / counts.sum()) for counts in both)
+            found.append(case - other)
         return cls(voters, tuple(found))
 
     def log_ratio(self, rates: Counts) -> Counts:

@@ -12,13 +12,7 @@ from unelisa.phenotyping.charts import ReviewedCharts
 from unelisa.phenotyping.counts import Counts, CountTable, Floats, Places
 from unelisa.phenotyping.expected_counts import ExpectedCounts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, learn_group
-from unelisa.phenotyping.posterior import (
-    Calibration,
-    Estimate,
-    calibrate,
-    expected_ppv,
-    reviewed_ppv,
-)
+from unelisa.phenotyping.posterior import Calibration, Estimate, expected_ppv, reviewed_ppv
 from unelisa.phenotyping.screening import Screening, screen, standardize
 
 GROUP_WEIGHT = 0.5
@@ -81,6 +75,41 @@ class FeatureFacts:
     # effect on the log-odds: difference between its 95 % and 5 % quantiles over patients
     weights: Floats
 
+    def describe(self, model: AnchorModel) -> Any:
+        """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
+        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+        table = pd.DataFrame(
+            {
+                "feature": self.features,
+                "selected": self.selected,
+                "weight": self.weights,
+                "direction": np.where(self.selected, self.directions, 0).astype(np.int8),
+                "reason": [self._reason(model, place) for place in range(len(self.features))],
+            }
+        )
+        return table.sort_values(
+            "weight", key=np.abs, ascending=False, kind="stable", ignore_index=True
+        )
+
+    def _reason(self, model: AnchorModel, place: int) -> str:
+        anchor = np.flatnonzero(self.anchors == place)
+        if len(anchor):
+            levels = model.anchors[int(anchor[0])].levels
+            return f"anchor: {np.exp(levels[1] - levels[0]):.3g} times as frequent among cases"
+        found = self.correlations[place]
+        if not found.any():
+            return "constant: the same count for every patient"
+        shown = " and ".join(f"{value:.2f}" for value in found)
+        if not self.directions[place]:
+            return f"not correlated with every anchor ({shown})"
+        sign = "positively" if self.directions[place] > 0 else "negatively"
+        correlated = f"{sign} correlated with every anchor ({shown})"
+        if not self.selected[place]:
+            return f"{correlated}, but explained by other features"
+        tie = self.ties[place]
+        return correlated if np.isnan(tie) else f"{correlated}, coupling to the truth {tie:.2f}"
+
 
 class PhenotypeFit(NamedTuple):
     """The result of a fit: the phenotype, facts about features, P(case) of the patients, PPV."""
@@ -111,7 +140,7 @@ def fit_phenotype(
     group = learn_group(rates[:, places], chances, rng) if len(places) else None
     phenotype = FittedPhenotype(expected, model, anchors, group, places)
     scores = phenotype.score(table, rates)
-    calibration = calibrate(scores, chances).shift(scores, charts.signs)
+    calibration = Calibration.learn(scores, chances).shift(scores, charts.signs)
     phenotype = replace(phenotype, calibration=calibration)
     facts = _collect_facts(phenotype, screening, table, rates)
     posterior = expit(calibration.log_odds(scores))
@@ -145,40 +174,3 @@ def _reach(contributions: NDArray[np.floating]) -> Floats:
     """Return the difference between the 95 % and 5 % quantiles of each column."""
     low, high = np.quantile(contributions, [0.05, 0.95], axis=0)
     return np.asarray(high - low)
-
-
-def describe_features(facts: FeatureFacts, model: AnchorModel) -> Any:
-    """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
-    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
-
-    table = pd.DataFrame(
-        {
-            "feature": facts.features,
-            "selected": facts.selected,
-            "weight": facts.weights,
-            "direction": np.where(facts.selected, facts.directions, 0).astype(np.int8),
-            "reason": [_reason(facts, model, place) for place in range(len(facts.features))],
-        }
-    )
-    return table.sort_values(
-        "weight", key=np.abs, ascending=False, kind="stable", ignore_index=True
-    )
-
-
-def _reason(facts: FeatureFacts, model: AnchorModel, place: int) -> str:
-    anchor = np.flatnonzero(facts.anchors == place)
-    if len(anchor):
-        levels = model.anchors[int(anchor[0])].levels
-        return f"anchor: {np.exp(levels[1] - levels[0]):.3g} times as frequent among cases"
-    found = facts.correlations[place]
-    if not found.any():
-        return "constant: the same count for every patient"
-    shown = " and ".join(f"{value:.2f}" for value in found)
-    if not facts.directions[place]:
-        return f"not correlated with every anchor ({shown})"
-    sign = "positively" if facts.directions[place] > 0 else "negatively"
-    correlated = f"{sign} correlated with every anchor ({shown})"
-    if not facts.selected[place]:
-        return f"{correlated}, but explained by other features"
-    tie = facts.ties[place]
-    return correlated if np.isnan(tie) else f"{correlated}, coupling to the truth {tie:.2f}"

@@ -18,12 +18,7 @@ from unelisa.phenotyping.cautions import (
 )
 from unelisa.phenotyping.charts import read_reviewed
 from unelisa.phenotyping.counts import CountTable, Floats, read_counts
-from unelisa.phenotyping.phenotype import (
-    THRESHOLD,
-    FittedPhenotype,
-    describe_features,
-    fit_phenotype,
-)
+from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
 from unelisa.phenotyping.posterior import Estimate
 
 
@@ -161,7 +156,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def features_(self) -> Any:
         """One row per feature, as a pandas table; the strongest first."""
-        return describe_features(self.feature_facts_, self.anchor_model_)
+        return self.feature_facts_.describe(self.anchor_model_)
 
     @property
     def _phenotype(self) -> FittedPhenotype:

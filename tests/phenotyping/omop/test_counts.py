@@ -145,7 +145,7 @@ def test_what_lacks_is_told_before_anything_is_counted(tiny_file):
     assert told == []
 
 
-def test_utilisation_counts_every_note(tiny):
+def test_utilization_counts_every_note(tiny):
     assert counts(tiny, "ICD:714.0", utilization="note_count")["note_count"].tolist() == [3, 1, 0]
 
 
