@@ -55,7 +55,7 @@ def test_two_columns_of_one_name_are_refused():
         read_counts(pd.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
-def test_a_missing_utilization_column_is_told_with_what_is_there():
+def test_a_missing_utilization_column_is_reported_with_those_present():
     with pytest.raises(VotesError, match="no utilization column 'notes' among the.* 'a', 'b'"):
         read_counts(pd.DataFrame({"a": [1], "b": [2]}), "notes")
 
