@@ -29,8 +29,8 @@ from unelisa.neighborhood import Neighborhoods
 from unelisa.outputs import whole_file
 from unelisa.phenotyping.anchors import AnchorModel, CaseOdds, ClassCounts
 from unelisa.phenotyping.expected_counts import ExpectedCounts
-from unelisa.phenotyping.features import FeatureFacts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, OrdinalExperts, OrdinalVoters
+from unelisa.phenotyping.phenotype import FeatureFacts
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.phenotyping.posterior import Calibration, Estimate
 from unelisa.selection import ExpertSelection, ExpertSelector

@@ -1,6 +1,6 @@
 """Counts with reviewed charts: the simulated datamart, rare cohorts of it, and ehr_phecap."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,13 @@ def rare_cohort(datamart: ReviewedSet, seed: int, n_patients: int, share: float)
     ]
     rows = rng.permutation(np.concatenate(drawn))
     truth = datamart.truth[rows]
-    counts = datamart.counts.take_patients(rows)
+    every = datamart.counts
+    counts = replace(
+        every,
+        values=np.asfortranarray(every.values[rows]),
+        patients=every.patients[rows],
+        utilization=None if every.utilization is None else every.utilization[rows],
+    )
     everybody = np.arange(n_patients)
     name = f"{datamart.name} rare {seed}"
     return ReviewedSet(name, counts, datamart.anchors, everybody, truth, datamart.roles, truth)

@@ -74,7 +74,7 @@ def test_the_reviewed_charts_are_a_cohort_and_the_truth_is_nowhere(database, dra
     assert not columns & {"label", "truth", "case"}
 
 
-def test_rows_are_told_and_the_seed_decides(drawn, tmp_path):
+def test_rows_are_reported_and_the_seed_decides(drawn, tmp_path):
     told = {}
 
     def advance(table, rows):
@@ -93,7 +93,7 @@ def test_rows_are_told_and_the_seed_decides(drawn, tmp_path):
     assert not np.array_equal(days[0], days[2])
 
 
-def test_a_missing_package_is_told_with_its_extra(monkeypatch, drawn, tmp_path):
+def test_a_missing_package_is_reported_with_its_extra(monkeypatch, drawn, tmp_path):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(MissingExtraError, match=r"unelisa\[omop\]"):
         write_datamart(drawn, tmp_path / "ra.duckdb")

@@ -55,7 +55,7 @@ def test_it_is_as_hard_as_it_should_be(drawn):
     assert by_role["irrelevant"] < 0.53
 
 
-def test_utilisation_drives_the_general_concepts(drawn):
+def test_utilization_drives_the_general_concepts(drawn):
     names = drawn.roles.index[drawn.roles == "irrelevant"]
     logs = np.log1p(drawn.counts[[*names, "note_count"]])
     assert logs.corr()["note_count"][names].mean() > 0.35

@@ -20,13 +20,14 @@ def draw(n=8000, share=0.2, seed=0, level=-0.5, slope_of_odds=0.0):
     return counts, log_use, case
 
 
-def start_of(counts):
-    return np.log1p(counts).sum(axis=1)
+def fit(counts, log_use, expected=None, known=0):
+    start = np.log1p(counts).sum(axis=1)
+    return fit_anchors(counts, log_use, start, expected, np.full(len(counts), known))
 
 
 def test_the_models_own_parameters_are_found():
     counts, log_use, case = draw(40_000, slope_of_odds=0.5)
-    model = fit_anchors(counts, log_use, start_of(counts))
+    model = fit(counts, log_use)
     assert model.converged
     assert model.prevalence == pytest.approx(case.mean(), abs=0.02)
     assert model.case_odds.slope == pytest.approx(0.5, abs=0.1)
@@ -38,7 +39,7 @@ def test_the_models_own_parameters_are_found():
 
 def test_log_odds_are_those_of_scipys_negative_binomial():
     counts, log_use, _ = draw(500)
-    model = fit_anchors(counts, log_use, start_of(counts))
+    model = fit(counts, log_use)
     use = log_use - model.mean_use
     odds = model.case_odds.level + model.case_odds.slope * use
     for j, found in enumerate(model.anchors):
@@ -55,7 +56,7 @@ def test_log_odds_are_those_of_scipys_negative_binomial():
 
 def test_log_odds_are_calibrated():
     counts, log_use, case = draw(40_000)
-    chances = expit(fit_anchors(counts, log_use, start_of(counts)).log_odds(counts, log_use))
+    chances = expit(fit(counts, log_use).log_odds(counts, log_use))
     for low in (0.1, 0.3, 0.5, 0.7):
         inside = (chances >= low) & (chances < low + 0.2)
         assert case[inside].mean() == pytest.approx(chances[inside].mean(), abs=0.05)
@@ -64,17 +65,14 @@ def test_log_odds_are_calibrated():
 def test_known_patients_stay_what_they_are():
     counts, log_use, case = draw(2000)
     known = np.where(np.arange(2000) < 1000, np.where(case, 1, -1), 0).astype(np.int8)
-    model = fit_anchors(counts, log_use, start_of(counts), None, known)
-    inverted = fit_anchors(counts, log_use, start_of(counts), None, -known)
+    model = fit(counts, log_use, known=known)
+    inverted = fit(counts, log_use, known=-known)
     assert model.prevalence == pytest.approx(case.mean(), abs=0.03)
     assert inverted.prevalence > model.prevalence + 0.1
 
 
 def test_an_expected_prevalence_draws_the_estimate():
     counts, log_use, case = draw(1000, share=0.03, level=0.5)
-    found = [
-        fit_anchors(counts, log_use, start_of(counts), expected).prevalence
-        for expected in (0.005, 0.03, 0.3)
-    ]
+    found = [fit(counts, log_use, expected).prevalence for expected in (0.005, 0.03, 0.3)]
     assert found == sorted(found)
     assert found[1] == pytest.approx(case.mean(), rel=0.5)

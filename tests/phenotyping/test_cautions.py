@@ -9,7 +9,7 @@ from unelisa.phenotyping.cautions import warn_of_anchors
 from unelisa.phenotyping.phenotyper import Phenotyper
 
 
-def test_a_truth_that_follows_utilization_is_told():
+def test_a_truth_that_follows_utilization_is_warned_of():
     rng = np.random.default_rng(0)
     use = np.exp(rng.normal(3, 1, 3000))
     counts = pd.DataFrame({f"f{j}": rng.poisson(0.5 * use) for j in range(30)})

@@ -55,14 +55,11 @@ def test_two_columns_of_one_name_are_refused():
         read_counts(pd.DataFrame([[1, 2]], columns=["a", "a"]))
 
 
-def test_a_missing_utilization_column_is_told_with_what_is_there():
+def test_a_missing_utilization_column_is_reported_with_those_present():
     with pytest.raises(VotesError, match="no utilization column 'notes' among the.* 'a', 'b'"):
         read_counts(pd.DataFrame({"a": [1], "b": [2]}), "notes")
 
 
-def test_features_and_patients_are_taken():
+def test_features_are_taken():
     table = read_counts(pd.DataFrame({"a": [1, 2], "b": [3, 4], "u": [5, 6]}), "u")
     assert table.take_features(np.array([1])).values.tolist() == [[3], [4]]
-    later = table.take_patients(np.array([1]))
-    assert later.values.tolist() == [[2, 4]]
-    assert later.utilization.tolist() == [6]

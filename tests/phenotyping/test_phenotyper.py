@@ -95,7 +95,7 @@ def test_words_that_put_the_case_first_are_refused(datamart):
         Phenotyper(ANCHORS, "note_count").fit(datamart.counts, words[datamart.reviewed])
 
 
-def test_the_share_of_true_cases_is_told_of_any_patients(model, datamart):
+def test_the_ppv_is_estimated_for_any_patients(model, datamart):
     assert model.expect_ppv(datamart.counts) == model.ppv_
     some = datamart.counts.iloc[:3000]
     chances = chances_of(model, some)

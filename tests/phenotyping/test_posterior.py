@@ -3,14 +3,14 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from unelisa.phenotyping.posterior import Calibration, calibrate, expected_ppv, reviewed_ppv
+from unelisa.phenotyping.posterior import Calibration, expected_ppv, reviewed_ppv
 
 
 def test_calibration_keeps_the_prevalence():
     rng = np.random.default_rng(0)
     scores = rng.normal(0, 5, 3000)
     chances = rng.random(3000)
-    found = expit(calibrate(scores, chances).log_odds(scores))
+    found = expit(Calibration.learn(scores, chances).log_odds(scores))
     assert found.mean() == pytest.approx(chances.mean(), abs=1e-6)
 
 

@@ -16,15 +16,15 @@ from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
 
 
 @pytest.fixture(scope="module")
-def tumours():
+def tumors():
     X, y = load_breast_cancer(return_X_y=True)
     words = np.array(["benign", "malignant"])[1 - y]
     return X[:300], words[:300], X[300:], words[300:]
 
 
 @pytest.fixture(scope="module")
-def models(tumours):
-    X, y, _, _ = tumours
+def models(tumors):
+    X, y, _, _ = tumors
     chosen = {
         "tree": DecisionTreeClassifier(random_state=0),
         "bayes": GaussianNB(),
@@ -33,8 +33,8 @@ def models(tumours):
     return {name: model.fit(X, y) for name, model in chosen.items()}
 
 
-def test_votes_are_what_the_classifiers_predict(models, tumours):
-    X = tumours[2]
+def test_votes_are_what_the_classifiers_predict(models, tumors):
+    X = tumors[2]
     votes = votes_from_estimators(models, X)
     assert votes.classes == ("benign", "malignant")
     assert votes.voters.tolist() == ["tree", "bayes", "logistic"]
@@ -42,28 +42,28 @@ def test_votes_are_what_the_classifiers_predict(models, tumours):
         assert np.array_equal(votes.values[:, s] > 0, model.predict(X) == "malignant")
 
 
-def test_a_list_and_pairs_of_names_will_do(models, tumours):
-    X = tumours[2]
+def test_a_list_and_pairs_of_names_will_do(models, tumors):
+    X = tumors[2]
     named = votes_from_estimators(models, X)
     for given in (list(models.values()), list(models.items())):
         assert np.array_equal(votes_from_estimators(given, X).values, named.values)
     assert votes_from_estimators(list(models.values()), X).voters[0] == "v0"
 
 
-def test_items_keep_their_names(models, tumours):
-    X = pd.DataFrame(tumours[2], index=[f"p{i}" for i in range(len(tumours[2]))])
-    unnamed = {name: model.fit(*tumours[:2]) for name, model in models.items()}
+def test_items_keep_their_names(models, tumors):
+    X = pd.DataFrame(tumors[2], index=[f"p{i}" for i in range(len(tumors[2]))])
+    unnamed = {name: model.fit(*tumors[:2]) for name, model in models.items()}
     votes = votes_from_estimators({"tree": unnamed["tree"]}, X.to_numpy(), items=X.index)
     assert votes.items[0] == "p0"
-    forest = RandomForestClassifier(3, random_state=0).fit(pd.DataFrame(tumours[0]), tumours[1])
+    forest = RandomForestClassifier(3, random_state=0).fit(pd.DataFrame(tumors[0]), tumors[1])
     assert votes_from_forest(forest, X).items[-1] == X.index[-1]
 
 
-def test_a_deployment_set_is_labelled_without_labels(models, tumours):
-    votes = votes_from_estimators(models, tumours[2])
+def test_a_deployment_set_is_labeled_without_labels(models, tumors):
+    votes = votes_from_estimators(models, tumors[2])
     labels = ue.DawidSkene(random_state=0).fit_predict(votes)
     assert set(labels) <= {"benign", "malignant"}
-    assert np.mean(labels == tumours[3]) > 0.9
+    assert np.mean(labels == tumors[3]) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_deployment_set_is_labelled_without_labels(models, tumours):
     ],
     ids=lambda forest: type(forest).__name__,
 )
-def test_the_trees_of_a_forest_vote(forest, tumours):
-    X, y, asked, _ = tumours
+def test_the_trees_of_a_forest_vote(forest, tumors):
+    X, y, asked, _ = tumors
     forest.fit(X, y)
     votes = votes_from_forest(forest, asked)
     assert votes.shape == (len(asked), 15)
@@ -85,14 +85,14 @@ def test_the_trees_of_a_forest_vote(forest, tumours):
     assert np.array_equal(majority, forest.predict(asked))
 
 
-def test_a_sparse_matrix_will_do(tumours):
-    X, y, asked, _ = tumours
+def test_a_sparse_matrix_will_do(tumors):
+    X, y, asked, _ = tumors
     forest = RandomForestClassifier(5, random_state=0).fit(sp.csr_matrix(X), y)
     dense = votes_from_forest(forest, asked)
     assert np.array_equal(votes_from_forest(forest, sp.csc_matrix(asked)).values, dense.values)
 
 
-def test_a_tree_that_saw_one_class_only(tumours):
+def test_a_tree_that_saw_one_class_only(tumors):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 2)), np.array([0] + [1] * 11)
     bagging = BaggingClassifier(n_estimators=20, random_state=0).fit(X, y)

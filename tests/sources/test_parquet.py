@@ -80,7 +80,7 @@ def test_a_folder_s_files_are_listed_by_name_at_any_depth(folder):
     (folder / "a").mkdir()
     FIRST.to_parquet(folder / "a" / "z.parquet")
     (folder / "notes.txt").write_text("no votes")
-    (folder / "c.parquet").mkdir()  # a folder of that ending is no file
+    (folder / "c.parquet").mkdir()  # a folder, although it ends like a file
     names = [file.relative_to(folder).as_posix() for file in list_parquet(folder)]
     assert names == ["a/z.parquet", "a.parquet", "b.parquet"]
     assert list_parquet(folder / "a.parquet") == [folder / "a.parquet"]
@@ -113,7 +113,7 @@ def test_rows_come_in_batches_across_files(folder, monkeypatch):
     assert said == [[[1], [-1]], [[-1], [0]]] * 2
 
 
-def test_one_row_per_vote_is_no_wide_table(tmp_path):
+def test_one_row_per_vote_is_not_a_wide_table(tmp_path):
     long = pd.DataFrame({"item": ["x1"], "voter": ["ann"], "vote": ["yes"]})
     long.to_parquet(tmp_path / "votes.parquet")
     assert stream_wide([tmp_path / "votes.parquet"], (None, None, None)) is None

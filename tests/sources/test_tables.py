@@ -114,7 +114,7 @@ def test_declared_codings_and_many_blocks(tmp_path):
         ("item,a,b\nx,1,0\n", "votes.xlsx", "unknown file extension; use .csv"),
     ],
 )
-def test_files_that_are_no_votes(content, name, message, tmp_path):
+def test_files_that_hold_no_votes(content, name, message, tmp_path):
     with pytest.raises(VotesError, match=message) as refusal:
         read_votes(text(tmp_path, content, name))
     assert "\n" not in str(refusal.value)

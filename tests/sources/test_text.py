@@ -39,7 +39,7 @@ def test_names_are_stripped_and_must_differ():
         check_names(["item", "ann", "ann "], "votes.csv")
 
 
-def test_voters_named_like_votes_are_no_missing_header(tmp_path):
+def test_voters_named_like_votes_do_not_mean_a_missing_header(tmp_path):
     """pandas numbers the columns of a bare array 0, 1, ..., and votes are 0 and 1."""
     (tmp_path / "votes.csv").write_text("0,1\n0,1\n1,1\n1,0\n")
     assert read_votes(tmp_path / "votes.csv").voters.tolist() == ["0", "1"]

@@ -13,9 +13,6 @@ ANTI_CCP_TEST = 2_000_000_002
 _FIRST_CODE, _FIRST_TERM = 2_000_001_000, 2_000_002_000
 ANTI_CCP_NAME = "anti-cyclic citrullinated peptide test"
 
-OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
-FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
-
 
 class Term(NamedTuple):
     """A feature as recorded in the database."""

@@ -1,48 +1,20 @@
 """A simulated datamart as a DuckDB file in the OMOP common data model."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unelisa.datamart.cdm import TABLES, create_table
-from unelisa.datamart.concepts import CDM_54, Block, list_ancestors, list_concepts
+from unelisa.datamart.concepts import Block
 from unelisa.datamart.patients import SimulatedEhr
-from unelisa.datamart.records import (
-    REVIEWED_COHORT,
-    Calendar,
-    list_conditions,
-    list_mentions,
-    list_notes,
-    list_periods,
-    list_persons,
-    list_reviewed,
-    list_tests,
-    list_visits,
-)
+from unelisa.datamart.records import list_tables
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 
 Advance = Callable[[str, int], None]  # table, rows written
-_MANY_ROWS = 300_000
-_REVIEWED: Block = {
-    "cohort_definition_id": [REVIEWED_COHORT],
-    "cohort_definition_name": "charts reviewed",
-    "definition_type_concept_id": 0,
-    "subject_concept_id": 0,
-}
-_SOURCE: Block = {
-    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
-    "cdm_source_abbreviation": "simulated",
-    "cdm_holder": "unelisa",
-    "source_description": "no patient of this database exists",
-    "source_release_date": "2026-01-01",
-    "cdm_release_date": "2026-01-01",
-    "cdm_version": "5.4",
-    "cdm_version_concept_id": CDM_54,
-    "vocabulary_version": "simulated",
-}
 
 
 def write_datamart(
@@ -53,16 +25,8 @@ def write_datamart(
 ) -> None:
     """Write a simulated datamart as an OMOP database, without its truth.
 
-    Parameters
-    ----------
-    drawn
-        The datamart.
-    path
-        The DuckDB file, which is written completely or not at all.
-    random_state
-        Seed or generator for what the counts do not determine, such as the days.
-    advance
-        Called with the name of a table and the number of rows written to it.
+    The DuckDB file is written completely or not at all. The seed determines what the counts do not,
+    such as the days. `advance` is called with the name of a table and the number of rows written.
     """
     try:
         import duckdb  # noqa: PLC0415 - optional
@@ -74,58 +38,28 @@ def write_datamart(
         with duckdb.connect(str(draft)) as connection:
             for table in TABLES:
                 connection.execute(create_table(table))
-            for table, blocks in _list_tables(drawn, rng):
-                for rows in _gather(blocks):
-                    connection.register("block", rows)
-                    insert = f"INSERT INTO {table} BY NAME SELECT * FROM block"  # noqa: S608
-                    connection.execute(insert)
-                    connection.unregister("block")
-                    if advance is not None:
-                        advance(table, rows.num_rows)
+            for table, blocks in list_tables(drawn, rng):
+                connection.register("rows", _stream(table, blocks, advance))
+                insert = f"INSERT INTO {table} BY NAME SELECT * FROM rows"  # noqa: S608
+                connection.execute(insert)
+                connection.unregister("rows")
 
 
-def _list_tables(
-    drawn: SimulatedEhr, rng: np.random.Generator
-) -> Iterator[tuple[str, Iterable[Block]]]:
-    calendar = Calendar(drawn, rng)
-    yield "person", [list_persons(drawn, rng)]
-    yield "observation_period", [list_periods(calendar)]
-    yield "visit_occurrence", [list_visits(calendar)]
-    yield "note", [list_notes(calendar)]
-    yield "condition_occurrence", list_conditions(drawn, calendar, rng)
-    yield "note_nlp", list_mentions(drawn, calendar, rng)
-    yield "measurement", [list_tests(drawn, calendar, rng)]
-    yield "cohort", [list_reviewed(drawn, calendar)]
-    yield "cohort_definition", [_REVIEWED]
-    yield "concept", [list_concepts()]
-    yield "concept_ancestor", [list_ancestors()]
-    yield "cdm_source", [_SOURCE]
-
-
-def _gather(blocks: Iterable[Block]) -> Iterator[Any]:
-    """Yield Arrow tables of many rows: each insertion costs the database a fixed time."""
+def _stream(table: str, blocks: Iterable[Block], advance: Advance | None) -> Any:
+    """Return the blocks as a reader of Arrow batches, repeating single values."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-    held: list[Any] = []
-    for block in blocks:
-        held.append(_arrow(block))
-        if sum(rows.num_rows for rows in held) > _MANY_ROWS:
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
+    def batch(block: Block) -> Any:
+        n = next(len(v) for v in block.values() if isinstance(v, np.ndarray | list))
+        columns = dict(block)
+        for name, value in block.items():
+            if not isinstance(value, np.ndarray | list):
+                kind = pa.string() if value is None else None
+                columns[name] = pa.repeat(pa.scalar(value, kind), n)
+        if advance is not None:
+            advance(table, n)
+        return pa.record_batch(columns)
 
-
-def _arrow(block: Block) -> Any:
-    """Return a block as an Arrow table, repeating single values."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
-    n = next(len(v) for v in block.values() if isinstance(v, np.ndarray | list))
-    return pa.table(
-        {
-            name: pa.array(values)
-            if isinstance(values, np.ndarray | list)
-            else pa.repeat(pa.scalar(values, pa.string() if values is None else None), n)
-            for name, values in block.items()
-        }
-    )
+    batches = map(batch, blocks)
+    first = next(batches)
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))

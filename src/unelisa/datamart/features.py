@@ -48,18 +48,10 @@ _CODES = {
     "714.9": (-2.3, 0.7, 1.4, 0.3),
 }
 MAIN_CODE, MAIN_CONCEPT = "714.0", "rheumatoid arthritis"
-CORE = (
-    "morning stiffness",
-    "c-reactive protein",
-    "immunosuppressive agents",
-    "methotrexate",
-    "synovitis",
-    "rheumatoid factor",
-    "anti-ccp antibody",
-    "joint erosion",
-    "rheumatoid nodule",
-    "antirheumatic agents",
-    "joint swelling",
+CORE = _names(
+    """morning stiffness; c-reactive protein; immunosuppressive agents; methotrexate; synovitis;
+    rheumatoid factor; anti-ccp antibody; joint erosion; rheumatoid nodule; antirheumatic agents;
+    joint swelling"""
 )
 _GENERAL_CORE = {"c-reactive protein", "immunosuppressive agents"}  # occur in other diseases too
 _WORN_CORE = {"morning stiffness", "joint swelling"}

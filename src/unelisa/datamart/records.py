@@ -4,7 +4,7 @@ A count x becomes x days of care. Records that must not be counted are included 
 on one day, and mentions that are negated, hypothetical, or about a relative.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 from unelisa.datamart.concepts import (
     ANTI_CCP_NAME,
     ANTI_CCP_TEST,
-    CLINIC_NOTE,
     CODES,
-    ENGLISH,
-    FEMALE,
-    FROM_RECORDS,
-    MALE,
     MENTIONS,
-    OUTPATIENT_VISIT,
-    UTF8,
     Block,
-    Term,
+    list_ancestors,
+    list_concepts,
 )
 from unelisa.datamart.features import MAIN_CONCEPT
 from unelisa.datamart.patients import UTILIZATION, SimulatedEhr
@@ -32,6 +26,9 @@ Integers = NDArray[np.int64]
 FIRST_DAY = np.datetime64("2000-01-01", "D")
 N_DAYS = 5844  # sixteen years
 REVIEWED_COHORT = 1
+# standard concepts
+OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
+FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
 # term_exists and term_modifiers of mentions that do not describe the patient now; in the last two
 # only the modifiers say so
 _NOT_THE_PATIENT_NOW = (
@@ -40,24 +37,55 @@ _NOT_THE_PATIENT_NOW = (
     (None, "conditional=true"),
     ("Y", "negation=false, subject=mother"),
 )
+_REVIEWED: Block = {
+    "cohort_definition_id": [REVIEWED_COHORT],
+    "cohort_definition_name": "charts reviewed",
+    "definition_type_concept_id": 0,
+    "subject_concept_id": 0,
+}
+_SOURCE: Block = {
+    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
+    "cdm_source_abbreviation": "simulated",
+    "cdm_holder": "unelisa",
+    "source_description": "no patient of this database exists",
+    "source_release_date": "2026-01-01",
+    "cdm_release_date": "2026-01-01",
+    "cdm_version": "5.4",
+    "cdm_version_concept_id": CDM_54,
+    "vocabulary_version": "simulated",
+}
+
+
+def list_tables(
+    drawn: SimulatedEhr, rng: np.random.Generator
+) -> Iterator[tuple[str, Iterable[Block]]]:
+    """Yield the tables of the database and their rows, in blocks."""
+    calendar = Calendar(drawn, rng)
+    yield "person", [list_persons(drawn, rng)]
+    yield "observation_period", [list_periods(calendar)]
+    yield "visit_occurrence", [list_visits(calendar)]
+    yield "note", [list_notes(calendar)]
+    yield "condition_occurrence", list_conditions(drawn, calendar, rng)
+    yield "note_nlp", list_mentions(drawn, calendar, rng)
+    yield "measurement", [list_tests(drawn, calendar, rng)]
+    yield "cohort", [list_reviewed(drawn, calendar)]
+    yield "cohort_definition", [_REVIEWED]
+    yield "concept", [list_concepts()]
+    yield "concept_ancestor", [list_ancestors()]
+    yield "cdm_source", [_SOURCE]
 
 
 class Calendar:
-    """The day of each visit and each note of each patient.
+    """The day of each visit and the visit of each note, patient by patient.
 
-    Attributes
-    ----------
-    visit_starts, note_starts
-        Index of the first visit and note of each patient; the others follow it.
-    visit_day, note_visit
-        Day of each visit, counted from the first day of all; visit of each note.
+    `visit_starts` holds the index of each patient's first visit.
     """
 
     def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
         self.persons: Integers = drawn.counts.index.to_numpy()
         self.visits = drawn.visits.astype(np.int64)
         self.notes = drawn.counts[UTILIZATION].to_numpy().astype(np.int64)
-        self.visit_starts, self.note_starts = _starts(self.visits), _starts(self.notes)
+        self.visit_starts = _starts(self.visits)
         self.visit_day = self._draw_days(rng)
         patient, place = spread(self.notes)
         # spread evenly over the visits, so that no visit has two notes
@@ -94,14 +122,15 @@ def spread(counts: Integers) -> tuple[Integers, Integers]:
 def choose_days(
     count: Integers, available: Integers, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Return `count` distinct days of the `available` ones of each patient: patient, day.
+    """Return `count` of each patient's `available` visits or notes: patients, and their indices.
 
-    The days are evenly spaced from a random offset: (offset + k available // count) mod available.
+    Their places are evenly spaced from a random one: (offset + k available // count) mod available.
     """
     offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
     patient, place = spread(count)
     n = available[patient]
-    return patient, (offset[patient] + place * n // count[patient]) % n
+    chosen = (offset[patient] + place * n // count[patient]) % n
+    return patient, _starts(available)[patient] + chosen
 
 
 def list_persons(drawn: SimulatedEhr, rng: np.random.Generator) -> Block:
@@ -165,9 +194,9 @@ def list_conditions(
     first = 0
     for code in CODES:
         count = drawn.counts[code.feature].to_numpy().astype(np.int64)
-        patient, place = choose_days(count, calendar.visits, rng)
+        patient, visit = choose_days(count, calendar.visits, rng)
         twice = np.repeat(np.arange(len(patient)), 1 + (rng.random(len(patient)) < 0.1))
-        patient, visit = patient[twice], (calendar.visit_starts[patient] + place)[twice]
+        patient, visit = patient[twice], visit[twice]
         yield {
             "condition_occurrence_id": np.arange(first, first + len(visit)),
             "person_id": calendar.persons[patient],
@@ -187,50 +216,30 @@ def list_mentions(
     """Yield the note_nlp rows of each concept: first those that count, then those that do not."""
     first = 0
     for term in MENTIONS:
-        count = drawn.counts[term.feature].to_numpy().astype(np.int64)
-        patient, place = choose_days(count, calendar.notes, rng)
-        note = calendar.note_starts[patient] + place
-        yield _mention_rows(term, note, "Y", None, first, calendar)
-        first += len(note)
-        for exists, modifiers in _NOT_THE_PATIENT_NOW:
-            note = _draw_denials(term, calendar, rng)
-            yield _mention_rows(term, note, exists, modifiers, first, calendar)
+        # many patients of the datamart were examined for the disease
+        denied = 0.03 if term.text == MAIN_CONCEPT else 0.001
+        for exists, modifiers in (("Y", None), *_NOT_THE_PATIENT_NOW):
+            if modifiers is None:
+                count = drawn.counts[term.feature].to_numpy().astype(np.int64)
+            else:
+                count = rng.binomial(calendar.notes, denied)
+            _, note = choose_days(count, calendar.notes, rng)
+            yield {
+                "note_nlp_id": np.arange(first, first + len(note)),
+                "note_id": note,
+                "lexical_variant": term.text,
+                "note_nlp_concept_id": term.concept,
+                "nlp_system": "simulated",
+                "nlp_date": calendar.date(calendar.note_visit[note]),
+                "term_exists": exists,
+                "term_modifiers": modifiers,
+            }
             first += len(note)
-
-
-def _draw_denials(term: Term, calendar: Calendar, rng: np.random.Generator) -> Integers:
-    """Draw the notes that mention a concept that the patient does not have now."""
-    # many patients of the datamart were examined for the disease
-    share = 0.03 if term.text == MAIN_CONCEPT else 0.001
-    count = rng.binomial(calendar.notes, share)
-    patient, place = choose_days(count, calendar.notes, rng)
-    return calendar.note_starts[patient] + place
-
-
-def _mention_rows(
-    term: Term,
-    note: Integers,
-    exists: str | None,
-    modifiers: str | None,
-    first: int,
-    calendar: Calendar,
-) -> Block:
-    return {
-        "note_nlp_id": np.arange(first, first + len(note)),
-        "note_id": note,
-        "lexical_variant": term.text,
-        "note_nlp_concept_id": term.concept,
-        "nlp_system": "simulated",
-        "nlp_date": calendar.date(calendar.note_visit[note]),
-        "term_exists": exists,
-        "term_modifiers": modifiers,
-    }
 
 
 def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator) -> Block:
     """Return the measurement rows: one anti-CCP test per tested patient, without its result."""
-    patient, place = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
-    visit = calendar.visit_starts[patient] + place
+    patient, visit = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
     return {
         "measurement_id": np.arange(len(visit)),
         "person_id": calendar.persons[patient],

@@ -23,7 +23,6 @@ from scipy.special import expit, gammaln, logit
 
 from unelisa.phenotyping.counts import Counts, Floats
 
-Signs = NDArray[np.int8]
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
 MAX_ITER = 300
 TOLERANCE = 1e-6  # of the mean log-likelihood
@@ -106,37 +105,28 @@ def fit_anchors(
     counts: Counts,
     log_use: Floats,
     start: Floats,
-    expected: float | None = None,
-    known: Signs | None = None,
+    expected: float | None,
+    known: NDArray[np.int8],
 ) -> AnchorModel:
-    """Return the anchor model by EM.
+    """Return the anchor model by EM, initialized by `start`, which is larger for likely cases.
 
-    Parameters
-    ----------
-    counts
-        Patients x anchors.
-    log_use
-        log(1 + u) per patient.
-    start
-        One score per patient, larger for likely cases; it initializes EM.
-    expected
-        The approximate prevalence, or None if unknown.
-    known
-        -1 / +1 for patients whose truth is known, else 0.
+    `counts` is patients x anchors, `log_use` log(1 + u), `expected` the approximate prevalence if
+    known, and `known` -1 / +1 for patients whose truth is known, else 0.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> case = rng.random(4000) < .2
     >>> counts = rng.poisson(np.where(case, 9, .5)[:, None], (4000, 2)).astype(np.float32)
-    >>> model = fit_anchors(counts, np.zeros(4000), counts.sum(axis=1))
+    >>> use = known = np.zeros(4000)
+    >>> model = fit_anchors(counts, use, counts.sum(axis=1), None, known)
     >>> round(model.prevalence, 1)
     0.2
     """
     mean_use = float(log_use.mean())
     use = log_use - mean_use
     columns = [AnchorCounts.of(column) for column in counts.T]
-    chances = _impose(_first_chances(start, expected), known)
+    chances = np.where(known == 0, _first_chances(start, expected), known > 0)
     anchors = tuple(_first_guess(anchor, chances) for anchor in columns)
     odds = CaseOdds(float(logit(chances.mean())), 0.0)
     last, converged, n_iter = -np.inf, False, 0
@@ -148,7 +138,8 @@ def fit_anchors(
         )
         odds = _update_odds(odds, use, chances, expected)
         joint = _joint(columns, use, anchors, odds)
-        chances = _impose(expit(np.clip(joint[1] - joint[0], -40, 40)), known)
+        posterior = expit(np.clip(joint[1] - joint[0], -40, 40))
+        chances = np.where(known == 0, posterior, known > 0)
         level = float(np.logaddexp(*joint).mean())
         converged = abs(level - last) < TOLERANCE
         if converged:
@@ -163,13 +154,6 @@ def _first_chances(start: Floats, expected: float | None) -> Floats:
     low, cut = min(1 - FIRST_GUESS, share / 2), np.quantile(start, 1 - share)
     upper = start > cut if (start > cut).any() else start == cut  # many may be tied at the top
     return np.where(upper, FIRST_GUESS, low)
-
-
-def _impose(chances: Floats, known: Signs | None) -> Floats:
-    """Return P(case), with 0 or 1 for patients whose truth is known."""
-    if known is None:
-        return chances
-    return np.where(known == 0, chances, (known > 0).astype(np.float64))
 
 
 def _first_guess(anchor: AnchorCounts, chances: Floats) -> ClassCounts:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError, warn_user
 from unelisa.phenotyping.anchors import AnchorModel
 from unelisa.phenotyping.counts import CountTable, Floats, Places
-from unelisa.phenotyping.screening import remove_utilization
+from unelisa.phenotyping.screening import correlate, remove_utilization
 
 FEWEST_PATIENTS = 20
 
@@ -64,17 +64,12 @@ def warn_of_utilization(table: CountTable, anchors: Places, chances: Floats) -> 
         use = np.log1p(others.sum(axis=1, dtype=np.float64))
         what = "the sum of all other counts"
     free = remove_utilization(np.log1p(table.values[:, anchors]), use)
-    follows = abs(_correlation(chances, use))
-    if follows > min(_correlation(chances, column) for column in free.T):
+    found = correlate(np.column_stack([use, free]), chances[:, None])[:, 0]
+    follows = abs(found[0])
+    if follows > found[1:].min():
         warn_user(
             f"the estimated truth follows {what} (correlation {follows:.2f}) more than the "
             "anchors: choose anchors that are specific to the disease, and name the utilization "
             "column",
             UnelisaWarning,
         )
-
-
-def _correlation(first: Floats, second: NDArray[np.floating]) -> float:
-    spread = first.std() * second.std()
-    covariance = np.mean((first - first.mean()) * (second - second.mean()))
-    return float(covariance / spread) if spread > 0 else 0.0

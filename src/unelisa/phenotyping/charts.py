@@ -9,30 +9,16 @@ from unelisa.aggregators.known import list_labels, put_in_order
 from unelisa.coding import CodingChoice, settle_coding
 from unelisa.errors import VotesError
 
-Signs = NDArray[np.int8]
-_NUMBERED = ((0, 1), (-1, 1))  # also False and True
-
 
 class ReviewedCharts(NamedTuple):
     """-1 / +1 per patient, 0 if the chart was not reviewed, and the user's (negative, positive)."""
 
-    signs: Signs
+    signs: NDArray[np.int8]
     classes: tuple[Any, Any]
 
-    @property
-    def n_charts(self) -> int:
-        """Number of reviewed charts."""
-        return int(np.count_nonzero(self.signs))
-
     def check_side(self, anchors: NDArray[Any]) -> None:
-        """Reject two words whose first in sort order has more anchor records, hence is the case.
-
-        Parameters
-        ----------
-        anchors
-            Number of anchor records per patient.
-        """
-        if self.classes in _NUMBERED:
+        """Reject two words whose first in sort order has more anchor records, hence is the case."""
+        if self.classes in {(0, 1), (-1, 1)}:  # also (False, True)
             return
         other, case = (float(anchors[self.signs == sign].mean()) for sign in (-1, 1))
         if case < other:
@@ -45,14 +31,9 @@ class ReviewedCharts(NamedTuple):
 def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
     """Return the truth of the reviewed patients.
 
-    Parameters
-    ----------
-    y
-        None; a dict or pandas Series from patient to label; or one label per patient in their
-        order, missing (None, NaN) if the chart was not reviewed. Labels are 0 / 1, -1 / 1, booleans
-        or two words, of which the second in sort order is the case.
-    patients
-        Names of the patients.
+    `y` is None; a dict or pandas Series from patient to label; or one label per patient in their
+    order, missing (None, NaN) if the chart was not reviewed. Labels are 0 / 1, -1 / 1, booleans or
+    two words, of which the second in sort order is the case.
 
     Examples
     --------

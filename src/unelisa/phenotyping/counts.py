@@ -57,24 +57,14 @@ class CountTable:
         values = np.asfortranarray(self.values[:, places])
         return CountTable(values, self.features[places], self.patients, self.utilization)
 
-    def take_patients(self, rows: Places) -> "CountTable":
-        """Return all features of some patients."""
-        use = None if self.utilization is None else self.utilization[rows]
-        values = np.asfortranarray(self.values[rows])
-        return CountTable(values, self.features, self.patients[rows], use)
-
 
 def read_counts(table: Any, utilization: str | None = None) -> CountTable:
     """Return a validated table of counts.
 
-    Parameters
-    ----------
-    table
-        A pandas or polars frame (or any other that narwhals supports): one row per patient, one
-        column of counts per feature. Patients are named by a column patient, person_id or the
-        like, else by the frame's index, else by row number.
-    utilization
-        Column with the amount of care per patient; it is not a feature.
+    `table` is a frame of pandas, polars or any other library that narwhals supports: one row per
+    patient, one column of counts per feature. Patients are named by a column patient, person_id or
+    the like, else by the frame's index, else by row number. `utilization` names the column with
+    the amount of care per patient, which is not a feature.
 
     Examples
     --------

@@ -11,7 +11,6 @@ It enters the log-odds with weight 1/2 because it is not independent of the anch
 severe cases have more of everything.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +32,10 @@ class OrdinalVoters:
     cuts: tuple[Floats, ...]  # per feature the distinct percentiles of its rates
 
     @classmethod
-    def learn(cls, rates: Counts, percentiles: Sequence[float] = PERCENTILES) -> "OrdinalVoters":
+    def learn(cls, rates: Counts) -> "OrdinalVoters":
         """Return the cuts at the percentiles of each column."""
         columns = range(rates.shape[1])
-        return cls(tuple(np.unique(np.quantile(rates[:, j], percentiles)) for j in columns))
+        return cls(tuple(np.unique(np.quantile(rates[:, j], PERCENTILES)) for j in columns))
 
     def levels(self, rates: Counts) -> NDArray[np.int8]:
         """Return the number of cuts below each rate."""
@@ -60,11 +59,10 @@ class OrdinalExperts:
         levels = voters.levels(rates)
         found = []
         for feature, cuts in enumerate(voters.cuts):
-            shares = []
-            for weights in (1 - chances, chances):
-                counts = np.bincount(levels[:, feature], weights, len(cuts) + 1) + 1
-                shares.append(np.log(counts / counts.sum()))
-            found.append(shares[1] - shares[0])
+            column, n_levels = levels[:, feature], len(cuts) + 1
+            both = (np.bincount(column, w, n_levels) + 1 for w in (1 - chances, chances))
+            other, case = (np.log(counts / counts.sum()) for counts in both)
+            found.append(case - other)
         return cls(voters, tuple(found))
 
     def log_ratio(self, rates: Counts) -> Counts:
@@ -102,14 +100,7 @@ class GroupedExpert:
 def learn_group(rates: Counts, chances: Floats, rng: np.random.Generator) -> GroupedExpert:
     """Return the grouped expert; its class separation is estimated out of fold.
 
-    Parameters
-    ----------
-    rates
-        Patients x the group's features.
-    chances
-        P(case) by the anchors.
-    rng
-        Generator that draws the folds.
+    `rates` is patients x the group's features; `chances` is P(case) by the anchors.
     """
     experts = OrdinalExperts.learn(rates, chances)
     ratios = experts.log_ratio(rates)

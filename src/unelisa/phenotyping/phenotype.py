@@ -1,7 +1,7 @@
-"""A fitted phenotype: the parts that score a patient, and the steps that learn them in order."""
+"""A fitted phenotype: the parts that score a patient, the steps that learn them, and why."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,8 @@ from unelisa.phenotyping.anchors import AnchorModel, fit_anchors
 from unelisa.phenotyping.charts import ReviewedCharts
 from unelisa.phenotyping.counts import Counts, CountTable, Floats, Places
 from unelisa.phenotyping.expected_counts import ExpectedCounts
-from unelisa.phenotyping.features import FeatureFacts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, learn_group
-from unelisa.phenotyping.posterior import (
-    Calibration,
-    Estimate,
-    calibrate,
-    expected_ppv,
-    reviewed_ppv,
-)
+from unelisa.phenotyping.posterior import Calibration, Estimate, expected_ppv, reviewed_ppv
 from unelisa.phenotyping.screening import Screening, screen, standardize
 
 GROUP_WEIGHT = 0.5
@@ -67,6 +60,57 @@ class FittedPhenotype:
         return expected_ppv(chances, chances >= threshold, [*without, expit(scores)])
 
 
+@dataclass(frozen=True)
+class FeatureFacts:
+    """What was found about the features."""
+
+    # features, anchors: all names, and the indices of the anchors
+    features: NDArray[Any]
+    anchors: Places
+    # correlations, directions, ties: as in `Screening`
+    correlations: Floats
+    directions: NDArray[np.int8]
+    ties: Floats
+    selected: NDArray[np.bool_]  # whether a feature is used
+    # effect on the log-odds: difference between its 95 % and 5 % quantiles over patients
+    weights: Floats
+
+    def describe(self, model: AnchorModel) -> Any:
+        """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
+        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+        table = pd.DataFrame(
+            {
+                "feature": self.features,
+                "selected": self.selected,
+                "weight": self.weights,
+                "direction": np.where(self.selected, self.directions, 0).astype(np.int8),
+                "reason": [self._reason(model, place) for place in range(len(self.features))],
+            }
+        )
+        return table.sort_values(
+            "weight", key=np.abs, ascending=False, kind="stable", ignore_index=True
+        )
+
+    def _reason(self, model: AnchorModel, place: int) -> str:
+        anchor = np.flatnonzero(self.anchors == place)
+        if len(anchor):
+            levels = model.anchors[int(anchor[0])].levels
+            return f"anchor: {np.exp(levels[1] - levels[0]):.3g} times as frequent among cases"
+        found = self.correlations[place]
+        if not found.any():
+            return "constant: the same count for every patient"
+        shown = " and ".join(f"{value:.2f}" for value in found)
+        if not self.directions[place]:
+            return f"not correlated with every anchor ({shown})"
+        sign = "positively" if self.directions[place] > 0 else "negatively"
+        correlated = f"{sign} correlated with every anchor ({shown})"
+        if not self.selected[place]:
+            return f"{correlated}, but explained by other features"
+        tie = self.ties[place]
+        return correlated if np.isnan(tie) else f"{correlated}, coupling to the truth {tie:.2f}"
+
+
 class PhenotypeFit(NamedTuple):
     """The result of a fit: the phenotype, facts about features, P(case) of the patients, PPV."""
 
@@ -83,25 +127,12 @@ def fit_phenotype(
     prevalence: float | None,
     rng: np.random.Generator,
 ) -> PhenotypeFit:
-    """Return the phenotype that the anchors define.
-
-    Parameters
-    ----------
-    table, anchors
-        The counts, and the indices of the anchors.
-    charts
-        The truth of some patients.
-    prevalence
-        The approximate prevalence, or None.
-    rng
-        Generator for the graph and the folds.
-    """
+    """Return the phenotype that the anchors define; `prevalence` is approximate."""
     expected = ExpectedCounts.learn(table)
     rates = expected.rates(table)
-    known = charts.signs if charts.n_charts else None
     counts = table.values[:, anchors]
     start = standardize(rates[:, anchors].astype(np.float64)).sum(axis=1)
-    model = fit_anchors(counts, table.log_use, start, prevalence, known)
+    model = fit_anchors(counts, table.log_use, start, prevalence, charts.signs)
     odds = model.log_odds(counts, table.log_use)
     screening = screen(rates, expected.votes(table), table.log_use, odds, anchors, rng)
     places = screening.selected
@@ -109,9 +140,7 @@ def fit_phenotype(
     group = learn_group(rates[:, places], chances, rng) if len(places) else None
     phenotype = FittedPhenotype(expected, model, anchors, group, places)
     scores = phenotype.score(table, rates)
-    calibration = calibrate(scores, chances)
-    if charts.n_charts:
-        calibration = calibration.shift(scores, charts.signs)
+    calibration = Calibration.learn(scores, chances).shift(scores, charts.signs)
     phenotype = replace(phenotype, calibration=calibration)
     facts = _collect_facts(phenotype, screening, table, rates)
     posterior = expit(calibration.log_odds(scores))

@@ -18,8 +18,7 @@ from unelisa.phenotyping.cautions import (
 )
 from unelisa.phenotyping.charts import read_reviewed
 from unelisa.phenotyping.counts import CountTable, Floats, read_counts
-from unelisa.phenotyping.features import describe_features
-from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, PhenotypeFit, fit_phenotype
+from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
 from unelisa.phenotyping.posterior import Estimate
 
 
@@ -115,10 +114,6 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warn_of_utilization(table, anchors, fitted.chances)
         self.classes_ = np.asarray(charts.classes)
         self.feature_names_in_, self.n_features_in_ = table.features, len(table.features)
-        self._keep(fitted)
-        return self
-
-    def _keep(self, fitted: PhenotypeFit) -> None:
         phenotype = fitted.phenotype
         self.expected_counts_ = phenotype.expected_counts
         self.anchor_model_, self._anchor_places = phenotype.anchor_model, phenotype.anchors
@@ -126,11 +121,11 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.calibration_ = phenotype.calibration
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
         self.ppv_, self.feature_facts_ = fitted.ppv, fitted.facts
+        return self
 
     def decision_function(self, counts: Any) -> Floats:
         """Return the log-odds of being a case, per patient."""
-        table = self._read(counts)
-        return self._phenotype.log_odds(table)
+        return self._phenotype.log_odds(self._read(counts))
 
     def predict_proba(self, counts: Any) -> Floats:
         """Return P(non-case) and P(case) per patient."""
@@ -161,7 +156,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def features_(self) -> Any:
         """One row per feature, as a pandas table; the strongest first."""
-        return describe_features(self.feature_facts_, self.anchor_model_)
+        return self.feature_facts_.describe(self.anchor_model_)
 
     @property
     def _phenotype(self) -> FittedPhenotype:

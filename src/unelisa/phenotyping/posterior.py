@@ -31,6 +31,28 @@ class Calibration:
     intercept: float
     slope: float
 
+    @classmethod
+    def learn(cls, scores: Floats, chances: Floats) -> "Calibration":
+        """Return the calibration that minimizes the cross-entropy to P(case).
+
+        Examples
+        --------
+        >>> scores = np.linspace(-3, 3, 200)
+        >>> found = Calibration.learn(scores, expit(2 * scores - 1))
+        >>> round(found.intercept, 3), round(found.slope, 3)
+        (-1.0, 2.0)
+        """
+        design = np.column_stack([np.ones_like(scores), scores])
+        solved = np.array([0.0, 1.0])
+        for _ in range(50):
+            fitted = expit(design @ solved)
+            curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design
+            step = np.linalg.solve(curvature + 1e-6 * np.eye(2), design.T @ (chances - fitted))
+            solved += np.clip(step, -1, 1)
+            if np.abs(step).max() < 1e-8:
+                break
+        return cls(float(solved[0]), float(solved[1]))
+
     def log_odds(self, scores: Floats) -> Floats:
         """Return logit P."""
         return np.asarray(self.intercept + self.slope * scores)
@@ -52,28 +74,6 @@ class Calibration:
         return replace(self, intercept=self.intercept + shift)
 
 
-def calibrate(scores: Floats, chances: Floats) -> Calibration:
-    """Return the calibration that minimizes the cross-entropy to P(case).
-
-    Examples
-    --------
-    >>> scores = np.linspace(-3, 3, 200)
-    >>> found = calibrate(scores, expit(2 * scores - 1))
-    >>> round(found.intercept, 3), round(found.slope, 3)
-    (-1.0, 2.0)
-    """
-    design = np.column_stack([np.ones_like(scores), scores])
-    solved = np.array([0.0, 1.0])
-    for _ in range(50):
-        fitted = expit(design @ solved)
-        curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design
-        step = np.linalg.solve(curvature + 1e-6 * np.eye(2), design.T @ (chances - fitted))
-        solved += np.clip(step, -1, 1)
-        if np.abs(step).max() < 1e-8:
-            break
-    return Calibration(float(solved[0]), float(solved[1]))
-
-
 class Estimate(NamedTuple):
     """A proportion with its 95 % interval, and what it is based on."""
 
@@ -88,18 +88,10 @@ def expected_ppv(
 ) -> Estimate:
     """Return the mean P(case) of the flagged patients, with an interval over alternative models.
 
-    The number of true cases among them is a sum of independent Bernoulli variables, with standard
-    deviation sqrt(sum P (1 - P)). The interval extends that far beyond the smallest and the
-    largest mean of the alternatives. Reviewed charts are more reliable than either.
-
-    Parameters
-    ----------
-    chances
-        P(case) per patient.
-    flagged
-        Patients labeled as cases.
-    alternatives
-        P(case) per patient without one of the anchors, and before calibration.
+    The alternatives are P(case) without one of the anchors, and before calibration. The number of
+    true cases is a sum of independent Bernoulli variables, with standard deviation
+    sqrt(sum P (1 - P)). The interval extends 1.96 times that beyond the smallest and the largest
+    mean of the alternatives. Reviewed charts are more reliable than either.
     """
     inside = chances[flagged]
     if not len(inside):

@@ -48,16 +48,8 @@ def screen(
 ) -> Screening:
     """Return the features to use besides the anchors.
 
-    Parameters
-    ----------
-    rates, votes
-        Patients x features: log rates, and one voter per feature.
-    log_use, odds
-        log(1 + utilization) and the anchors' log-odds, per patient.
-    anchors
-        Indices of the anchors.
-    rng
-        Generator for the graph.
+    `rates` and `votes` are patients x features: log rates, and one voter per feature. `log_use` is
+    log(1 + utilization), `odds` the anchors' log-odds, and `anchors` the indices of the anchors.
     """
     free = remove_utilization(rates, log_use)
     correlations = correlate(free, free[:, anchors])
@@ -89,7 +81,7 @@ def remove_utilization(rates: Counts, log_use: Floats) -> Counts:
     return left
 
 
-def correlate(rates: Counts, anchor_rates: Counts) -> Floats:
+def correlate(rates: NDArray[np.floating], anchor_rates: NDArray[np.floating]) -> Floats:
     """Return the correlation of every feature with every anchor; 0 for a constant feature."""
     anchors = standardize(anchor_rates.astype(np.float64))
     found = np.zeros((rates.shape[1], anchors.shape[1]))
@@ -127,16 +119,7 @@ def tie_features(
 ) -> tuple[Floats, NDArray[np.bool_]] | None:
     """Return theta_0s per feature given all others, and whether it is clearly not 0.
 
-    Returns None for fewer than three features that vary.
-
-    Parameters
-    ----------
-    votes
-        One voter per feature.
-    odds
-        The anchors' log-odds per patient.
-    rng
-        Generator that draws the patients if there are many.
+    Returns None for fewer than three features that vary. Uses at most 10,000 patients.
     """
     varied = np.flatnonzero(~votes.constant())
     if len(varied) < FEWEST_VOTERS:

@@ -131,7 +131,5 @@ def _assemble(
     names = np.asarray(items)
     if names.shape != (n_items,):
         raise VotesError(f"items must name each of the {n_items} items, found shape {names.shape}")
-    values = np.empty((n_items, len(columns)), dtype=np.int8, order="F")
-    for s, positive in enumerate(columns):
-        values[:, s] = np.where(positive, 1, -1)
+    values = np.where(columns, np.int8(1), np.int8(-1)).T
     return Votes.of_values(values, names, np.array(voters, dtype=object), classes)

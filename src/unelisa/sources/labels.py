@@ -40,10 +40,7 @@ class KnownLabels:
     def as_gold(self) -> NDArray[Any]:
         """Return one label per item of the votes, None if unknown: the y of `fit`."""
         negative, positive = self.votes.classes
-        words = {-1: negative, 0: None, 1: positive}
-        gold = np.empty(self.votes.n_items, dtype=object)
-        gold[:] = [words[int(sign)] for sign in self.signs]
-        return gold
+        return np.array([None, positive, negative], dtype=object)[self.signs]  # -1 picks the last
 
     def scored_votes(self) -> Votes:
         """Return the votes with an empty row for every labeled item without votes.
@@ -95,13 +92,8 @@ class LabelTable(VoteTable):
 def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     r"""Return the labels in a file, matched to the votes by item name.
 
-    Parameters
-    ----------
-    path
-        CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any subset of
-        the items; the labels are those of the votes, and an empty cell means unknown.
-    votes
-        The votes.
+    The file is CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any
+    subset of the items; the labels are those of the votes, and an empty cell means unknown.
 
     Examples
     --------
@@ -115,7 +107,7 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     """
     file = Path(path)
     try:
-        table = LabelTable(file, coding=votes.classes).read()
+        table = LabelTable(file, votes.classes).read()
     except VotesError as error:
         raise VotesError(f"{file.name} cannot be used as labels of these votes: {error}") from None
     rows = _find_items(table.items, votes.items)
@@ -137,9 +129,6 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
     Our own label files protect items such as =1+1 from spreadsheets by an apostrophe.
     """
     place = {str(name): i for i, name in enumerate(items.tolist())}
-    texts = [str(name) for name in named.tolist()]
-    bare = [text.removeprefix("'") for text in texts]
-    places = (
-        place.get(text, place.get(plain, -1)) for text, plain in zip(texts, bare, strict=True)
-    )
-    return np.fromiter(places, dtype=np.intp, count=len(texts))
+    texts = map(str, named.tolist())
+    found = [place.get(text, place.get(text.removeprefix("'"), -1)) for text in texts]
+    return np.array(found, dtype=np.intp)

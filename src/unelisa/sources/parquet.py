@@ -49,16 +49,16 @@ def read_columns(files: Sequence[Path]) -> list[str]:
     """Return the column names, which must be the same in all files."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
-    schemas = []
+    first: list[str] = []
     for file in files:
         with reading(file):
-            schemas.append(pq.read_schema(file).names)
-    for file, names in zip(files, schemas, strict=True):
+            names = [str(name) for name in pq.read_schema(file).names]
+        first = first or names
         if len(set(names)) < len(names):
             raise VotesError(f"{file.name} has two columns of the same name; rename one")
-        if sorted(names) != sorted(schemas[0]):
+        if sorted(names) != sorted(first):
             raise VotesError(f"{file.name} has different columns than {files[0].name}")
-    return [str(name) for name in schemas[0]]
+    return first
 
 
 def stream_wide(files: Sequence[Path], named: ColumnNames) -> WideStream | None:

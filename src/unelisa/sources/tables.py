@@ -1,7 +1,7 @@
 """Vote tables in files: CSV (also gzipped), Parquet, Feather; long or wide."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,33 +35,14 @@ MEMORY = "1GB"
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 
 
+@dataclass(frozen=True)
 class VoteTable:
-    """A file of votes.
+    """A file of votes, in the format that its extension names."""
 
-    Parameters
-    ----------
-    path
-        The file; its extension determines the format.
-    coding, item, voter, vote
-        As in `Votes.of`.
-    memory
-        As in `read_votes`.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        coding: CodingChoice = "auto",
-        *,
-        item: str | None = None,
-        voter: str | None = None,
-        vote: str | None = None,
-        memory: str | int = MEMORY,
-    ) -> None:
-        self.path = Path(path)
-        self.memory = read_size(memory)
-        self.coding = coding
-        self.named: ColumnNames = (item, voter, vote)
+    path: Path
+    coding: CodingChoice
+    named: ColumnNames = (None, None, None)
+    memory: int = read_size(MEMORY)
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError`."""
@@ -130,12 +111,11 @@ class VoteTable:
 
     def _read_long(self, table: TextTable, columns: tuple[str, str, str]) -> Votes:
         items, voters = _NameColumn(columns[0]), _NameColumn(columns[1])
-        votes = _LabelColumns([columns[2]], self._read_label)
+        votes = _LabelColumn(columns[2], {}, self._read_label)
         for batch in table.batches(columns):
-            items.add(batch.column(0))
-            voters.add(batch.column(1))
-            votes.add([batch.column(2)])
-        return assemble_long(items.names(), voters.names(), votes.columns()[0], self.coding)
+            for column, cells in zip((items, voters, votes), batch.columns, strict=True):
+                column.add(cells)
+        return assemble_long(items.names(), voters.names(), votes.column(), self.coding)
 
     def _read_wide(self, table: TextTable, voters: list[str], item: str | None) -> Votes:
         columns, size = [*([] if item is None else [item]), *voters], self.path.stat().st_size
@@ -152,80 +132,71 @@ class VoteTable:
 
     def _collect(self, batches: Iterable[Any], voters: list[str], item: str | None) -> Batch:
         """Return the rows of some batches as one."""
-        names, votes = _NameColumn(item or ""), _LabelColumns(voters, self._read_label)
+        known: dict[str, int] = {}
+        names = [] if item is None else [_NameColumn(item)]
+        votes = [_LabelColumn(voter, known, self._read_label) for voter in voters]
+        n_rows = 0
         for batch in batches:
-            if item is not None:
-                names.add(batch.column(0))
-            votes.add(batch.columns[len(batch.columns) - len(voters) :])
-        return Batch(votes.n_rows, None if item is None else names.in_row_order(), votes.columns())
+            n_rows += batch.num_rows
+            for column, cells in zip([*names, *votes], batch.columns, strict=True):
+                column.add(cells)
+        items = names[0].in_row_order() if names else None
+        return Batch(n_rows, items, [column.column() for column in votes])
 
 
 class _NameColumn:
-    """Collects a text column of names as codes, batch by batch."""
+    """Collects a text column of names, batch by batch, as codes into the distinct names."""
 
-    def __init__(self, column: str) -> None:
-        self._column = column
-        self._known: dict[str, int] = {}
-        self._codes: list[NDArray[np.int32]] = []
+    kind: type[np.signedinteger[Any]] = np.int32
+
+    def __init__(self, title: str, known: dict[str, int] | None = None) -> None:
+        self._title = title
+        self._known = {} if known is None else known
+        self._codes: list[NDArray[Any]] = [np.empty(0, self.kind)]
 
     def add(self, cells: Any) -> None:
-        labels, indices = _dictionary(cells)
-        names = [label.strip() for label in labels]
-        if not NO_NAMES.isdisjoint(names):
-            raise VotesError(f"column {self._column!r} has an empty name; fill it or drop the row")
-        places = [self._known.setdefault(name, len(self._known)) for name in names]
-        self._codes.append(np.asarray(places, dtype=np.int32)[indices])
+        encoded = cells.fill_null("").dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        refuse_nul(texts)
+        places = np.array([self._place(text.strip()) for text in texts], dtype=self.kind)
+        self._codes.append(places[encoded.indices.to_numpy(zero_copy_only=False)])
+
+    def _place(self, text: str) -> int:
+        if text in NO_NAMES:
+            raise VotesError(f"column {self._title!r} has an empty name; fill it or drop the row")
+        return self._known.setdefault(text, len(self._known))
 
     def names(self) -> Names:
-        names = np.array(list(self._known), dtype=object)
-        order = np.argsort(names)
-        rank = np.empty(len(order), dtype=np.intp)
-        rank[order] = np.arange(len(order))
-        return Names(names[order], rank[self._all_codes()])
+        distinct = Names.of(np.array(list(self._known), dtype=object))
+        return Names(distinct.names, distinct.codes[np.concatenate(self._codes)])
 
     def in_row_order(self) -> NDArray[Any]:
-        return np.array(list(self._known), dtype=object)[self._all_codes()]
-
-    def _all_codes(self) -> NDArray[np.int32]:
-        return np.concatenate([np.empty(0, np.int32), *self._codes])
+        names = np.array(list(self._known), dtype=object)
+        return np.asarray(names[np.concatenate(self._codes)])
 
 
-class _LabelColumns:
-    """Collects columns of labels as int8 codes into one short list of labels."""
+class _LabelColumn(_NameColumn):
+    """Collects a column of labels as codes into the few labels of all columns; -1 is missing."""
 
-    def __init__(self, columns: list[str], read: Callable[[str], str]) -> None:
-        self._names, self._read = columns, read
-        self._known: dict[str, int] = {}
-        self._codes: list[list[NDArray[np.int8]]] = [[] for _ in columns]
-        self.n_rows = 0
+    kind = np.int8
 
-    def add(self, batch: list[Any]) -> None:
-        for name, cells, codes in zip(self._names, batch, self._codes, strict=True):
-            labels, indices = _dictionary(cells)
-            places = [self._place(self._read(label.strip()), name) for label in labels]
-            codes.append(np.asarray([*places, -1], dtype=np.int8)[indices])
-        self.n_rows += len(batch[0]) if batch else 0
+    def __init__(self, title: str, known: dict[str, int], read: Callable[[str], str]) -> None:
+        super().__init__(title, known)
+        self._read = read
 
-    def _place(self, label: str, column: str) -> int:
+    def _place(self, text: str) -> int:
+        label = self._read(text)
         if label in MISSING:
             return -1
         if len(self._known) >= MAX_LABELS and label not in self._known:
             raise VotesError(
-                f"column {column[:60]!r} holds far more than two labels",
-                Hint("item", column[:60], "if it names the items"),
+                f"column {self._title[:60]!r} holds far more than two labels",
+                Hint("item", self._title[:60], "if it names the items"),
             )
         return self._known.setdefault(label, len(self._known))
 
-    def columns(self) -> list[TextColumn]:
-        labels = list(self._known)
-        return [TextColumn(labels, np.concatenate([np.empty(0, np.int8), *c])) for c in self._codes]
-
-
-def _dictionary(cells: Any) -> tuple[list[str], NDArray[np.int32]]:
-    encoded = cells.fill_null("").dictionary_encode()
-    labels = encoded.dictionary.to_pylist()
-    refuse_nul(labels)
-    return labels, encoded.indices.to_numpy(zero_copy_only=False)
+    def column(self) -> TextColumn:
+        return TextColumn(list(self._known), np.concatenate(self._codes))
 
 
 def read_votes(
@@ -253,8 +224,8 @@ def read_votes(
     item, voter, vote
         Column names, if they are not the usual ones.
     memory
-        Bytes, or text such as "500MB". A larger wide table is not held in memory: it is read batch
-        by batch into a temporary file, which every method reads block by block. See
+        Bytes, or text such as "500MB". A larger wide table does not stay in memory: it is read
+        batch by batch into a temporary file, which every method reads block by block. See
         docs/scaling.md.
 
     Examples
@@ -266,4 +237,4 @@ def read_votes(
     array([[ 1, -1],
            [ 1,  0]], dtype=int8)
     """
-    return VoteTable(path, coding, item=item, voter=voter, vote=vote, memory=memory).read()
+    return VoteTable(Path(path), coding, (item, voter, vote), read_size(memory)).read()

@@ -32,12 +32,7 @@ _LINE_END = re.compile(r"[\r\n]")
 class TextTable:
     """A delimited text file whose cells are all read as text, so that no type is inferred.
 
-    Attributes
-    ----------
-    path
-        The file, gzipped if its name ends in .gz.
-    header
-        Names of the columns, stripped.
+    `header` holds the names of its columns, stripped.
     """
 
     def __init__(self, path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_narrowed_request_counts_only_what_is_named(tiny_file):
     assert table[names].to_numpy().tolist() == [[0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
 
 
-def test_what_lacks_is_told_before_anything_is_counted(tiny_file):
+def test_what_is_missing_is_reported_before_anything_is_counted(tiny_file):
     told = []
     with open_database(tiny_file) as connection:
         for asked in (["ICD:714.%", "NLP:%"], "visit_count"), (["ICD:714.%", "LAB:x"], None):
@@ -145,7 +145,7 @@ def test_what_lacks_is_told_before_anything_is_counted(tiny_file):
     assert told == []
 
 
-def test_utilisation_counts_every_note(tiny):
+def test_utilization_counts_every_note(tiny):
     assert counts(tiny, "ICD:714.0", utilization="note_count")["note_count"].tolist() == [3, 1, 0]
 
 

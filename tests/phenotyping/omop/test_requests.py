@@ -24,7 +24,7 @@ def test_a_feature_is_read_as_written(text, column, concept):
 
 
 @pytest.mark.parametrize("text", ["714.0", "ICD9:714.0", "ICD:", "ICD: ", ":x", "NLP:+", "icd:714"])
-def test_what_is_no_feature_is_refused(text):
+def test_what_is_not_a_feature_is_refused(text):
     with pytest.raises(RecordsError, match="the feature"):
         parse_request(text)
 

@@ -25,19 +25,8 @@ def list_cohort(
 ) -> "pd.DataFrame":
     """Return the cohort rows of some patients.
 
-    A patient enters on the first day with an anchor, or else on the first day of care, and stays
-    until the last day of care.
-
-    Parameters
-    ----------
-    tables
-        The database.
-    persons
-        Members of the cohort.
-    definition
-        The number of the cohort, cohort_definition_id.
-    anchors, window
-        Features that mark the start, and the days that count.
+    A patient enters on the first day in the window with an anchor, or else on the first day of
+    care, and stays until the last day of care. `definition` is the number of the cohort.
     """
     import pandas as pd  # noqa: PLC0415 - only tables need it
 

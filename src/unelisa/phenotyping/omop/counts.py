@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,20 +105,27 @@ def count_patients(
     cohort = list_patients(tables, request)
     counts, use = _list_counts(tables, request, cohort), request.utilization
     contacts = None if use is None else count_contacts(tables, use, request.window)
-    queries = _Queries(advance)
-    persons = _sort_persons(queries.run("patients", cohort))
-    index = pd.Index(persons, name="person_id")
+    steps = []
+
+    def run(what: str, expression: Any) -> Any:
+        if advance is not None:
+            advance(what)
+        start = time.perf_counter()
+        with explain_engine(f"counting {what}"):
+            table = _fetch(expression)
+        steps.append(Step(what, table.num_rows, time.perf_counter() - start))
+        return table
+
+    index = pd.Index(_sort_persons(run("patients", cohort)), name="person_id")
     parts = []
     for domain, expression in counts.items():
-        found = queries.run(f"{domain} counts", expression)
+        found = run(f"{domain} counts", expression)
         parts.append(_arrange(found, request.of_domain(domain), index))
     if contacts is not None:
-        found = queries.run(str(use), contacts)
-        rows, known = _find(found, persons)
-        column = np.zeros(len(persons), dtype=np.int32)
-        column[rows] = found["days"].to_numpy()[known]
-        parts.append(pd.DataFrame({use: column}, index))
-    return PatientCounts(pd.concat(parts, axis=1), tuple(queries.steps))
+        found = run(str(use), contacts)
+        column = pd.Series(found["days"].to_numpy(), found["person"].to_numpy())
+        parts.append(column.reindex(index, fill_value=0).to_frame(use))
+    return PatientCounts(pd.concat(parts, axis=1), tuple(steps))
 
 
 def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict[str, Any]:
@@ -133,25 +139,8 @@ def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict
     return counts
 
 
-@dataclass
-class _Queries:
-    """Runs queries one after another, recording rows and seconds."""
-
-    advance: Advance | None
-    steps: list[Step] = field(default_factory=list)
-
-    def run(self, what: str, expression: Any) -> Any:
-        """Return the result as an Arrow table, features encoded as a dictionary."""
-        if self.advance is not None:
-            self.advance(what)
-        start = time.perf_counter()
-        with explain_engine(f"counting {what}"):
-            table = _fetch(expression)
-        self.steps.append(Step(what, table.num_rows, time.perf_counter() - start))
-        return table
-
-
 def _fetch(expression: Any) -> Any:
+    """Return the result of a query as an Arrow table, features encoded as a dictionary."""
     import pyarrow as pa  # noqa: PLC0415 - only tables need it
 
     kinds = {
@@ -179,14 +168,6 @@ def _sort_persons(found: Any) -> Integers:
     return persons
 
 
-def _find(found: Any, persons: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the rows of the known persons, and which are known: records may name others."""
-    named = found["person"].to_numpy()
-    rows = np.minimum(np.searchsorted(persons, named), len(persons) - 1)
-    known = persons[rows] == named
-    return rows[known], known
-
-
 def _arrange(found: Any, asked: Sequence[Request], persons: "pd.Index[int]") -> "pd.DataFrame":
     """Return one column per feature: first those requested by name, even if empty."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
@@ -203,9 +184,10 @@ def _arrange(found: Any, asked: Sequence[Request], persons: "pd.Index[int]") -> 
         )
     place = {name: k for k, name in enumerate(names)}
     places = np.array([place[name] for name in present], dtype=np.intp)
-    rows, known = _find(found, persons.to_numpy())
+    rows = persons.get_indexer(found["person"].to_numpy())
+    known = rows >= 0  # records may name persons that the table person does not
     values = np.zeros((len(persons), len(names)), dtype=np.int32, order="F")
-    values[rows, places[coded.indices.to_numpy()[known]]] = found["days"].to_numpy()[known]
+    values[rows[known], places[coded.indices.to_numpy()[known]]] = found["days"].to_numpy()[known]
     return pd.DataFrame(values, persons, [f"{domain}:{name}" for name in names])
 
 

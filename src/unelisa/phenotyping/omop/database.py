@@ -20,16 +20,9 @@ _LISTED = 12
 
 @contextmanager
 def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
-    """Give an Ibis connection, and close it afterward if it was opened here.
+    """Give an Ibis connection to a database, named as in `read_omop`.
 
-    Parameters
-    ----------
-    database
-        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
-        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection, which is used
-        as it is and stays open.
-    read_only
-        Whether writing is forbidden.
+    It is closed afterward, unless `database` is itself a connection.
     """
     if isinstance(database, require_ibis().backends.BaseBackend):
         yield database
@@ -180,15 +173,7 @@ def _may_hold_secrets(text: str) -> bool:
 
 
 class OmopTables:
-    """Tables by their OMOP names, whatever the letter case of the engine.
-
-    Parameters
-    ----------
-    names
-        The existing tables.
-    open_table
-        Name -> Ibis table.
-    """
+    """Tables by their OMOP names, whatever the letter case of the engine."""
 
     def __init__(self, names: Sequence[str], open_table: Callable[[str], Any]) -> None:
         self.names = {name.lower(): name for name in names}
