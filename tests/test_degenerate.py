@@ -139,7 +139,7 @@ ROUNDS = {"stacked-rbm", "zero-based-skill"}
 def test_an_iteration_limit_ends_the_loop_with_a_warning(name, crowd):
     model = AGGREGATORS[name](max_iter=1)
     told = _fit(model, crowd[0])
-    assert any("limit" in sentence for sentence in told) or name in ROUNDS
+    assert name in ROUNDS or any("did not converge" in sentence for sentence in told)
     assert np.all(np.isfinite(model.decision_function(crowd[0])))
     with pytest.raises(ModelError, match="max_iter"):
         AGGREGATORS[name](max_iter=0).fit(crowd[0])

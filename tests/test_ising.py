@@ -56,9 +56,12 @@ def test_joint_equals_the_naive_enumeration(p, seed):
 
 @given(st.integers(1, 6), SEEDS)
 @settings(deadline=None, max_examples=30)
-def test_the_marginal_follows_from_the_joint(p, seed):
+def test_marginal_and_partition_follow_from_the_joint(p, seed):
     model = random_ising(p, seed)
     np.testing.assert_allclose(model.marginal(), model.joint().sum(axis=0), atol=1e-14)
+    state = np.ones(p + 1)
+    log_chance = naive_sampling.energy(state, model.fields, model.edges) - model.log_partition()
+    assert np.log(model.joint()[cell(state.astype(int))]) == pytest.approx(log_chance, abs=1e-10)
 
 
 def test_strong_edges_do_not_overflow():
@@ -217,6 +220,7 @@ def test_leaving_non_experts_out_couples_the_experts():
 def test_neighborhoods_of_a_small_graph():
     model = with_edges(5, {(0, 1): 1, (0, 3): -1, (1, 2): 0.5, (2, 4): 0.5})
     assert model.n_voters == 4
+    assert [hood.tolist() for hood in model.neighborhoods] == [[1, 3], [0, 2], [1, 4], [0], [2]]
     assert model.degrees.tolist() == [2, 2, 2, 1, 1]
     assert model.experts.tolist() == [0, 2]
     hoods = [hood.tolist() for hood in model.effective_neighborhoods]

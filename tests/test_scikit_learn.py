@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, PosteriorAggregator
+from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote
+from unelisa.aggregators.base import LogOdds
 from unelisa.estimator import VotesEstimator
 from unelisa.selection import ExpertSelector
 from unelisa.simulation import simulate_votes
@@ -95,7 +96,7 @@ def simulated():
 
 
 @ANY
-@pytest.mark.filterwarnings("ignore:.*hardly settled")  # the anchor of this test is nobody's expert
+@pytest.mark.filterwarnings("ignore:.*hardly decided")  # the anchor of this test is nobody's expert
 def test_clone_keeps_the_settings_and_forgets_the_fit(cls, simulated):
     model = cls()
     changed = {name: value for name, value in model.get_params().items() if name == "orient"}
@@ -169,7 +170,7 @@ def test_settings_can_be_searched_with_gold(simulated):
 
 def test_probabilities_only_where_they_are_honest():
     for cls in AGGREGATORS.values():
-        assert hasattr(cls(), "predict_proba") == issubclass(cls, PosteriorAggregator)
+        assert hasattr(cls(), "predict_proba") == issubclass(cls, LogOdds)
     assert not hasattr(MajorityVote(), "predict_proba")
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit, logsumexp, softmax
 
 from unelisa.errors import ModelError, VotesError
 
@@ -82,6 +82,11 @@ class Ising:
         return len(self.fields) - 1
 
     @property
+    def neighborhoods(self) -> tuple[Indices, ...]:
+        """Return N_s, as node numbers, for every node 0..p."""
+        return tuple(np.flatnonzero(row) for row in self.edges)
+
+    @property
     def degrees(self) -> Indices:
         """Return d_s, the size of N_s, for every node 0..p."""
         return np.asarray(np.count_nonzero(self.edges, axis=1))
@@ -108,9 +113,11 @@ class Ising:
 
     def marginal(self) -> Floats:
         """Return P̃(f_1, ..., f_p), f_0 summed out: a tensor of shape (2,) * p."""
-        voters = log_weights(self.fields[1:], self.edges[1:, 1:])
-        truth = _log_two_cosh(_linear(self.fields[0], self.edges[0, 1:]))
-        return np.asarray(softmax(voters + truth))
+        return np.asarray(softmax(self._log_marginal()))
+
+    def log_partition(self) -> float:
+        """Return A(θ) of (2.1)."""
+        return float(logsumexp(self._log_marginal()))
 
     def conditional(self, votes: ArrayLike, voter: int) -> Floats:
         """Return P(f_s = +1 | all other voters) per item, f_0 summed out: (3.1) and (3.2).
@@ -163,8 +170,12 @@ class Ising:
             violations.append(Violation("G3", int(s), text))
         return Identifiability(tuple(violations))
 
+    def _log_marginal(self) -> Floats:
+        voters = log_weights(self.fields[1:], self.edges[1:, 1:])
+        return voters + _log_two_cosh(linear(self.fields[0], self.edges[0, 1:]))
 
-def _linear(intercept: float, weights: Floats) -> Floats:
+
+def linear(intercept: float, weights: Floats) -> Floats:
     """Return intercept + sum_s w_s f_s for all states, as a tensor."""
     return np.asarray(reduce(np.add.outer, np.outer(weights, _SIGNS), np.float64(intercept)))
 
@@ -175,7 +186,7 @@ def log_weights(fields: Floats, edges: Floats) -> Floats:
         raise ModelError(f"enumeration is limited to {MAX_NODES} nodes, found {len(fields)}")
     energy = np.zeros(())
     for s, field in enumerate(fields):
-        energy = energy[..., None] + np.multiply.outer(_linear(field, edges[s, :s]), _SIGNS)
+        energy = energy[..., None] + np.multiply.outer(linear(field, edges[s, :s]), _SIGNS)
     return energy
 
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from studies.drawing import BLUE, GRAY, GREEN, ORANGE, draw_box, new_figure, save_figure
 from studies.paper.cells import LEVELS, PUBLISHED, SIZES, VOTERS, Cell, Level, Trial, find_cell
-from studies.paper.projection import approximate_edges, project
 from studies.paper.tables import tabulate_sizes
 from studies.paper.trials import COLUMNS, LABELS
 from studies.records import Json
+from unelisa.approximation import approximate_edges, project
 from unelisa.ising import Ising
 from unelisa.simulation import figure_2_1
 

@@ -7,8 +7,8 @@ from studies.drawing import drawing, save_figure
 from studies.paper import figures
 from studies.paper.cells import CELLS
 from studies.paper.figures import draw_all, draw_example
-from studies.paper.projection import project
 from studies.paper.trials import read_results, results_path
+from unelisa.approximation import project
 from unelisa.errors import MissingExtraError
 from unelisa.ising import Ising
 

@@ -6,7 +6,12 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, softmax
 
 import naive_sampling
-from studies.paper.projection import approximate_edges, project
+from unelisa.approximation import (
+    approximate_edges,
+    check_assumptions,
+    fisher_information,
+    project,
+)
 from unelisa.errors import ConvergenceWarning
 from unelisa.ising import Ising
 
@@ -110,7 +115,47 @@ def test_edges_of_a_non_expert_that_joins_three_of_four_experts_are_not_kept(d0,
 
 
 def test_an_unreachable_tolerance_gives_a_warning(monkeypatch):
-    monkeypatch.setattr("studies.paper.projection._TOLERANCE", -1.0)
+    monkeypatch.setattr("unelisa.approximation._TOLERANCE", -1.0)
     with pytest.warns(ConvergenceWarning, match="did not match all moments"):
         found = project(star(2))
     assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
+
+
+def naive_fisher(edges, s):
+    total = np.zeros((len(edges) - 1, len(edges) - 1))
+    for state, chance in naive_sampling.joint(np.zeros(len(edges)), edges).items():
+        odds = np.exp(2 * state[s] * (edges[s] @ state))
+        rest = np.delete(state, s)
+        total += chance * 4 * odds / (odds + 1) ** 2 * np.outer(rest, rest)
+    return total
+
+
+@given(st.integers(2, 5), SEEDS)
+@settings(deadline=None, max_examples=20)
+def test_fisher_information_is_the_printed_expectation(p, seed):
+    edges = random_ising(p - 1, seed).edges
+    for s in range(p):
+        np.testing.assert_allclose(fisher_information(edges, s), naive_fisher(edges, s), atol=1e-12)
+
+
+@pytest.mark.parametrize("closed_form", [False, True])
+def test_assumptions_equal_their_definitions(closed_form):
+    model = with_edges(6, {(0, 1): 1, (0, 2): 1, (0, 3): -1, (3, 4): 0.5, (4, 5): -0.5})
+    edges = approximate_edges(model) if closed_form else project(model)
+    found = check_assumptions(model, closed_form=closed_form)
+    for s, hood in enumerate(model.effective_neighborhoods):
+        fisher, others = naive_fisher(edges, s), np.delete(np.arange(5), s)
+        near, far = np.isin(others, hood), ~np.isin(others, hood)
+        second = np.delete(
+            np.delete(naive_sampling.pair_moments(np.zeros(5), edges)[0], s, 0), s, 1
+        )
+        rows = np.abs(fisher[np.ix_(far, near)] @ np.linalg.inv(fisher[np.ix_(near, near)]))
+        assert found.c_min[s] == pytest.approx(np.linalg.eigvalsh(fisher[np.ix_(near, near)])[0])
+        assert found.lambda_max[s] == pytest.approx(np.linalg.eigvalsh(second)[-1])
+        assert found.alpha[s] == pytest.approx(1 - rows.sum(axis=1).max(initial=0))
+
+
+def test_a_lonely_voter_meets_the_assumptions_trivially():
+    found = check_assumptions(with_edges(4, {(0, 1): 1.0, (0, 2): 1.0}))
+    assert found.c_min[2] == np.inf
+    assert found.alpha.tolist() == pytest.approx([1.0, 1.0, 1.0])
