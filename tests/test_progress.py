@@ -10,4 +10,4 @@ def test_a_bar_is_shown_where_it_is_wanted(wanted, capsys):
         advance(3)
         advance(4)
     shown = capsys.readouterr().err
-    assert ("resamples" in shown and "7/7" in shown) == (wanted is True)
+    assert ("resamples" in shown and "7 of 7" in shown) == (wanted is True)

@@ -89,7 +89,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_was_done(refused, run, folde
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         sentence = refused("tables", *TWO, *CHEAP, "--results", folder)
-    assert sentence == "Error: paper-half.jsonl cannot be written: No space left on device"
+    assert sentence == "Error: cannot write paper-half.jsonl: No space left on device"
     assert len(read_results(folder / "paper-half.jsonl")) == 2
     assert run("tables", *TWO, *CHEAP, "--results", folder).exit_code == 0
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -185,13 +185,9 @@ def _watch(signals: socket.socket, done: threading.Event) -> None:
     with signals:
         while heard := signals.recv(1):
             if heard[0] == signal.SIGINT and not done.wait(PATIENCE):
-                _end_process()
-
-
-def _end_process() -> NoReturn:
-    remove_drafts()
-    complain(INTERRUPTION)
-    os._exit(INTERRUPTED)
+                remove_drafts()
+                complain(INTERRUPTION)
+                os._exit(INTERRUPTED)
 
 
 app = typer.Typer(
