@@ -183,8 +183,8 @@ def share_rings(
     while sum(rooms) < n:
         rooms.append(int(2 * np.pi * (radius + gap * len(rooms)) / spacing))
     # equal spacing on all rings, so that none holds a single voter
-    held = np.diff(np.round(np.cumsum([0, *rooms]) * n / sum(rooms)).astype(int))
-    return [(radius + gap * k, int(size)) for k, size in enumerate(held)]
+    sizes = np.diff(np.round(np.cumsum([0, *rooms]) * n / sum(rooms)).astype(int))
+    return [(radius + gap * k, int(size)) for k, size in enumerate(sizes)]
 
 
 def _stand(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:
