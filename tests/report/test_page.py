@@ -111,7 +111,8 @@ def test_nothing_is_fetched_and_only_our_scripts_run(crowd):
     for text in running:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
-    assert re.search(r"https?:|//|url\(|@import", _without_scripts(page)) is None
+    shown = re.sub(r"sha256-[\w+/=]+", "", _without_scripts(page))  # a hash may hold //
+    assert re.search(r"https?:|//|url\(|@import", shown) is None
     sources = [value for name, value in checker.attributes if name in ("src", "href")]
     assert all(value == "data:," or value.startswith("#voter-") for value in sources)
     assert not {"style"} & {name for name, _ in checker.attributes}  # the policy would drop it
