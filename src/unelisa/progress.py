@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, TextIO
 
@@ -34,7 +34,7 @@ def show_progress(
     if not (console.is_terminal if wanted is None else wanted):
         yield lambda *_: None
         return
-    from rich import progress  # noqa: PLC0415
+    from rich import errors, progress  # noqa: PLC0415
 
     columns = (
         progress.TextColumn("{task.description}", markup=False),
@@ -44,9 +44,12 @@ def show_progress(
         progress.TimeRemainingColumn(),
     )
     # a speed of the last five minutes covers a round over cheap and expensive steps
-    with progress.Progress(
+    bar = progress.Progress(
         *columns, console=console, transient=console.is_terminal, speed_estimate_period=300
-    ) as bar:
+    )
+    with ExitStack() as shown:
+        with suppress(errors.LiveError):  # before rich 14.1 a command's status excludes a bar
+            shown.enter_context(bar)
         task = bar.add_task(doing, total=total)
 
         def advance(steps: int, doing: str | None = None) -> None:
