@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import TimeRemainingColumn
 
 from studies import screens
 from studies.drawing import drawing, save_figure
@@ -41,8 +40,9 @@ from unelisa.cli import options
 from unelisa.cli.commands import INTERRUPTED, PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.options import find_methods
-from unelisa.cli.screen import busy, complain, progress, results
+from unelisa.cli.screen import busy, complain, results
 from unelisa.errors import ModelError
+from unelisa.progress import show_progress
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
@@ -97,7 +97,7 @@ def tables(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = False,
 ) -> None:
     """Run tables 5.1 to 5.3 and print ours beside the published ones."""
-    check_outputs(json)
+    check_outputs(json=json)
     key = _choose("--sampler", sampler, SAMPLERS), _choose("--graph", graph, GRAPHS)
     asked = list_trials(find_cells(cells), trials, *key)
     done = _run_trials(asked, results_path(folder, *key), find_study_methods(methods), jobs)
@@ -120,7 +120,7 @@ def figures(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Draw figures 2.1 and 3.1, experts against n, and accuracies by method."""
     make_folder(out)
-    check_outputs(json)
+    check_outputs(json=json)
     key = _choose("--sampler", sampler, SAMPLERS), _choose("--graph", graph, GRAPHS)
     with drawing():
         asked = list_trials(CELLS, trials, *key)
@@ -187,7 +187,7 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     json: options.JsonFile = None,
 ) -> None:
     """Run every method on every set of real votes, with intervals and mean ranks."""
-    check_outputs(json)
+    check_outputs(json=json)
     names = None if methods is None else [_find_real_method(x) for x in methods.split(",")]
     if stored is not None:
         archive = read_archive(stored, "rows", "unelisa reproduce real")
@@ -236,7 +236,7 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     json: options.JsonFile = None,
 ) -> None:
     """Run Table 5.4: penLog, unElisa and Phenotyper on splits of the reviewed charts."""
-    check_outputs(json)
+    check_outputs(json=json)
     if stored is not None:
         archive = read_archive(stored, "methods", "unelisa reproduce ehr")
     else:
@@ -314,13 +314,9 @@ def _run_trials(
 @contextmanager
 def _running(total: int) -> Iterator[Callable[[str, int], None]]:
     """Show progress and the time left; give a function to call as work finishes."""
-    bar = progress()
-    bar.columns = (*bar.columns, TimeRemainingColumn())
-    bar.speed_estimate_period = 300  # long enough for a round over cheap and expensive cells
     try:
-        with bar:
-            task = bar.add_task("", total=total)
-            yield lambda doing, count: bar.update(task, description=doing, advance=count)
+        with show_progress("", total) as advance:
+            yield lambda doing, count: advance(count, doing)
     except KeyboardInterrupt:
         complain("interrupted: finished work is kept; run the same command again to continue")
         raise typer.Exit(INTERRUPTED) from None
@@ -337,7 +333,7 @@ def _write_texts(texts: dict[Path, str], json: Path | None) -> None:
     """Write pages and archives together: all of them or none."""
     for path in texts:
         make_folder(path.parent)
-    check_outputs(*texts, json)
+    check_outputs(*texts, json=json)
     with output_files() as files:
         for path, text in texts.items():
             files.write_text(path, text)

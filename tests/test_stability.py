@@ -355,4 +355,4 @@ def test_a_bar_is_shown_when_asked(generators, capfd):
     shown = capfd.readouterr()
     assert shown.out == ""
     assert "resamples" in shown.err
-    assert "20/20" in shown.err
+    assert "20 of 20" in shown.err

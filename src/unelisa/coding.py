@@ -181,7 +181,7 @@ def _two_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Co
         raise VotesError(f"votes must hold two labels, found {len(classes)}, the third {third}")
     if len(classes) < 2:
         raise VotesError(
-            "votes hold one label only, so the other one is unknown",
+            "votes hold only one label, so the other one is unknown",
             Hint("coding", ("no", "yes"), "with your own two labels"),
         )
     return _declared_labels(found, numbers, (classes[0], classes[1]))

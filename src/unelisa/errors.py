@@ -19,7 +19,7 @@ row numbers, never items, votes or labels, because those may be patients.
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
@@ -125,3 +125,9 @@ def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> Non
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "unelisa":
         frame, level = frame.f_back, level + 1
     warnings.warn(category(message, *hints), stacklevel=level)
+
+
+def replay_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
+    """Emit recorded warnings again, where they were first emitted."""
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

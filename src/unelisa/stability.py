@@ -24,6 +24,7 @@ from unelisa.errors import (
     ModelError,
     UnelisaError,
     UnelisaWarning,
+    replay_warnings,
     warn_user,
 )
 from unelisa.estimator import check_settings
@@ -319,9 +320,7 @@ def _pass_on(caught: list[warnings.WarningMessage]) -> None:
     if limits:
         first = f"some resamples did not converge; the first warning: {limits[0]}"
         warn_user(first, ConvergenceWarning)
-    for w in caught:
-        if not issubclass(w.category, UnelisaWarning):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    replay_warnings(w for w in caught if not issubclass(w.category, UnelisaWarning))
 
 
 def _sum_up(

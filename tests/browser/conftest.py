@@ -90,7 +90,7 @@ def visit(browser):
         )
         opened = OpenPage(context.new_page())
         visits.append((context, opened, path.as_uri()))
-        opened.page.set_default_timeout(60_000)  # a busy machine is no failure
+        opened.page.set_default_timeout(60_000)  # a busy machine is not a failure
         opened.page.goto(path.as_uri())
         return opened
 

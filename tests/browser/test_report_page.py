@@ -29,8 +29,8 @@ CONTRAST = """
     .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
   const back = (element) => {
     for (let at = element; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0) return colour;
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
     }
     return [255, 255, 255];
   };
@@ -229,14 +229,14 @@ def test_no_word_of_a_table_breaks_and_no_label_of_a_chart_is_cut(visit, folder,
 
 
 def test_the_graph_follows_a_change_to_dark(opened):
-    colour = "cy.$('node.expert')[0].style('background-color')"
-    assert opened.graph(colour) == "rgb(11,92,173)"
+    color = "cy.$('node.expert')[0].style('background-color')"
+    assert opened.graph(color) == "rgb(11,92,173)"
     opened.page.emulate_media(color_scheme="dark")
     found = "document.getElementById('graph')._cyreg.cy"
-    opened.page.wait_for_function(f"() => {found}{colour[2:]} === 'rgb(108,176,255)'")
+    opened.page.wait_for_function(f"() => {found}{color[2:]} === 'rgb(108,176,255)'")
 
 
-def test_print_shows_the_still_graph_in_light_colours(opened):
+def test_print_shows_the_still_graph_in_light_colors(opened):
     opened.page.uncheck("#show-pruned")
     opened.page.emulate_media(media="print", color_scheme="dark")
     assert opened.page.is_visible("#graph-still")

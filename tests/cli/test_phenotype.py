@@ -47,7 +47,7 @@ def config(tmp_path):
     return write
 
 
-def test_from_a_database_to_a_cohort(run, database, drawn, tmp_path):
+def test_from_a_database_to_a_cohort(run, refused, database, drawn, tmp_path):
     out, page, cohort, told = (tmp_path / n for n in ("p.csv", "p.html", "c.csv", "p.json"))
     result = run(
         *("phenotype", database, "--config", EXAMPLE, "--out", out, "--report", page),
@@ -69,48 +69,40 @@ def test_from_a_database_to_a_cohort(run, database, drawn, tmp_path):
     assert facts["patients"] == 1200
     assert facts["cases"] == len(members)
     assert facts["steps"][0]["what"] == "patients"
-
-
-def test_neither_report_nor_figures_name_a_patient(run, database, drawn, tmp_path):
-    page, told = tmp_path / "p.html", tmp_path / "p.json"
-    run("phenotype", database, "--config", EXAMPLE, "--report", page, "--json", told)
+    # neither report nor figures name a patient
     text = page.read_text(encoding="utf-8") + told.read_text(encoding="utf-8")
     numbers = {int(number) for number in re.findall(r"(?<![\d.])\d+(?![\d.])", text)}
     assert 1200 in numbers
     assert not numbers & set(drawn.counts.index)
+    again = refused("phenotype", database, "--config", EXAMPLE, "--insert-cohort")
+    assert "the cohort 714 already has" in again
 
 
-def test_reviewed_charts_count(run, database, drawn, tmp_path):
-    gold, told = tmp_path / "gold.csv", tmp_path / "p.json"
-    drawn.truth[drawn.reviewed].to_csv(gold)
-    arguments = ("--config", EXAMPLE, "--gold", gold, "--json", told)
-    assert run("phenotype", database, *arguments).exit_code == 0
-    assert "reviewed charts" in json.loads(told.read_text())["ppv"]["basis"]
+def _outputs(beside):
+    ends = {"--out": ".csv", "--cohort": ".cohort", "--json": ".json"}
+    return [part for name, end in ends.items() for part in (name, beside.with_suffix(end))]
 
 
 @pytest.fixture(scope="module")
 def kept(stored, tmp_path_factory):
     """A phenotyper that the command fitted to the datamart and kept."""
     file = tmp_path_factory.mktemp("kept") / "ra.npz"
-    result = CliRunner().invoke(
-        app, ["phenotype", str(stored), "--config", str(EXAMPLE), "--save", str(file)]
-    )
+    arguments = ["phenotype", stored, "--config", EXAMPLE, "--save", file, *_outputs(file)]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == 0, result.output
     return file
 
 
 def test_a_kept_model_says_the_same_again(run, database, kept, tmp_path):
-    files = []
-    for name, more in (("fitted", ()), ("kept", ("--model", kept))):
-        out, cohort, told = (tmp_path / f"{name}.{end}" for end in ("csv", "cohort", "json"))
-        named = ("--out", out, "--cohort", cohort, "--json", told)
-        result = run("phenotype", database, "--config", EXAMPLE, *named, *more)
-        assert result.exit_code == 0, result.output
-        facts = json.loads(told.read_text())
-        facts.pop("seconds")
-        facts.pop("steps")
-        files.append((out.read_text(), cohort.read_text(), facts))
-    assert files[0] == files[1]
+    again = tmp_path / "again"
+    result = run("phenotype", database, "--config", EXAMPLE, "--model", kept, *_outputs(again))
+    assert result.exit_code == 0, result.output
+    for end in (".csv", ".cohort"):
+        assert again.with_suffix(end).read_text() == kept.with_suffix(end).read_text()
+    facts = [json.loads(path.with_suffix(".json").read_text()) for path in (again, kept)]
+    for told in facts:
+        del told["seconds"], told["steps"]
+    assert facts[0] == facts[1]
 
 
 def test_a_kept_model_labels_the_patients_of_another_database(run, kept, tmp_path):
@@ -212,12 +204,6 @@ def test_a_patient_twice_is_refused(refused, database, tmp_path):
     told = refused("phenotype", database, "--config", EXAMPLE, "--out", tmp_path / "p.csv")
     assert "more than once" in told
     assert not (tmp_path / "p.csv").exists()
-
-
-def test_the_cohort_s_number_must_be_free(run, refused, database):
-    assert run("phenotype", database, "--config", EXAMPLE, "--insert-cohort").exit_code == 0
-    told = refused("phenotype", database, "--config", EXAMPLE, "--insert-cohort")
-    assert "the cohort 714 already has" in told
 
 
 def test_bad_charts_are_refused(refused, database, tmp_path):

@@ -22,7 +22,7 @@ def test_where_the_studies_are_missing_one_sentence_says_so(forgotten, monkeypat
 def test_a_package_missing_from_the_environment_is_not_taken_for_the_studies(
     forgotten, monkeypatch
 ):
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setitem(sys.modules, "rich.table", None)
     with pytest.raises(ModuleNotFoundError, match="rich") as caught:
         __import__("unelisa.cli.reproduce")
     assert not isinstance(caught.value, ModelError)

@@ -70,13 +70,14 @@ def _voter(name, verdict="expert", weight=1.0):
 
 
 def test_undefined_figures_are_dashes():
-    shown = _print(comparison_table([MethodScore("guess"), MethodScore("toss", 0.5, 0.5)]))
+    rows = [MethodScore("guess")._asdict(), MethodScore("toss", 0.5, 0.5)._asdict()]
+    shown = _print(comparison_table(rows))
     assert shown.splitlines()[2].split() == ["guess", *"––––––"]  # noqa: RUF001
 
 
 def test_the_longest_method_fits_80_columns():
     row = MethodScore("latent-spectral-meta-learner", 0.123, 0.123, 0.123, 0.123, 123.4, 123)
-    assert "latent-spectral-meta-learner    0.123" in _print(comparison_table([row]))
+    assert "latent-spectral-meta-learner    0.123" in _print(comparison_table([row._asdict()]))
 
 
 def test_lighter_voters_are_counted_by_verdict():

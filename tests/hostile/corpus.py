@@ -152,7 +152,7 @@ def _endless(path: Path) -> Path:
 
 
 def _misnamed(path: Path) -> Path:
-    """A name that is no text, as other systems leave them in archives."""
+    """A name that is not text, as other systems leave them in archives."""
     file = os.fsencode(path) + b"/v\xff.csv"
     Path(os.fsdecode(file)).write_text(GOOD, encoding="utf-8")
     return Path(os.fsdecode(file))
@@ -273,7 +273,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     ),
     "Parquet of moments beyond all calendars": (
         _parquet({"ann": pa.array([2**62, 1] * 12, pa.timestamp("us"))}),
-        "beyond all calendars",
+        "out of range",
     ),
     "Parquet of infinities": (_parquet({"ann": [np.inf, 1.0] * 12, "bob": [1.0] * 24}), "infinite"),
     "a folder": (_folder, "is a folder"),
@@ -283,7 +283,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "links in a circle": (_loop, "there is no file"),
     "a socket": (_socket, "not a regular file"),
     "a device without end": (_endless, "not a regular file"),
-    "a name that is no text": (_misnamed, "not valid UTF-8"),
+    "a name that is not text": (_misnamed, "not valid UTF-8"),
     "UTF-32": (_text(GOOD.encode("utf-32")), "UTF-32"),
     "UTF-16, gzipped": (
         _text(gzip.compress(GOOD.encode("utf-16")), "votes.csv.gz"),

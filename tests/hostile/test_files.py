@@ -1,5 +1,6 @@
 """Every file of the corpus: exit code 2 and one sentence, or the documented result."""
 
+import re
 import resource
 
 import numpy as np
@@ -34,9 +35,8 @@ def test_a_bad_file_is_refused_in_one_sentence(case, tmp_path):
     assert result.stderr.count("\n") == 1
     assert len(result.stderr) < 400
     assert SECRET not in result.stderr
+    assert re.search(sentence, result.stderr)
     assert sorted(tmp_path.iterdir()) == before
-    with pytest.raises(VotesError, match=sentence):
-        read_votes(path)
 
 
 @pytest.mark.parametrize("case", ACCEPTED)

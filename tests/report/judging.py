@@ -7,7 +7,7 @@ from unelisa.report.page import render_report
 
 def findings_of(model, votes=None, truth=None, comparison=(), **more):
     judged = None if votes is None else Judged.of(model, votes)
-    reference = None if truth is None else Reference.of(judged, truth, comparison)
+    reference = None if truth is None else Reference.of(model, judged, truth, comparison)
     return collect_findings(model, judged, reference=reference, **more)
 
 

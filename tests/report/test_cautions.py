@@ -3,7 +3,8 @@ import pytest
 
 from report.judging import findings_of
 from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
-from unelisa.report.cautions import measure_agreement
+from unelisa.blocks import WholeTable
+from unelisa.report.cautions import MARGIN, measure_agreement
 from unelisa.votes import Votes
 
 
@@ -63,7 +64,9 @@ def test_it_equals_its_slow_twin():
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 0, 1, 1], dtype=np.int8), (40, 5))
     weights = rng.normal(size=5)
-    assert measure_agreement(values, weights).found == pytest.approx(_naive(values, weights))
+    assert measure_agreement(WholeTable(values), weights)[0] == pytest.approx(
+        _naive(values, weights)
+    )
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 10), (400, 40)])
@@ -73,16 +76,16 @@ def test_even_the_best_weights_on_noise_are_chance(n, p):
         rng = np.random.default_rng(seed)
         values = rng.choice(np.array([-1, 1], dtype=np.int8), (n, p))
         best = np.linalg.eigh(np.cov(values, rowvar=False))[1][:, -1]
-        caught.append(measure_agreement(values, best).found_in_noise)
+        found, noise = measure_agreement(WholeTable(values), best)
+        caught.append(found < noise + MARGIN)
     assert np.mean(caught) >= 0.9
 
 
 def test_a_crowd_that_knows_is_no_chance(crowd):
     weights = np.array([1, 1, 1, 1, 1, 0, 0, -1, -1], dtype=float)
-    agreement = measure_agreement(crowd[0].values, weights)
-    assert not agreement.found_in_noise
-    assert agreement.found > 3 * agreement.noise
+    found, noise = measure_agreement(crowd[0].blocks, weights)
+    assert found > 3 * noise > noise + MARGIN
 
 
 def test_voters_who_never_vary_agree_by_chance():
-    assert measure_agreement(np.ones((5, 3), dtype=np.int8), np.ones(3)).found == 0
+    assert measure_agreement(WholeTable(np.ones((5, 3), dtype=np.int8)), np.ones(3))[0] == 0

@@ -28,7 +28,6 @@ def test_the_left_margin_holds_a_long_count():
 def test_scores_are_never_called_sure():
     histogram = {"kind": "score", "counts": [1, 1], "edges": [-1.0, 0.0, 1.0]}
     assert not any(bar["sure"] for bar in drawing.draw_bars(histogram))
-    assert drawing.draw_bars(None) == []
 
 
 def test_calibration_points_lie_within_their_whiskers():

@@ -8,11 +8,9 @@ from scipy.special import expit
 
 from latent.worlds import plain_crowd, repeating_crowd
 from report.judging import findings_of
-from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.comparison import MethodScore
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.errors import UnelisaWarning
 from unelisa.report.findings import (
-    VERSION,
     bound_prevalence,
     describe_structure,
     name_method,
@@ -23,24 +21,6 @@ from unelisa.votes import Votes
 
 def _votes(*rows):
     return Votes.of(np.array(rows, dtype=np.int8), coding="pm1")
-
-
-@pytest.mark.parametrize("name", AGGREGATORS)
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_findings_of_every_method_are_plain_data(name, crowd):
-    votes, truth = crowd
-    model = AGGREGATORS[name]().fit(votes)
-    rows = [MethodScore(name, 0.5), MethodScore("other")._asdict()]
-    findings = findings_of(
-        model, votes, truth, rows, seconds=1.5, notes=["a note"], show_items=True
-    )
-    assert json.loads(json.dumps(findings, allow_nan=False)) == findings
-    assert findings["version"] == VERSION
-    assert findings["method"] == name
-    assert [row["method"] for row in findings["comparison"]] == [name, "other"]
-    assert findings["warnings"][-1] == "a note"
-    assert sum(findings["histogram"]["counts"]) == votes.n_items
-    assert findings["items"]["positive"] == (model.predict(votes) == 1).sum()
 
 
 def test_items_are_counted():

@@ -15,13 +15,14 @@ from unelisa.report import labels
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.report.labels import (
+    LABEL_COLUMNS,
     defuse_cell,
     label_file,
+    label_rows,
     pack_labels,
-    pack_text,
+    pack_table,
     pack_voters,
     plan_files,
-    write_labels,
     write_table,
 )
 from unelisa.sources import parquet
@@ -46,9 +47,10 @@ def test_headers_are_defused_too():
 
 def test_labels_are_the_users_own():
     values = np.array([[1, 1, -1], [-1, -1, 1]], dtype=np.int8)
-    votes = Votes(values, np.array(["=a", 'b,"c'], dtype=object), np.array(["x", "y", "z"]))
+    items = np.array(["=a", 'b,"c'], dtype=object)
+    votes = Votes.of_values(values, items, np.array(["x", "y", "z"]), (-1, 1))
     file = StringIO()
-    write_labels(file, Judged.of(MajorityVote().fit(votes), votes))
+    write_table(file, LABEL_COLUMNS, label_rows(Judged.of(MajorityVote().fit(votes), votes)))
     rows = list(csv.reader(StringIO(file.getvalue())))
     assert rows == [["item", "label", "probability"], ["'=a", "1", ""], ['b,"c', "-1", ""]]
 
@@ -60,13 +62,13 @@ def unpack(download):
 @pytest.fixture
 def named(crowd):
     items = np.array([f"patient {i}" for i in range(600)], dtype=object)
-    return Votes(crowd[0].values, items, crowd[0].voters, ("no", "yes"))
+    return Votes(crowd[0].blocks, items, crowd[0].voters, ("no", "yes"))
 
 
 def test_shown_items_give_the_labels_of_the_command_line(named):
     judged = Judged.of(UnElisa(random_state=0).fit(named), named)
     file = StringIO()
-    write_labels(file, judged)
+    write_table(file, LABEL_COLUMNS, label_rows(judged))
     packed = pack_labels(judged, show_items=True)
     assert packed.name == "labels.csv"
     assert unpack(packed) == file.getvalue()
@@ -97,7 +99,7 @@ def test_labels_that_are_too_many_stay_out(crowd, monkeypatch):
 
 def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
     hostile = ["=cmd|' /C calc'!A0", "@x", "n" * 10_000, "a,b", 'q"q', "l\nl", "", "-1", "+x"]
-    votes = Votes(crowd[0].values, crowd[0].items, np.array(hostile, dtype=object))
+    votes = Votes(crowd[0].blocks, crowd[0].items, np.array(hostile, dtype=object))
     findings = collect_findings(UnElisa(random_state=0).fit(votes))
     rows = list(csv.DictReader(StringIO(unpack(pack_voters(findings["voters"])))))
     assert len(rows) == 9
@@ -109,7 +111,7 @@ def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_report():
-    assert unpack(pack_text("a.csv", "a\ud800b")) == "a?b"
+    assert unpack(pack_table("a.csv", ["a\ud800b"], [])) == "a?b\n"
 
 
 @pytest.fixture

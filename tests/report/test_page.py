@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 
@@ -10,6 +11,8 @@ from report.judging import findings_of, page_of
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
 from unelisa.comparison import MethodScore
 from unelisa.report import labels
+from unelisa.report.findings import VERSION
+from unelisa.report.judged import Judged
 from unelisa.report.page import render_report, write_report
 from unelisa.votes import Votes
 
@@ -73,14 +76,22 @@ def _hostile_votes(votes):
 
 @pytest.mark.parametrize("name", AGGREGATORS)
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_every_method_has_a_well_formed_page(name, crowd):
+def test_every_method_has_plain_findings_and_a_well_formed_page(name, crowd):
     votes, truth = crowd
     model = AGGREGATORS[name]().fit(votes)
-    rows = [MethodScore(name, 0.9, 0.9, None, None, 0.1, None), MethodScore("other")]
-    findings = findings_of(model, votes, truth, rows, seconds=0.1)
-    page = page_of(model, votes, truth, rows, seconds=0.1)
+    rows = [MethodScore(name, 0.9, 0.9, None, None, 0.1, None), MethodScore("other")._asdict()]
+    more = {"seconds": 0.1, "notes": ["a note"], "show_items": True}
+    findings = findings_of(model, votes, truth, rows, **more)
+    assert json.loads(json.dumps(findings, allow_nan=False)) == findings
+    assert findings["version"] == VERSION
+    assert findings["method"] == name
+    assert [row["method"] for row in findings["comparison"]] == [name, "other"]
+    assert findings["warnings"][-1] == "a note"
+    assert sum(findings["histogram"]["counts"]) == votes.n_items
+    assert findings["items"]["positive"] == (model.predict(votes) == 1).sum()
+    page = render_report(findings, Judged.of(model, votes))
     tags = _check(page).tags
-    assert tags.count("table") == (4 if hasattr(model, "structure_") else 3)
+    assert tags.count("table") == (5 if hasattr(model, "structure_") else 4)
     assert tags.count("svg") == (4 if hasattr(model, "predict_proba") else 3)
     assert "Against the known truth" in page
     assert findings["answer"] in page
@@ -100,7 +111,8 @@ def test_nothing_is_fetched_and_only_our_scripts_run(crowd):
     for text in running:
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
-    assert re.search(r"https?:|//|url\(|@import", _without_scripts(page)) is None
+    shown = re.sub(r"sha256-[\w+/=]+", "", _without_scripts(page))  # a hash may hold //
+    assert re.search(r"https?:|//|url\(|@import", shown) is None
     sources = [value for name, value in checker.attributes if name in ("src", "href")]
     assert all(value == "data:," or value.startswith("#voter-") for value in sources)
     assert not {"style"} & {name for name, _ in checker.attributes}  # the policy would drop it
@@ -143,9 +155,8 @@ def test_warnings_stand_on_the_page(crowd):
 def test_the_page_is_written_whole(crowd, tmp_path):
     votes, _ = crowd
     model = UnElisa(random_state=11).fit(votes)
-    write_report(model, votes, tmp_path / "page.html", seconds=0.25)
+    write_report(model, votes, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "0.25 s" in page
     assert "<dt>Seed</dt><dd>11</dd>" in page
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
@@ -187,12 +198,9 @@ def test_no_expert_and_half_a_surrogate_do_not_break_it(crowd):
     _check(page)
 
 
-@pytest.mark.parametrize(
-    ("n_voters", "n_items", "megabytes"), [(80, 5_000, 1.5), (300, 100_000, 4.0)]
-)
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_pages_stay_small(n_voters, n_items, megabytes):
-    rng = np.random.default_rng(0)
+def test_pages_stay_small():
+    rng, n_voters, n_items = np.random.default_rng(0), 300, 100_000
     truth = rng.choice(np.array([-1, 1], dtype=np.int8), n_items)
     values = np.empty((n_items, n_voters), dtype=np.int8, order="F")
     for s in range(n_voters):  # weak voters leave every posterior its own six digits
@@ -204,4 +212,4 @@ def test_pages_stay_small(n_voters, n_items, megabytes):
     model = DawidSkene(n_starts=1, max_iter=3, random_state=0).fit(votes)
     page = page_of(model, votes, show_items=True)
     assert "Save the labels (labels.csv)" in page
-    assert len(page.encode()) < 1e6 * megabytes
+    assert len(page.encode()) < 4e6

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -97,7 +97,7 @@ class Commands(PlainGroup):
             self.add_command(_Later(name, help=sentence))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the arguments; without any, show the help, which is no error."""
+        """Take the arguments; without any, show the help, which is not an error."""
         if not args:
             typer.echo(ctx.get_help())
             ctx.exit()
@@ -121,7 +121,7 @@ class Commands(PlainGroup):
                 with show_warnings(), announce_compilation():
                     return super().invoke(ctx)
             except (typer.Exit, typer.Abort, _USAGE_ERROR, BrokenPipeError):
-                raise  # typer's own ways to end; `| head` is no failure
+                raise  # typer's own ways to end; `| head` is not a failure
             except (Exception, KeyboardInterrupt) as error:
                 sentence, code = _explain(error)
                 complain(sentence)
@@ -185,13 +185,9 @@ def _watch(signals: socket.socket, done: threading.Event) -> None:
     with signals:
         while heard := signals.recv(1):
             if heard[0] == signal.SIGINT and not done.wait(PATIENCE):
-                _end_process()
-
-
-def _end_process() -> NoReturn:
-    remove_drafts()
-    complain(INTERRUPTION)
-    os._exit(INTERRUPTED)
+                remove_drafts()
+                complain(INTERRUPTION)
+                os._exit(INTERRUPTED)
 
 
 app = typer.Typer(

@@ -1,11 +1,13 @@
 """`unelisa compare`: every method on the same votes, against the truth."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import comparison_table, progress, results
-from unelisa.comparison import MethodScore, compare_methods
+from unelisa.cli.screen import comparison_table, results
+from unelisa.comparison import compare_methods
+from unelisa.progress import show_progress
 from unelisa.sources.labels import KnownLabels
 
 
@@ -23,15 +25,14 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     jobs: options.Jobs = -1,
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
-    check_outputs(json, inputs=(votes, truth))
+    check_outputs(json=json, inputs=(votes, truth))
     names = options.find_methods(methods)
     table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
     rows = run_methods(names, known, seed, jobs)
-    if json is not None:
-        with output_files() as files:
-            files.write_json(json, [row._asdict() for row in rows])
+    with output_files() as files:
+        files.write_json(json, rows)
     screen = results(quiet=json == STDOUT)
     scored = int((known.scored_signs() != 0).sum())
     screen.print(
@@ -45,15 +46,15 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 
 def run_methods(
-    names: Iterable[str], known: KnownLabels, seed: int, jobs: int
-) -> list[MethodScore]:
-    """Return one row per method, showing which one is running."""
-    methods, rows = list(names), list[MethodScore]()
-    scored, truth = known.scored_votes(), known.scored_signs()
-    with progress() as bar:
-        task = bar.add_task("", total=len(methods))
-        for name in methods:
-            bar.update(task, description=name)
-            rows += compare_methods(known.votes, truth, [name], seed, scored=scored, n_jobs=jobs)
-            bar.advance(task)
+    names: Sequence[str], known: KnownLabels, seed: int, jobs: int
+) -> list[dict[str, Any]]:
+    """Return the `MethodScore` of each method as a row, showing which one is running."""
+    rows: list[dict[str, Any]] = []
+    votes, truth, scored = known.votes, known.scored_signs(), known.scored_votes()
+    with show_progress("", len(names)) as advance:
+        for name in names:
+            advance(0, name)
+            found = compare_methods(votes, truth, [name], seed, scored=scored, n_jobs=jobs)
+            rows += [row._asdict() for row in found]
+            advance(1)
     return rows

@@ -17,12 +17,11 @@ from unelisa.aggregators import AGGREGATORS
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
-from unelisa.cli.fit import Outputs, fit_model, refer_to, write_outputs
+from unelisa.cli.fit import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
 from unelisa.cli.simulate import tabulate_votes
-from unelisa.comparison import MethodScore
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
+from unelisa.report.judged import Judged, Reference
 from unelisa.scoring import score_experts
 from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.sources.labels import KnownLabels
@@ -31,6 +30,7 @@ from unelisa.votes import Votes
 # this seed draws two contrarians among the experts, which makes plain counting fail visibly
 CROWD_SEED = 2
 SEED = 0
+Rows = list[dict[str, Any]]
 
 
 def demo(
@@ -43,21 +43,28 @@ def demo(
     make_folder(out)
     outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
-    check_outputs(outputs.labels, outputs.report, json, *inputs)
+    check_outputs(outputs.labels, outputs.report, *inputs, json=json)
     screen = results(quiet=json == STDOUT)
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     crowd = _known(replace(drawn.votes, classes=("no", "yes")), drawn.truth)
     _introduce_crowd(screen, drawn)
-    rows = run_methods(AGGREGATORS, crowd, SEED, -1)
-    _show_comparison(screen, rows)
+    rows = _compare(screen, crowd)
     _fit_crowd(screen, crowd, drawn, rows, outputs)
-    _write_inputs(inputs, crowd)
-    compared = {"crowd": rows, "breast_cancer": _show_cancer(screen)}
-    if json is not None:
-        with output_files() as files:
-            found = {name: [row._asdict() for row in rows] for name, rows in compared.items()}
-            files.write_json(json, found)
+    with output_files() as files:
+        files.write_csv(inputs[0], *tabulate_votes(crowd.votes, wide=True))
+        truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
+        files.write_csv(inputs[1], ("item", "label"), truth)
+    cancer = breast_cancer_votes()
+    screen.print()
+    screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
+    screen.print(
+        f"{len(cancer.votes)} patients of the data set that scikit-learn ships. Each of 30 "
+        "measurements of the tumor votes malignant where it is above its median. Radius, "
+        "perimeter and area measure nearly the same, so these voters are far from independent."
+    )
+    with output_files() as files:
+        files.write_json(json, {"crowd": rows, "breast_cancer": _compare(screen, cancer)})
     _point_to_files(screen, out)
 
 
@@ -92,62 +99,38 @@ def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:
     )
 
 
-def _show_comparison(screen: Console, rows: list[MethodScore]) -> None:
-    """Print the methods side by side, and which one is best."""
+def _compare(screen: Console, known: KnownLabels) -> Rows:
+    """Print the methods side by side, and which one is best; return their rows."""
+    rows = run_methods(list(AGGREGATORS), known, SEED, -1)
     screen.print()
     screen.print(comparison_table(rows, "All methods against the truth"))
     screen.print()
-    best = max(rows, key=lambda row: row.accuracy or 0.0)
-    ours = next(row for row in rows if row.method == options.DEFAULT_METHOD)
-    said = f"Highest accuracy: {best.method} with {best.accuracy:.1%}"
-    more = "" if best is ours else f"; {ours.method}, the default, has {ours.accuracy:.1%}"
+    best = max(rows, key=lambda row: row["accuracy"] or 0.0)
+    ours = next(row for row in rows if row["method"] == options.DEFAULT_METHOD)
+    said = f"Highest accuracy: {best['method']} with {best['accuracy']:.1%}"
+    more = "" if best is ours else f"; {ours['method']}, the default, has {ours['accuracy']:.1%}"
     screen.print(f"{said}{more}.")
+    return rows
 
 
 def _fit_crowd(
-    screen: Console,
-    crowd: KnownLabels,
-    drawn: SimulatedVotes,
-    rows: list[MethodScore],
-    outputs: Outputs,
+    screen: Console, crowd: KnownLabels, drawn: SimulatedVotes, rows: Rows, outputs: Outputs
 ) -> None:
-    fitted = fit_model(options.build_method(options.DEFAULT_METHOD, SEED, -1), crowd.votes)
-    judged = Judged.of(fitted.model, crowd.votes)
-    reference = refer_to(fitted.model, judged, crowd)._replace(comparison=rows)
-    findings = collect_findings(fitted.model, judged, reference, fitted.seconds)
-    write_outputs(outputs, fitted.model, judged, findings)
-    found = score_experts(fitted.model.experts_, drawn.experts)
+    model = options.build_method(options.DEFAULT_METHOD, SEED, -1)
+    seconds, _ = fit_model(model, crowd.votes)
+    judged = Judged.of(model, crowd.votes)
+    reference = Reference.of(model, judged, crowd.signs, rows)
+    findings = collect_findings(model, judged, reference, seconds)
+    write_outputs(outputs, model, judged, findings)
+    found = score_experts(model.experts_, drawn.experts)
     screen.print()
     screen.print(f"[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")
-    screen.print(voter_table(findings["voters"], longest=len(fitted.model.experts_) + 3))
+    screen.print(voter_table(findings["voters"], longest=len(model.experts_) + 3))
     screen.print()
     screen.print(
         f"It found {found.hit_rate:.0%} of the true experts, and {found.precision:.0%} of those it "
         "named are true experts. A negative weight reverses a contrarian's votes."
     )
-
-
-def _show_cancer(screen: Console) -> list[MethodScore]:
-    """Show the medical example, and return how the methods do on it."""
-    cancer = breast_cancer_votes()
-    screen.print()
-    screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
-    screen.print(
-        f"{len(cancer.votes)} patients of the data set that scikit-learn ships. Each of 30 "
-        "measurements of the tumor votes malignant where it is above its median. Radius, "
-        "perimeter and area measure nearly the same, so these voters are far from independent."
-    )
-    rows = run_methods(AGGREGATORS, cancer, SEED, -1)
-    _show_comparison(screen, rows)
-    return rows
-
-
-def _write_inputs(paths: tuple[Path, Path], crowd: KnownLabels) -> None:
-    """Write the simulated votes and truth, so that the next command can be tried at once."""
-    with output_files() as files:
-        files.write_csv(paths[0], *tabulate_votes(crowd.votes, wide=True))
-        truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
-        files.write_csv(paths[1], ("item", "label"), truth)
 
 
 def _point_to_files(screen: Console, out: Path) -> None:

@@ -11,8 +11,7 @@ import typer
 
 from unelisa.errors import ModelError
 from unelisa.outputs import whole_files
-from unelisa.report.judged import Judged
-from unelisa.report.labels import write_labels, write_table
+from unelisa.report.labels import write_table
 
 STDOUT = Path("-")
 
@@ -20,50 +19,45 @@ STDOUT = Path("-")
 class OutputFiles:
     """Drafts that are moved into place together; made by `output_files`."""
 
-    def __init__(self, make_draft: Callable[[Path], Path]) -> None:
-        self._make_draft = make_draft
-        self.latest: Path | None = None
+    make_draft: Callable[[Path], Path]
+    latest: Path | None = None
 
     def draft(self, path: Path) -> Path:
         """Return where to write what will become `path`."""
         self.latest = path
-        return self._make_draft(path)
+        return self.make_draft(path)
 
     def write_text(self, path: Path, text: str) -> None:
         """Write a text."""
         self.draft(path).write_text(text, encoding="utf-8")
 
-    def write_json(self, path: Path, content: Any) -> None:
-        """Write JSON, to stdout where the path is -."""
+    def write_json(self, path: Path | None, content: Any) -> None:
+        """Write JSON where it is wanted; the path - is stdout."""
+        if path is None:
+            return
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
         if path == STDOUT:
             typer.echo(text)
         else:
             self.write_text(path, f"{text}\n")
 
-    def write_labels(self, path: Path, judged: Judged) -> None:
-        """Write the label and the probability of every item."""
-        with self.draft(path).open("w", encoding="utf-8", newline="") as file:
-            write_labels(file, judged)
-
-    def write_csv(self, path: Path, header: Sequence[str], rows: Any) -> None:
-        """Write a table that a spreadsheet opens safely."""
-        with self.draft(path).open("w", encoding="utf-8", newline="") as file:
-            write_table(file, header, rows)
+    def write_csv(self, path: Path | None, header: Sequence[str], rows: Any) -> None:
+        """Write a table that a spreadsheet opens safely, where it is wanted."""
+        if path is not None:
+            with self.draft(path).open("w", encoding="utf-8", newline="") as file:
+                write_table(file, header, rows)
 
 
 @contextmanager
 def output_files() -> Iterator[OutputFiles]:
     """Give the drafts of a command; after an error no file is left behind or changed."""
-    files: OutputFiles | None = None
+    files = OutputFiles()
     try:
-        with whole_files() as make_draft:
-            files = OutputFiles(make_draft)
+        with whole_files() as files.make_draft:
             yield files
     except OSError as error:
         # the system names the draft, which nobody knows, or nothing
-        latest = None if files is None else files.latest
-        raise OSError(error.errno, error.strerror, str(latest)) from None
+        raise OSError(error.errno, error.strerror, str(files.latest)) from None
 
 
 def make_folder(folder: Path) -> None:
@@ -74,17 +68,15 @@ def make_folder(folder: Path) -> None:
         raise ModelError(f"cannot create the folder {folder}: {error.strerror}") from None
 
 
-def refuse_stdout(*paths: Path | None) -> None:
-    """Refuse -, the terminal, for files that are not meant to be read there."""
+def check_outputs(
+    *paths: Path | None, json: Path | None = None, inputs: Sequence[Path | None] = ()
+) -> None:
+    """Refuse, before any long work, what cannot become an output file; only `json` may be -."""
     if STDOUT in paths:
         raise ModelError(
             "only --json can be written to stdout (-); name a file for the other outputs"
         )
-
-
-def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
-    """Refuse, before any long work, what cannot become an output file."""
-    wanted = [path for path in paths if path is not None and path != STDOUT]
+    wanted = [path for path in (*paths, json) if path is not None and path != STDOUT]
     for path in wanted:
         if not path.parent.is_dir():
             raise ModelError(f"cannot write {path.name}: there is no folder {path.parent}")

@@ -5,9 +5,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,7 +21,15 @@ from unelisa.votes import Votes
 
 STDIN = Path("-")
 DEFAULT_METHOD = "latent-ising"
-_FORM, _RUN = "How the votes are written", "How it runs"
+
+
+def _form(metavar: str, words: str) -> Any:
+    return typer.Option(metavar=metavar, help=words, rich_help_panel="How the votes are written")
+
+
+def _run(metavar: str, words: str, least: int | None = None) -> Any:
+    return typer.Option(metavar=metavar, help=words, min=least, rich_help_panel="How it runs")
+
 
 VotesFile = Annotated[
     Path,
@@ -37,30 +44,15 @@ ModelFile = Annotated[
 ]
 Coding = Annotated[
     str | None,
-    typer.Option(
-        metavar="auto|pm1|01|snorkel",
-        help="pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1 abstained, 0 no, 1 yes.",
-        rich_help_panel=_FORM,
-        show_default=False,
+    _form(
+        "auto|pm1|01|snorkel",
+        "pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1 abstained, 0 no, 1 yes.",
     ),
 ]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NO,YES",
-        help="Your own two labels, the negative one first.",
-        rich_help_panel=_FORM,
-    ),
-]
-
-
-def _name_column(what: str) -> Any:
-    return typer.Option(metavar="COL", help=f"Column of the {what}.", rich_help_panel=_FORM)
-
-
-Item = Annotated[str | None, _name_column("items")]
-Voter = Annotated[str | None, _name_column("voters")]
-Vote = Annotated[str | None, _name_column("votes")]
+Labels = Annotated[str | None, _form("NO,YES", "Your own two labels, the negative one first.")]
+Item = Annotated[str | None, _form("COL", "Column of the items.")]
+Voter = Annotated[str | None, _form("COL", "Column of the voters.")]
+Vote = Annotated[str | None, _form("COL", "Column of the votes.")]
 _TRUTH = typer.Option(
     metavar="TRUTH",
     help="Table with columns item and label, in the votes' own labels, for some or all items.",
@@ -83,25 +75,18 @@ ShowItems = Annotated[
         "page can save. Off by default, because items may be patients.",
     ),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(min=0, metavar="N", help="Seed of all random numbers.", rich_help_panel=_RUN),
-]
-Jobs = Annotated[
-    int, typer.Option(metavar="N", help="Threads; -1 is every core.", rich_help_panel=_RUN)
-]
+Seed = Annotated[int, _run("N", "Seed of all random numbers.", least=0)]
+Jobs = Annotated[int, _run("N", "Threads; -1 is every core.")]
 Memory = Annotated[
     str,
-    typer.Option(
-        metavar="500MB",
-        help="A table that would need more memory than this is kept in a temporary file instead.",
-        rich_help_panel=_RUN,
+    _run(
+        "500MB",
+        "A table that would need more memory than this is kept in a temporary file instead.",
     ),
 ]
 
 
-@dataclass(frozen=True)
-class VotesForm:
+class VotesForm(NamedTuple):
     """How a table of votes is written: coding or labels, and the columns' names."""
 
     coding: str | None = None
@@ -112,18 +97,17 @@ class VotesForm:
 
     def read(self, path: Path, memory: str = MEMORY) -> Votes:
         """Return the votes in a file; - is CSV on stdin."""
-        return self._read(path, self.choose_coding("auto"), self.columns, memory)
+        return self._read(path, self.choose_coding("auto"), self[2:], memory)
 
     def read_as_fitted(self, path: Path, model: Aggregator) -> Votes:
         """Return votes read with the labels and column names that the model was fitted with."""
-        coding = self.choose_coding(model.coding_)
-        columns = self.columns if any(self.columns) else model.columns_
+        coding, named = self.choose_coding(model.coding_), self[2:]
         try:
-            votes = self._read(path, coding, columns)
+            votes = self._read(path, coding, named if any(named) else model.columns_)
         except VotesError as error:
-            if any(self.columns) or "column" not in error.about:
+            if any(named) or "column" not in error.about:
                 raise
-            votes = self._read(path, coding, self.columns)  # this table has other column names
+            votes = self._read(path, coding, named)  # this table has other column names
         if tuple(votes.classes) != tuple(model.classes_.tolist()):
             raise VotesError("the votes have other labels than those the model was fitted with")
         return votes
@@ -142,11 +126,6 @@ class VotesForm:
                     raise
                 met = repr(str(error.about["label"])[:40])  # the user named the labels: no secrets
                 raise VotesError(f"{error}: {met} is not in --labels {self.labels[:80]}") from None
-
-    @property
-    def columns(self) -> tuple[str | None, str | None, str | None]:
-        """The columns' names: item, voter, vote."""
-        return self.item, self.voter, self.vote
 
     def choose_coding(self, usual: CodingChoice) -> CodingChoice:
         """Return the coding that was asked for, or the usual one."""
@@ -212,10 +191,15 @@ def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]
         raise ModelError(f"{method} has no setting {name[:60]!r}; it {listed}")
     if text.lower() in ("true", "false"):
         return {name: text.lower() == "true"}
-    for number in (int, float):
+    return {name: read_number(text, int, float)}
+
+
+def read_number(text: str, *kinds: type[int] | type[float]) -> Any:
+    """Return the number that a text spells, or the text itself, which the caller's API checks."""
+    for kind in kinds:
         with suppress(ValueError):
-            return {name: number(text)}
-    return {name: text}
+            return kind(text)
+    return text
 
 
 def _fold(name: str) -> str:

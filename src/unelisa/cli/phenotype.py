@@ -1,8 +1,8 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files, refuse_stdout
+from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
-from unelisa.cli.screen import bare_table, busy, figure, printable, results
-from unelisa.errors import ModelError, RecordsError, UnelisaWarning, warn_user
+from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
+from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
 from unelisa.phenotyping.omop.counts import count_patients
@@ -33,54 +33,12 @@ Charts = dict[str, Any]  # person_id -> label
 
 
 class Cases(NamedTuple):
-    """Label and P(case) per patient, the model, facts that name no patient, and cohort rows."""
+    """Person, label and P(case) of all patients, the model, facts that name none, the cohort."""
 
-    persons: Any
-    labels: Any
-    chances: Any
+    labels: Iterable[tuple[Any, Any, str]]
     model: Phenotyper
     facts: dict[str, Any]
     cohort: Any
-
-    def list_labels(self) -> Iterator[tuple[Any, Any, str]]:
-        """Return person, label and probability of every patient."""
-        chances = (f"{chance:.6f}" for chance in self.chances)
-        return zip(self.persons.tolist(), self.labels.tolist(), chances, strict=True)
-
-
-class Outputs(NamedTuple):
-    """The requested output files."""
-
-    out: Path | None
-    report: Path | None
-    cohort: Path | None
-    model: Path | None
-    json: Path | None
-
-    @property
-    def named(self) -> list[Path]:
-        """Those that are not stdout."""
-        return [path for path in self if path is not None and path != STDOUT]
-
-    def check(self, *inputs: Path | None) -> None:
-        """Reject, before any long work, what cannot be written."""
-        check_outputs(*self, inputs=inputs)
-        refuse_stdout(*self[:-1])
-        if self.report is not None:
-            require_jinja()
-
-    def write(self, files: OutputFiles, found: Cases) -> None:
-        """Write them."""
-        if self.out is not None:
-            files.write_csv(self.out, ("person_id", "label", "probability"), found.list_labels())
-        if self.cohort is not None:
-            files.write_csv(self.cohort, COLUMNS, found.cohort.itertuples(index=False))
-        if self.report is not None:
-            files.write_text(self.report, render_phenotype(found.facts))
-        if self.model is not None:
-            save_model(found.model, files.draft(self.model))
-        if self.json is not None:
-            files.write_json(self.json, found.facts)
 
 
 def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -127,27 +85,37 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     json: options.JsonFile = None,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
-    outputs = Outputs(out, report, cohort, save, json)
-    outputs.check(config, gold, model, None if is_server(database) else Path(database))
+    inputs = (config, gold, model, None if is_server(database) else Path(database))
+    check_outputs(out, report, cohort, save, json=json, inputs=inputs)
+    if report is not None:
+        require_jinja()
     if model is not None and (gold, save) != (None, None):
         raise ModelError("--gold and --save apply to a fit; omit them with --model")
     wanted = read_config(config)
     charts = None if gold is None else read_charts(gold)
-    kept = None if model is None else load_kept(model, wanted)
+    kept = None
+    if model is not None:
+        kept, wanted = load_kept(model, wanted)
     found = find_cases(database, wanted, kept, charts, dated=cohort is not None or insert)
     with output_files() as files:
-        outputs.write(files, found)
+        files.write_csv(out, ("person_id", "label", "probability"), found.labels)
+        if cohort is not None:
+            files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
+        if report is not None:
+            files.write_text(report, render_phenotype(found.facts))
+        if save is not None:
+            save_model(found.model, files.draft(save))
+        files.write_json(json, found.facts)
         if insert:
             with open_database(database, read_only=False) as connection:
                 write_cohort(connection, found.cohort, wanted.schema)
     screen = results(quiet=json == STDOUT)
     show_phenotype(screen, found.facts)
-    for path in outputs.named:
-        screen.print(f"wrote {path}", markup=False, soft_wrap=True)
+    tell_written(screen, out, report, cohort, save, json)
 
 
-def load_kept(path: Path, wanted: PhenotypeConfig) -> Phenotyper:
-    """Return a saved phenotyper; reject one that the configuration does not fit."""
+def load_kept(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:
+    """Return a saved phenotyper, and the configuration narrowed to its features if they fit."""
     model = load(path, Phenotyper)
     if set(model.anchors) != set(wanted.anchor_names):
         anchors = " and ".join(str(name)[:60] for name in model.anchors)
@@ -160,12 +128,12 @@ def load_kept(path: Path, wanted: PhenotypeConfig) -> Phenotyper:
             "the configuration has a different one"
         )
     try:
-        wanted.request.narrow(model.feature_names_in_.tolist())
+        request = wanted.request.narrow(model.feature_names_in_.tolist())
     except RecordsError as error:
         raise RecordsError(
             f"{error} by the configuration; {path.name} was fitted with a different one"
         ) from None
-    return model
+    return model, replace(wanted, request=request)
 
 
 def find_cases(
@@ -178,32 +146,34 @@ def find_cases(
 ) -> Cases:
     """Return the labels of all patients in a database, by a kept phenotyper or a new one."""
     request = wanted.request
-    if kept is not None:
-        request = request.narrow(kept.feature_names_in_.tolist())
     with busy("opening the database") as status, open_database(database) as connection:
         tables = OmopTables.of(connection, wanted.schema)
         counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
         status.update("finding the cases ...")
-        with _noted() as notes, Stopwatch() as watch:
-            model = _fit(wanted, counts.table, charts) if kept is None else kept
+        with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
+            warnings.simplefilter("always", UnelisaWarning)
             if kept is not None:
+                model = kept
                 _warn_of_absent(kept, counts.table)
+            else:
+                anchors, utilization = wanted.anchor_names, request.utilization
+                model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed)
+                model.fit(counts.table, charts)
+        replay_warnings(caught)
         chances = model.predict_proba(counts.table)[:, 1]
         flagged = chances >= model.threshold_
         persons, rows = counts.table.index.to_numpy(), None
         if dated:
             status.update("dating the cohort ...")
-            anchors, window = wanted.anchors, request.window
-            rows = list_cohort(tables, persons[flagged], wanted.cohort, anchors, window)
+            cases, first = persons[flagged], wanted.anchors
+            rows = list_cohort(tables, cases, wanted.cohort, first, request.window)
     ppv = model.ppv_ if kept is None else model.expect_ppv(counts.table)
     facts = describe_phenotype(wanted.title, model, chances, counts.steps, ppv)
+    notes = [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
     facts.update(seconds=watch.seconds if kept is None else None, warnings=notes)
-    return Cases(persons, model.classes_[flagged.astype(int)], chances, model, facts, rows)
-
-
-def _fit(wanted: PhenotypeConfig, counts: "pd.DataFrame", charts: Charts | None) -> Phenotyper:
-    utilization, prevalence = wanted.request.utilization, wanted.prevalence
-    return Phenotyper(wanted.anchor_names, utilization, prevalence, wanted.seed).fit(counts, charts)
+    labels, shown = model.classes_[flagged.astype(int)], (f"{chance:.6f}" for chance in chances)
+    listed = zip(persons.tolist(), labels.tolist(), shown, strict=True)
+    return Cases(listed, model, facts, rows)
 
 
 def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
@@ -217,18 +187,6 @@ def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
             f"as {absent[0][:60]}; check that this database writes its codes as the one of the fit",
             UnelisaWarning,
         )
-
-
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Give a list of the warnings in the block, which are then emitted again."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UnelisaWarning)
-        yield notes
-    for warning in caught:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    notes += [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
 
 
 def read_charts(path: Path) -> Charts:

@@ -10,10 +10,11 @@ import typer
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, printable, progress, results, tell_written
+from unelisa.cli.screen import busy, printable, results, tell_written
 from unelisa.errors import ModelError
+from unelisa.progress import show_progress
 from unelisa.report.judged import Judged
-from unelisa.report.labels import label_file, plan_files, write_labels
+from unelisa.report.labels import LABEL_COLUMNS, label_file, label_rows, plan_files, write_table
 from unelisa.storage import load
 
 
@@ -47,7 +48,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     form = options.VotesForm(coding, labels, item, voter, vote)
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     if not several:
-        check_outputs(out, inputs=(model, *votes))
+        check_outputs(json=out, inputs=(model, *votes))
     fitted = load(model)
     options.warn_if_unreliable(fitted)
     if several:
@@ -55,10 +56,10 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         return
     judged = Judged.of(fitted, form.read_as_fitted(votes[0], fitted))
     if out == STDOUT:
-        write_labels(sys.stdout, judged)
+        write_table(sys.stdout, LABEL_COLUMNS, label_rows(judged))
         return
     with busy("writing"), output_files() as files:
-        files.write_labels(out, judged)
+        files.write_csv(out, LABEL_COLUMNS, label_rows(judged))
     screen = results()
     screen.print(f"{len(judged.scores):,} items labeled")
     tell_written(screen, out)
@@ -72,11 +73,10 @@ def predict_files(
         raise ModelError("the labels of several files go to a folder; name it with --out FOLDER")
     pairs = plan_files(votes, out)
     coding, total = form.choose_coding(model.coding_), 0
-    with progress() as bar:
-        task = bar.add_task("labeling", total=len(pairs))
+    with show_progress("labeling", len(pairs)) as advance:
         for pair in pairs:
             total += label_file(model, pair, coding, form.item or model.columns_[0])
-            bar.advance(task)
+            advance(1)
     screen = results()
     screen.print(f"{total:,} items labeled")
     screen.print(printable(f"wrote {len(pairs)} files to {out}", longest=4096), soft_wrap=True)

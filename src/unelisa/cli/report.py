@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files, refuse_stdout
-from unelisa.cli.fit import refer_to
+from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, results, tell_written
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
+from unelisa.report.judged import Judged, Reference
 from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
@@ -40,8 +39,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     Column names and coding are those of the fit unless given here.
     """
-    check_outputs(out, json, inputs=(model, votes, truth))
-    refuse_stdout(out)
+    check_outputs(out, json=json, inputs=(model, votes, truth))
     require_jinja()
     fitted = load(model)
     if truth is not None and votes is None:
@@ -52,10 +50,10 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         table = form.read_as_fitted(votes, fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:
-            reference = refer_to(fitted, judged, options.read_known(truth, table))
+            known = options.read_known(truth, table)
+            reference = Reference.of(fitted, judged, known.scored_signs())
     with busy("writing"), output_files() as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
         files.write_text(out, render_report(findings, judged))
-        if json is not None:
-            files.write_json(json, findings)
+        files.write_json(json, findings)
     tell_written(results(quiet=json == STDOUT), out)

@@ -1,28 +1,25 @@
 """What a person sees: results and tables on stdout; progress, warnings and errors on stderr."""
 
 import shlex
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from unelisa.progress import asides
+
 if TYPE_CHECKING:
-    from unelisa.comparison import MethodScore
     from unelisa.errors import Hint
 
 LONGEST_NAME, LONGEST_TABLE = 32, 20
 OPTIONS = ("coding", "item", "voter", "vote", "orient")  # parameters with an option of their own
-SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
 _COLORS = {"expert": "blue", "counted": "blue", "contrarian": "red"}
 
 
@@ -32,16 +29,6 @@ def results(quiet: bool = False) -> Console:
     Consoles are made when needed, as stdout may have changed since the import.
     """
     return Console(highlight=False, quiet=quiet)
-
-
-def asides() -> Console:
-    """Return where progress, warnings and errors go: one console, so that they do not mix up."""
-    return _console_on(sys.stderr)
-
-
-@lru_cache(maxsize=1)
-def _console_on(stream: TextIO) -> Console:
-    return Console(file=stream, highlight=False)
 
 
 def complain(sentence: str, kind: str = "Error", style: str = "bold red") -> None:
@@ -82,20 +69,6 @@ def busy(doing: str) -> AbstractContextManager[Any]:
     The status that it gives can be updated as the work proceeds.
     """
     return asides().status(f"{doing} ...", spinner="dots")
-
-
-def progress() -> Progress:
-    """Return a progress bar with the name of the current step and the time passed."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:,} of {task.total:,}"),
-        TimeElapsedColumn(),
-        # a bar leaves an empty line in a log
-        console=asides() if asides().is_terminal else Console(quiet=True),
-        transient=True,
-    )
 
 
 @contextmanager
@@ -169,9 +142,8 @@ def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) 
     table = bare_table(1, caption=caption, caption_justify="left")
     table.add_column("voter", max_width=24, overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    table.add_column("weight", justify="right", no_wrap=True)
     shares = [name for name in ("stability", "coverage") if name in voters[0]]
-    for name in shares:
+    for name in ("weight", *shares):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold")
     for voter in voters[:longest]:
@@ -183,22 +155,22 @@ def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) 
     return table
 
 
-def comparison_table(rows: "Sequence[MethodScore]", title: str | None = None) -> Table:
-    """Return the methods side by side, the best figure of each column in bold."""
-    from unelisa.report.wording import find_best  # noqa: PLC0415 - loads NumPy
+def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Table:
+    """Return rows of `MethodScore` side by side, the best figure of each column in bold."""
+    from unelisa.report.wording import SCORES, find_best, show_seconds  # noqa: PLC0415 - loads NumPy
 
     table = bare_table(0, title=title, title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
     for name in ("accuracy", "balanced", "AUC", "log loss", "experts", "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    best = find_best([row._asdict() for row in rows])
+    best = find_best(rows)
     for row in rows:
-        values = {key: getattr(row, key) for key in SCORES}
         cells = [
-            Text(figure(x), "bold" if x == best.get(key, -1.0) else "") for key, x in values.items()
+            Text(figure(row[key]), "bold" if row[key] == best.get(key, -1.0) else "")
+            for key in SCORES
         ]
-        seconds = figure(row.seconds, ".2f") + (" s" if row.seconds is not None else "")
-        table.add_row(row.method, *cells, figure(row.n_experts, "d"), seconds)
+        seconds = show_seconds(row["seconds"])
+        table.add_row(row["method"], *cells, figure(row["n_experts"], "d"), seconds)
     return table
 
 

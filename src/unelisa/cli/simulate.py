@@ -1,7 +1,6 @@
 """`unelisa simulate`: votes with known truth and experts; `simulate ehr`: health records."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
-from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files, refuse_stdout
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import busy, results
 from unelisa.datamart import SimulatedEhr, simulate_ehr, write_datamart
 from unelisa.datamart.patients import PATIENTS
@@ -18,7 +17,12 @@ from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.votes import Votes
 
 FILES = ("votes.csv", "truth.csv", "experts.csv")
-_FLAWS = "Violations of the paper's assumptions"
+
+
+def _flaw(metavar: str, words: str) -> Any:
+    panel = "Violations of the paper's assumptions"
+    return typer.Option(metavar=metavar, help=words, rich_help_panel=panel)
+
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
@@ -53,23 +57,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         str,
         typer.Option(metavar="tempering|gibbs|gibbs-sweeps", help="How states are drawn."),
     ] = "tempering",
-    field: Annotated[
-        float,
-        typer.Option(
-            metavar="X", help="Field of the truth: shifts it to one class.", rich_help_panel=_FLAWS
-        ),
-    ] = 0.0,
-    expert_edges: Annotated[
-        int, typer.Option(metavar="N", help="Edges between experts.", rich_help_panel=_FLAWS)
-    ] = 0,
-    voter_fields: Annotated[
-        float,
-        typer.Option(metavar="X", help="Spread of the voters' biases.", rich_help_panel=_FLAWS),
-    ] = 0.0,
-    missing: Annotated[
-        float,
-        typer.Option(metavar="X", help="Share of missing votes.", rich_help_panel=_FLAWS),
-    ] = 0.0,
+    field: Annotated[float, _flaw("X", "Field of the truth: shifts it to one class.")] = 0.0,
+    expert_edges: Annotated[int, _flaw("N", "Edges between experts.")] = 0,
+    voter_fields: Annotated[float, _flaw("X", "Spread of the voters' biases.")] = 0.0,
+    missing: Annotated[float, _flaw("X", "Share of missing votes.")] = 0.0,
     seed: options.Seed = 0,
     json: options.JsonFile = None,
 ) -> None:
@@ -82,8 +73,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     with busy("drawing votes"):
         drawn = simulate_votes(
             voters,
-            _read_number(experts, int),
-            _read_number(snr, float),
+            options.read_number(experts, int),
+            options.read_number(snr, float),
             items,
             sampler=sampler,  # type: ignore[arg-type]
             density=density,  # type: ignore[arg-type]
@@ -106,7 +97,7 @@ def _write_votes(drawn: SimulatedVotes, folder: Path, wide: bool, json: Path | N
     """Write votes, truth and experts into a folder, which is made where it is absent."""
     make_folder(folder)
     paths = [folder / name for name in FILES]
-    check_outputs(json, *paths)
+    check_outputs(*paths, json=json)
     names = drawn.votes.voters[drawn.experts]
     signs = np.sign(drawn.model.edges[0, 1:][drawn.experts]).astype(int)
     with busy("writing"), output_files() as files:
@@ -115,15 +106,14 @@ def _write_votes(drawn: SimulatedVotes, folder: Path, wide: bool, json: Path | N
             paths[1], ("item", "label"), zip(drawn.votes.items, drawn.truth, strict=True)
         )
         files.write_csv(paths[2], ("voter", "polarity"), zip(names, signs, strict=True))
-        if json is not None:
-            summary = {
-                "items": len(drawn.votes),
-                "voters": drawn.votes.n_voters,
-                "experts": names.tolist(),
-                "positive": int((drawn.truth > 0).sum()),
-                "files": [str(path) for path in paths],
-            }
-            files.write_json(json, summary)
+        summary = {
+            "items": len(drawn.votes),
+            "voters": drawn.votes.n_voters,
+            "experts": names.tolist(),
+            "positive": int((drawn.truth > 0).sum()),
+            "files": [str(path) for path in paths],
+        }
+        files.write_json(json, summary)
 
 
 def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[Any]]:
@@ -138,13 +128,6 @@ def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[
     return ("item", "voter", "vote"), cast
 
 
-def _read_number(text: str, kind: type[int] | type[float]) -> Any:
-    """Return the number that a text spells, or the text, which the simulation checks."""
-    with suppress(ValueError):
-        return kind(text)
-    return text
-
-
 @app.command(cls=PlainCommand)
 def ehr(
     out: Annotated[
@@ -157,8 +140,7 @@ def ehr(
 ) -> None:
     """Write an OMOP database of simulated rheumatoid arthritis patients, and the truth."""
     truth = out.with_suffix(".truth.csv")
-    check_outputs(out, truth, json)
-    refuse_stdout(out)
+    check_outputs(out, truth, json=json)
     with busy("drawing patients"):
         drawn = simulate_ehr(patients, random_state=seed)
     rows = _write_ehr(drawn, (out, truth), seed, json)
@@ -186,13 +168,12 @@ def _write_ehr(
 
         write_datamart(drawn, files.draft(paths[0]), seed, advance)
         files.write_csv(paths[1], ("person_id", "label", "reviewed"), labels)
-        if json is not None:
-            summary = {
-                "patients": len(drawn.truth),
-                "cases": int((drawn.truth > 0).sum()),
-                "reviewed": len(drawn.reviewed),
-                "rows": rows,
-                "files": [str(path) for path in paths],
-            }
-            files.write_json(json, summary)
+        summary = {
+            "patients": len(drawn.truth),
+            "cases": int((drawn.truth > 0).sum()),
+            "reviewed": len(drawn.reviewed),
+            "rows": rows,
+            "files": [str(path) for path in paths],
+        }
+        files.write_json(json, summary)
     return rows

@@ -1,13 +1,13 @@
 """What a reader should know before trusting the labels, in plain sentences."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import Block, ItemBlocks, tally_votes, weigh_votes
+from unelisa.blocks import Block, ItemBlocks, weigh_votes
 from unelisa.report.judged import Judged
 from unelisa.report.wording import count_noun
 from unelisa.votes import Votes
@@ -62,8 +62,10 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
 
 def _warn_of_voters(model: Aggregator, votes: Votes) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
-    checked = np.count_nonzero(weights) >= 2 and getattr(model, "reliable_", True)
-    if checked and measure_agreement(votes.blocks, weights).found_in_noise:
+    found, noise = np.inf, 0.0
+    if np.count_nonzero(weights) >= 2 and getattr(model, "reliable_", True):
+        found, noise = measure_agreement(votes.blocks, weights)
+    if found < noise + MARGIN:
         who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
         yield (
             f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
@@ -88,20 +90,8 @@ def _warn_of_items(items: dict[str, Any]) -> Iterator[str]:
         yield f"{count_noun(items['ties'], 'item')} tied, labeled positive."
 
 
-class Agreement(NamedTuple):
-    """Standardized agreement of the weighted voters, and what weights fitted to noise reach."""
-
-    found: float
-    noise: float
-
-    @property
-    def found_in_noise(self) -> bool:
-        """Whether weights fitted to unrelated voters might find as much agreement."""
-        return self.found < self.noise + MARGIN
-
-
-def measure_agreement(blocks: ItemBlocks, weights: Floats) -> Agreement:
-    r"""Return how far the voters' weighted agreement exceeds that of independent votes.
+def measure_agreement(blocks: ItemBlocks, weights: Floats) -> tuple[float, float]:
+    r"""Return the voters' weighted agreement in standard deviations, and what noise can reach.
 
     With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
     T = sum_i sum_{s<t} 2 w_s w_t g_is g_it has mean 0 for independent voters; T is divided by its
@@ -114,21 +104,18 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats) -> Agreement:
     >>> from unelisa.blocks import WholeTable
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
-    >>> measure_agreement(WholeTable(noise), np.ones(6)).found_in_noise
-    True
     >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)
-    >>> measure_agreement(WholeTable(crowd), np.ones(6)).found_in_noise
+    >>> for votes in (noise, crowd):
+    ...     found, reach = measure_agreement(WholeTable(votes), np.ones(6))
+    ...     print(found < reach)
+    True
     False
     """
     n_items, n_voters = blocks.shape
-    signed, observed = blocks.sum(_tally_all)
+    signed, observed = blocks.tally(np.ones(n_items))
     excess, variance = blocks.sum(_sum_excess, weights, signed / np.maximum(observed, 1.0))[0]
     found = excess / np.sqrt(variance) if variance > 1e-12 else 0.0
-    return Agreement(float(found), float(np.sqrt(2 * n_voters) + n_voters / np.sqrt(2 * n_items)))
-
-
-def _tally_all(block: Block) -> tuple[Floats, Floats]:
-    return tally_votes(block.votes, np.ones(len(block.votes)))
+    return float(found), float(np.sqrt(2 * n_voters) + n_voters / np.sqrt(2 * n_items))
 
 
 def _sum_excess(block: Block, weights: Floats, means: Floats) -> tuple[Floats]:

@@ -63,10 +63,8 @@ def fit_panel(label: str) -> Panel:
     return PANEL._replace(left=max(PANEL.left, round(len(label) * DIGIT + 10, 1)))
 
 
-def draw_bars(histogram: dict[str, Any] | None, panel: Panel = PANEL) -> list[dict[str, Any]]:
+def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str, Any]]:
     """Return the histogram's bars; those of decided items are marked."""
-    if histogram is None:
-        return []
     counts, edges = histogram["counts"], histogram["edges"]
     tallest, n = max(counts) or 1, len(counts)
     bars = []
@@ -101,7 +99,7 @@ def draw_calibration(bins: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
     for one in bins:
         x, y = PANEL.at(one["mean"], one["share"])
         low, high = PANEL.at(0, one["low"])[1], PANEL.at(0, one["high"])[1]
-        drawn.append({"x": x, "y": y, "low": low, "high": high, **{"bin": one}})
+        drawn.append({"x": x, "y": y, "low": low, "high": high, "bin": one})
     return drawn
 
 
@@ -185,8 +183,8 @@ def share_rings(
     while sum(rooms) < n:
         rooms.append(int(2 * np.pi * (radius + gap * len(rooms)) / spacing))
     # equal spacing on all rings, so that none holds a single voter
-    held = np.diff(np.round(np.cumsum([0, *rooms]) * n / sum(rooms)).astype(int))
-    return [(radius + gap * k, int(size)) for k, size in enumerate(held)]
+    sizes = np.diff(np.round(np.cumsum([0, *rooms]) * n / sum(rooms)).astype(int))
+    return [(radius + gap * k, int(size)) for k, size in enumerate(sizes)]
 
 
 def _stand(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:

@@ -4,10 +4,9 @@ The findings name voters; they name items only with `show_items`, because items 
 """
 
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +49,6 @@ _MEANINGS = {
     "correlations": "search started from plain correlations",
     "fewer edges": "edges explained by the truth removed",
 }
-_CLIPPED_EDGES = re.compile(r"edges up to (\S+)")
 
 Findings = dict[str, Any]
 
@@ -66,20 +64,9 @@ def collect_findings(
 ) -> Findings:
     """Return everything that a report says about a fitted model, as data that JSON can hold.
 
-    Parameters
-    ----------
-    model
-        The fitted model; only its public attributes are read.
-    judged
-        The items it labels. Without them the findings describe the voters alone.
-    reference
-        The known truth, with all methods' scores.
-    seconds
-        Time of the fit.
-    notes
-        Further sentences to show as warnings, such as those of the fit.
-    show_items
-        Whether to name the most uncertain items.
+    Only the model's public attributes are read. Without judged items the findings describe the
+    voters alone; `notes` are further warnings, such as those of the fit; `show_items` names the
+    most uncertain items.
 
     Examples
     --------
@@ -89,6 +76,8 @@ def collect_findings(
     >>> collect_findings(model, Judged.of(model, votes))["items"]["positive"]
     1
     """
+    given = () if reference is None else reference.comparison
+    rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
@@ -102,7 +91,7 @@ def collect_findings(
         **_describe_voters(model, judged),
         "structure": describe_structure(model),
         "truth": None if reference is None else score_reference(reference),
-        "comparison": [] if reference is None else _list_methods(reference),
+        "comparison": [{key: make_plain(value) for key, value in row.items()} for row in rows],
         "fit": _describe_fit(model, seconds),
     }
     cautions = list_cautions(model, judged, findings["crowd"], findings["items"])
@@ -115,15 +104,7 @@ def name_method(model: Aggregator) -> str:
     return known.get(type(model), type(model).__name__)
 
 
-class Prevalence(TypedDict):
-    """A share and its 95 % interval; None where the items at hand do not give one."""
-
-    share: float
-    low: float | None
-    high: float | None
-
-
-def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Prevalence | None:
+def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Findings | None:
     """Return the prevalence, with the model's own interval if it gives one."""
     share: Any = getattr(model, "prevalence_", None)
     bounds: Any = getattr(model, "prevalence_interval_", None)
@@ -131,30 +112,29 @@ def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Prevalence
         return {"share": float(share), "low": float(bounds[0]), "high": float(bounds[1])}
     if share is None or not hasattr(model, "predict_proba"):
         return None
-    if judged is None or judged.chances is None:
-        return bound_prevalence(float(share), None)
-    return bound_prevalence(float(share), judged.chances[judged.voted_on])
+    chances = None if judged is None else judged.chances
+    if judged is not None and chances is not None:
+        chances = chances[judged.voted_on]
+    return bound_prevalence(float(share), chances)
 
 
-def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Prevalence:
+def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Findings:
     """Return the share of positive items with the 95 % interval of `em.bound_share`.
 
-    The interval takes the voters' reliabilities as known. There is none where pi is not the mean
-    of the posteriors: then these are not the items that pi was estimated from.
+    The interval takes the voters' reliabilities as known. It is None where pi is not the mean of
+    the posteriors: then these are not the items that pi was estimated from.
 
     Examples
     --------
     >>> {key: round(x, 2) for key, x in bound_prevalence(.5, np.repeat([0., 1.], 50)).items()}
     {'share': 0.5, 'low': 0.4, 'high': 0.6}
     """
-    bare: Prevalence = {"share": share, "low": None, "high": None}
-    if posteriors is None or not len(posteriors) or not 0 < share < 1:
-        return bare
-    information = float(((posteriors - share) ** 2).sum())
+    low = high = None
     # EM stops within a thousandth of its fixed point
-    if abs(float(posteriors.mean()) - share) > 1e-3 or information <= 0:
-        return bare
-    low, high = bound_share(share, information)
+    if posteriors is not None and len(posteriors) and abs(posteriors.mean() - share) <= 1e-3:
+        information = float(((posteriors - share) ** 2).sum())
+        if 0 < share < 1 and information > 0:
+            low, high = bound_share(share, information)
     return {"share": share, "low": low, "high": high}
 
 
@@ -228,15 +208,9 @@ def explain_structure(name: str) -> str:
     kind, *parts = name.replace(", start ", ", ").split(", ")
     told = [_MEANINGS[kind]] if kind in _MEANINGS else []
     for part in parts:
-        clipped = _CLIPPED_EDGES.fullmatch(part)
-        words = f"search started from edges clipped at {clipped[1]}" if clipped else part
+        words = part.replace("edges up to", "search started from edges clipped at")
         told.append(_MEANINGS.get(part, words))
     return f"{kind}: {'; '.join(told)}" if told else name
-
-
-def _list_methods(reference: Reference) -> list[dict[str, Any]]:
-    rows = (row if isinstance(row, Mapping) else row._asdict() for row in reference.comparison)
-    return [{key: make_plain(value) for key, value in row.items()} for row in rows]
 
 
 def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:

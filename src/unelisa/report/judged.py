@@ -1,15 +1,17 @@
 """What a model says about every item, computed once; how that compares with the known truth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.metrics import confusion_matrix, roc_curve
 
 from unelisa.aggregators import Aggregator
+from unelisa.blocks import WholeTable
 from unelisa.scoring import bound_frequency, calibration_error, score_labels
 from unelisa.votes import Votes
 
@@ -21,6 +23,7 @@ BINS = 20
 MOST_UNCERTAIN = 20
 CALIBRATION_BINS = 10
 ROC_POINTS = 200
+CONFUSION = ("true_positive", "false_negative", "false_positive", "true_negative")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,19 +126,31 @@ def list_uncertain(judged: Judged) -> list[dict[str, Any]]:
 class Reference(NamedTuple):
     """The known truth, which no method has seen, beside a model's scores of the same items."""
 
-    signs: NDArray[np.int8]  # -1 / +1 per item, 0 where the truth is unknown
     # scores, has_chances: the model's score of each item, and whether the scores are log-odds
     scores: Floats
+    signs: NDArray[np.int8]  # -1 / +1 per item, 0 where the truth is unknown
     has_chances: bool
     # all methods' rows against this truth: `MethodScore` or mappings with its keys
     comparison: Sequence[Any] = ()
 
     @classmethod
     def of(
-        cls, judged: Judged, signs: NDArray[np.int8], comparison: Sequence[Any] = ()
+        cls,
+        model: Aggregator,
+        judged: Judged,
+        signs: NDArray[np.int8],
+        comparison: Sequence[Any] = (),
     ) -> "Reference":
-        """Return the truth of the judged items."""
-        return cls(signs, judged.scores, judged.has_chances, comparison)
+        """Return the truth of the judged items, and of others that nobody voted on.
+
+        Those get the score of an item without votes: leaving them out would flatter every method.
+        """
+        scores, unvoted = judged.scores, len(signs) - len(judged.scores)
+        if unvoted:
+            empty = WholeTable(np.zeros((1, judged.votes.n_voters), dtype=np.int8))
+            silent = replace(judged.votes, blocks=empty, items=np.arange(1))
+            scores = np.append(scores, np.repeat(Judged.of(model, silent).scores, unvoted))
+        return cls(scores, signs, judged.has_chances, comparison)
 
 
 def score_reference(reference: Reference) -> dict[str, Any]:
@@ -144,33 +159,18 @@ def score_reference(reference: Reference) -> dict[str, Any]:
     signs, scores = reference.signs[known], reference.scores[known]
     chances, positive = expit(scores) if reference.has_chances else None, signs > 0
     scored = score_labels(signs, scores, chances)._asdict()
+    counted = confusion_matrix(positive, scores >= 0, labels=[True, False])
     return {
         "n": len(known),
         **{name: None if np.isnan(figure) else figure for name, figure in scored.items()},
         "calibration_error": None if chances is None else calibration_error(signs, chances),
-        "confusion": count_confusion(positive, scores >= 0),
-        "roc": [list(point) for point in trace_roc(positive, scores)],
+        "confusion": dict(zip(CONFUSION, counted.ravel().tolist(), strict=True)),
+        "roc": trace_roc(positive, scores),
         "calibration": [] if chances is None else bin_calibration(positive, chances),
     }
 
 
-def count_confusion(positive: Flags, labeled: Flags) -> dict[str, int]:
-    """Return the confusion matrix.
-
-    Examples
-    --------
-    >>> list(count_confusion(np.array([True, True, False]), np.array([True, False, True])).values())
-    [1, 1, 1, 0]
-    """
-    return {
-        "true_positive": int((positive & labeled).sum()),
-        "false_negative": int((positive & ~labeled).sum()),
-        "false_positive": int((~positive & labeled).sum()),
-        "true_negative": int((~positive & ~labeled).sum()),
-    }
-
-
-def trace_roc(positive: Flags, scores: Floats) -> list[tuple[float, float]]:
+def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
     """Return the ROC curve, (false positive rate, true positive rate), thinned to stay small.
 
     It runs from (0, 0) to (1, 1), and is empty where all items are of one class.
@@ -178,21 +178,18 @@ def trace_roc(positive: Flags, scores: Floats) -> list[tuple[float, float]]:
     Examples
     --------
     >>> trace_roc(np.array([True, False, True, False]), np.array([3.0, 2.0, 2.0, 1.0]))
-    [(0.0, 0.0), (0.0, 0.5), (0.5, 1.0), (1.0, 1.0)]
+    [[0.0, 0.0], [0.0, 0.5], [0.5, 1.0], [1.0, 1.0]]
     """
     if positive.all() or not positive.any():
         return []
-    order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)  # of equal scores
-    hits = np.cumsum(positive[order])[ends] / positive.sum()
-    alarms = np.cumsum(~positive[order])[ends] / (~positive).sum()
-    hits, alarms = np.append(0.0, hits), np.append(0.0, alarms)
-    if len(hits) > ROC_POINTS:
+    alarms, hits, _ = roc_curve(positive, scores, drop_intermediate=False)
+    curve = np.column_stack([alarms, hits])
+    if len(curve) > ROC_POINTS:
         # evenly along the curve, whose length in this metric is 2
         along = np.searchsorted(hits + alarms, np.linspace(0, 2, ROC_POINTS)[1:-1])
-        kept = np.unique([0, *along, len(hits) - 1])
-        hits, alarms = hits[kept], alarms[kept]
-    return [(float(x), float(y)) for x, y in zip(alarms, hits, strict=True)]
+        curve = curve[np.unique([0, *along, len(curve) - 1])]
+    points: list[list[float]] = curve.tolist()
+    return points
 
 
 def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:

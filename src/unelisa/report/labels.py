@@ -27,6 +27,7 @@ from unelisa.votes import Votes
 
 LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
+LABEL_COLUMNS = ("item", "label", "probability")
 _RISKY = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FIRST = ("voter", "verdict", "weight", "sensitivity", "specificity", "votes", "coverage")
@@ -52,17 +53,12 @@ def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any
     writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
 
 
-def write_labels(file: TextIO, judged: Judged, *, named: bool = True) -> None:
-    """Write item, label and probability, one row per item.
+def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, Any, str]]:
+    """Yield item, label and probability of every item, the columns `LABEL_COLUMNS`.
 
     The probability is that of the positive class, and empty for methods that give none. Without
     names, the first column is the row number, from 1.
     """
-    header = ("item" if named else "row", "label", "probability")
-    write_table(file, header, _label_rows(judged, named))
-
-
-def _label_rows(judged: Judged, named: bool) -> Iterator[tuple[Any, Any, str]]:
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
         rows = slice(low, min(low + CHUNK, n))
@@ -81,16 +77,18 @@ class Download(NamedTuple):
     packed: str
 
 
-def pack_text(name: str, text: str) -> Download:
-    """Return a text as a file inside a page.
+def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Download:
+    r"""Return a CSV table as a file inside a page.
 
     Examples
     --------
-    >>> zlib.decompress(base64.b64decode(pack_text("a.csv", "item,label").packed))
-    b'item,label'
+    >>> zlib.decompress(base64.b64decode(pack_table("a.csv", ("item", "label"), []).packed))
+    b'item,label\n'
     """
+    file = StringIO()
+    write_table(file, header, rows)
     # "replace": half a surrogate pair in a name must not stop a report
-    content = zlib.compress(text.encode("utf-8", "replace"), 9)
+    content = zlib.compress(file.getvalue().encode("utf-8", "replace"), 9)
     return Download(name, base64.b64encode(content).decode("ascii"))
 
 
@@ -102,9 +100,9 @@ def pack_labels(judged: Judged, show_items: bool) -> Download | None:
     """
     items = judged.votes.items
     named = show_items or np.array_equal(items, np.arange(len(judged.scores)))
-    file = StringIO()
-    write_labels(file, judged, named=named)
-    packed = pack_text("labels.csv" if named else "labels-by-row.csv", file.getvalue())
+    header = LABEL_COLUMNS if named else ("row", *LABEL_COLUMNS[1:])
+    name = "labels.csv" if named else "labels-by-row.csv"
+    packed = pack_table(name, header, label_rows(judged, named))
     return packed if len(packed.packed) <= LARGEST else None
 
 
@@ -117,9 +115,7 @@ def pack_voters(voters: list[dict[str, Any]]) -> Download:
     for voter in voters:
         near = "; ".join(names[link["voter"]] for link in voter["depends_on"])
         rows.append([*(voter[key] for key in columns), voter["links"], near, voter["reason"]])
-    file = StringIO()
-    write_table(file, (*columns, "links", "depends on", "reason"), rows)
-    return pack_text("voters.csv", file.getvalue())
+    return pack_table("voters.csv", (*columns, "links", "depends on", "reason"), rows)
 
 
 def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:

@@ -27,42 +27,27 @@ from unelisa.votes import Votes
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-TEMPLATE = "page.html.j2"
 SCRIPTS = ("vendor/cytoscape.min.js", "templates/page.js")
-STYLE = "templates/page.css"
 
 
-def write_report(  # noqa: PLR0913 - a public signature
+def write_report(
     model: Aggregator,
     votes: Votes | None,
     path: str | Path,
     *,
     truth: NDArray[np.int8] | None = None,
     comparison: Sequence[Any] = (),
-    seconds: float | None = None,
     show_items: bool = False,
 ) -> None:
-    """Write the report on a fitted model as one self-contained HTML file.
+    """Write the report on a fitted model as one self-contained HTML file; see `Aggregator.report`.
 
-    Parameters
-    ----------
-    model, votes
-        The fitted model, and the votes on the items it labels, if any.
-    path
-        The file, which appears whole or not at all.
-    truth, comparison
-        -1 / +1 per item, 0 where unknown; and all methods' scores against that truth.
-    seconds
-        Time of the fit.
-    show_items
-        Whether items are named: the most uncertain ones on the page, all in the labels that the
-        page saves. Items may be patients.
+    `truth` is -1 / +1 per item, 0 where unknown. The file appears whole or not at all.
     """
     judged = None if votes is None else Judged.of(model, votes)
     reference = None
     if judged is not None and truth is not None:
-        reference = Reference.of(judged, truth, comparison)
-    findings = collect_findings(model, judged, reference, seconds, show_items=show_items)
+        reference = Reference.of(model, judged, truth, comparison)
+    findings = collect_findings(model, judged, reference, show_items=show_items)
     with whole_file(path) as draft:
         draft.write_text(render_report(findings, judged), encoding="utf-8")
 
@@ -70,25 +55,27 @@ def write_report(  # noqa: PLR0913 - a public signature
 def render_report(findings: Findings, judged: Judged | None = None) -> str:
     """Return the page of a model's findings, with the labels inside for its save button."""
     labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
-    scripts = [_read(name) for name in SCRIPTS]
-    drawn = drawing.draw_graph(findings["graph"])
     return fill_template(
-        TEMPLATE,
-        scripts,
+        "page.html.j2",
+        [_read(name) for name in SCRIPTS],
         f=findings,
         figures=wording.list_figures(findings),
         columns=wording.choose_columns(findings["voters"]),
         best=wording.find_best(findings["comparison"]),
         fitted=wording.describe_fit(findings),
-        drawn=drawn,
+        drawn=drawing.draw_graph(findings["graph"]),
         downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
         labels=labels,
     )
 
 
 def fill_template(name: str, scripts: Sequence[str] = (), **values: Any) -> str:
-    """Return a page with the package's style, these scripts, and a policy that allows both."""
-    style = _read(STYLE)
+    """Return a page with the package's style, these scripts, and a policy that allows only both."""
+    style, allowed = _read("templates/page.css"), " ".join(map(_hash, scripts))
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     page = (
         require_jinja()
         .get_template(name)
@@ -96,22 +83,13 @@ def fill_template(name: str, scripts: Sequence[str] = (), **values: Any) -> str:
             **values,
             charts=drawing,
             panel=drawing.PANEL,
-            policy=write_policy(scripts, style),
+            policy=policy,
             scripts=scripts,
             style=style,
         )
     )
     # half a surrogate pair in a name must not stop a report
     return page.encode("utf-8", "replace").decode("utf-8")
-
-
-def write_policy(scripts: Sequence[str], style: str) -> str:
-    """Return the policy that allows these scripts and this style, and no requests."""
-    allowed = " ".join(_hash(script) for script in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def require_jinja() -> "Environment":

@@ -12,7 +12,8 @@ from unelisa.phenotyping.posterior import Estimate
 from unelisa.report.judged import BINS, SURE
 from unelisa.report.page import fill_template
 
-TEMPLATE = "phenotype.html.j2"
+PPV = ("share", "low", "high", "basis")
+FEATURE_COLUMNS = ["feature", "selected", "weight", "direction", "reason"]
 Facts = dict[str, Any]
 
 
@@ -25,18 +26,10 @@ def describe_phenotype(
 ) -> Facts:
     """Return what a fitted phenotyper found, as plain values.
 
-    Parameters
-    ----------
-    title
-        The disease.
-    model, chances
-        The fitted phenotyper and P(case) of every patient.
-    steps
-        The queries that the database answered.
-    ppv
-        Share of true cases among the labeled ones; by default for the patients of the fit.
+    `chances` is P(case) per patient, `steps` the queries that the database answered, and `ppv` the
+    share of true cases among the labeled ones, by default for the patients of the fit.
     """
-    prevalence = float(chances.mean())
+    prevalence, found = float(chances.mean()), model.ppv_ if ppv is None else ppv
     n, cases = len(chances), int((chances >= model.threshold_).sum())
     counts, edges = np.histogram(chances, BINS, (0.0, 1.0))
     return {
@@ -50,11 +43,11 @@ def describe_phenotype(
         "decided": int(np.count_nonzero(np.abs(chances - 0.5) > SURE - 0.5)),
         "prevalence": prevalence,
         "threshold": float(model.threshold_),
-        "ppv": _estimate(model.ppv_ if ppv is None else ppv),
+        "ppv": None if np.isnan(found.value) else dict(zip(PPV, found, strict=True)),
         "anchors": [str(name) for name in model.anchors],
         "utilization": model.utilization,
         "expected_prevalence": model.prevalence,
-        "features": _features(model.features_),
+        "features": model.features_[FEATURE_COLUMNS].to_dict("records"),
         "histogram": {"kind": "probability", "counts": counts.tolist(), "edges": edges.tolist()},
         "steps": [step._asdict() for step in steps],
         "seconds": None,
@@ -64,16 +57,4 @@ def describe_phenotype(
 
 def render_phenotype(facts: Facts) -> str:
     """Return the page: one self-contained file that loads and runs nothing."""
-    return fill_template(TEMPLATE, f=facts)
-
-
-def _estimate(found: Estimate) -> Facts | None:
-    if np.isnan(found.value):
-        return None
-    return {"share": found.value, "low": found.low, "high": found.high, "basis": found.basis}
-
-
-def _features(table: Any) -> list[Facts]:
-    columns = ("feature", "selected", "weight", "direction", "reason")
-    rows = zip(*(table[name].tolist() for name in columns), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    return fill_template("phenotype.html.j2", f=facts)

@@ -77,18 +77,9 @@ def rank_voters(model: Aggregator) -> list[int]:
 def list_voters(
     model: Aggregator, ranking: list[int], network: Network, rates: dict[str, Floats]
 ) -> list[dict[str, Any]]:
-    """Return one row per voter in the order of the ranking.
+    """Return one row per voter in the order of the ranking: the columns of `voters_`, and links.
 
-    Parameters
-    ----------
-    model
-        The fitted model, whose `voters_` gives most of the columns.
-    ranking
-        The order of the rows.
-    network
-        Who is linked to whom.
-    rates
-        Columns of `estimate_rates`, used where the model has none of that name.
+    The columns of `estimate_rates` are used where the model has none of that name.
     """
     table = {**rates, **{name: column.to_numpy() for name, column in model.voters_.items()}}
     place = {voter: row for row, voter in enumerate(ranking)}

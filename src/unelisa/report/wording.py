@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from unelisa.report.judged import SURE
 Findings = Mapping[str, Any]
 
 LONGEST_NAME, SHORT_NAME = 80, 17
+SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
 DASH = "\N{EN DASH}"
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
@@ -116,7 +118,7 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
 def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the best figure of each column of a comparison of two or more methods."""
     best: dict[str, float] = {}
-    for key in ("accuracy", "balanced_accuracy", "auc", "log_loss"):
+    for key in SCORES:
         found = [row[key] for row in rows if row.get(key) is not None]
         if len(rows) > 1 and found:
             best[key] = min(found) if key == "log_loss" else max(found)
@@ -143,14 +145,9 @@ def show_percent(share: float | None) -> str:
     return DASH if share is None else f"{share:.1%}"
 
 
-def show_number(value: float | None) -> str:
+def show_number(value: float | None, form: str = "z.3f") -> str:
     """Return a number with three digits, its minus as printed; a dash for None."""
-    return DASH if value is None else show_minus(f"{value:z.3f}")
-
-
-def show_log_units(value: float | None) -> str:
-    """Return a difference of log scores: a tenth is fine enough; a dash for None."""
-    return DASH if value is None else show_minus(f"{value:z,.1f}")
+    return DASH if value is None else show_minus(f"{value:{form}}")
 
 
 def show_minus(text: str) -> str:
@@ -171,24 +168,15 @@ def show_seconds(value: float | None) -> str:
     return DASH if value is None else f"{value:.2f} s"
 
 
-def show_count(number: int) -> str:
-    """Return a count with commas between the thousands."""
-    return f"{number:,}"
-
-
-def _short_name(name: Any) -> str:
-    return show_name(name, SHORT_NAME)
-
-
 FILTERS = {
     "name": show_name,
-    "short": _short_name,
+    "short": partial(show_name, longest=SHORT_NAME),
     "percent": show_percent,
     "number": show_number,
-    "log_units": show_log_units,
+    "log_units": partial(show_number, form="z,.1f"),  # a tenth of a log score is fine enough
     "minus": show_minus,
     "seconds": show_seconds,
-    "thousands": show_count,
+    "thousands": "{:,}".format,
 }
 
 

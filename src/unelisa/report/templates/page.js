@@ -48,29 +48,29 @@
 
   function looks() {
     const css = getComputedStyle(document.documentElement);
-    const colour = (name) => css.getPropertyValue(`--${name}`).trim();
+    const color = (name) => css.getPropertyValue(`--${name}`).trim();
     const label = {
-      label: "data(label)", color: colour("ink"), "font-size": 12, "font-family": "system-ui, sans-serif",
+      label: "data(label)", color: color("ink"), "font-size": 12, "font-family": "system-ui, sans-serif",
       "text-valign": "bottom", "text-margin-y": 4, "min-zoomed-font-size": 7,
-      "text-background-color": colour("card"), "text-background-opacity": 0.75, "text-background-padding": 1,
+      "text-background-color": color("card"), "text-background-opacity": 0.75, "text-background-padding": 1,
     };
     return [
       { selector: "node", style: { width: "data(size)", height: "data(size)", "overlay-opacity": 0, ...label } },
-      { selector: "node.expert", style: { "background-color": colour("blue") } },
-      { selector: "node.contrarian", style: { "background-color": colour("red"), shape: "diamond", width: "mapData(size, 0, 100, 0, 128)", height: "mapData(size, 0, 100, 0, 128)" } },
-      { selector: "node.pruned", style: { "background-color": colour("faint"), color: colour("soft"), "font-size": 10 } },
+      { selector: "node.expert", style: { "background-color": color("blue") } },
+      { selector: "node.contrarian", style: { "background-color": color("red"), shape: "diamond", width: "mapData(size, 0, 100, 0, 128)", height: "mapData(size, 0, 100, 0, 128)" } },
+      { selector: "node.pruned", style: { "background-color": color("faint"), color: color("soft"), "font-size": 10 } },
       { selector: "node.truth", style: {
-        "background-color": colour("card"), "border-width": 2.5, "border-color": colour("ink"), "font-size": 15, "font-weight": "bold",
+        "background-color": color("card"), "border-width": 2.5, "border-color": color("ink"), "font-size": 15, "font-weight": "bold",
         "text-valign": "center", "text-margin-y": 0, "text-background-opacity": 0, events: "no" } },
       { selector: "edge", style: { width: "data(width)", "curve-style": "straight", "overlay-opacity": 0, events: "no" } },
-      { selector: "edge.plus", style: { "line-color": colour("blue") } },
-      { selector: "edge.minus", style: { "line-color": colour("red") } },
+      { selector: "edge.plus", style: { "line-color": color("blue") } },
+      { selector: "edge.minus", style: { "line-color": color("red") } },
       { selector: "edge.link", style: { "line-style": "dashed", "line-dash-pattern": [5, 4], opacity: 0.55 } },
       { selector: "edge.faded", style: { opacity: 0.3 } },
       { selector: ".away", style: { opacity: 0.12 } },
       // the voter at hand is named at any zoom
       { selector: "node.chosen, node.near", style: { "min-zoomed-font-size": 0, "font-size": () => Math.max(12, 12 / graph.zoom()), "z-index": 10 } },
-      { selector: "node.chosen", style: { "border-width": 4, "border-color": colour("ink"), "font-weight": "bold" } },
+      { selector: "node.chosen", style: { "border-width": 4, "border-color": color("ink"), "font-weight": "bold" } },
       { selector: ".hidden", style: { display: "none" } },
     ];
   }
