@@ -73,7 +73,7 @@ def test_the_two_labels_can_be_declared_with_the_positive_one_last():
     ("labels", "coding", "message"),
     [
         (("a", "b", "c"), "auto", "two labels, found 3, the third in data row 2"),
-        (("a",), "auto", "one label only"),
+        (("a",), "auto", "only one label"),
         (("a", 3), "auto", "mix text with other values, one in data row 1"),
         ((0, 2), "auto", "may mean abstained"),
         ((1, float("inf")), "auto", "infinite"),
