@@ -5,6 +5,7 @@ import pytest
 
 import naive
 from unelisa.aggregators import DawidSkene, UnElisa
+from unelisa.blocks import WholeTable
 from unelisa.em import best_reliability
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
@@ -134,9 +135,10 @@ def test_algorithm_2_loses_to_the_bayes_rule_even_with_the_true_experts():
         simulated = simulate_votes(49, "sqrt", "low", random_state=trial)
         values = np.asfortranarray(simulated.votes.values[:, simulated.experts])
         polarity = np.sign(simulated.model.edges[0, 1 + simulated.experts]).astype(np.int8)
-        fit = best_reliability(values, polarity, 1, np.random.default_rng(0))
+        blocks = WholeTable(values)
+        fit = best_reliability(blocks, polarity, 1, np.random.default_rng(0))
         side = 1 if fit.weights @ polarity > 0 else -1
-        em.append(score_labels(simulated.truth, side * (fit.posterior(values) - 0.5)).accuracy)
+        em.append(score_labels(simulated.truth, side * (fit.posterior(blocks) - 0.5)).accuracy)
         majority.append(score_labels(simulated.truth, values @ polarity * 1.0).accuracy)
         rule = simulated.model.posterior(simulated.votes.values) - 0.5
         bayes.append(score_labels(simulated.truth, rule).accuracy)
