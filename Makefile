@@ -49,6 +49,12 @@ vendor:
 	@$(PIP) --editable ".[report,test]"
 	@touch $@
 
+# everything that .ci/run needs, in one step: resolving once instead of five times
+.venv/.all: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing all libraries into .venv (a minute or two, once) ..."
+	@$(PIP) --editable ".[report,test,check,docs,gpu]"
+	@for part in demo test check docs gpu all; do touch .venv/.$$part; done
+
 # the oldest libraries that pyproject.toml admits, in an environment of their own
 test-min:
 	$(PYTHON) -m venv .venv-min
@@ -57,7 +63,7 @@ test-min:
 		pytest pytest-timeout pytest-xdist hypothesis polars
 	.venv-min/bin/python -m pytest --numprocesses 2 tests/hostile tests/kernels tests/report \
 		tests/cli/test_fit.py tests/cli/test_compare.py tests/cli/test_predict.py \
-		tests/test_votes.py tests/test_coding.py tests/test_storage.py tests/test_evidence.py \
+		tests/test_votes.py tests/test_coding.py tests/test_storage.py tests/test_identifiability.py \
 		tests/test_degenerate.py tests/test_determinism.py tests/test_estimator.py \
 		tests/test_neighborhood.py tests/test_selection.py tests/test_ising.py tests/test_em.py
 
