@@ -71,6 +71,17 @@ def test_the_readme_shows_what_the_demo_prints(demo):
         assert cancer.startswith("(") or f"0{cancer}" == printed[name][1], name
         assert cancer.startswith("(") == (not printed[name][1].startswith("0")), name
     assert "25 voters, 7 experts, 2 of them contrarians" in told
+    sizes = len(pd.read_csv(demo.folder / "truth.csv")), breast_cancer_votes().votes.n_items
+    shares = [
+        [float(share) for share in column if share.startswith(".")]
+        for column in zip(*table, strict=True)
+    ]
+    errors = [
+        max(share * (1 - share) for share in column) ** 0.5 / n_items**0.5
+        for column, n_items in zip(shares[1:], sizes, strict=True)
+    ]
+    stated = (f"{error:.3f} ({n} items)"[1:] for error, n in zip(errors, sizes, strict=True))
+    assert f"are at most {' and '.join(stated)}" in told
     assert "7 are experts, who recognize" in " ".join(shown.split())
     assert "but 2 of them say the opposite" in " ".join(shown.split())
 
