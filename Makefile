@@ -9,9 +9,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 demo: .venv/.demo
 	$(BIN)/unelisa demo --out demo
 
-# three processes on two cores: browsers, databases and killed programs are waited for
 test: .venv/.test
-	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # the GPU solver, on the processor where there is no GPU; apart, because torch can bring gigabytes
 test-gpu: .venv/.gpu
