@@ -14,14 +14,14 @@ PROGRAM = Path(__file__).parent / "hostile" / "killed.py"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="killing needs a system with fork")
-def test_twenty_kills_leave_no_partial_file(tmp_path):
+def test_fifty_kills_leave_no_partial_file(tmp_path):
     """kill -9 at random moments while the four outputs of a fit are written over and over."""
     told = json.loads(
         subprocess.run(
-            [sys.executable, PROGRAM, tmp_path, "20"], check=True, capture_output=True, timeout=250
+            [sys.executable, PROGRAM, tmp_path, "50"], check=True, capture_output=True, timeout=250
         ).stdout
     )
-    assert told["killed"] == 20
+    assert told["killed"] == 50
     assert told["broken"] == []
     assert told["written"] == sorted(NAMES)
     # drafts of the killed are hidden, and named so that nobody takes them for the file itself
