@@ -115,6 +115,10 @@ class ExpertsWarning(UnelisaWarning):
     """No or too few experts were found: the labels rest on a documented fallback."""
 
 
+class ReliabilityWarning(UnelisaWarning):
+    """Something speaks against the labels: `reliable_` is False, or a note names it."""
+
+
 class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
     """An iteration limit was reached before the tolerance."""
 

@@ -21,7 +21,6 @@ from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.errors import ModelError
 from unelisa.graph import VoterGraph
 from unelisa.latent.consensus import ConsensusReading
-from unelisa.latent.consensus.affinity import Affinity
 from unelisa.latent.consensus.model import Consensus
 from unelisa.latent.edges.reading import EdgesReading, Hub
 from unelisa.latent.reading import Links, Reading
@@ -43,7 +42,7 @@ STORABLE: dict[str, type[Any]] = {
     cls.__name__: cls
     for cls in (
         *(ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph),
-        *(ConsensusReading, EdgesReading, Hub, Consensus, Affinity, Links),
+        *(ConsensusReading, EdgesReading, Hub, Consensus, Links),
         *(Phenotyper, AnchorModel, ClassCounts, CaseOdds, ExpectedCounts),
         *(GroupedExpert, OrdinalExperts, OrdinalVoters, Calibration, Estimate, FeatureFacts),
         *AGGREGATORS.values(),

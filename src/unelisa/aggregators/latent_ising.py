@@ -1,5 +1,6 @@
 """LatentIsing: a hidden truth, voters' biases and dependences, missing votes; the default."""
 
+from copy import copy
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, get_args
@@ -10,14 +11,12 @@ from numpy.typing import NDArray
 from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters, describe_votes
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.blocks import ItemBlocks
-from unelisa.em import bound_share
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
+from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, interpret
 from unelisa.latent.ballots import list_ballots, set_prior_odds
 from unelisa.latent.consensus.reading import SURE_ERRORS
-from unelisa.latent.gold import follow_gold
-from unelisa.latent.reading import NOTHING_FOUND, Reading, sum_posteriors
+from unelisa.latent.reading import Reading
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes
@@ -170,18 +169,25 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return self._fit_known(X, y, prior)
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
-        """Read the votes, decide which side is yes, follow gold labels, estimate prevalence."""
+        """Read the votes, decide which side is yes, follow gold labels."""
         prior_odds = np.zeros(votes.n_items) if prior is None else prior
         ballots = list_ballots(votes.blocks, self.n_jobs)
-        rng = np.random.default_rng(self.random_state)
-        reading = interpret(set_prior_odds(ballots, prior_odds), self.structure, rng)
+        reading = interpret(set_prior_odds(ballots, prior_odds), self.structure)
         reading = self._orient(votes, ballots, prior_odds, reading)
         if gold is not None and gold.any():
-            reading = follow_gold(ballots, prior_odds, gold, reading, rng)
-        self._reading = replace(reading, others=())
-        self.weights_ = reading.model.weights
-        self._learn_prevalence(set_prior_odds(ballots, prior_odds))
+            from unelisa.latent.gold import follow_gold
+            reading = follow_gold(ballots, prior_odds, gold, reading)
+        reading = reading.answering(set_prior_odds(ballots, prior_odds))
+        others = tuple(other.answering(ballots) for other in reading.others)
+        self._take(replace(reading, others=others))
         self._warn()
+
+    def _take(self, reading: Reading) -> None:
+        """Set what is learned from a reading."""
+        self._reading = reading
+        self.weights_, self.coins_ = reading.model.weights, reading.answers.coins
+        self.prevalence_ = reading.answers.prevalence
+        self.prevalence_interval_ = reading.answers.prevalence_interval
 
     def _orient(
         self, votes: Votes, ballots: ItemBlocks, prior_odds: Floats, reading: Reading
@@ -194,43 +200,55 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         turned = is_upside_down(self.orient, votes, scores, np.empty(0))
         if turned and prior_odds.any() and not reading.sign_is_open:
             # the majority's side was fitted, where the prior has the opposite sign
-            rng = np.random.default_rng(self.random_state)
-            reading = interpret(set_prior_odds(ballots, -prior_odds), self.structure, rng)
+            reading = interpret(set_prior_odds(ballots, -prior_odds), self.structure)
         reading = reading.turned() if turned else reading
         differ = float(prior_odds @ scores) * (-1 if turned else 1) < 0
         return reading.noting(CONTRADICTION) if differ else reading
 
-    def _learn_prevalence(self, ballots: ItemBlocks) -> None:
-        """Learn pi and its interval, and both coins of every voter."""
-        reading = self._reading
-        found, signed, observed = ballots.sum(sum_posteriors, reading, ballots.n_voters)
-        n_heard, total, squares = found
-        share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
-        spread = squares - 2 * share * total + n_heard * share**2
-        self.prevalence_ = share
-        self.prevalence_interval_ = bound_share(share, max(float(spread), 1e-9))
-        self.coins_ = reading.estimate_coins(signed, observed)
-
     def _warn(self) -> None:
-        for note in self._reading.notes:
-            warn_user(note, ExpertsWarning)
-        model = self._reading.model
+        reading, names = self._reading, self.voter_names_
+        for caution in (*reading.reasons, *reading.notes):
+            warn_user(caution.tell(names), ReliabilityWarning)
+        model = reading.model
         if not model.converged:
             warn_user(
-                f"EM stopped after {len(model.objective)} iterations before every voter's weight "
-                "had converged; labels of undecided items may still change",
+                f"EM stopped after {len(model.objective)} iterations before the evidence had "
+                "converged; labels of undecided items may still change",
                 ConvergenceWarning,
             )
 
     def _check_identifiability(self, votes: Votes) -> None:
-        """Set `reliable_`: False also where the fit found no truth."""
+        """Set `reliable_`: False also where something speaks against the reading."""
         super()._check_identifiability(votes)
-        if not self.reliable_ or NOTHING_FOUND not in self._reading.notes:
-            return
-        self.reliable_, self.reliability_reason_ = False, NOTHING_FOUND
-        if self.reading_ == "edges":
-            gain = self._reading.table[0]["gain"]
-            self.reliability_reason_ += f" (a truth gains {gain:.1f} nats, one per voter is needed)"
+        reasons = [reason.tell(self.voter_names_) for reason in self._reading.reasons]
+        if self.reliable_ and reasons:
+            self.reliable_, self.reliability_reason_ = False, "; ".join(reasons)
+
+    def read(self, k: int) -> "LatentIsing":
+        """Return the model with another reading of the votes, row `k` of `readings_`.
+
+        Examples
+        --------
+        >>> import unelisa as ue
+        >>> votes = ue.simulate_votes(random_state=0).votes
+        >>> model = ue.LatentIsing().fit(votes)
+        >>> (model.read(0).predict(votes) == model.predict(votes)).all()
+        True
+        """
+        readings = self._list_readings()
+        if not 0 <= k < len(readings):
+            raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
+        other = copy(self)
+        rest = (reading for j, reading in enumerate(readings) if j != k)
+        others = tuple(replace(one, others=()) for one in rest)
+        other._take(replace(readings[k], others=others))
+        if k > 0:
+            reasons = [other._reason(s) for s in range(self.n_features_in_)]
+            other._voter_columns = {**self._voter_columns, "reason": reasons}
+        return other
+
+    def _list_readings(self) -> list[Reading]:
+        return [self._reading, *self._reading.others]
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
         """Return the log-odds per item, with the items' prior log-odds added where given.
@@ -266,6 +284,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     reading_ = _of_reading("name", "Which reading of the votes was taken.")
     coherence_ = _of_reading("coherence", "How far the voters point the same way.")
     two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")
+    effective_voters_ = _of_reading("effective_voters", "How many independent voters they are.")
+    expected_accuracy_ = _of_reading("answers.expected_accuracy", "Mean P(label is right).")
+    expected_accuracy_interval_ = _of_reading("answers.expected_interval", "Its range.")
 
     @property
     def structure_(self) -> Any:
@@ -274,6 +295,38 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
         table = pd.DataFrame(list(self._reading.table))
         return table.assign(kept=table.get("kept", False)).fillna({"kept": False})
+
+    @property
+    def readings_(self) -> Any:
+        """The readings that the votes allow, as a pandas table; the first one was taken."""
+        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+        rows = [
+            {
+                "structure": one.structure,
+                "evidence": one.evidence,
+                "branches": one.branches,
+                "agreement": one.agreement if k else 1.0,
+                "share_yes": one.answers.share_yes,
+                "voters": list(self.voter_names_[_stand_with(one)]),
+            }
+            for k, one in enumerate(self._list_readings())
+        ]
+        return pd.DataFrame(rows)
+
+    @property
+    def families_(self) -> list[list[Any]]:
+        """Voters who repeat each other, by name: one list per family."""
+        family = self._reading.family
+        return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
+
+    def ease(self, X: Any) -> Floats:
+        """Return how easy every item is for the voters: 1 an ordinary item, 0 nobody can tell.
+
+        NaN for items without votes, and where the reading knows no ease (a graph).
+        """
+        votes = self._reenter(X)
+        return self._reading.measure_ease(list_ballots(votes.blocks, self.n_jobs))
 
     @property
     def graph_(self) -> VoterGraph:
@@ -289,7 +342,30 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         table = super().voters_
         if self.reading_ == "edges":
             table.loc[~self._reading.experts, "verdict"] = "pruned"
+            return table
+        table["verdict"] = [self._judge(s) for s in range(self.n_features_in_)]
+        table.insert(2, "family", [self._head(s) for s in range(self.n_features_in_)])
         return table
+
+    def _judge(self, voter: int) -> str:
+        """Return the verdict on a voter of a consensus."""
+        reading, weight = self._reading, self.weights_[voter]
+        if abs(weight) <= SURE_ERRORS * self.standard_errors_[voter]:
+            return "uninformative"
+        if weight < 0:
+            return "contrarian"
+        head = self._head(voter)
+        if head and head != str(self.voter_names_[voter]):
+            return f"family of {head}"
+        return "expert" if reading.experts[voter] else "counted"
+
+    def _head(self, voter: int) -> str:
+        """Return the name of the voter who repeats its family most; empty without a family."""
+        family = self._reading.family
+        if family[voter] < 0:
+            return ""
+        own = np.flatnonzero(family == family[voter])
+        return str(self.voter_names_[own[np.argmax(np.abs(self.weights_[own]))]])
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
         partners = self._reading.links.name_partners(self.voter_names_)
@@ -308,14 +384,30 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _reason(self, voter: int) -> str:
         weight = f"{self.weights_[voter]:z.2f} ± {self.standard_errors_[voter]:.2f}"
+        if self.reading_ == "edges":
+            return self._reason_in_graph(voter, weight)
+        verdict = self._judge(voter)
+        if verdict.startswith("family"):
+            return f"repeats {self._head(voter)}: the family counts as one voter, {weight}"
+        words = {
+            "expert": "clearly better than the crowd",
+            "counted": "agrees with the truth",
+            "contrarian": "contradicts the truth: its votes are reversed",
+            "uninformative": "not clearly tied to the truth",
+        }
+        return f"{words[verdict]}, {weight}"
+
+    def _reason_in_graph(self, voter: int, weight: str) -> str:
         if self._reading.experts[voter]:
             side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
             return f"{side} the truth, {weight}"
-        if NOTHING_FOUND in self._reading.notes:
-            return f"the votes show no truth that it could follow, {weight}"
         links = self._reading.links
-        if self.reading_ == "edges" and voter in np.append(links.first, links.second):
+        if voter in np.append(links.first, links.second):
             return f"explained by other voters, {weight}"
-        if abs(self.weights_[voter]) > SURE_ERRORS * self.standard_errors_[voter]:
-            return f"shrunk toward the mean, its own votes are too few, {weight}"
         return f"not clearly tied to the truth, {weight}"
+
+
+def _stand_with(reading: Reading) -> NDArray[np.intp]:
+    """Return the voters who are clearly on the side of a reading's truth."""
+    model = reading.model
+    return np.flatnonzero(model.weights > SURE_ERRORS * np.nan_to_num(model.standard_errors))

@@ -29,18 +29,38 @@ from unelisa.latent.edges.reading import read_edges
 from unelisa.latent.pairs import Pairs, measure_chance, measure_coherence
 from unelisa.latent.reading import Reading
 
-Structure = Literal["auto", "plain", "tilt", "discount", "edges"]
+Structure = Literal["auto", "plain", "ease", "tilt", "families", "edges"]
 
-SAMPLE_ITEMS = 5000  # on which coherence is measured and candidates are compared
+SAMPLE_ITEMS = 5000  # on which coherence is measured
 COHERENT = 0.36  # kappa: four fifths of the voters point the same way
 HARDLY_CHANCE, BY_CHANCE = 0.2, 0.001  # enough where none of 999 random polarities has as much
 LEAST_VOTERS = 5  # for a graph
 ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 
 
-def interpret(ballots: ItemBlocks, structure: Structure, rng: np.random.Generator) -> Reading:
+def interpret(ballots: ItemBlocks, structure: Structure) -> Reading:
     """Return the reading of the votes, in the structure asked for or in the one they need."""
-    crowd = Crowd.of(ballots, rng)
+    crowd = Crowd.of(ballots)
+    kappa, graph, rich = _measure_crowd(crowd)
+    if structure == "edges" or (structure == "auto" and graph):
+        return replace(read_edges(crowd), coherence=kappa)
+    kinds = get_args(Kind) if structure == "auto" else (structure,)
+    reading = replace(read_consensus(crowd, kinds), coherence=kappa)
+    if structure not in ("auto", reading.structure.split(",")[0]):
+        reading = reading.noting(
+            f"structure {structure!r} was requested, but the votes do not admit it: "
+            f"{reading.structure!r} is kept"
+        )
+    if kappa < COHERENT and not rich and structure == "auto":
+        return reading.noting(
+            f"the voters do not point the same way (coherence {kappa:.2f}) and are too few, or "
+            "share too few items, to learn their graph: what they agree on may not be the truth"
+        )
+    return reading
+
+
+def _measure_crowd(crowd: Crowd) -> tuple[float, bool, bool]:
+    """Return kappa, whether the votes call for a graph, and whether there are enough for one."""
     sample = crowd.draw(SAMPLE_ITEMS)
     # coherence is that of the voters who vary: the others point nowhere
     first, second, common = sample.pairs
@@ -53,14 +73,5 @@ def interpret(ballots: ItemBlocks, structure: Structure, rng: np.random.Generato
     rich = n_varied >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * n_varied
     graph = rich and kappa < COHERENT and not crowd.silence.any()
     if graph and kappa >= HARDLY_CHANCE:
-        graph = measure_chance(pairs, correlations, ballots.n_voters) > BY_CHANCE
-    if structure == "edges" or (structure == "auto" and graph):
-        return replace(read_edges(crowd), coherence=kappa)
-    kinds = get_args(Kind) if structure == "auto" else (structure,)
-    reading = replace(read_consensus(crowd, sample, kinds), coherence=kappa)
-    if kappa < COHERENT and not rich and structure == "auto":
-        return reading.noting(
-            f"the voters do not point the same way (coherence {kappa:.2f}) and are too few, or "
-            "share too few items, to learn their graph: what they agree on may not be the truth"
-        )
-    return reading
+        graph = measure_chance(pairs, correlations, sample.n_voters) > BY_CHANCE
+    return kappa, graph, rich

@@ -21,11 +21,12 @@ class Crowd(NamedTuple):
     votes: Floats
     yes: Floats
     common: float  # mean number of items that two voters share
-    rng: np.random.Generator  # draws the sampled items
+    spoken: ItemBlocks  # all items, without what silence says
 
     @classmethod
-    def of(cls, ballots: ItemBlocks, rng: np.random.Generator) -> "Crowd":
+    def of(cls, ballots: ItemBlocks) -> "Crowd":
         """Return the crowd of some ballots."""
+        spoken = ballots
         votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
         silence = read_silence(votes, yes, ballots.n_items)
         if silence.any():
@@ -33,7 +34,7 @@ class Crowd(NamedTuple):
             votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
         n_active = np.count_nonzero(votes)
         common = float(pairs) / max(int(n_active * (n_active - 1)), 1)
-        return cls(ballots, silence, votes, yes, common, rng)
+        return cls(ballots, silence, votes, yes, common, spoken)
 
     @property
     def varied(self) -> NDArray[np.intp]:
@@ -42,11 +43,25 @@ class Crowd(NamedTuple):
 
     def draw(self, most: int) -> "Sample":
         """Return at most so many items."""
-        n_items = self.ballots.n_items
-        items = np.arange(n_items)
-        if n_items > most:
-            items = np.sort(self.rng.choice(n_items, most, replace=False))
+        items = draw_items(self.ballots.n_items, most)
         return Sample(take_ballots(self.ballots, items), self.ballots.n_voters)
+
+    def draw_votes(self, most: int) -> tuple["Sample", "Sample"]:
+        """Return items with about so many votes at most: as voted, and with silence filled in."""
+        n_items = self.ballots.n_items
+        per_item = max(float(self.votes.sum()) / max(n_items, 1), 1.0)
+        items = draw_items(n_items, int(most / per_item))
+        spoken = Sample(take_ballots(self.spoken, items), self.ballots.n_voters)
+        if not self.silence.any():
+            return spoken, spoken
+        return spoken, Sample(fill_silence(spoken.ballots, self.silence), self.ballots.n_voters)
+
+
+def draw_items(n_items: int, most: int) -> NDArray[np.intp]:
+    """Return at most so many of the items, in rising order; the same ones every time."""
+    if n_items <= most:
+        return np.arange(n_items)
+    return np.sort(np.random.default_rng(0).choice(n_items, most, replace=False))
 
 
 class Sample:

@@ -1,21 +1,55 @@
-"""What a reading of the votes is: the verbs that both kinds share, and the ties between voters."""
+"""What a reading of the votes is: how it scores items, what it says of voters and of itself."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
+from unelisa.em import bound_share
 from unelisa.kernels.ballots import tally_ballots
-from unelisa.latent.ballots import CERTAIN, Ballots, Floats, Sums, fill_silence, set_prior_odds
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
 
-TWO_READINGS = "the votes allow two readings"  # how the note on a second reading begins
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
 DECIDE = "a prior, or at least ten gold labels, can decide"
-NAMED = 3  # partners that are named in a voter's row
+NAMED = 3  # voters that are named in a sentence
+
+
+class Caution(NamedTuple):
+    """Why a reading may be wrong: a sentence, with the names of some voters as {voters}."""
+
+    text: str
+    voters: tuple[int, ...] = ()
+
+    def tell(self, names: NDArray[Any]) -> str:
+        """Return the sentence with the voters' names."""
+        return self.text.replace("{voters}", list_names([names[s] for s in self.voters]))
+
+
+class Answers(NamedTuple):
+    """What a reading says of all items together, and of every voter."""
+
+    # prevalence, prevalence_interval: mean P(yes) of items with votes, and a 95 % interval
+    prevalence: float
+    prevalence_interval: tuple[float, float]
+    # expected_accuracy, expected_interval: mean P(label is right), and its range
+    expected_accuracy: float
+    expected_interval: tuple[float, float]
+    share_yes: float  # share of the items labeled yes
+    coins: Floats  # P(yes | truth is no), P(yes | truth is yes) per voter: two rows
+
+    def turned(self) -> "Answers":
+        """Return the same with the two sides of the truth swapped."""
+        low, high = self.prevalence_interval
+        return self._replace(
+            prevalence=1 - self.prevalence,
+            prevalence_interval=(1 - high, 1 - low),
+            share_yes=1 - self.share_yes,
+            coins=self.coins[::-1],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +72,7 @@ class Links:
         for s, t, weight in zip(self.first, self.second, self.weights, strict=True):
             near[s].append((-abs(weight), int(t)))
             near[t].append((-abs(weight), int(s)))
-        return [_list_names([names[voter] for _, voter in sorted(others)]) for others in near]
+        return [list_names([names[voter] for _, voter in sorted(others)]) for others in near]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,40 +84,39 @@ class Reading(ABC):
     structure: str
     # what was fitted: weights, biases and standard_errors of the voters, whether it converged
     model: Any
-    experts: NDArray[np.bool_]  # which voters clearly follow the truth or its opposite
+    experts: NDArray[np.bool_]  # in a consensus who is better than the crowd; in a graph the hub's
     # the vote that each voter's silence stands for on items with votes; 0 none
     silence: NDArray[np.int8]
+    family: NDArray[np.int32]  # of each voter; -1: none
+    branches: int  # families, and voters without one
     coherence: float = 1.0  # kappa: how far the voters point the same way
-    two_readings: bool = False  # whether the votes, and the gold labels if any, allow another truth
-    others: tuple[Self, ...] = ()  # what else the votes allow, for gold labels to choose from
-    notes: tuple[str, ...] = ()  # what users must be told, one sentence each
+    evidence: float = np.nan  # nats beyond plain's, on the items that were compared
+    agreement: float = 1.0  # share of these items on which it agrees with the reading that is kept
+    answers: Answers | None = None  # None: not yet computed
+    others: tuple["Reading", ...] = ()  # what else the votes allow
+    reasons: tuple[Caution, ...] = ()  # why it is not reliable; empty: nothing speaks against it
+    notes: tuple[Caution, ...] = ()  # what else users must be told
     table: tuple[dict[str, Any], ...] = ()  # the candidates and their criterion, one dict each
     sign_is_open: ClassVar[bool] = False  # whether nothing in the fit says which side is yes
 
     @property
     @abstractmethod
     def field(self) -> float:
-        """theta_0: half the log-odds of an item without votes, unless silence is an answer."""
+        """theta_0: half the log-odds of an item without votes."""
 
     @property
     @abstractmethod
     def links(self) -> Links:
         """Ties between voters beyond the truth."""
 
+    @property
+    @abstractmethod
+    def effective_voters(self) -> float:
+        """How many equally good independent voters the votes are worth."""
+
     @abstractmethod
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
-
-    @abstractmethod
-    def judge(self, ballots: ItemBlocks) -> Floats:
-        """Return the log-odds with the class rate in full, as in the fit."""
-
-    @abstractmethod
-    def estimate_coins(self, signed: Floats, observed: Floats) -> Floats:
-        """Return P(yes | truth is no), P(yes | truth is yes) per voter: two rows.
-
-        From sum_i P(side) f_is and sum_i P(side) |f_is| per voter and side.
-        """
 
     @abstractmethod
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:
@@ -93,52 +126,66 @@ class Reading(ABC):
     def turned(self) -> Self:
         """Return the same reading with the two sides of the truth swapped."""
 
-    @abstractmethod
-    def fit_again(self, ballots: ItemBlocks, rng: np.random.Generator) -> Self:
-        """Return the reading fitted to ballots with other prior odds."""
+    @property
+    def two_readings(self) -> bool:
+        """Whether the votes allow another truth."""
+        told = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)
+        return bool(self.others) or told
 
-    def label(
-        self,
-        ballots: ItemBlocks,
-        prior_odds: Floats,
-        gold: NDArray[Any],
-        rng: np.random.Generator,
-    ) -> Self:
-        """Return the reading fitted again with gold labels (-1, +1, or 0: unknown) as certain.
+    def measure_ease(self, ballots: ItemBlocks) -> Floats:
+        """Return how easy every item is for the voters; NaN where the reading does not say."""
+        return np.full(ballots.n_items, np.nan)
 
-        They decide a sign that is open.
-        """
-        certain = set_prior_odds(ballots, np.where(gold != 0, CERTAIN * gold, prior_odds))
-        labeled = self.fit_again(certain, rng)
-        if not self.sign_is_open:
-            return labeled
-        agreement = float(gold @ labeled.score(set_prior_odds(ballots, prior_odds)))
-        return labeled if agreement >= 0 else labeled.turned()
+    def answering(self, ballots: ItemBlocks) -> Self:
+        """Return the same reading with what it says of all items together."""
+        if self.answers is not None:
+            return self
+        found, signed, observed = ballots.sum(sum_posteriors, self, ballots.n_voters)
+        n_items, n_heard, total, squares, sure, yes = found
+        share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
+        spread = max(float(squares - 2 * share * total + n_heard * share**2), 1e-9)
+        expected = float(sure / n_items)
+        error = np.sqrt(expected * (1 - expected) / n_items)
+        answers = Answers(
+            share,
+            bound_share(share, spread),
+            expected,
+            (max(expected - 2 * error, 0.0), min(expected + 2 * error, 1.0)),
+            float(yes / n_items),
+            np.asarray((signed + observed + 1).T / (2 * observed + 2).T),
+        )
+        return replace(self, answers=answers)
 
     def noting(self, *notes: str) -> Self:
         """Return the same reading with more notes."""
-        return replace(self, notes=(*self.notes, *notes))
+        return replace(self, notes=(*self.notes, *map(Caution, notes)))
 
     def settled(self) -> Self:
         """Return the same reading as the only one that the votes and gold labels allow."""
-        notes = tuple(note for note in self.notes if not note.startswith(TWO_READINGS))
-        return replace(self, two_readings=False, others=(), notes=notes)
+        kept = tuple(reason for reason in self.reasons if not reason.text.startswith(TWO_READINGS))
+        return replace(self, others=(), reasons=kept)
+
+
+TWO_READINGS = "the votes allow two readings"  # how the sentence on a second reading begins
 
 
 def sum_posteriors(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
-    """Return the sums of 1, tau and tau^2 over items with votes, tau = P(f0 = +1). A pass.
+    """Return sums over items, and sum_i P(side) f_is and sum_i P(side) |f_is| per voter. A pass.
 
-    Then sum_i P(side) f_is and sum_i P(side) |f_is| per voter, for truth no and yes, with silence
-    filled in.
+    The sums: items, items with votes, tau and tau^2 of the latter, max(tau, 1 - tau), tau >= 1/2;
+    tau = P(f0 = +1). Silence is filled in.
     """
-    posterior = expit(reading.judge(KeptBlocks([ballots], n_voters)))
+    posterior = expit(reading.score(KeptBlocks([ballots], n_voters)))
     heard = posterior[ballots.counts > 0]
     sides = np.stack([1 - posterior, posterior], axis=1)
     filled = fill_silence(ballots, reading.silence)
     signed, observed = tally_ballots(*filled[:3], sides, n_voters)
-    return np.array([len(heard), heard.sum(), (heard**2).sum()]), signed, observed
+    totals = [len(posterior), len(heard), heard.sum(), (heard**2).sum()]
+    totals += [np.maximum(posterior, 1 - posterior).sum(), np.count_nonzero(posterior >= 0.5)]
+    return np.array(totals), signed, observed
 
 
-def _list_names(names: list[Any]) -> str:
+def list_names(names: list[Any]) -> str:
+    """Return the first names, and how many more there are."""
     listed = ", ".join(str(name) for name in names[:NAMED])
     return listed if len(names) <= NAMED else f"{listed} and {len(names) - NAMED} more"

@@ -1,54 +1,208 @@
 """The consensus: the truth is what the voters agree on.
 
-`model.py` is the model and its EM. Which dependence it allows is its structure: plain, a tilt
-(`tilt.py`), a discount (`discount.py`, with `affinity.py`). Each is a `Candidate`; the contest in
-`contest.py` keeps the one that predicts the votes best. A further structure is one file here and
-one line in `contest.STRUCTURES`. Rules whose silence is an answer (`rules.py`) are always plain.
+`model.py` is the model and its EM, `coefficients.py` what it learns of each voter. Which hidden
+nodes it has besides the truth (families of voters who repeat each other, items of unequal ease, a
+tilt that all voters share) is decided in a contest (`contest.py`; families are proposed in
+`families.py`). What the votes cannot decide is averaged over in a pool (`pool.py`), and what speaks
+against the result is listed (`checks.py`).
 """
 
 from dataclasses import replace
+from typing import Any
 
-from unelisa.latent.consensus.candidate import Kind
-from unelisa.latent.consensus.contest import CLEAR_ERRORS, Choice, choose_structure
-from unelisa.latent.consensus.reading import ConsensusReading
-from unelisa.latent.consensus.rules import fit_rules
-from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent.reading import DECIDE, TWO_READINGS
+import numpy as np
 
-__all__ = ["RULES", "ConsensusReading", "Kind", "read_consensus"]
-
-RULES = (
-    "the requested structure is replaced by plain: one-sided voters cast most votes, and with "
-    "their silence as the other answer only plain is fitted"
+from unelisa.latent.consensus.checks import (
+    Tally,
+    describe_answers,
+    find_implied,
+    find_reasons,
+    sum_answers,
 )
+from unelisa.latent.consensus.contest import (
+    LEAST_BRANCHES,
+    Candidate,
+    Choice,
+    Kind,
+    hold_contest,
+    weigh_majority,
+)
+from unelisa.latent.consensus.families import number_families
+from unelisa.latent.consensus.model import Consensus, Floats, fit_consensus
+from unelisa.latent.consensus.pool import (
+    CENTERED,
+    Pool,
+    fit_pool,
+    match_majority,
+    measure_misfit,
+    weigh_share,
+)
+from unelisa.latent.consensus.reading import ConsensusReading, find_experts
+from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.reading import NOTHING_FOUND, Caution
+
+__all__ = ["ConsensusReading", "Kind", "read_consensus"]
+
+SEARCH_VOTES, FIT_VOTES = 40_000, 300_000  # on which structures are compared, and pools fitted
+LEAST_WEIGHT = 0.2  # of a rule: its silence must not make it a contrarian
 
 
-def read_consensus(crowd: Crowd, sample: Sample, kinds: tuple[Kind, ...]) -> ConsensusReading:
-    """Return what the voters agree on, in the best of the structures asked for."""
-    if crowd.silence.any():
-        reading = ConsensusReading.of(crowd, fit_rules(crowd.ballots, crowd.silence), ())
-        return reading.noting(RULES) if "plain" not in kinds else reading
-    choice = choose_structure(crowd.ballots, sample, kinds)
-    reading = ConsensusReading.of(crowd, choice.candidate, choice.table)
-    if choice.candidate.kind not in kinds:
-        reading = reading.noting(_explain_refusal(choice, kinds[0]))
-    rival = choice.rival
-    if rival is None:
+def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
+    """Return what the voters agree on; with one kind of structure, in that one alone."""
+    spoken, filled = crowd.draw_votes(SEARCH_VOTES)
+    rules = bool(crowd.silence.any())
+    least = LEAST_WEIGHT if rules else -np.inf
+    if rules:
+        # a rule's bias is its coverage, which a tilt would explain
+        kinds = tuple(kind for kind in kinds if kind != "tilt") or ("plain",)
+    choice = hold_contest(spoken, filled, kinds, least)
+    implied = [] if rules else find_implied(filled)
+    choice = _merge_implied(choice, implied, crowd)
+    majority = weigh_majority(spoken, choice.once)
+    # items on which no rule speaks are left out, which makes rules look dependent
+    misfit = 0.0 if rules else measure_misfit(filled, choice.best.model)
+    if len(kinds) == 1:
+        return _describe(crowd, choice, _fit_alone(crowd, choice.best, least), majority, misfit)
+    apart = 1 - match_majority(choice.best.truth, majority)
+    pool = _fit_pool(crowd, choice.best, choice, weigh_share(misfit, apart))
+    if choice.few is not None:
+        family = choice.few.model.family
+        pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
+    reading = _describe(crowd, choice, pool, majority, misfit)
+    if implied and choice.few is None:
+        reading = replace(reading, notes=(*reading.notes, _tell_implied(implied)))
+    if choice.rival is None:
         return reading
-    table = tuple({**row, "kept": row["structure"] == rival.left.name} for row in choice.table)
-    other = ConsensusReading.of(crowd, rival.left, table)
-    kept = "is kept" if rival.lead > CLEAR_ERRORS else "is not kept"
-    return replace(reading, two_readings=True, others=(other,)).noting(
-        f"{TWO_READINGS}: '{rival.name}' agrees with the majority on {rival.agreement:.0%} of the "
-        f"items; it scores {rival.lead:+.1f} standard errors against the majority's reading and "
-        f"{kept}; {DECIDE}"
+    other = _describe_rival(crowd, choice)
+    return replace(reading, others=(other,))
+
+
+def _fit_pool(
+    crowd: Crowd, candidate: Candidate, choice: Choice, weight: float, centered: Any = CENTERED
+) -> Pool:
+    """Return the pool on a candidate's structure, fitted to a part of the votes if they are many.
+
+    Then one more iteration on all votes, for voters who are rare in that part.
+    """
+    spoken, filled = crowd.draw_votes(FIT_VOTES)
+    rules = bool(crowd.silence.any())
+    pool, _ = fit_pool(
+        *(spoken, filled, candidate, weigh_majority(spoken, choice.once), weight),
+        centered=centered if not rules else (0.0,),
+        least_weight=LEAST_WEIGHT if rules else -np.inf,
+    )
+    members = pool.members
+    if filled.ballots.n_items < crowd.ballots.n_items:
+        members = tuple(fit_consensus(crowd.ballots, one, max_iter=2) for one in members)
+    idle = crowd.votes == 0
+    return replace(pool, members=tuple(one.without(idle) for one in members))
+
+
+def _fit_alone(crowd: Crowd, candidate: Candidate, least_weight: float) -> Pool:
+    """Return one structure alone as a pool of one."""
+    model = fit_consensus(crowd.ballots, candidate.model, least_weight=least_weight)
+    model = model.without(crowd.votes == 0)
+    chance = 1 / (1 + np.exp(-model.rate / 2))
+    return Pool((model,), np.ones(1), 0.0, model.family, float(chance))
+
+
+def _describe(
+    crowd: Crowd, choice: Choice, pool: Pool, majority: Floats, misfit: float
+) -> ConsensusReading:
+    """Return the pool as a reading, with what speaks against it."""
+    tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
+    answers = describe_answers(tally, pool)
+    reasons = tuple(find_reasons(crowd, choice, tally, pool, majority, misfit))
+    experts = find_experts(answers.coins, crowd.votes, answers.prevalence)
+    if choice.few is not None or NOTHING_FOUND in {reason.text for reason in reasons}:
+        experts[:] = False
+    if choice.few is not None:
+        answers = answers._replace(coins=np.full_like(answers.coins, np.nan))
+    heard = crowd.votes > 0
+    return ConsensusReading(
+        structure=choice.best.kind + (", silence filled in" if crowd.silence.any() else ""),
+        model=pool.best,
+        pool=pool,
+        experts=experts,
+        silence=crowd.silence,
+        family=pool.family,
+        branches=_count_branches(pool.family, heard),
+        evidence=choice.best.evidence - choice.tried[0].evidence,
+        answers=answers,
+        reasons=reasons,
+        table=_list_candidates(choice),
     )
 
 
-def _explain_refusal(choice: Choice, kind: Kind) -> str:
-    """Return why plain is kept although another structure was requested."""
-    tried = [row for row in choice.table if row["structure"].startswith(kind)]
-    why = "predicts the votes worse than plain"
-    if not any(row["admissible"] for row in tried):
-        why = "leaves no truth (uninformative voters, a vanishing class, or a tilt in its place)"
-    return f"structure {kind!r} was requested, but it {why}: plain is kept"
+def _describe_rival(crowd: Crowd, choice: Choice) -> ConsensusReading:
+    """Return the second reading."""
+    rival = choice.rival
+    if rival is None:
+        raise ValueError("no rival")
+    pool = _fit_pool(crowd, rival, choice, weight=0.25, centered=(0.0,))
+    tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
+    answers = describe_answers(tally, pool)
+    return ConsensusReading(
+        structure=rival.kind,
+        model=pool.best,
+        pool=pool,
+        experts=find_experts(answers.coins, crowd.votes, answers.prevalence),
+        silence=crowd.silence,
+        family=pool.family,
+        branches=_count_branches(pool.family, crowd.votes > 0),
+        evidence=rival.evidence - choice.tried[0].evidence,
+        agreement=choice.best.agreement(rival),
+        answers=answers,
+        table=_list_candidates(choice._replace(best=rival)),
+    )
+
+
+def _count_branches(family: Any, heard: Any) -> int:
+    return int(np.count_nonzero(heard & (family < 0)) + family.max(initial=-1) + 1)
+
+
+def _list_candidates(choice: Choice) -> tuple[dict[str, Any], ...]:
+    """Return one row per kind of structure: its best candidate."""
+    plain, rows = choice.tried[0], {}
+    for one in sorted(choice.tried, key=lambda one: -one.evidence):
+        if one.kind not in rows or one is choice.best:
+            rows[one.kind] = {
+                "structure": one.kind,
+                "gain": one.evidence - plain.evidence,
+                "branches": one.branches,
+                "agreement": plain.agreement(one),
+                "admissible": one.admissible,
+                "kept": one is choice.best,
+            }
+    return tuple(rows.values())
+
+
+def _merge_implied(choice: Choice, implied: list[tuple[int, int]], crowd: Crowd) -> Choice:
+    """Return the choice with voters who imply each other as families, where too few others are left.
+
+    Three voters fit any truth, so that their residuals cannot show who repeats whom.
+    """
+    if not implied or choice.few is not None or choice.best.branches >= 2 * LEAST_BRANCHES:
+        return choice
+    groups = np.arange(len(crowd.votes))
+    for c in range(choice.best.model.n_families):
+        own = np.flatnonzero(choice.best.model.family == c)
+        groups[own] = groups[own[0]]
+    for s, t in implied:
+        groups[groups == groups[t]] = groups[s]
+    family = number_families(groups)
+    branches = _count_branches(family, crowd.votes > 0)
+    if branches >= LEAST_BRANCHES:
+        return choice
+    merged = replace(choice.best, model=Consensus.first(family), branches=branches)
+    return choice._replace(few=merged)
+
+
+def _tell_implied(implied: list[tuple[int, int]]) -> Caution:
+    s, t = implied[0]
+    more = f"; so it is with {len(implied) - 1} more pairs" if len(implied) > 1 else ""
+    return Caution(
+        "of {voters}, the second says yes wherever the first does: they may share a source, and "
+        f"their accuracy may be overstated{more}",
+        (s, t),
+    )

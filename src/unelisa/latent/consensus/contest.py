@@ -1,201 +1,314 @@
-"""The contest: which structure the votes need, decided by the votes alone.
+"""The contest: plain, ease, tilt and families, decided by the votes alone.
 
-The criterion is how well a candidate predicts every vote, through the truth (and the tilt), from
-the voters on its item who are not its neighbors. Voters who repeat each other predict each other
-under any model; only what strangers can predict is due to the truth. The log score of a candidate
-beyond plain's is its gain, judged by its standard error over the items.
+Two rules. Among candidates with the same truth the evidence decides; less than log n nats is a tie,
+the price of one hidden node, and then the most branches win, and no tilt. Between two truths the
+evidence says nothing: a tree may be rooted anywhere without changing its likelihood (five copies
+are a family under the truth, or the truth's other voters are a family under the copies' opinion).
+There the majority is the referee, voters who repeat each other counted once, and the other truth is
+a second reading.
 
-The majority's truth is kept unless another one is clearly better, and so is the structure without
-a tilt. Where a second truth exists at all, the votes allow two readings, and the result says so.
+Admissible are families whose voters repeat them and which leave four branches (three fit any root,
+so nothing is left to test it), and a tilt that all voters share and that keeps the truth where it
+was. An inadmissible candidate that fits better is reported.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
-from unelisa.blocks import ItemBlocks, mark_starts
-from unelisa.kernels.ballots import score_by_strangers
-from unelisa.latent.ballots import Ballots, Floats
-from unelisa.latent.consensus.affinity import Affinity
-from unelisa.latent.consensus.candidate import Candidate, Kind, propose_plain, share_agreement
-from unelisa.latent.consensus.discount import propose_discount
-from unelisa.latent.consensus.model import expect_votes, log_state_priors
-from unelisa.latent.consensus.tilt import propose_tilt
+from unelisa.latent.consensus.coefficients import BRANCHES
+from unelisa.latent.consensus.families import (
+    REPEATS,
+    count_once,
+    find_ties,
+    number_families,
+    propose_families,
+    prune_families,
+)
+from unelisa.latent.consensus.model import (
+    EVEN,
+    MAX_ITER,
+    Consensus,
+    Families,
+    Floats,
+    fit_consensus,
+    infer,
+    start_consensus,
+)
 from unelisa.latent.crowd import Sample
-from unelisa.latent.pairs import Singles
 
-Neighbors = tuple[NDArray[np.int64], NDArray[np.int32]]  # as in `Affinity`: rows, others
+Kind = Literal["plain", "ease", "tilt", "families"]
 
-# in this order; each may start from those before it
-STRUCTURES: dict[Kind, Callable[[Sample, list[Candidate]], list[Candidate]]] = {
-    "plain": propose_plain,
-    "tilt": propose_tilt,
-    "discount": propose_discount,
-}
-CLEAR_ERRORS = 3.0  # standard errors by which another truth or a tilt must win
-CLEAR_NATS = 3.0  # by which a discount must win
-# standard errors and size of a correlation above which voters are neighbors
-NEIGHBOR_ERRORS, NEIGHBOR_SIZE = 4.0, 0.1
-MOST_NEIGHBORS = 0.75  # of the voters: some must be left to predict from
-
-
-class Rival(NamedTuple):
-    """A second truth beside the majority's."""
-
-    # name, agreement: its best candidate, and the share of items on which that one agrees with
-    # plain
-    name: str
-    agreement: float
-    lead: float  # standard errors by which it outscores the majority's truth
-    left: Candidate  # the best candidate of the truth that was not kept
-
-
-class Choice(NamedTuple):
-    """The candidate that was kept, a table of all, and the second truth, if there is one."""
-
-    candidate: Candidate
-    table: tuple[dict[str, Any], ...]
-    rival: Rival | None = None
-
-
-def choose_structure(ballots: ItemBlocks, sample: Sample, kinds: tuple[Kind, ...]) -> Choice:
-    """Return the structure of these kinds that predicts best on a sample, fitted to all items.
-
-    Plain is always tried, as the reference.
-    """
-    candidates: list[Candidate] = []
-    for kind, propose in STRUCTURES.items():
-        if kind == "plain" or kind in kinds:
-            candidates += propose(sample, candidates)
-    choice = _decide(_enter(sample, candidates), kinds)
-    if ballots.n_items == sample.ballots.n_items:
-        return choice
-    rival = choice.rival
-    if rival is not None:
-        rival = rival._replace(left=rival.left.fit_all(ballots, sample))
-    return choice._replace(candidate=choice.candidate.fit_all(ballots, sample), rival=rival)
+SAME_TRUTH = 0.9  # share of the items on which two fits of the same truth agree
+LEAST_BRANCHES = 4
+KEPT_TREES = 3  # whose residuals are clustered once more, and which are fitted with ease
+ROUNDS = 2
+TREE_ITER, EASE_ITER, TILT_ITER = 30, 60, 60
+EASE_REPEATS = 0.9  # of `REPEATS`, where ease takes a part of what relatives share
+RAREST = 0.25  # a class may not shrink below this fraction of its share without a tilt
+CLEAR_ERRORS = 2.0  # standard errors of a branch that is clearly tied to the truth
+FIRST_TILT = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
-    """A candidate in the contest."""
+class Candidate:
+    """A structure of the consensus, fitted to a sample."""
 
-    candidate: Candidate  # who competes
-    scores: Floats  # its log score per item
-    # gain, standard_error: log score beyond plain's, less the cost of its parameters, and its
-    # standard error
-    gain: float
-    standard_error: float
-    # agreement, other_axis: share of the items on which it agrees with plain, and whether its truth
-    # is another one
-    agreement: float
-    other_axis: bool
-    admissible: bool  # whether it may be chosen: a truth must be left
+    model: Consensus
+    posterior: Floats  # of the hidden states, per item
+    truth: Floats  # P(f0 = +1) per item
+    branches: int  # that were heard
+    clear: int  # of them, clearly tied to the truth
+    admissible: bool = True
 
-    def lead_over(self, other: "Entry") -> float:
-        """Return by how many standard errors its gain exceeds another's."""
-        apart = self.scores - other.scores
-        error = apart.std() * np.sqrt(len(apart)) + 1e-9
-        return float((self.gain - other.gain) / error)
+    @property
+    def kind(self) -> str:
+        """Its name in the table of structures."""
+        model = self.model
+        parts = {"families": model.n_families, "tilt": model.has_tilt, "ease": model.has_ease}
+        return ", ".join(part for part, there in parts.items() if there) or "plain"
 
-    def row(self, *, kept: bool) -> dict[str, Any]:
-        """Return its row in the table of structures."""
-        return {
-            "structure": self.candidate.name,
-            "gain": self.gain,
-            "standard_error": self.standard_error,
-            "agreement": self.agreement,
-            "admissible": self.admissible,
-            "kept": kept,
-        }
+    @property
+    def evidence(self) -> float:
+        """Lower bound of the log evidence of the sample's votes."""
+        return self.model.evidence
+
+    def agreement(self, other: "Candidate") -> float:
+        """Return the share of items on which both say the same, or the opposite."""
+        same = float(np.mean((self.truth > 0.5) == (other.truth > 0.5)))
+        return max(same, 1 - same)
 
 
-def _enter(sample: Sample, candidates: list[Candidate]) -> list[Entry]:
-    """Return the candidates as entries, judged on the same sample; plain comes first."""
-    near = _find_neighbors(sample, candidates)
-    logs = [_score_by_strangers(sample.ballots, candidate, near) for candidate in candidates]
-    plain_odds = candidates[0].score(sample.ballots)
-    entries = []
-    for candidate, scores in zip(candidates, logs, strict=True):
-        odds, beyond = candidate.score(sample.ballots), scores - logs[0]
-        entry = Entry(
-            candidate,
-            scores,
-            float(beyond.sum()) - candidate.cost,
-            float(beyond.std() * np.sqrt(len(beyond))),
-            share_agreement(odds, plain_odds),
-            candidate.is_other_axis(odds, plain_odds),
-            candidate.is_admissible(sample.ballots, odds, plain_odds),
-        )
-        entries.append(entry)
-    return entries
+class Choice(NamedTuple):
+    """What the contest decided."""
+
+    best: Candidate
+    rival: Candidate | None  # the best candidate of another truth, admissible or not
+    few: Candidate | None  # a better tree with too few branches
+    tried: list[Candidate]
+    once: Floats  # weights with which voters who repeat each other count once
 
 
-def _decide(entries: list[Entry], kinds: tuple[Kind, ...]) -> Choice:
-    """Return the candidate to keep."""
-    plain, plain_allowed = entries[0], "plain" in kinds
-    best = _find_best(entries, "plain", "discount", other_axis=False) or plain
-    if plain_allowed and best.gain <= CLEAR_NATS:
-        best = plain
-    second, rival = _find_best(entries, "discount", other_axis=True), None
-    if second is not None:
-        lead = second.lead_over(best)
-        best, left = (second, best) if lead > CLEAR_ERRORS else (best, second)
-        rival = Rival(second.candidate.name, second.agreement, lead, left.candidate)
-    tilted = _find_best(entries, "tilt", other_axis=best.other_axis)
-    if tilted is not None and (not plain_allowed or tilted.lead_over(best) > CLEAR_ERRORS):
-        best = tilted
-    table = tuple(entry.row(kept=entry is best) for entry in entries)
-    return Choice(best.candidate, table, rival)
+def hold_contest(
+    spoken: Sample, filled: Sample, kinds: tuple[Kind, ...], least_weight: float
+) -> Choice:
+    """Return the choice among structures of these kinds.
 
-
-def _find_best(entries: list[Entry], *kinds: Kind, other_axis: bool) -> Entry | None:
-    """Return the admissible entry of some kinds and one truth with the largest gain."""
-    fit = [
-        entry
-        for entry in entries
-        if entry.candidate.kind in kinds
-        and entry.other_axis == other_axis
-        and (entry.admissible or entry is entries[0])
-    ]
-    return max(fit, key=lambda entry: entry.gain, default=None)
-
-
-def _score_by_strangers(ballots: Ballots, candidate: Candidate, near: Neighbors) -> Floats:
-    """Return the log score of every item's votes, each predicted from its voter's strangers."""
-    starts, voters, votes, _, weights = candidate.weigh(ballots)
-    factors = candidate.model.factors
-    priors = log_state_priors(ballots, factors)
-    return score_by_strangers(starts, voters, votes, weights, priors, factors.effects, *near)
-
-
-def _find_neighbors(sample: Sample, candidates: list[Candidate]) -> Neighbors:
-    """Return every voter's neighbors: those correlated with it under any candidate.
-
-    At most the nearest three quarters of the others: some must be left to predict from.
+    `spoken` holds the votes, in which the majority is counted, `filled` the same with rules' silence
+    filled in, which the models are fitted to.
     """
-    pairs, n_voters = sample.pairs, sample.n_voters
-    strength = np.zeros(len(pairs.first), dtype=np.float32)
-    for candidate in candidates:
-        expected = expect_votes(candidate.weigh(sample.ballots), candidate.model)
-        size = np.abs(sample.correlate(expected))
-        seen = (size * np.sqrt(pairs.common) > NEIGHBOR_ERRORS) & (size > NEIGHBOR_SIZE)
-        strength = np.maximum(strength, np.where(seen, size, 0))
-    near = strength > 0
-    tied = Affinity.tie(pairs.first[near], pairs.second[near], strength[near], n_voters)
-    return _keep_nearest(tied, int(MOST_NEIGHBORS * (n_voters - 1)))
+    everybody = np.ones(spoken.n_voters)
+    once = count_once(spoken) if filled is spoken else everybody
+    contest = _Contest(filled, weigh_majority(spoken, everybody), kinds, least_weight)
+    contest.fit_alone()
+    if "families" in kinds:
+        contest.search_families(once)
+    if "tilt" in kinds:
+        contest.add_tilt()
+    choice = _choose(contest.tried, spoken, once, kinds)
+    if choice.rival is None and choice.best.model.n_families:
+        choice = choice._replace(rival=contest.reroot(choice.best))
+    return choice
 
 
-def _keep_nearest(tied: Affinity, most: int) -> Neighbors:
-    """Return the partners of every voter that are nearer than its (most + 1)-th nearest."""
-    keep = np.ones(len(tied.others), dtype=np.bool_)
-    for s in np.flatnonzero(np.diff(tied.rows) > most):
-        own = slice(tied.rows[s], tied.rows[s + 1])
-        strengths: Singles = tied.strengths[own]
-        keep[own] = strengths > np.partition(strengths, -most - 1)[-most - 1]
-    voters = np.repeat(np.arange(len(tied.rows) - 1), np.diff(tied.rows))
-    counts = np.bincount(voters[keep], minlength=len(tied.rows) - 1)
-    return mark_starts(counts), tied.others[keep]
+def weigh_majority(sample: Sample, weights: Floats) -> Floats:
+    """Return (yes + 1/2) / (votes + 1) per item, voters counted with these weights."""
+    ballots, items = sample.ballots, sample.ballots.items
+    counts = weights[ballots.voters]
+    yes = np.bincount(items, counts * (ballots.votes > 0), ballots.n_items)
+    return np.asarray((yes + 0.5) / (np.bincount(items, counts, ballots.n_items) + 1))
+
+
+class _Contest:
+    """The candidates tried so far."""
+
+    def __init__(
+        self, sample: Sample, start: Floats, kinds: tuple[Kind, ...], least_weight: float
+    ) -> None:
+        self.sample, self.start, self.kinds = sample, start, kinds
+        self.least_weight = least_weight
+        self.tried: list[Candidate] = []
+        self._seen: set[tuple[bytes, ...]] = set()
+
+    def fit_alone(self) -> None:
+        """Fit the voters without families, with and without ease."""
+        nobody = np.full(self.sample.n_voters, -1)
+        self.alone = [self._attempt(nobody, self.start, MAX_ITER)]
+        if "ease" in self.kinds:
+            self.alone.append(self._ease(self.alone[0]))
+
+    def search_families(self, once: Floats) -> None:
+        """Fit families found on several axes: the majority's, with repeats counted once, and EM's.
+
+        Then those found on the axes of the best trees, and the best of all with ease.
+        """
+        n_voters, best = self.sample.n_voters, max(self.alone, key=_evidence)
+        even = Consensus.first(np.full(n_voters, -1)).states
+        axes = [(self.start, _sides(self.start), even), (best.truth, best.posterior, best.model.states)]
+        if (once < 1).any():
+            counted = weigh_majority(self.sample, once)
+            axes.insert(1, (counted, _sides(counted), even))
+        for _ in range(ROUNDS):
+            found = []
+            for truth, posterior, states in axes:
+                for family in propose_families(find_ties(self.sample, posterior, states), n_voters):
+                    found += self._fit_families(family, truth)
+            found = sorted(found, key=_evidence, reverse=True)[:KEPT_TREES]
+            axes = [(tree.truth, tree.posterior, tree.model.states) for tree in found]
+        if "ease" in self.kinds:
+            for tree in self._best_trees():
+                self._ease(tree)
+
+    def add_tilt(self) -> None:
+        """Add a tilt to the best fit without families, with and without ease."""
+        best = max(self.alone, key=_evidence)
+        small = min(np.mean(best.truth > 0.5), np.mean(best.truth < 0.5))
+        for begin in (replace(best.model, ease=EVEN), best.model.easing())[: len(self.alone)]:
+            begin = _tilted(begin)
+            tilted = self._enter(fit_consensus(self.sample.blocks, begin, max_iter=TILT_ITER))
+            rare = min(np.mean(tilted.truth > 0.5), np.mean(tilted.truth < 0.5))
+            same = np.mean((tilted.truth > 0.5) == (best.truth > 0.5)) >= SAME_TRUTH
+            shared = tilted.model.branches.spread[2] < 0.975 * BRANCHES.most[2]
+            led = tilted.model.branches.center[1] > 0
+            fit = bool(same and shared and led and rare > RAREST * small)
+            self.tried.append(replace(tilted, admissible=fit))
+
+    def reroot(self, best: Candidate) -> Candidate | None:
+        """Return the tree whose root is a family with as many branches and another opinion."""
+        leans = infer(self.sample.ballots, best.model.factors)[1]
+        sizes = np.bincount(best.model.family[~best.model.lone])
+        for c in np.flatnonzero((sizes >= LEAST_BRANCHES - 1) & (sizes + 1 >= best.branches)):
+            heard = leans[:, c] >= 0
+            same = np.mean((leans[:, c] > 0.5)[heard] == (best.truth > 0.5)[heard])
+            if same < SAME_TRUTH:
+                family = number_families(np.where(best.model.family == c, -1, 0))
+                return self._attempt(family, np.where(heard, leans[:, c], 0.5), TREE_ITER)
+        return None
+
+    def _fit_families(self, family: Families, truth: Floats) -> list[Candidate]:
+        """Return the tree of these families; pruned, where some voters hardly repeat them."""
+        if not self._is_new(family, truth):
+            return []
+        tree = self._attempt(family, truth, TREE_ITER)
+        if not tree.admissible:
+            family = prune_families(tree.model)
+            if family.max() < 0 or not self._is_new(family, truth):
+                return []
+            tree = self._attempt(family, truth, TREE_ITER)
+        return [tree] if tree.admissible else []
+
+    def _best_trees(self) -> list[Candidate]:
+        kept: dict[bytes, Candidate] = {}
+        for tree in sorted(self.tried, key=_evidence, reverse=True):
+            if tree.model.n_families and tree.admissible and len(kept) < KEPT_TREES:
+                kept.setdefault(tree.model.family.tobytes(), tree)
+        return list(kept.values())
+
+    def _is_new(self, family: Families, truth: Floats) -> bool:
+        key = family.tobytes(), np.round(truth[:100], 1).tobytes()
+        new = key not in self._seen
+        self._seen.add(key)
+        return new
+
+    def _attempt(self, family: NDArray[np.integer], truth: Floats, max_iter: int) -> Candidate:
+        blocks = self.sample.blocks
+        odds = logit(np.clip(truth, 1e-3, 1 - 1e-3))
+        least = {"least_weight": self.least_weight}
+        model = start_consensus(blocks, Consensus.first(family), odds, **least)
+        found = self._enter(fit_consensus(blocks, model, max_iter=max_iter, **least))
+        found = replace(found, admissible=_repeat(found.model, REPEATS))
+        self.tried.append(found)
+        return found
+
+    def _ease(self, candidate: Candidate) -> Candidate:
+        model = fit_consensus(
+            *(self.sample.blocks, candidate.model.easing()),
+            max_iter=EASE_ITER,
+            least_weight=self.least_weight,
+        )
+        found = self._enter(model)
+        found = replace(found, admissible=_repeat(model, EASE_REPEATS * REPEATS))
+        self.tried.append(found)
+        return found
+
+    def _enter(self, model: Consensus) -> Candidate:
+        factors = model.factors
+        posterior = infer(self.sample.ballots, factors)[0]
+        heard = np.bincount(self.sample.ballots.voters, minlength=model.n_voters) > 0
+        rows = np.concatenate([model.lone & heard, np.ones(model.n_families, dtype=np.bool_)])
+        weights = np.abs(model.branches.means[rows, 1])
+        errors = np.sqrt(model.branches.covariances[rows, 1, 1])
+        clear = int(np.count_nonzero(weights > CLEAR_ERRORS * errors))
+        truth = posterior[:, factors.says_yes].sum(axis=1)
+        return Candidate(model, posterior, truth, int(np.count_nonzero(rows)), clear)
+
+
+def _choose(
+    tried: list[Candidate], sample: Sample, once: Floats, kinds: tuple[Kind, ...]
+) -> Choice:
+    """Return the best candidate by the two rules."""
+    tie = np.log(max(np.count_nonzero(sample.ballots.counts), 2))
+    fit = [one for one in tried if one.admissible and _is_asked_for(one, kinds)] or tried[:1]
+    rooted = [one for one in fit if not one.model.n_families or one.branches >= LEAST_BRANCHES]
+    best = _pick(rooted or tried[:1], tie)
+    alone = _pick([one for one in rooted if not one.model.n_families] or tried[:1], tie)
+    rival: Candidate | None = None
+    if len(kinds) > 1 and best.agreement(alone) < SAME_TRUTH:
+        referee = weigh_majority(sample, once)
+        best, rival = sorted((best, alone), key=lambda one: -_nearness(one.truth, referee))
+    fullest = _pick(fit, tie)
+    few = fullest if fullest.model.n_families and fullest.branches < LEAST_BRANCHES else None
+    if rival is not None and rival.evidence <= best.evidence - tie:
+        rival = None
+    if rival is None and len(kinds) > 1:
+        better = [
+            one
+            for one in tried
+            if one.evidence > best.evidence + tie and one.agreement(best) < SAME_TRUTH
+        ]
+        rival = max(better, key=_evidence, default=None)
+    return Choice(best, rival, few, tried, once)
+
+
+def _is_asked_for(candidate: Candidate, kinds: tuple[Kind, ...]) -> bool:
+    """Return whether it is of a kind that was asked for: with one kind, of that one alone."""
+    return len(kinds) > 1 or candidate.kind == kinds[0]
+
+
+def _pick(candidates: list[Candidate], tie: float) -> Candidate:
+    """Return the candidate with the largest evidence; where it ties, the one with most branches."""
+    most = max(one.evidence for one in candidates)
+    near = [one for one in candidates if one.evidence > most - tie]
+    return max(near, key=lambda one: (one.branches, not one.model.has_tilt, one.evidence))
+
+
+def _nearness(truth: Floats, referee: Floats) -> float:
+    """Return the share of the items that the referee decides on which it says the same."""
+    decided = referee != 0.5
+    return float(np.mean((truth > 0.5)[decided] == (referee > 0.5)[decided]))
+
+
+def _repeat(model: Consensus, least: float) -> bool:
+    """Return whether all voters of families repeat them."""
+    return bool((model.members.means[~model.lone, 1] >= least).all())
+
+
+def _tilted(model: Consensus) -> Consensus:
+    """Return the same voters with a tilt: a start of EM."""
+    first = Consensus.first(model.family, tilt=True)
+    means = first.branches.means.copy()
+    means[:, :2] = model.branches.means
+    means[:, 2] = FIRST_TILT
+    branches = replace(first.branches, means=means)
+    return replace(first, branches=branches, ease=model.ease, rate=model.rate)
+
+
+def _sides(truth: Floats) -> Floats:
+    return np.stack([truth, 1 - truth], axis=1)
+
+
+def _evidence(candidate: Candidate) -> float:
+    return candidate.evidence

@@ -1,100 +1,60 @@
-"""The consensus as a reading: how it scores items, who is an expert, how it is fitted again."""
+"""The consensus as a reading: how it scores items, and who is an expert."""
 
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import xlogy
+from scipy.special import logit
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Floats, fill_silence
-from unelisa.latent.consensus.affinity import Affinity, discount_votes
-from unelisa.latent.consensus.candidate import Candidate
-from unelisa.latent.consensus.model import (
-    Consensus,
-    collect,
-    fit_consensus,
-    infer_states,
-    weigh_truth,
-)
-from unelisa.latent.consensus.rules import LEAST_WEIGHT, odds_before_silence
-from unelisa.latent.crowd import Crowd
-from unelisa.latent.reading import NOTHING_FOUND, Links, Reading
+from unelisa.latent.ballots import Ballots, Floats, fill_silence
+from unelisa.latent.consensus.model import Consensus, infer
+from unelisa.latent.consensus.pool import Pool, answer_each
+from unelisa.latent.reading import Links, Reading
 
-RATE = 0.5  # share of the class rate's log-odds in a score: the voters' biases express it too
-SURE_ERRORS = 2.0  # standard errors of a weight above which a voter is an expert
-CLEAR_NATS = 3.0  # by which the truth must beat a model of uninformative voters
+SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
+MOST_CERTAIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConsensusReading(Reading):
-    """The truth is what the voters agree on, or what the gold labels alone say."""
+    """The truth is what the voters agree on."""
 
     name: str = "consensus"
-    # model, affinity: the consensus, and which votes count less in it; None: all count in full
-    model: Consensus
-    affinity: Affinity | None = None
-
-    @classmethod
-    def of(
-        cls, crowd: Crowd, candidate: Candidate, table: tuple[dict[str, Any], ...]
-    ) -> "ConsensusReading":
-        """Return a candidate as a reading."""
-        model = candidate.model.without(crowd.votes == 0)
-        experts, notes = find_experts(crowd, model)
-        return cls(
-            structure=candidate.name + (", silence filled in" if crowd.silence.any() else ""),
-            model=model,
-            affinity=candidate.affinity,
-            experts=experts,
-            silence=crowd.silence,
-            notes=notes,
-            table=table or ({"structure": candidate.name, "kept": True},),
-        )
+    model: Consensus  # the member of the pool with the largest weight
+    pool: Pool
 
     @property
     def field(self) -> float:
-        """theta_0: half the part of the class rate's log-odds that enters a score.
-
-        Under a discount that is all of it.
-        """
-        return (self.model.rate if self.affinity is not None else RATE * self.model.rate) / 2
+        """theta_0: half the log-odds of an item without votes."""
+        return float(logit(self.pool.unheard)) / 2
 
     @property
     def links(self) -> Links:
-        """Which voters repeat each other."""
-        if self.affinity is None:
-            return Links.none()
-        rows, others, strengths = self.affinity
-        table = sp.csr_matrix((strengths, others, rows), (len(rows) - 1,) * 2)
-        upper = sp.triu(table, 1).tocoo()
-        return Links(upper.row, upper.col, upper.data.astype(np.float64))
+        """Who repeats whom: voters of one family, with a_s a_t."""
+        family, weights = self.model.family, self.model.members.means[:, 1]
+        first, second = np.nonzero(np.triu(family[:, None] == family, 1) & (family >= 0))
+        strengths = weights[first] * weights[second]
+        return Links(first.astype(np.int32), second.astype(np.int32), strengths)
 
-    def view(self, ballots: ItemBlocks) -> ItemBlocks:
-        """Return ballots as they are fitted: silence filled in, near-duplicates discounted."""
-        return ballots.view(fill_silence, self.silence).view(discount_votes, self.affinity)
+    @property
+    def effective_voters(self) -> float:
+        """(sum |a|)^2 / sum a^2 over branches: how many equally good independent voters."""
+        rows = np.concatenate([self.model.lone, np.ones(self.model.n_families, dtype=np.bool_)])
+        weights = np.abs(self.model.branches.means[rows, 1])
+        return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
 
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
-        model = self.model
-        odds = self.view(ballots).concatenate(weigh_truth, model.factors)
-        odds -= model.rate - 2 * self.field
-        if self.silence.any():
-            unheard = ballots.concatenate(attrgetter("counts")) == 0
-            before = odds_before_silence(model.coins, self.silence, model.rate)
-            odds[unheard] += RATE * before - 2 * self.field
-        return np.asarray(odds)
+        return ballots.concatenate(score_pool, self.pool, self.silence)
 
-    def judge(self, ballots: ItemBlocks) -> Floats:
-        """Return the log-odds with the class rate in full, as in the fit."""
-        return self.score(ballots) + self.model.rate - 2 * self.field
-
-    def estimate_coins(self, signed: Floats, observed: Floats) -> Floats:  # noqa: ARG002 - a graph's
-        """Return the coins of the model."""
-        return self.model.coins
+    def measure_ease(self, ballots: ItemBlocks) -> Floats:
+        """Return E d per item under the members with ease: 1 for an ordinary item, 0 for a riddle."""
+        easing = [one for one in self.pool.members if one.has_ease]
+        if not easing:
+            return super().measure_ease(ballots)
+        best = max(easing, key=lambda one: one.evidence)
+        return ballots.concatenate(expect_ease, best, self.silence)
 
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:  # noqa: ARG002
         """Return whether the informative voters are on the other side.
@@ -102,46 +62,44 @@ class ConsensusReading(Reading):
         The fit started from the majority, on the prior's side; but where most voters are nearly
         uninformative, the others may be against them. Each voter counts with its squared merit.
         """
-        no, yes = self.model.coins
+        no, yes = self.pool.coins
         merits = yes - no
         return not prior_odds.any() and bool(np.sum(merits * np.abs(merits)) < 0)
 
     def turned(self) -> "ConsensusReading":
         """Return the same reading with the two sides of the truth swapped."""
-        others = tuple(other.turned() for other in self.others)
-        return replace(self, model=self.model.turned(), others=others)
-
-    def fit_again(self, ballots: ItemBlocks, rng: np.random.Generator) -> "ConsensusReading":
-        """Return the reading fitted to ballots with other prior odds, on the same side."""
-        least = LEAST_WEIGHT if self.silence.any() else -np.inf
-        start = infer_states, self.model.factors
-        model = fit_consensus(self.view(ballots), *start, model=self.model, least_weight=least)
-        crowd = Crowd.of(ballots, rng)
-        model = model.without(crowd.votes == 0)
-        experts, notes = find_experts(crowd, model)
-        kept = tuple(note for note in self.notes if note != NOTHING_FOUND)
-        return replace(self, model=model, experts=experts, notes=(*notes, *kept))
+        return replace(
+            self,
+            model=self.model.turned(),
+            pool=self.pool.turned(),
+            answers=None if self.answers is None else self.answers.turned(),
+            others=tuple(other.turned() for other in self.others),
+        )
 
 
-def find_experts(crowd: Crowd, model: Consensus) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Return who is an expert, and a note if the votes show no truth.
+def score_pool(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Floats:
+    """Return the pooled log-odds per item, and the prior odds. A pass."""
+    pooled = answer_each(ballots, pool, silence) @ pool.parts
+    odds = logit(np.clip(pooled, MOST_CERTAIN, 1 - MOST_CERTAIN))
+    return np.asarray(odds + ballots.prior_odds)
 
-    The evidence of the votes must exceed that of uninformative voters by more than the uncertainty
-    of the weights costs.
+
+def expect_ease(ballots: Ballots, model: Consensus, silence: NDArray[np.int8]) -> Floats:
+    """Return E d per item; NaN without votes. A pass."""
+    posterior = infer(fill_silence(ballots, silence), model.factors)[0]
+    ease = posterior @ np.abs(model.states[:, 1])
+    return np.where(ballots.counts > 0, ease, np.nan)
+
+
+def find_experts(coins: Floats, votes: Floats, prevalence: float) -> NDArray[np.bool_]:
+    """Return who is clearly better than the crowd.
+
+    By two standard errors of sensitivity + specificity - 1, given that a share `prevalence` of a
+    voter's votes are on positive items; the crowd's is the mean, each voter weighted by its votes.
     """
-    evidence = crowd.ballots.sum(collect, model.factors, len(crowd.votes))[2][0]
-    share = crowd.yes / np.maximum(crowd.votes, 1)
-    nothing = xlogy(crowd.yes, share) + xlogy(crowd.votes - crowd.yes, 1 - share)
-    if evidence - nothing.sum() > CLEAR_NATS:
-        return (crowd.votes > 0) & are_sure(model), ()
-    return np.zeros(len(crowd.votes), dtype=np.bool_), (NOTHING_FOUND,)
-
-
-def are_sure(model: Consensus) -> NDArray[np.bool_]:
-    """Return whose weight is clear, with the prior and by its own votes alone.
-
-    A voter with three votes, shrunk toward the mean of the others, is not an expert.
-    """
-    clear = np.abs(model.weights) > SURE_ERRORS * model.standard_errors
-    own = model.own_scores * np.sign(model.weights) > SURE_ERRORS
-    return np.asarray(clear & own)
+    no, yes = coins
+    merits = yes - no
+    crowd = float(votes @ merits) / max(float(votes.sum()), 1.0)
+    spread = yes * (1 - yes) / np.maximum(prevalence * votes, 1)
+    spread += no * (1 - no) / np.maximum((1 - prevalence) * votes, 1)
+    return np.asarray((votes > 0) & (merits - crowd > SURE_ERRORS * np.sqrt(spread + 1e-12)))

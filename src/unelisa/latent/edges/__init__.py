@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels.blas import one_blas_thread
+from unelisa.latent.crowd import draw_items
 from unelisa.latent.edges.likelihood import PseudoLikelihood
 from unelisa.latent.edges.newton import Newton, slab_penalty
 from unelisa.latent.edges.pilot import Start, fit_pilot, propose_starts, resembles, warm_up
@@ -44,16 +45,16 @@ class EdgesFit(NamedTuple):
     starts: list[Start]  # those that were improved to the end, cheapest first
 
 
-def fit_edges(values: NDArray[np.int8], prior_odds: Floats, rng: np.random.Generator) -> EdgesFit:
+def fit_edges(values: NDArray[np.int8], prior_odds: Floats) -> EdgesFit:
     """Return the latent Ising model of the votes (items x voters) in the edges reading.
 
-    Every voter gave both answers. `rng` draws the items on which starts are compared.
+    Every voter gave both answers.
     """
     sums, counts = values.sum(axis=0, dtype=np.float64), np.count_nonzero(values, axis=0)
     unbalanced = bool(np.mean(sums**2 / np.maximum(counts, 1)) > UNBALANCED)
     items = np.arange(len(values))
     if len(items) > PART_FROM:
-        items = np.sort(rng.choice(len(items), PART, replace=False))
+        items = draw_items(len(items), PART)
     with one_blas_thread():
         likelihood = PseudoLikelihood(values, prior_odds, fit_biases=unbalanced)
         part = PseudoLikelihood(values[items], prior_odds[items], fit_biases=unbalanced)

@@ -11,7 +11,14 @@ from unelisa.kernels.ballots import weigh_ballots
 from unelisa.latent.ballots import Ballots, Floats, fill_silence
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges import EdgesFit, fit_edges
-from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Links, Reading
+from unelisa.latent.reading import (
+    DECIDE,
+    NOTHING_FOUND,
+    TWO_READINGS,
+    Caution,
+    Links,
+    Reading,
+)
 
 FEWEST_VOTERS = 2
 EDGE_ITEMS = 6000  # largest number of items that a graph is fitted to
@@ -51,18 +58,16 @@ class EdgesReading(Reading):
         """The edges between voters."""
         return self.model.links
 
+    @property
+    def effective_voters(self) -> float:
+        """(sum |a|)^2 / sum a^2: how many equally good independent voters."""
+        weights = np.abs(np.nan_to_num(self.model.weights))
+        return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
+
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
         filled = ballots.view(fill_silence, self.silence)
         return filled.concatenate(score_edges, self.model.weights, self.field)
-
-    def judge(self, ballots: ItemBlocks) -> Floats:
-        """Return the same log-odds: a graph has no class rate of its own."""
-        return self.score(ballots)
-
-    def estimate_coins(self, signed: Floats, observed: Floats) -> Floats:
-        """Return the shares of yes on either side, with one vote of each kind added."""
-        return np.asarray((signed + observed + 1).T / (2 * observed + 2).T)
 
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:
         """Return whether prior odds, or else most experts, say that the sides are swapped."""
@@ -75,11 +80,8 @@ class EdgesReading(Reading):
     def turned(self) -> "EdgesReading":
         """Return the same reading with the two sides of the truth swapped."""
         hub = replace(self.model, weights=-self.model.weights, field=-self.field)
-        return replace(self, model=hub)
-
-    def fit_again(self, ballots: ItemBlocks, rng: np.random.Generator) -> "EdgesReading":
-        """Return the graph fitted to ballots with other prior odds; its sign is open again."""
-        return replace(read_edges(Crowd.of(ballots, rng)), coherence=self.coherence)
+        answers = None if self.answers is None else self.answers.turned()
+        return replace(self, model=hub, answers=answers)
 
 
 def read_edges(crowd: Crowd) -> EdgesReading:
@@ -93,7 +95,7 @@ def read_edges(crowd: Crowd) -> EdgesReading:
     sample = crowd.draw(EDGE_ITEMS)
     prior_odds = np.clip(sample.ballots.prior_odds, -MOST_ODDS, MOST_ODDS)
     values = np.asfortranarray(sample.tabulate()[:, voters])
-    found = fit_edges(values, prior_odds, crowd.rng)
+    found = fit_edges(values, prior_odds)
     weights, biases, chances = np.zeros((3, n_voters))
     weights[voters], biases[voters] = found.weights, found.biases
     errors, chances[voters] = np.full(n_voters, np.nan), found.expert_chance
@@ -102,19 +104,26 @@ def read_edges(crowd: Crowd) -> EdgesReading:
     ends = voters[s].astype(np.int32), voters[t].astype(np.int32)
     informative = found.gain > len(voters)  # one nat per weight, as in Akaike's criterion
     best, *others = found.starts
-    rivals = [
-        f"{TWO_READINGS}: the two best starts of the graph agree on {start.agreement:.0%} of the "
-        f"items; {DECIDE}"
+    reasons = [
+        Caution(
+            f"{TWO_READINGS}: the two best starts of the graph agree on {start.agreement:.0%} of "
+            f"the items; {DECIDE}"
+        )
         for start in others[:1]
         if start.agreement < SAME_AXIS and start.cost - best.cost < NEAR_COST
     ]
+    if not informative:
+        gain = f"a truth gains {found.gain:.1f} nats, one per voter is needed"
+        reasons.insert(0, Caution(f"{NOTHING_FOUND} ({gain})"))
     return EdgesReading(
         structure="edges",
         model=Hub(weights, biases, errors, found.field, Links(*ends, found.edges[s, t])),
         experts=(chances > 0.5) & informative,
         silence=crowd.silence,
-        two_readings=bool(rivals),
-        notes=(*(() if informative else (NOTHING_FOUND,)), *rivals),
+        family=np.full(n_voters, -1, dtype=np.int32),
+        branches=int(np.count_nonzero(crowd.votes)),
+        evidence=found.gain,
+        reasons=tuple(reasons),
         table=_list_starts(found),
     )
 

@@ -1,0 +1,196 @@
+"""What speaks against a consensus: why its labels may be wrong although they look sure."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from unelisa.em import bound_share
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
+from unelisa.latent.consensus.model import Families, infer
+from unelisa.latent.consensus.pool import FAR, MISFIT, Pool, answer_each
+from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Answers, Caution
+
+SAME_LABELS, LEAST_COVERAGE = 0.99, 0.5  # of the items: the labels are one voter's
+LEAST_CLEAR = 3  # branches clearly tied to the truth
+RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of the majority's
+SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
+UNEXPLAINED = 0.5  # of `MISFIT`: dependence left unexplained at which it is said
+COUNTED = 0.02  # least weight of a pool's member that bounds what is expected
+# one voter implies another: share of at least so many cases; of at most so many voters
+IMPLIED, CASES, MOST_YES, MOST_VOTERS = 0.995, 20, 0.8, 300
+
+
+class Tally(NamedTuple):
+    """Sums over all items, see `sum_answers`."""
+
+    totals: Floats
+    chances: Floats
+    means: Floats
+    differ: Floats
+    by_voter: Floats
+    by_family: Floats
+
+
+def sum_answers(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Sums:
+    """Return what the checks and `Answers` need. A pass.
+
+    Totals: items, items with votes, P and P^2 of the latter, max(P, 1 - P) of all, labels yes, and
+    labels yes among items with votes. Per part of the pool: P(label), P(yes) and different labels.
+    Per voter and per family: votes or opinions equal to the label, and all of them.
+    """
+    each = answer_each(ballots, pool, silence)
+    pooled = each @ pool.parts
+    heard, yes = ballots.counts > 0, pooled >= 0.5
+    signs = np.where(yes, 1, -1)[ballots.items]
+    n_voters = len(pool.family)
+    same = np.bincount(ballots.voters[ballots.votes == signs], minlength=n_voters)
+    votes = np.bincount(ballots.voters, minlength=n_voters)
+    leans = infer(fill_silence(ballots, silence), pool.best.factors)[1]
+    agree = ((leans > 0.5) == yes[:, None]) & (leans >= 0)
+    sums = [len(pooled), heard.sum(), pooled[heard].sum(), (pooled[heard] ** 2).sum()]
+    sums += [np.maximum(pooled, 1 - pooled).sum(), yes.sum(), yes[heard].sum()]
+    return (
+        np.array(sums, dtype=np.float64),
+        np.where(yes[:, None], each, 1 - each).sum(axis=0),
+        each[heard].sum(axis=0),
+        ((each > 0.5) != yes[:, None])[heard].sum(axis=0).astype(np.float64),
+        np.stack([same, votes]).astype(np.float64),
+        np.stack([agree.sum(axis=0), (leans >= 0).sum(axis=0)]).astype(np.float64),
+    )
+
+
+def describe_answers(tally: Tally, pool: Pool) -> Answers:
+    """Return what the pool says of all items; the intervals span its members."""
+    n_items, n_heard, total, squares, sure, yes, _ = tally.totals
+    share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
+    spread = max(float(squares - 2 * share * total + n_heard * share**2), 1e-9)
+    counted = pool.parts > COUNTED
+    means = tally.means[counted] / n_heard
+    low, high = bound_share(share, spread)
+    chances = tally.chances[counted] / n_items
+    return Answers(
+        share,
+        (min(low, float(means.min())), max(high, float(means.max()))),
+        float(sure / n_items),
+        (float(chances.min()), float(chances.max())),
+        float(yes / n_items),
+        pool.coins,
+    )
+
+
+def find_reasons(
+    crowd: Crowd, choice: Choice, tally: Tally, pool: Pool, majority: Floats, misfit: float
+) -> Iterator[Caution]:
+    """Yield why the labels may be wrong."""
+    yield from _repeat_one(tally, pool, crowd.ballots.n_items)
+    yield from _are_few(choice)
+    yield from _lose_a_class(tally, majority)
+    yield from _differ(tally, pool, misfit)
+    if choice.best.evidence - _nothing(crowd) * _part(crowd, choice) < np.log(max(len(majority), 2)):
+        yield Caution(NOTHING_FOUND)
+    if choice.rival is not None:
+        share = choice.best.agreement(choice.rival)
+        yield Caution(
+            f"{TWO_READINGS}: another one, '{choice.rival.kind}', fits them as well or better and "
+            f"agrees with the labels on {share:.0%} of the items (see `readings_`); {DECIDE}"
+        )
+
+
+def _repeat_one(tally: Tally, pool: Pool, n_items: int) -> Iterator[Caution]:
+    same, votes = tally.by_voter
+    lone = pool.family < 0
+    often = (votes > LEAST_COVERAGE * n_items) & (same > SAME_LABELS * votes)
+    for s in np.flatnonzero(often & lone):
+        text = "the labels are those of one voter, {voters}: nothing shows whether it is right"
+        yield Caution(text, (int(s),))
+    agree, spoke = tally.by_family
+    for c in np.flatnonzero((spoke > LEAST_COVERAGE * n_items) & (agree > SAME_LABELS * spoke)):
+        text = "the labels are those of one family ({voters}): nothing shows whether it is right"
+        yield Caution(text, _members(pool.best.family, int(c)))
+
+
+def _are_few(choice: Choice) -> Iterator[Caution]:
+    if choice.few is not None:
+        related = np.flatnonzero(~choice.few.model.lone)
+        yield Caution(
+            "{voters} repeat each other, which leaves "
+            f"{choice.few.branches} independent voters; {LEAST_BRANCHES} are needed to find out "
+            "how good they are, so the labels are the share of yes",
+            tuple(related.tolist()),
+        )
+    elif choice.best.clear < LEAST_CLEAR:
+        yield Caution(
+            f"only {choice.best.clear} independent voters are clearly tied to the truth; "
+            f"{LEAST_CLEAR} are needed to check each other"
+        )
+
+
+def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
+    n_heard, yes = tally.totals[1], tally.totals[6]
+    share, by_majority = yes / n_heard, float(np.mean(majority > 0.5))
+    rarer, other = min(share, 1 - share), min(by_majority, 1 - by_majority)
+    if rarer < min(RARE, other) or rarer < VANISHING * other:
+        yield Caution(
+            f"one class all but vanishes: {rarer:.1%} of the items, {other:.1%} by majority vote"
+        )
+    elif abs(share - by_majority) > FAR:
+        yield Caution(
+            f"the share of yes is {share:.0%}, far from the majority's {by_majority:.0%}: the votes "
+            "cannot tell a common bias of the voters from the class rate"
+        )
+
+
+def _differ(tally: Tally, pool: Pool, misfit: float) -> Iterator[Caution]:
+    differ = float(pool.parts @ tally.differ / tally.totals[1])
+    if differ > SPLIT:
+        yield Caution(
+            f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of the "
+            "items"
+        )
+    if misfit > UNEXPLAINED * MISFIT:
+        yield Caution(
+            f"{misfit:.0%} of the dependence between voters is left unexplained: the voters may "
+            "agree on something else than the truth"
+        )
+
+
+def _nothing(crowd: Crowd) -> float:
+    """Return the log evidence of voters who know nothing: each has its own share of yes."""
+    votes, yes = crowd.votes, crowd.yes
+    share = yes / np.maximum(votes, 1)
+    each = xlogy(yes, share) + xlogy(votes - yes, 1 - share) - np.log(np.maximum(votes, 1)) / 2
+    return float(each[votes > 0].sum())
+
+
+def _part(crowd: Crowd, choice: Choice) -> float:
+    """Return which part of the items the candidates were compared on."""
+    return len(choice.best.truth) / max(crowd.ballots.n_items, 1)
+
+
+def _members(family: Families, c: int) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(family == c).tolist())
+
+
+def find_implied(sample: Sample) -> list[tuple[int, int]]:
+    """Return pairs (s, t): where voter s says yes, t does too, in 99.5 % of at least 20 cases.
+
+    t also says no, and s does not always say yes: codes counted at least three times imply the same
+    codes counted once. Two voters who imply each other are copies.
+    """
+    counts = np.bincount(sample.ballots.voters, minlength=sample.n_voters)
+    busiest = np.sort(np.argsort(-counts, kind="stable")[:MOST_VOTERS])
+    values = sample.tabulate()[:, busiest]
+    says_yes, says_no = (values > 0).astype(np.float32), (values < 0).astype(np.float32)
+    both, against = says_yes.T @ says_yes, says_yes.T @ says_no
+    cases = both + against
+    yes, votes = says_yes.sum(axis=0), (says_yes + says_no).sum(axis=0)
+    varied = (yes < votes) & (yes > 0)
+    implied = (cases >= CASES) & (both > IMPLIED * cases)
+    implied &= (yes < MOST_YES * votes)[None, :] & varied[:, None] & varied[None, :]
+    np.fill_diagonal(implied, False)
+    return [(int(busiest[s]), int(busiest[t])) for s, t in np.argwhere(implied)]
