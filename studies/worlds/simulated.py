@@ -76,7 +76,7 @@ def bad_clique(rng: Rng) -> World:
 
 
 def lenient_families(rng: Rng) -> World:
-    """Return four to six families of one to three judges with one opinion; most say yes too often."""
+    """Return four to six families of one to three judges with one opinion; most are lenient."""
     truth = draw_truth(rng, _draw_size(rng), rng.uniform(0.3, 0.7))
     judges = []
     for _ in range(rng.integers(4, 7)):
@@ -97,7 +97,7 @@ def rare_class(rng: Rng) -> World:
 
 
 def rules(rng: Rng) -> World:
-    """Return 8 to 15 rules that say one thing or nothing; 8 to 40 % positive; items without votes."""
+    """Return 8 to 15 rules that say one thing or nothing; 8 to 40 % positive; silent items."""
     rate = rng.uniform(0.08, 0.4)
     truth = draw_truth(rng, _draw_size(rng, 1000, 3000), rate)
     n_rules = int(rng.integers(8, 16))
@@ -131,7 +131,7 @@ def thresholds(rng: Rng) -> World:
 
 
 def contrarians(rng: Rng) -> World:
-    """Return 10 to 24 voters, 10 to 25 % of whom say the opposite; none or half of the votes missing."""
+    """Return 10 to 24 voters, 10 to 25 % of whom say the opposite; none or half missing."""
     truth = draw_truth(rng, _draw_size(rng), rng.uniform(0.3, 0.7))
     n_voters = int(rng.integers(10, 25))
     turned = max(1, int(n_voters * rng.uniform(0.1, 0.25)))
@@ -142,7 +142,7 @@ def contrarians(rng: Rng) -> World:
 
 
 def uneven_ease(rng: Rng) -> World:
-    """Return 6 to 19 voters on items of four degrees of ease; the hardest are nearly coin tosses."""
+    """Return 6 to 19 voters on items of four degrees of ease; on the hardest they guess."""
     truth = draw_truth(rng, _draw_size(rng), rng.uniform(0.3, 0.7))
     ease = rng.choice([0.1, 0.4, 1.0, 1.8], len(truth))
     voters = [
@@ -197,7 +197,7 @@ def independent(rng: Rng) -> World:
 
 
 def paper(rng: Rng) -> World:
-    """Return a design of the paper's section 5.1: 25 voters, high or medium signal-to-noise ratio."""
+    """Return a design of the paper's section 5.1: 25 voters, high or medium signal."""
     experts, snr = rng.choice(["log", "sqrt", "quarter"]), rng.choice(["high", "medium"])
     drawn = simulate_votes(25, str(experts), str(snr), random_state=rng)  # type: ignore[arg-type]
     return World(np.array(drawn.votes.values, dtype=np.int8), drawn.truth)

@@ -86,7 +86,7 @@ def stumps(rng: Rng, tables: Tables) -> World:
 
 
 def neighbors(rng: Rng, tables: Tables) -> World:
-    """Return 7 to 13 nearest-neighbor classifiers on the same labels, each with its own features."""
+    """Return 7 to 13 nearest-neighbor classifiers with the same labels and their own features."""
     split = draw_split(rng, tables)
     voters = []
     for _ in range(rng.integers(7, 14)):

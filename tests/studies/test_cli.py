@@ -24,9 +24,9 @@ def folder(tmp_path):
 def docs(tmp_path):
     """A copy of the stored archives and their pages."""
     (tmp_path / "docs" / "study").mkdir(parents=True)
-    for name in ("reproduction.md", "comparison.md", "phenotyping_study.md"):
+    for name in ("reproduction.md", "comparison.md", "phenotyping_study.md", "worlds.md"):
         shutil.copy(DOCS / name, tmp_path / "docs" / name)
-    for name in ("tables.json", "real.json", "ehr.json"):
+    for name in ("tables.json", "real.json", "ehr.json", "worlds.json"):
         shutil.copy(DOCS / "study" / name, tmp_path / "docs" / "study" / name)
     return tmp_path / "docs"
 
