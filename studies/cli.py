@@ -42,8 +42,15 @@ from studies.paper.page import render_page
 from studies.paper.tables import collect_archive, tabulate_study
 from studies.paper.trials import METHODS, find_study_methods, results_path, run_trials
 from studies.real.page import render_real
-from studies.real.runs import SETTINGS, collect_real, list_tasks, run_real
-from studies.real.sets import VARIABLE, choose_sets, find_shared_data
+from studies.real.runs import (
+    PANEL_METHODS,
+    PANELS,
+    UNRANKED,
+    collect_real,
+    list_tasks,
+    run_real,
+)
+from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
 from studies.records import Json, format_archive, read_archive
 from studies.worlds.figures import draw_differences
 from studies.worlds.kinds import KINDS, Part, find_kinds, list_places
@@ -183,6 +190,14 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             "public sets are downloaded.",
         ),
     ] = None,
+    panels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Panels of judges with two labels, for calibration; by default data_k next to the "
+            "shared data; skipped if there is none.",
+        ),
+    ] = None,
     folder: ResultsFolder = Path("results/real"),
     methods: Annotated[
         str | None, typer.Option(metavar="A,B", help="Only some methods; all by default.")
@@ -206,9 +221,12 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         archive = read_archive(stored, "rows", "unelisa reproduce real")
     else:
         sets, tasks = choose_sets(data), list_tasks(names, supervised)
-        make_folder(folder)
-        with running(len(sets) * len(tasks)) as advance:
+        judged = find_panels(panels) if data is None or panels is not None else {}
+        asked = list_tasks([x for x in PANEL_METHODS if names is None or x in names], False)
+        make_folder(folder / PANELS)
+        with running(len(sets) * len(tasks) + len(judged) * len(asked)) as advance:
             run_real(sets, folder, tasks, advance)
+            run_real(judged, folder / PANELS, asked, advance)
         archive = collect_real(folder, read_stored(out, "real.json", "rows"))
     if out is not None:
         texts = {out / "comparison.md": render_real(archive)}
@@ -312,7 +330,8 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             run_places(places, folder, asked, jobs, advance)
         archive = collect_worlds(folder, read_stored(out, "worlds.json", "kinds"))
     if out is not None:
-        _draw_worlds(archive, out / "images")
+        if stored is None:
+            _draw_worlds(archive, out / "images")
         texts = {out / "worlds.md": render_worlds(archive)}
         write_texts({**texts, out / "study" / "worlds.json": format_archive(archive, "part")}, json)
     write_json(json, archive)
@@ -353,7 +372,7 @@ def _draw_ehr(folder: Path, images: Path) -> None:
 
 
 def _find_real_method(name: str) -> str:
-    return name.strip() if name.strip() in SETTINGS else find_methods(name)[0]
+    return name.strip() if name.strip() in UNRANKED else find_methods(name)[0]
 
 
 def _run_trials(

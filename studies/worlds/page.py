@@ -17,7 +17,7 @@ from studies.worlds.summary import (
     summarize_part,
 )
 
-_INTRODUCTION = """# Worlds: votes with known truth that nobody tuned on
+_INTRODUCTION = """# Methods compared on worlds with known truth
 
 `LatentIsing` with its defaults beside majority vote, Dawid-Skene and our other methods, on worlds:
 votes drawn with a known truth, which the methods do not see. A world is one draw of a kind; the

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
+from studies.chances import rate_honesty, share_of_yes
 from studies.records import open_results, read_lines
 from studies.worlds.kinds import Part, Place, draw_world
 from studies.worlds.voters import Floats, Signs
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ModelError
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.scoring import calibration_error, score_labels
+from unelisa.scoring import score_labels
 from unelisa.votes import Votes
 
 OURS, MAJORITY, DAWID_SKENE = "latent-ising", "majority-vote", "dawid-skene"
@@ -152,30 +152,16 @@ def _name_structure(model: Any) -> str:
     return ", ".join(table["structure"][table["kept"].astype(bool)].astype(str))
 
 
-def share_of_yes(values: NDArray[np.int8]) -> Floats:
-    """Return (yes + 1) / (votes + 2) for each item: the chances that majority vote implies.
-
-    Examples
-    --------
-    >>> share_of_yes(np.array([[1, 1, 0], [-1, 1, 1], [0, 0, 0]]))
-    array([0.75, 0.6 , 0.5 ])
-    """
-    yes, cast = np.count_nonzero(values > 0, axis=1), np.count_nonzero(values, axis=1)
-    return np.asarray((yes + 1) / (cast + 2))
-
-
 def score_answer(truth: Signs, scores: Floats, chances: Floats | None) -> dict[str, float]:
     """Return the figures that are defined.
 
     accuracy and balanced_accuracy (a tie counts half); and for methods with probabilities log_loss,
-    ece (expected calibration error, ten bins) and confidence, the mean of max(P, 1 - P).
+    ece and confidence, see `rate_honesty`.
     """
     plain = score_labels(truth, scores, chances)
     figures = {"accuracy": plain.accuracy, "balanced_accuracy": plain.balanced_accuracy}
     if chances is not None:
-        figures["log_loss"] = plain.log_loss
-        figures["ece"] = calibration_error(truth, chances)
-        figures["confidence"] = float(np.maximum(chances, 1 - chances).mean())
+        figures |= {"log_loss": plain.log_loss, **rate_honesty(truth, chances)}
     return {name: round(value, _DIGITS) for name, value in figures.items() if np.isfinite(value)}
 
 

@@ -4,6 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
+from studies.chances import share_of_yes
 from studies.records import read_lines
 from studies.worlds import runs
 from studies.worlds.kinds import Place, draw_world
@@ -15,7 +16,6 @@ from studies.worlds.runs import (
     run_places,
     score_answer,
     score_world,
-    share_of_yes,
 )
 from unelisa.aggregators import AGGREGATORS
 from unelisa.comparison import build_aggregator
