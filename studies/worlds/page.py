@@ -136,8 +136,9 @@ def _show_part(part: str, kinds: Sequence[KindSummary]) -> str:
         best or "best of the rest",
     ]
     accuracy += ["difference", "world by world", "losing", "best of the rest in hindsight"]
-    honesty = ["kind", "silent", "flagged", "confidence minus accuracy", "log loss", "share of yes"]
-    honesty += ["ECE", "share of yes", "balanced accuracy", "better", "seconds"]
+    honesty = ["kind", "silent", "flagged", "confidence minus accuracy", "log loss"]
+    honesty += ["share of yes: log loss", "ECE", "share of yes: ECE", "balanced accuracy"]
+    honesty += ["better: balanced accuracy", "seconds"]
     return join_blocks(
         f"## {_TITLES[part]}",
         f"The worst kind first; a star marks kinds that the {part} part alone has."
