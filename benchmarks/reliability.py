@@ -6,7 +6,7 @@
     python benchmarks/reliability.py calibration  how well probabilities are calibrated
     python benchmarks/reliability.py load         memory over repeated fits of 46,568 x 1,400 votes
     python benchmarks/reliability.py fuzz LOG     the executions in the log of fuzz/read_votes.py
-    python benchmarks/reliability.py page         docs/reliability.md, from results/reliability.json
+    python benchmarks/reliability.py page         docs/reliability.md, from what was measured
 
 Each part is written as it finishes and replaces its earlier results.
 """
@@ -30,6 +30,7 @@ import unelisa as ue
 from studies.markdown import write_page
 from studies.pages.reliability import render_reliability
 from studies.paper.cells import CELLS
+from studies.records import read_archive
 from unelisa.errors import UnelisaWarning
 from unelisa.identifiability import check_identifiability
 from unelisa.scoring import calibration_error
@@ -218,7 +219,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
     chosen = parser.parse_args()
     if chosen.part == "page":
-        write_page(ROOT / "docs" / "reliability.md", render_reliability(read_results()))
+        real = read_archive(ROOT / "docs" / "study" / "real.json", "rows", "unelisa reproduce real")
+        write_page(ROOT / "docs" / "reliability.md", render_reliability(read_results(), real))
         return
     kinds = read_results().get("tests", {}).get("kinds", {})
     measured = {

@@ -3,21 +3,30 @@
 Files are replaced only after all work has succeeded.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from studies import screens
+from studies.commands import (
+    choose,
+    name_files,
+    read_seeds,
+    read_stored,
+    running,
+    write_json,
+    write_texts,
+)
 from studies.drawing import drawing, save_figure
 from studies.ehr.page import render_ehr
 from studies.ehr.rare import COHORTS, run_rare
 from studies.ehr.sets import phecap_set, simulated_set
 from studies.ehr.splits import SPLITS, read_splits, run_set
 from studies.ehr.tables import collect_ehr, draw_splits
+from studies.markdown import group_by
 from studies.paper.cells import (
     CELLS,
     GRAPHS,
@@ -33,16 +42,27 @@ from studies.paper.page import render_page
 from studies.paper.tables import collect_archive, tabulate_study
 from studies.paper.trials import METHODS, find_study_methods, results_path, run_trials
 from studies.real.page import render_real
-from studies.real.runs import SETTINGS, collect_real, list_tasks, run_real
-from studies.real.sets import VARIABLE, choose_sets, find_shared_data
+from studies.real.runs import (
+    PANEL_METHODS,
+    PANELS,
+    UNRANKED,
+    collect_real,
+    list_tasks,
+    run_real,
+)
+from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
 from studies.records import Json, format_archive, read_archive
+from studies.worlds.figures import draw_differences
+from studies.worlds.kinds import KINDS, Part, find_kinds, list_places
+from studies.worlds.page import render_worlds
+from studies.worlds.runs import METHODS as WORLD_METHODS
+from studies.worlds.runs import find_world_methods, run_places
+from studies.worlds.summary import collect_worlds
 from unelisa.cli import options
-from unelisa.cli.commands import INTERRUPTED, PlainCommand, PlainGroup
-from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.commands import PlainCommand, PlainGroup
+from unelisa.cli.files import STDOUT, check_outputs, make_folder
 from unelisa.cli.options import find_methods
-from unelisa.cli.screen import busy, complain, results
-from unelisa.errors import ModelError
-from unelisa.progress import show_progress
+from unelisa.cli.screen import busy, results
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
@@ -98,11 +118,11 @@ def tables(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Run tables 5.1 to 5.3 and print ours beside the published ones."""
     check_outputs(json=json)
-    key = _choose("--sampler", sampler, SAMPLERS), _choose("--graph", graph, GRAPHS)
+    key = choose("--sampler", sampler, SAMPLERS), choose("--graph", graph, GRAPHS)
     asked = list_trials(find_cells(cells), trials, *key)
     done = _run_trials(asked, results_path(folder, *key), find_study_methods(methods), jobs)
     table = tabulate_study(done, *key)
-    _write_json(json, table)
+    write_json(json, table)
     screens.show_study(results(quiet=json == STDOUT), table, up_to_sign)
 
 
@@ -121,7 +141,7 @@ def figures(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Draw figures 2.1 and 3.1, experts against n, and accuracies by method."""
     make_folder(out)
     check_outputs(json=json)
-    key = _choose("--sampler", sampler, SAMPLERS), _choose("--graph", graph, GRAPHS)
+    key = choose("--sampler", sampler, SAMPLERS), choose("--graph", graph, GRAPHS)
     with drawing():
         asked = list_trials(CELLS, trials, *key)
         done = _run_trials(asked, results_path(folder, *key), tuple(METHODS), jobs)
@@ -129,7 +149,7 @@ def figures(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         series = _run_trials(list_series(trials, *key), path, ("unelisa",), jobs)
         with busy("drawing"):
             paths = draw_all(done, series, out, f"{sampler}-{graph}")
-    _name_files(paths, json)
+    name_files(paths, json)
 
 
 @app.command(cls=PlainCommand)
@@ -151,13 +171,13 @@ def page(
     """Write the page that compares our tables with the published ones."""
     place, written = out / "study" / "tables.json", out / "reproduction.md"
     with busy("summarizing"):
-        stored = _read_stored(out, "tables.json", "studies", required=folder is None)
+        stored = read_stored(out, "tables.json", "studies", required=folder is None)
         archive = stored if folder is None else collect_archive(folder, stored)
         texts = {written: render_page(archive or {})}
     if folder is not None and archive is not None:
         texts[place] = format_archive(archive, "cell")
-    _write_texts(texts, json)
-    _name_files([written], json)
+    write_texts(texts, json)
+    name_files([written], json)
 
 
 @app.command(cls=PlainCommand)
@@ -168,6 +188,14 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             metavar="FOLDER",
             help=f"One folder per set, with votes.csv and truth.csv; {_DEFAULT_DATA}; otherwise "
             "public sets are downloaded.",
+        ),
+    ] = None,
+    panels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Panels of judges with two labels, for calibration; by default data_k next to the "
+            "shared data; skipped if there is none.",
         ),
     ] = None,
     folder: ResultsFolder = Path("results/real"),
@@ -193,14 +221,17 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         archive = read_archive(stored, "rows", "unelisa reproduce real")
     else:
         sets, tasks = choose_sets(data), list_tasks(names, supervised)
-        make_folder(folder)
-        with _running(len(sets) * len(tasks)) as advance:
+        judged = find_panels(panels) if data is None or panels is not None else {}
+        asked = list_tasks([x for x in PANEL_METHODS if names is None or x in names], False)
+        make_folder(folder / PANELS)
+        with running(len(sets) * len(tasks) + len(judged) * len(asked)) as advance:
             run_real(sets, folder, tasks, advance)
-        archive = collect_real(folder, _read_stored(out, "real.json", "rows"))
+            run_real(judged, folder / PANELS, asked, advance)
+        archive = collect_real(folder, read_stored(out, "real.json", "rows"))
     if out is not None:
         texts = {out / "comparison.md": render_real(archive)}
-        _write_texts({**texts, out / "study" / "real.json": format_archive(archive, "set")}, json)
-    _write_json(json, archive)
+        write_texts({**texts, out / "study" / "real.json": format_archive(archive, "set")}, json)
+    write_json(json, archive)
     screens.show_ranks(results(quiet=json == STDOUT), archive)
 
 
@@ -240,20 +271,78 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if stored is not None:
         archive = read_archive(stored, "methods", "unelisa reproduce ehr")
     else:
-        asked = _read_seeds(seeds)
+        asked = read_seeds(seeds)
         for wanted in (folder, out):
             if wanted is not None:
                 make_folder(wanted)
         _run_ehr(asked, patients, splits, data, rare, folder)
-        archive = collect_ehr(folder, _read_stored(out, "ehr.json", "methods"))
+        archive = collect_ehr(folder, read_stored(out, "ehr.json", "methods"))
     if out is not None:
         texts = {out / "phenotyping_study.md": render_ehr(archive)}
         archived = format_archive(archive, "set", "told")
         if stored is None:
             _draw_ehr(folder, out / "images")
-        _write_texts({**texts, out / "study" / "ehr.json": archived}, json)
-    _write_json(json, archive)
+        write_texts({**texts, out / "study" / "ehr.json": archived}, json)
+    write_json(json, archive)
     screens.show_methods(results(quiet=json == STDOUT), archive)
+
+
+@app.command(cls=PlainCommand)
+def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    part: Annotated[
+        str,
+        typer.Option(
+            metavar="choosing|reporting", help="Worlds to develop on, or worlds to report."
+        ),
+    ] = "choosing",
+    seeds: Annotated[
+        str, typer.Option(metavar="A,B|A-B", help="Numbers of the worlds of each kind.")
+    ] = "0-19",
+    kinds: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only some kinds; all by default.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="A,B", help=f"Only some of {', '.join(WORLD_METHODS)}.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(metavar="N", help="Worlds at a time; -1 is one per core.")
+    ] = 1,
+    folder: ResultsFolder = Path("results/worlds"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write worlds.md and images, add to study/worlds.json, in there."
+        ),
+    ] = None,
+    stored: Stored = None,
+    json: options.JsonFile = None,
+) -> None:
+    """Run every method on simulated worlds with known truth, kind by kind."""
+    check_outputs(json=json)
+    if stored is not None:
+        archive = read_archive(stored, "kinds", "unelisa reproduce worlds")
+    else:
+        chosen: Part = choose("--part", part, KINDS)
+        places = list_places(chosen, find_kinds(chosen, kinds), read_seeds(seeds))
+        asked = find_world_methods(methods)
+        make_folder(folder)
+        with running(len(places)) as advance:
+            run_places(places, folder, asked, jobs, advance)
+        archive = collect_worlds(folder, read_stored(out, "worlds.json", "kinds"))
+    if out is not None:
+        if stored is None:
+            _draw_worlds(archive, out / "images")
+        texts = {out / "worlds.md": render_worlds(archive)}
+        write_texts({**texts, out / "study" / "worlds.json": format_archive(archive, "part")}, json)
+    write_json(json, archive)
+    screens.show_worlds(results(quiet=json == STDOUT), archive)
+
+
+def _draw_worlds(archive: Json, images: Path) -> None:
+    make_folder(images)
+    with drawing(), busy("drawing"):
+        for (part,), rows in group_by(archive["kinds"], "part").items():
+            save_figure(draw_differences(rows), images, f"worlds-{part}")
 
 
 def _run_ehr(
@@ -264,7 +353,7 @@ def _run_ehr(
     place = shared / "ehr_phecap" if shared is not None else data
     public = phecap_set(place) if place is not None and (data or place.is_dir()) else None
     parts = len(seeds) * (splits + (COHORTS if rare else 0)) + (splits if public else 0)
-    with _running(parts) as advance:
+    with running(parts) as advance:
         for seed in seeds:
             datamart = simulated_set(seed, patients)
             run_set(datamart, folder, splits, partial(advance, f"datamart {seed}"))
@@ -282,70 +371,13 @@ def _draw_ehr(folder: Path, images: Path) -> None:
             save_figure(draw_splits(rows, name), images, f"ehr-{name}")
 
 
-def _read_seeds(text: str) -> list[int]:
-    """Return the seeds in a list such as 0,1,2."""
-    try:
-        seeds = [int(part) for part in text.split(",")]
-    except ValueError:
-        seeds = [-1]
-    if min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise ModelError("--seeds must be distinct nonnegative integers, such as 0,1,2")
-    return seeds
-
-
 def _find_real_method(name: str) -> str:
-    return name.strip() if name.strip() in SETTINGS else find_methods(name)[0]
-
-
-def _choose(option: str, name: str, choices: Any) -> Any:
-    if name not in choices:
-        raise ModelError(f"{option} must be one of {', '.join(choices)}, found {name[:60]!r}")
-    return name
+    return name.strip() if name.strip() in UNRANKED else find_methods(name)[0]
 
 
 def _run_trials(
     trials: Sequence[Trial], path: Path, methods: Sequence[str], jobs: int
 ) -> dict[Trial, Json]:
     make_folder(path.parent)
-    with _running(len(trials)) as advance:
+    with running(len(trials)) as advance:
         return run_trials(trials, path, methods, jobs, partial(advance, path.stem))
-
-
-@contextmanager
-def _running(total: int) -> Iterator[Callable[[str, int], None]]:
-    """Show progress and the time left; give a function to call as work finishes."""
-    try:
-        with show_progress("", total) as advance:
-            yield lambda doing, count: advance(count, doing)
-    except KeyboardInterrupt:
-        complain("interrupted: finished work is kept; run the same command again to continue")
-        raise typer.Exit(INTERRUPTED) from None
-
-
-def _read_stored(out: Path | None, name: str, part: str, required: bool = False) -> Json | None:
-    """Return the archive in an output folder; None if there is none and none is required."""
-    if out is None or not (required or (out / "study" / name).exists()):
-        return None
-    return read_archive(out / "study" / name, part, "unelisa reproduce")
-
-
-def _write_texts(texts: dict[Path, str], json: Path | None) -> None:
-    """Write pages and archives together: all of them or none."""
-    for path in texts:
-        make_folder(path.parent)
-    check_outputs(*texts, json=json)
-    with output_files() as files:
-        for path, text in texts.items():
-            files.write_text(path, text)
-
-
-def _write_json(path: Path | None, content: Any) -> None:
-    if path is not None:
-        with output_files() as files:
-            files.write_json(path, content)
-
-
-def _name_files(paths: Sequence[Path], json: Path | None) -> None:
-    _write_json(json, [str(path) for path in paths])
-    for path in paths:
-        results(quiet=json == STDOUT).print(f"wrote {path}", markup=False, soft_wrap=True)

@@ -9,11 +9,15 @@ from rich.text import Text
 
 from studies.ehr.splits import FIGURES
 from studies.ehr.tables import TITLES
-from studies.markdown import share
+from studies.markdown import group_by, share
 from studies.paper.cells import CELLS, LEVELS, find_cell
 from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure
 from studies.real.runs import OURS, PEERS, rank_methods
 from studies.records import Json
+from studies.worlds.page import signed
+from studies.worlds.runs import DAWID_SKENE, MAJORITY
+from studies.worlds.runs import OURS as DEFAULT
+from studies.worlds.summary import summarize_part
 from unelisa.cli.screen import figure as show_figure
 
 # A column's name in the study -> its header.
@@ -172,3 +176,28 @@ def show_methods(screen: Console, archive: Json) -> None:
         "labels: paper = all charts, which leaks the test; train = the training half. "
         "F: harmonic mean of PPV and NPV."
     )
+
+
+def show_worlds(screen: Console, archive: Json) -> None:
+    """Print every kind of world, the worst first, and the means of each part."""
+    names = (DEFAULT, MAJORITY, DAWID_SKENE)
+    for (part,), kinds in group_by(archive["kinds"], "part").items():
+        table = _new_table(["kind"], ["n", "ours", "MV", "DS", "diff", "lose", "silent", "conf"])
+        for row in sorted(kinds, key=lambda row: row["difference"]):
+            found = [share(row["methods"][name]["accuracy"]) for name in names]
+            shares = [f"{row['losing']:.0%}", f"{row['silent']:.0%}"]
+            cells = [signed(row["difference"]), *shares, signed(row["overconfidence"])]
+            table.add_row(row["kind"], str(row["worlds"]), *found, *cells)
+        whole = summarize_part(kinds)
+        screen.print(f"[bold]{part.capitalize()} part[/bold], {whole.worlds} worlds")
+        screen.print(table)
+        screen.print(
+            f"losing {whole.losing:.1%}, silent {whole.silent:.1%}, flagged {whole.flagged:.1%}, "
+            f"confidence minus accuracy {signed(whole.overconfidence)}"
+        )
+        screen.print()
+    if archive["kinds"]:
+        screen.print(
+            "diff: accuracy minus that of the better of majority vote and Dawid-Skene; lose: more "
+            "than .02 on a world; silent: more than .05, unflagged; conf: confidence - accuracy."
+        )

@@ -1,22 +1,31 @@
-"""docs/reliability.md, from the results of benchmarks/reliability.py."""
+"""docs/reliability.md, from the results of benchmarks/reliability.py and docs/study/real.json."""
 
 from collections.abc import Callable
 from typing import Any
 
-from studies.markdown import join_blocks, markdown_table
+from studies.chances import SHARE
+from studies.markdown import group_by, join_blocks, markdown_table, share
 from studies.records import Json
 
 LIMIT = 0.02
 _HEAD = """# Reliability: what was tried, and what failed
 
 Every number on this page is written by `python benchmarks/reliability.py page` from what its other
-parts measured; `SECURITY.md` lists the promises and the test behind each of them."""
+parts measured, and from `docs/study/real.json`, which `unelisa reproduce real` fills; `SECURITY.md`
+lists the promises and the test behind each of them."""
+_REAL_VOTES = """## Calibration on real votes
+
+The sets of [the comparison](comparison.md) and panels of LLM judges with two labels. Each cell has
+`LatentIsing`, the share of yes (yes + 1) / (votes + 2), and Dawid-Skene. Log loss is that of the
+true labels (lower is better); the calibration error (ECE) has ten bins; the stated confidence is
+the mean of max(P, 1 - P), which should equal the accuracy. Only items with a known truth count.
+**The method was developed while looking at these votes.**"""
 
 
-def render_reliability(results: Json) -> str:
-    """Return the page with the parts that were measured."""
+def render_reliability(results: Json, real: Json) -> str:
+    """Return the page with the parts that were measured; `real` is the archive on real votes."""
     parts = [render(results[name]) for name, render in PARTS.items() if name in results]
-    return join_blocks(_HEAD, *parts)
+    return join_blocks(_HEAD, *parts, _real_calibration(real))
 
 
 def _tests(found: Json) -> str:
@@ -99,6 +108,45 @@ def _calibration(found: Any) -> str:
         f"The error is {LIMIT} or more in {len(large)} of {len(found)} designs{named}. The fitted "
         f"model flagged {flagged} of these {crowds} crowds as unreliable.",
     )
+
+
+_COMPARED = ("latent-ising", SHARE, "dawid-skene")
+_COLUMNS = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log loss",
+    "ece": "ECE",
+    "confidence": "stated confidence",
+}
+
+
+def _real_calibration(real: Json) -> str:
+    """Return every set and its mean, then every panel of judges."""
+    rows = _calibration_rows(real["rows"], "mean of the sets")
+    rows += _calibration_rows(real.get("panels", {}).get("rows", ()), "mean of the panels")
+    if not rows:
+        return ""
+    return join_blocks(_REAL_VOTES, markdown_table(["votes", *_COLUMNS.values()], rows))
+
+
+def _calibration_rows(rows: Any, mean: str) -> list[list[str]]:
+    """Return a line per set on which all three methods stated chances, and one of their means."""
+    lines, found = [], []
+    for (name,), mine in group_by(rows, "set").items():
+        figures = {row["method"]: row["figures"] for row in mine}
+        if all(_COLUMNS.keys() <= figures.get(method, {}).keys() for method in _COMPARED):
+            values = [[figures[method][key][0] for method in _COMPARED] for key in _COLUMNS]
+            found.append(values)
+            lines.append([name, *map(_three, values)])
+    if found:
+        columns = zip(*found, strict=True)
+        means = [[sum(x) / len(found) for x in zip(*column, strict=True)] for column in columns]
+        lines.append([f"**{mean}**", *map(_three, means)])
+    return lines
+
+
+def _three(values: list[float]) -> str:
+    return " / ".join(share(value) for value in values)
 
 
 PARTS: dict[str, Callable[[Any], str]] = {

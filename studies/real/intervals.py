@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.chances import rate_honesty
 from unelisa.scoring import score_labels
 
 Floats = NDArray[np.float64]
-FIGURES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
+Signs = NDArray[np.int8]
+FIGURES = ("accuracy", "balanced_accuracy", "auc", "log_loss", "ece", "confidence")
 LEVEL = 0.95
 
 
@@ -20,14 +22,22 @@ class Figure(NamedTuple):
     high: float
 
 
+def score_figures(truth: Signs, scores: Floats, probabilities: Floats | None) -> list[float]:
+    """Return the values of `FIGURES`, NaN where one is undefined."""
+    found = score_labels(truth, scores, probabilities)._asdict()
+    honest = {} if probabilities is None else rate_honesty(truth, probabilities)
+    values = {**found, **honest}
+    return [values.get(name, float("nan")) for name in FIGURES]
+
+
 def score_with_intervals(
-    truth: NDArray[np.int8],
+    truth: Signs,
     scores: Floats,
     probabilities: Floats | None = None,
     n_resamples: int = 500,
     random_state: int = 0,
 ) -> dict[str, Figure | None]:
-    """Return accuracy, balanced accuracy, AUC and log loss, each with its interval.
+    """Return accuracy, balanced accuracy, AUC and what probabilities add, each with its interval.
 
     The same seed draws the same items for every method on a set. None if a figure is undefined.
 
@@ -38,7 +48,7 @@ def score_with_intervals(
     scores
         One per item, positive for +1.
     probabilities
-        P(+1) per item for the log loss, or None.
+        P(+1) per item for the log loss, the calibration error and the stated confidence, or None.
     n_resamples, random_state
         Number of resamples, and their seed.
 
@@ -54,8 +64,7 @@ def score_with_intervals(
 
     def score(rows: NDArray[np.intp]) -> list[float]:
         chances = None if probabilities is None else probabilities[rows]
-        found = score_labels(truth[rows], scores[rows], chances)
-        return [getattr(found, name) for name in FIGURES]
+        return score_figures(truth[rows], scores[rows], chances)
 
     draws = (rng.integers(len(known), size=len(known)) for _ in range(n_resamples))
     drawn = np.array([score(known[rows]) for rows in draws])

@@ -32,7 +32,8 @@ were chosen, while looking at these sets. Its rank here is optimistic; expect le
 Methods run with their defaults and a fixed seed, with these exceptions: snorkel's `LabelModel`
 trains for 500 epochs (its default is 100); hyperlm gets only the items that have votes; where
 deem's probabilities contradict its own labels they are reversed; undefined probabilities of
-FlyingSquid count as one half.
+FlyingSquid count as one half. `share-of-yes`, which is not ranked, has majority vote's labels with
+the chances (yes + 1) / (votes + 2). [The page on reliability](reliability.md) compares calibration.
 
 All numbers are in `docs/study/real.json`. These commands, run in a clone, write this page:
 

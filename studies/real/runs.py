@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from studies.chances import SHARE, share_of_yes
 from studies.markdown import group_by
 from studies.real.intervals import Figure, score_with_intervals
 from studies.real.sets import Reader, describe_set
@@ -29,9 +30,13 @@ from unelisa.sources.labels import KnownLabels
 Floats = NDArray[np.float64]
 RESAMPLES = 300
 OURS, VARIANTS, SUPERVISED, PEERS = "ours", "variants", "supervised", "peers"
+PANELS = "panels"  # of judges: a folder of results, and a part of the archive
 INTERCEPTS = "unelisa-intercepts"
 # Methods with other settings than their defaults: shown beside them, but not ranked.
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {INTERCEPTS: ("unelisa", {"fit_intercept": True})}
+UNRANKED = (*SETTINGS, SHARE)
+# What is run on panels of judges, which are not ranked either.
+PANEL_METHODS = ("latent-ising", "dawid-skene", SHARE)
 _DIGITS = 5
 
 
@@ -101,6 +106,14 @@ def run_method(name: str, known: KnownLabels, where: str) -> Row:
     return make_row(place, score_answers(known, scores, chances), seconds)
 
 
+def run_share(known: KnownLabels, where: str) -> Row:
+    """Return the row of the share of yes, the chances that majority vote implies."""
+    start = time.process_time()
+    chances = share_of_yes(known.scored_votes().values)
+    seconds = time.process_time() - start
+    return make_row((where, SHARE, VARIANTS), score_answers(known, chances - 0.5, chances), seconds)
+
+
 def run_reference(name: str, budget: int, known: KnownLabels, where: str) -> Row:
     """Return the row of a supervised reference with the given number of labels."""
     start = time.process_time()
@@ -114,8 +127,8 @@ def run_reference(name: str, budget: int, known: KnownLabels, where: str) -> Row
 def list_tasks(methods: Sequence[str] | None = None, supervised: bool = True) -> dict[str, Task]:
     """Return what is run on each set, by the method's name in the rows."""
     tasks: dict[str, Task] = {}
-    for name in methods or (*AGGREGATORS, *SETTINGS):
-        tasks[name] = partial(run_method, name)
+    for name in methods or (*AGGREGATORS, *UNRANKED):
+        tasks[name] = run_share if name == SHARE else partial(run_method, name)
     for name in REFERENCES if supervised else ():
         for budget in BUDGETS:
             tasks[f"{name} ({budget:,} labels)"] = partial(run_reference, name, budget)
@@ -174,15 +187,21 @@ def read_rows(folder: Path) -> list[Row]:
 
 def collect_real(folder: Path, stored: Json | None = None) -> Json:
     """Return the archive of a results folder, added to a stored one, in a fixed order."""
-    old = stored or {"sets": [], "rows": []}
-    found = [*old["sets"], *read_lines(folder / "sets.jsonl")]
+    old = stored or {}
+    panels = _join_results(folder / PANELS, old.get(PANELS, {}))
+    return make_archive(**_join_results(folder, old), panels=panels)
+
+
+def _join_results(folder: Path, old: Json) -> Json:
+    """Return the sets and the rows of a folder, added to old ones."""
+    found = [*old.get("sets", ()), *read_lines(folder / "sets.jsonl")]
     facts = {fact["set"]: fact for fact in found}
-    rows = {(row["set"], row["method"]): row for row in [*old["rows"], *read_rows(folder)]}
+    rows = {(row["set"], row["method"]): row for row in [*old.get("rows", ()), *read_rows(folder)]}
     ordered = sorted(rows.values(), key=lambda row: (row["set"], row["kind"], row["method"]))
-    return make_archive(
-        sets=[facts[name] for name in sorted(facts)],
-        rows=[row for row in ordered if row["set"] in facts],
-    )
+    return {
+        "sets": [facts[name] for name in sorted(facts)],
+        "rows": [row for row in ordered if row["set"] in facts],
+    }
 
 
 def rank_methods(rows: Iterable[Row], figure: str) -> dict[str, float]:

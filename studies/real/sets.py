@@ -1,5 +1,6 @@
 """Where sets of real votes with known truth come from: a folder, or public downloads."""
 
+import csv
 import os
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from studies.records import Json
+from unelisa.coding import CodingChoice
 from unelisa.datasets import DATASETS, fetch_set
 from unelisa.errors import ModelError
 from unelisa.one_sided import ONE_SIDED
@@ -58,13 +60,37 @@ def find_sets(folder: Path) -> dict[str, Reader]:
     return sets
 
 
+def find_panels(folder: Path | None) -> dict[str, Reader]:
+    """Return how to read each panel of judges with two labels, by name; any two labels will do.
+
+    By default those in data_k, next to the shared data; none if there is no such folder.
+    """
+    shared = find_shared_data() if folder is None else None
+    place = shared.parent / "data_k" if shared is not None else folder
+    if place is None or not place.is_dir():
+        return {}
+    panels: dict[str, Reader] = {}
+    for truth in sorted(place.glob("*/truth.csv")):
+        labels = _read_two_labels(truth)
+        if labels is not None and (truth.parent / _VOTES[1]).is_file():
+            panels[truth.parent.name] = partial(_read_set, truth.parent / _VOTES[1], truth, labels)
+    return panels
+
+
+def _read_two_labels(truth: Path) -> tuple[str, str] | None:
+    """Return the labels of a file of items and labels, in sort order; None if they are not two."""
+    with truth.open(encoding="utf-8", newline="") as file:
+        labels = sorted({row["label"] for row in csv.DictReader(file)})
+    return (labels[0], labels[1]) if len(labels) == 2 else None
+
+
 def fetched_sets() -> dict[str, Reader]:
     """Return how to fetch each public set that `unelisa.datasets` knows, by name."""
     return {name: partial(fetch_set, name) for name in DATASETS}
 
 
-def _read_set(votes: Path, truth: Path) -> KnownLabels:
-    return read_labels(truth, read_votes(votes, coding="pm1"))
+def _read_set(votes: Path, truth: Path, coding: CodingChoice = "pm1") -> KnownLabels:
+    return read_labels(truth, read_votes(votes, coding=coding))
 
 
 def describe_set(name: str, known: KnownLabels) -> Json:

@@ -12,9 +12,8 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import train_test_split
 
-from studies.real.intervals import FIGURES, Figure
+from studies.real.intervals import FIGURES, Figure, score_figures
 from unelisa.errors import ModelError
-from unelisa.scoring import score_labels
 from unelisa.sources.labels import KnownLabels
 
 Floats = NDArray[np.float64]
@@ -161,5 +160,4 @@ def _score_split(name: str, values: Signs, signs: Signs, budget: int, seed: int)
     )
     unseen = unseen[:MAX_TEST]
     scores, chances = REFERENCES[name](values[seen], signs[seen], values[unseen], seed)
-    result = score_labels(signs[unseen], scores, chances)
-    return [getattr(result, figure) for figure in FIGURES]
+    return score_figures(signs[unseen], scores, chances)

@@ -24,9 +24,9 @@ def folder(tmp_path):
 def docs(tmp_path):
     """A copy of the stored archives and their pages."""
     (tmp_path / "docs" / "study").mkdir(parents=True)
-    for name in ("reproduction.md", "comparison.md", "phenotyping_study.md"):
+    for name in ("reproduction.md", "comparison.md", "phenotyping_study.md", "worlds.md"):
         shutil.copy(DOCS / name, tmp_path / "docs" / name)
-    for name in ("tables.json", "real.json", "ehr.json"):
+    for name in ("tables.json", "real.json", "ehr.json", "worlds.json"):
         shutil.copy(DOCS / "study" / name, tmp_path / "docs" / "study" / name)
     return tmp_path / "docs"
 
@@ -108,7 +108,7 @@ def test_ctrl_c_says_that_work_is_kept(run, folder, monkeypatch):
 def test_help_without_a_command(run):
     result = run()
     assert result.exit_code == 0
-    for name in ("tables", "figures", "page", "real", "ehr"):
+    for name in ("tables", "figures", "page", "real", "ehr", "worlds"):
         assert name in result.stdout
 
 
@@ -128,13 +128,14 @@ def test_figures_are_drawn_from_trials_and_series_and_named(run, tmp_path, folde
     assert json.loads(result.stdout) == [str(images / "figure.svg")]
 
 
-@pytest.mark.parametrize("command", ["page", "real", "ehr"])
+@pytest.mark.parametrize("command", ["page", "real", "ehr", "worlds"])
 def test_pages_are_made_from_their_archives_without_running_anything(run, docs, command, folder):
     before = contents(docs)
-    page = {"page": "reproduction", "real": "comparison", "ehr": "phenotyping_study"}[command]
+    named = {"page": "reproduction", "real": "comparison", "ehr": "phenotyping_study"}
+    page = named.get(command, command)
     (docs / f"{page}.md").write_text("an old page")
-    archive = {"real": "real.json", "ehr": "ehr.json"}.get(command)
-    stored = () if archive is None else ("--from", docs / "study" / archive, "--results", folder)
+    archive = docs / "study" / f"{command}.json"
+    stored = ("--from", archive, "--results", folder) if archive.exists() else ()
     result = run(command, "--out", docs, *stored)
     assert result.exit_code == 0, result.output
     assert contents(docs) == before
@@ -150,7 +151,7 @@ def test_nothing_is_replaced_before_the_work_has_succeeded(run, refused, docs, f
     run("tables", *TWO, *CHEAP, "--results", folder)
     monkeypatch.setattr("studies.cli.render_page", lambda _: 1 / 0)
     assert run("page", "--out", docs, "--results", folder).exit_code == 1
-    for name in ("real", "ehr"):
+    for name in ("real", "ehr", "worlds"):
         stored = ("--from", docs / "study" / f"{name}.json")
         monkeypatch.setattr(f"studies.cli.render_{name}", lambda _: 1 / 0)
         assert run(name, "--out", docs, *stored).exit_code == 1
@@ -202,7 +203,7 @@ def test_folders_and_files_of_another_kind_are_refused(refused, data, tmp_path):
     sentence = refused("real", "--data", tmp_path / "data" / "crowd", "--results", tmp_path / "r")
     assert "holds votes.csv and truth.csv" in sentence
     votes = data / "crowd" / "votes_wide.csv"
-    for command in ("real", "ehr"):
+    for command in ("real", "ehr", "worlds"):
         assert "not an archive of this study" in refused(command, "--from", votes)
 
 
@@ -234,3 +235,34 @@ def test_bad_seeds_and_folders_are_refused_before_anything_runs(refused, asked, 
     (tmp_path / "taken").write_text("")
     assert "folder" in refused("ehr", *asked, "--out", tmp_path / "taken")
     assert not list((tmp_path / "results").iterdir())
+
+
+def test_worlds_give_table_page_figure_and_archive(run, tmp_path):
+    out, results = tmp_path / "docs", tmp_path / "results"
+    asked = ("worlds", "--seeds", "0-1", "--kinds", "independent,copies", "--results", results)
+    methods = ("--methods", "latent-ising,majority-vote,dawid-skene")
+    result = run(*asked, *methods, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Choosing part, 4 worlds" in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    assert "## Choosing part" in (out / "worlds.md").read_text()
+    assert (out / "images" / "worlds-choosing.svg").stat().st_size > 1000
+    archive = json.loads((out / "study" / "worlds.json").read_text())
+    assert [(row["kind"], row["worlds"]) for row in archive["kinds"]] == [
+        *(("copies", 2), ("independent", 2))
+    ]
+    assert json.loads(run(*asked, *methods, "--json", "-").stdout) == archive
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--part", "all"), "--part must be one of choosing, reporting, found 'all'"),
+        (("--kinds", "two_topics"), "the choosing part has no kind 'two_topics'"),
+        (("--seeds", "2-1"), "distinct nonnegative integers"),
+        (("--methods", "oracle"), "the study has no method 'oracle'"),
+    ],
+)
+def test_bad_choices_of_worlds_are_one_sentence(refused, folder, arguments, sentence):
+    assert sentence in refused("worlds", *arguments, "--results", folder)
+    assert not folder.exists()

@@ -42,7 +42,26 @@ def test_both_methods_are_timed_on_the_same_votes():
 
 def test_the_page_on_reliability_is_what_was_measured():
     page = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    assert page == render_reliability(load("reliability"))
+    real = json.loads((ROOT / "docs" / "study" / "real.json").read_text(encoding="utf-8"))
+    assert page == render_reliability(load("reliability"), real)
+    assert "| **mean of the sets** |" in page
+    assert "| **mean of the panels** |" in page
+
+
+def test_calibration_on_real_votes_by_hand():
+    def row(name, method, value):
+        keys = ("accuracy", "balanced_accuracy", "log_loss", "ece", "confidence")
+        return {"set": name, "method": method, "figures": {key: [value, 0, 1] for key in keys}}
+
+    methods = ("latent-ising", "share-of-yes", "dawid-skene")
+    rows = [row(name, m, v) for name, v in (("a", 0.5), ("b", 0.7)) for m in methods]
+    rows += [row("c", "latent-ising", 0.9)]  # the others have not run there
+    page = render_reliability({}, {"rows": rows, "panels": {"rows": rows[:3]}})
+    assert "| a | .500 / .500 / .500 |" in page
+    assert "| **mean of the sets** | .600 / .600 / .600 |" in page
+    assert "| **mean of the panels** | .500 / .500 / .500 |" in page
+    assert "| c |" not in page
+    assert "Calibration on real votes" not in render_reliability({}, {"rows": []})
 
 
 def test_the_tables_of_the_model_are_what_was_measured(tmp_path):

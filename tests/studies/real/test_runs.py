@@ -6,7 +6,9 @@ import pytest
 from studies.real.intervals import Figure
 from studies.real.runs import (
     INTERCEPTS,
+    PANELS,
     PEERS,
+    UNRANKED,
     VARIANTS,
     collect_real,
     list_tasks,
@@ -14,6 +16,7 @@ from studies.real.runs import (
     rank_methods,
     run_method,
     run_real,
+    run_share,
 )
 from studies.records import read_lines
 from unelisa.aggregators import AGGREGATORS
@@ -34,7 +37,7 @@ def known(crowd):
 
 def test_what_is_run_on_each_set():
     tasks = list_tasks()
-    assert {*AGGREGATORS, INTERCEPTS} <= set(tasks)
+    assert {*AGGREGATORS, *UNRANKED} <= set(tasks)
     assert "penlog (1,000 labels)" in tasks
     assert list(list_tasks(["wawa"], supervised=False)) == ["wawa"]
 
@@ -52,6 +55,14 @@ def test_a_row_holds_figures_with_intervals(known):
     assert "log_loss" in row["figures"]
     assert "log_loss" not in run_method("majority-vote", known, "crowd")["figures"]
     json.dumps(row, allow_nan=False)
+
+
+def test_the_share_of_yes_has_chances_and_the_labels_of_majority_vote(known):
+    share = run_share(known, "crowd")
+    majority = run_method("majority-vote", known, "crowd")
+    assert (share["method"], share["kind"]) == ("share-of-yes", VARIANTS)
+    assert share["figures"]["accuracy"] == majority["figures"]["accuracy"]
+    assert {"log_loss", "ece", "confidence"} <= share["figures"].keys()
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -108,7 +119,17 @@ def test_the_archive_joins_ours_and_the_peers(tmp_path, known):
     archive = collect_real(tmp_path)
     assert [row["method"] for row in archive["rows"]] == ["wawa", "rival"]
     assert archive["sets"][0]["voters"] == 9
+    assert archive["panels"] == {"sets": [], "rows": []}
     assert collect_real(tmp_path / "nowhere", archive) == archive  # stored rows stay
+
+
+def test_panels_are_a_part_of_the_archive(tmp_path, known):
+    (tmp_path / PANELS).mkdir()
+    run_real({"judges": lambda: known}, tmp_path / PANELS, list_tasks(["wawa"], supervised=False))
+    archive = collect_real(tmp_path)
+    assert archive["sets"] == archive["rows"] == []
+    assert [row["set"] for row in archive["panels"]["rows"]] == ["judges"]
+    assert collect_real(tmp_path / "nowhere", archive) == archive
 
 
 def test_mean_ranks_by_hand():

@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from studies.real.sets import VARIABLE, choose_sets, describe_set, find_sets
+from studies.real.sets import VARIABLE, choose_sets, describe_set, find_panels, find_sets
 from unelisa.datasets import DATASETS
 from unelisa.errors import ModelError
 
@@ -68,6 +68,28 @@ def test_a_named_folder_then_the_shared_one_then_downloads(folder, monkeypatch):
     (folder / "shared" / "data").mkdir(parents=True)
     (folder / "long").rename(folder / "shared" / "data" / "long")
     assert list(choose_sets(None)) == ["long"]
+
+
+def test_a_panel_has_two_labels_of_any_name(tmp_path, monkeypatch):
+    def write(name, labels):
+        place = tmp_path / "data_k" / name
+        place.mkdir(parents=True)
+        votes = "".join(f"{i},{voter},{x}\n" for i, x in enumerate(labels) for voter in "xy")
+        (place / "votes.csv.gz").write_bytes(gzip.compress(f"item,voter,vote\n{votes}".encode()))
+        truth = "".join(f"{i},{x}\n" for i, x in enumerate(labels))
+        (place / "truth.csv").write_text(f"item,label\n{truth}")
+
+    write("judges", ["true", "false", "false"])
+    write("zeros", ["0", "1", "1"])
+    write("dogs", ["pug", "husky", "beagle"])
+    panels = find_panels(tmp_path / "data_k")
+    assert list(panels) == ["judges", "zeros"]
+    assert panels["judges"]().scored_signs().tolist() == [1, -1, -1]
+    assert panels["zeros"]().votes.values.tolist() == [[-1, -1], [1, 1], [1, 1]]
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
+    assert list(find_panels(None)) == ["judges", "zeros"]
+    assert find_panels(tmp_path / "nowhere") == {}
 
 
 @pytest.mark.shared

@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import pytest
+
+from studies.records import read_archive
+from studies.worlds.kinds import KINDS
+from studies.worlds.page import render_worlds, signed
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def part_of(page, title):
+    return page.split(f"## {title}")[1].split("\n## ")[0]
+
+
+def test_the_summary_shows_targets_beside_both_parts(world_archive):
+    table = part_of(render_worlds(world_archive), "In short")
+    assert "|  | wanted | reporting | choosing |" in table
+    assert "| worlds that lose more than .02 | at most 5 % | 0.0% | 50.0% |" in table
+    assert "| silent failures | under 1 % | 0.0% | 16.7% |" in table
+    assert "at least -.010 | +.100 (copied_expert) | +.010 (rules) |" in table
+    assert ".900 / .800 / .700 | .880 / .775 / .750 |" in table
+
+
+def test_kinds_are_listed_worst_first_with_losses_as_plain_as_wins(world_archive):
+    part = part_of(render_worlds(world_archive), "Choosing part")
+    accuracy, honesty = part.split("![")
+    lines = [line for line in accuracy.splitlines() if line.startswith("| ")][2:]
+    assert [line.split(" | ")[0] for line in lines] == ["| rules", "| copies"]
+    assert (
+        "| rules | 4 | .860 | .850 | .750 | .900 | +.010 | -.040 ±.040 | 75% | .900 wawa |" in part
+    )
+    assert (
+        "| rules | 25% | 50% | +.090 | .440 | .450 | .100 | .100 | .850 | .840 | .25 |" in honesty
+    )
+
+
+def test_a_worse_log_loss_is_bold(world_archive):
+    row = next(row for row in world_archive["kinds"] if row["kind"] == "copies")
+    row["methods"]["latent-ising"]["log_loss"] = 1.25
+    page = render_worlds(world_archive)
+    assert "| **1.250** | .600 |" in page
+    assert "| kinds with a log loss above the share of yes | none | none | copies |" in page
+
+
+def test_kinds_of_the_reporting_part_alone_are_marked(world_archive):
+    page = render_worlds(world_archive)
+    assert "| copied_expert* | 1 |" in part_of(page, "Reporting part")
+    kinds = part_of(page, "The kinds")
+    assert all(f"| {name} | " in kinds for name in KINDS["reporting"])
+    assert "| copied_expert | reporting |" in kinds
+
+
+def test_a_part_that_was_not_run_is_not_on_the_page(world_archive):
+    world_archive["kinds"] = world_archive["kinds"][:2]
+    assert "## Reporting part" not in render_worlds(world_archive)
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.0004, "-.000"), (0.05, "+.050"), (-1.5, "-1.500")])
+def test_differences_have_signs(value, text):
+    assert signed(value) == text
+
+
+def test_the_page_in_the_documentation_is_what_its_archive_says():
+    archive = read_archive(DOCS / "study" / "worlds.json", "kinds", "")
+    assert (DOCS / "worlds.md").read_text(encoding="utf-8") == render_worlds(archive)
