@@ -21,7 +21,6 @@ STRIP = 4_000_000  # entries of voters x voters computed at a time
 DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
 FEW_PAIRS = 3
-POLARITIES = 999  # random ones that the voters' own are compared with
 
 
 class Pairs(NamedTuple):
@@ -75,23 +74,6 @@ def measure_coherence(pairs: Pairs, correlations: Singles) -> float:
     common, values = pairs.common.astype(np.float64), correlations.astype(np.float64)
     excess = max(float(common @ values**2) - n_pairs, 0.05 * n_pairs)
     return float(common @ values / np.sqrt(common.sum() * excess))
-
-
-def measure_chance(pairs: Pairs, correlations: Singles, n_voters: int) -> float:
-    """Return the share of random polarities under which the voters are as coherent.
-
-    Flipping voters changes only the signs of their correlations, so where no side is preferred
-    kappa is one draw of ::
-
-        sum N C sigma_s sigma_t,   sigma_s = +-1 with probability 1/2
-    """
-    together = pairs.common.astype(np.float64) * correlations
-    table = sp.csr_matrix((together, (pairs.first, pairs.second)), shape=(n_voters, n_voters))
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(n_voters, POLARITIES))
-    drawn = (signs * (table @ signs)).sum(axis=0)
-    # flipping everybody changes nothing but the rounding
-    as_much = drawn >= together.sum() - 1e-9 * np.abs(together).sum()
-    return float((1 + np.count_nonzero(as_much)) / (1 + POLARITIES))
 
 
 def _table(ballots: Ballots, entries: Singles, n_voters: int) -> Any:

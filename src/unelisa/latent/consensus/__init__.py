@@ -69,8 +69,9 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
     reading = _describe(crowd, choice, pool, majority, misfit)
-    if implied and choice.few is None:
-        reading = replace(reading, notes=(*reading.notes, _tell_implied(implied)))
+    apart = [(s, t) for s, t in implied if pool.family[s] < 0 or pool.family[s] != pool.family[t]]
+    if apart and choice.few is None:
+        reading = replace(reading, notes=(*reading.notes, _tell_implied(apart)))
     if choice.rival is None:
         return reading
     other = _describe_rival(crowd, choice)
