@@ -31,6 +31,7 @@ from unelisa.latent.consensus.families import number_families
 from unelisa.latent.consensus.model import Consensus, Floats, fit_consensus
 from unelisa.latent.consensus.pool import (
     CENTERED,
+    SHARE,
     Pool,
     fit_pool,
     match_majority,
@@ -140,7 +141,7 @@ def _describe_rival(crowd: Crowd, choice: Choice) -> ConsensusReading:
     rival = choice.rival
     if rival is None:
         raise ValueError("no rival")
-    pool = _fit_pool(crowd, rival, choice, weight=0.25, centered=(0.0,))
+    pool = _fit_pool(crowd, rival, choice, SHARE, centered=(0.0,))
     tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
     answers = describe_answers(tally, pool)
     return ConsensusReading(
@@ -181,9 +182,9 @@ def _list_candidates(choice: Choice) -> tuple[dict[str, Any], ...]:
 def _merge_implied(choice: Choice, implied: list[tuple[int, int]], crowd: Crowd) -> Choice:
     """Return the choice with voters who imply each other as families, where too few others are left.
 
-    Three voters fit any truth, so that their residuals cannot show who repeats whom.
+    Three branches fit any truth, so that the residuals of four voters hardly show who repeats whom.
     """
-    if not implied or choice.few is not None or choice.best.branches >= 2 * LEAST_BRANCHES:
+    if not implied or choice.few is not None or choice.best.branches > LEAST_BRANCHES:
         return choice
     groups = np.arange(len(crowd.votes))
     for c in range(choice.best.model.n_families):

@@ -7,11 +7,11 @@ the class rate. The probability of an item is a mixture::
     P_i = (1 - w) sum_m v_m P_im + w (yes + 1) / (votes + 2),   v_m ~ exp(evidence_m / log n)
 
 The last part is the share of yes over branches: a family's votes on an item count as one. Where the
-model describes the votes, its weight w is a quarter. It grows with the misfit, the share of the
+model describes the votes, its weight w is a tenth. It grows with the misfit, the share of the
 voters' pairwise dependence that the model leaves unexplained, times the share of items on which its
 answer leaves the majority's::
 
-    w = .25 + .65 min(1, misfit / .1) min(1, apart / .2)
+    w = .1 + .8 min(1, misfit / .1) min(1, apart / .2)
 
 so that a model that does not hold cannot overrule the votes. Only where both are small is a model
 that contradicts the majority believed, as with contrarians.
@@ -42,7 +42,7 @@ from unelisa.latent.crowd import Sample
 CENTERED = (0.0, 0.5, 1.0)  # part of the branches' mean bias that is removed
 RATE = 0.5  # share of the class rate's log-odds in an answer: the voters' biases express it too
 LINK = 3.0
-SHARE, MOST_SHARE = 0.25, 0.9
+SHARE, MOST_SHARE = 0.1, 0.9
 MISFIT, APART = 0.1, 0.2  # at which the share of yes has nearly all the weight
 DRIFT = 0.1  # by which a member may agree less with the majority than the contest's choice does
 FAR, FAR_TEMPER = 0.15, 5.0  # from the majority's share of yes, where evidence counts for a fifth
@@ -181,7 +181,7 @@ def weigh_share(misfit: float, apart: float) -> float:
     Examples
     --------
     >>> weigh_share(0.0, 0.3), weigh_share(0.2, 0.3)
-    (0.25, 0.9)
+    (0.1, 0.9)
     """
     doubt = min(1.0, misfit / MISFIT) * min(1.0, apart / APART)
     return SHARE + (MOST_SHARE - SHARE) * doubt
