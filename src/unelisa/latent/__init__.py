@@ -3,9 +3,10 @@
 A hidden truth stands behind the votes. Which reading of the votes is meant is an assumption that
 identifies the truth, and the likelihood cannot tell: on coherent votes a graph of the voters
 explains more than any truth does. So the coherence kappa of the votes decides, about (2 q - 1)^2
-where a share q of the voters points the same way. From kappa = .2 on (q = .72) the truth is what
-they agree on (the consensus). Below, with enough items in common, it is the hub of the voters'
-graph (the edges); section 5.1's designs, whose voters point either way by a coin, lie near 0.
+where a share q of the voters points the same way. From kappa = .2 on (72 % of the voters) the
+truth is what they agree on (the consensus). Below, with enough items in common, it is the hub of
+the voters' graph (the edges); section 5.1's designs, whose voters point either way by a coin, lie
+mostly within .1 of 0.
 
 The walk of a fit::
 
@@ -26,12 +27,17 @@ from unelisa.latent.consensus import Kind, read_consensus
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges.reading import read_edges
 from unelisa.latent.pairs import Pairs, measure_coherence
-from unelisa.latent.reading import Reading
+from unelisa.latent.reading import DECIDE, Reading
 
 Structure = Literal["auto", "plain", "ease", "tilt", "families", "edges"]
 
 SAMPLE_ITEMS = 5000  # on which coherence is measured
 COHERENT = 0.2  # kappa: nearly three quarters of the voters point the same way
+HARDLY_COHERENT = 0.1  # what voters who point either way by a coin rarely reach
+HARDLY = (
+    "the voters hardly point the same way (coherence {:.2f}): the truth is taken to be the hub of "
+    f"their graph, which the votes cannot confirm; {DECIDE}"
+)
 LEAST_VOTERS = 5  # for a graph
 ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 
@@ -41,7 +47,8 @@ def interpret(ballots: ItemBlocks, structure: Structure) -> Reading:
     crowd = Crowd.of(ballots)
     kappa, graph, rich = _measure_crowd(crowd)
     if structure == "edges" or (structure == "auto" and graph):
-        return replace(read_edges(crowd), coherence=kappa)
+        reading = replace(read_edges(crowd), coherence=kappa)
+        return reading.noting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else reading
     kinds = get_args(Kind) if structure == "auto" else (structure,)
     reading = replace(read_consensus(crowd, kinds), coherence=kappa)
     if structure not in ("auto", reading.structure.split(",")[0]):

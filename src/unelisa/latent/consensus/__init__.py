@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from unelisa.latent.consensus.checks import (
+    DOUBTED,
     Tally,
     describe_answers,
     find_implied,
@@ -32,11 +33,10 @@ from unelisa.latent.consensus.model import Consensus, Floats, fit_consensus
 from unelisa.latent.consensus.pool import (
     CENTERED,
     SHARE,
+    Doubt,
     Pool,
     fit_pool,
-    match_majority,
-    measure_misfit,
-    weigh_share,
+    measure_doubt,
 )
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
 from unelisa.latent.crowd import Crowd, Sample
@@ -46,6 +46,7 @@ __all__ = ["ConsensusReading", "Kind", "read_consensus"]
 
 SEARCH_VOTES, FIT_VOTES = 40_000, 300_000  # on which structures are compared, and pools fitted
 LEAST_WEIGHT = 0.2  # of a rule: its silence must not make it a contrarian
+NO_DOUBT = Doubt(0.0, 0.0, 0.0)
 
 
 def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
@@ -60,16 +61,19 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     implied = [] if rules else find_implied(filled)
     choice = _merge_implied(choice, implied, crowd)
     majority = weigh_majority(spoken, choice.once)
-    # items on which no rule speaks are left out, which makes rules look dependent
-    misfit = 0.0 if rules else measure_misfit(filled, choice.best.model)
+    # items on which no rule speaks are left out, which makes rules look dependent: no doubt there
+    best = choice.best
+    doubt = NO_DOUBT if rules else measure_doubt(filled, best.model, best.truth, majority)
     if len(kinds) == 1:
-        return _describe(crowd, choice, _fit_alone(crowd, choice.best, least), majority, misfit)
-    apart = 1 - match_majority(choice.best.truth, majority)
-    pool = _fit_pool(crowd, choice.best, choice, weigh_share(misfit, apart))
+        return _describe(crowd, choice, _fit_alone(crowd, best, least), majority, doubt)
+    pool = _fit_pool(crowd, best, choice, doubt.share)
+    if doubt.size > DOUBTED:
+        # families are as doubtful as the model that they belong to
+        pool = replace(pool, family=np.full_like(pool.family, -1))
     if choice.few is not None:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
-    reading = _describe(crowd, choice, pool, majority, misfit)
+    reading = _describe(crowd, choice, pool, majority, doubt)
     apart = [(s, t) for s, t in implied if pool.family[s] < 0 or pool.family[s] != pool.family[t]]
     if apart and choice.few is None:
         reading = replace(reading, notes=(*reading.notes, _tell_implied(apart)))
@@ -109,26 +113,27 @@ def _fit_alone(crowd: Crowd, candidate: Candidate, least_weight: float) -> Pool:
 
 
 def _describe(
-    crowd: Crowd, choice: Choice, pool: Pool, majority: Floats, misfit: float
+    crowd: Crowd, choice: Choice, pool: Pool, majority: Floats, doubt: Doubt
 ) -> ConsensusReading:
     """Return the pool as a reading, with what speaks against it."""
     tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
     answers = describe_answers(tally, pool)
-    reasons = tuple(find_reasons(crowd, choice, tally, pool, majority, misfit))
+    reasons = tuple(find_reasons(crowd, choice, tally, pool, majority, doubt))
     experts = find_experts(answers.coins, crowd.votes, answers.prevalence)
     if choice.few is not None or NOTHING_FOUND in {reason.text for reason in reasons}:
         experts[:] = False
     if choice.few is not None:
         answers = answers._replace(coins=np.full_like(answers.coins, np.nan))
     heard = crowd.votes > 0
+    family = (choice.few or choice.best).model.family
     return ConsensusReading(
         structure=choice.best.kind + (", silence filled in" if crowd.silence.any() else ""),
         model=pool.best,
         pool=pool,
         experts=experts,
         silence=crowd.silence,
-        family=pool.family,
-        branches=_count_branches(pool.family, heard),
+        family=family,
+        branches=_count_branches(family, heard),
         evidence=choice.best.evidence - choice.tried[0].evidence,
         answers=answers,
         reasons=reasons,

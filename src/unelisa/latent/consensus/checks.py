@@ -11,7 +11,7 @@ from unelisa.em import bound_share
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
 from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
 from unelisa.latent.consensus.model import Families, infer
-from unelisa.latent.consensus.pool import FAR, MISFIT, Pool, answer_each
+from unelisa.latent.consensus.pool import FAR, Doubt, Pool, answer_each
 from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Answers, Caution
 
@@ -19,7 +19,7 @@ SAME_LABELS, LEAST_COVERAGE = 0.99, 0.5  # of the items: the labels are one vote
 LEAST_CLEAR = 3  # branches clearly tied to the truth
 RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of the majority's
 SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
-UNEXPLAINED = 0.5  # of `MISFIT`: dependence left unexplained at which it is said
+DOUBTED = 0.25  # doubt of the model at which it is said
 COUNTED = 0.02  # least weight of a pool's member that bounds what is expected
 # one voter implies another: share of at least so many cases; of at most so many voters
 IMPLIED, CASES, MOST_YES, MOST_VOTERS = 0.995, 20, 0.8, 300
@@ -84,13 +84,13 @@ def describe_answers(tally: Tally, pool: Pool) -> Answers:
 
 
 def find_reasons(
-    crowd: Crowd, choice: Choice, tally: Tally, pool: Pool, majority: Floats, misfit: float
+    crowd: Crowd, choice: Choice, tally: Tally, pool: Pool, majority: Floats, doubt: Doubt
 ) -> Iterator[Caution]:
     """Yield why the labels may be wrong."""
     yield from _repeat_one(tally, pool, crowd.ballots.n_items)
     yield from _are_few(choice)
     yield from _lose_a_class(tally, majority)
-    yield from _differ(tally, pool, misfit)
+    yield from _differ(tally, pool, doubt)
     if choice.best.evidence - _nothing(crowd) * _part(crowd, choice) < np.log(max(len(majority), 2)):
         yield Caution(NOTHING_FOUND)
     if choice.rival is not None:
@@ -145,17 +145,18 @@ def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
         )
 
 
-def _differ(tally: Tally, pool: Pool, misfit: float) -> Iterator[Caution]:
+def _differ(tally: Tally, pool: Pool, doubt: Doubt) -> Iterator[Caution]:
     differ = float(pool.parts @ tally.differ / tally.totals[1])
     if differ > SPLIT:
         yield Caution(
             f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of the "
             "items"
         )
-    if misfit > UNEXPLAINED * MISFIT:
+    if doubt.size > DOUBTED:
         yield Caution(
-            f"{misfit:.0%} of the dependence between voters is left unexplained: the voters may "
-            "agree on something else than the truth"
+            f"the model leaves {doubt.misfit:.0%} of the dependence between voters unexplained and "
+            f"differs from the majority on {doubt.apart:.0%} of the items: voters may agree on "
+            "something else than the truth"
         )
 
 

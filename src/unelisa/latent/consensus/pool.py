@@ -9,7 +9,7 @@ the class rate. The probability of an item is a mixture::
 The last part is the share of yes over branches: a family's votes on an item count as one. Where the
 model describes the votes, its weight w is a tenth. It grows with the misfit, the share of the
 voters' pairwise dependence that the model leaves unexplained, times the share of items on which its
-answer leaves the majority's::
+answer leaves the majority's (an upper bound of it, so that few items cannot prove a model right)::
 
     w = .1 + .8 min(1, misfit / .1) min(1, apart / .2)
 
@@ -22,6 +22,7 @@ sum_k P(k | votes) sigmoid(3 x_k), which is .68, .82, .95, .99 for d = .25, .5, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,27 +176,46 @@ def _nearness(answers: Floats, majority: Floats) -> float:
     return float(np.mean((answers > 0.5)[decided] == (majority > 0.5)[decided]))
 
 
-def weigh_share(misfit: float, apart: float) -> float:
-    """Return the weight of the share of yes.
+class Doubt(NamedTuple):
+    """How far a model can be believed against the majority."""
 
-    Examples
-    --------
-    >>> weigh_share(0.0, 0.3), weigh_share(0.2, 0.3)
-    (0.1, 0.9)
-    """
-    doubt = min(1.0, misfit / MISFIT) * min(1.0, apart / APART)
-    return SHARE + (MOST_SHARE - SHARE) * doubt
+    misfit: float  # share of the voters' dependence that it leaves unexplained
+    at_most: float  # an upper bound of it
+    apart: float  # share of the items on which it leaves the majority
+
+    @property
+    def size(self) -> float:
+        """0 where the model describes the votes or follows the majority, 1 where neither."""
+        return min(1.0, self.at_most / MISFIT) * min(1.0, self.apart / APART)
+
+    @property
+    def share(self) -> float:
+        """The weight of the share of yes.
+
+        Examples
+        --------
+        >>> Doubt(0.0, 0.0, 0.3).share, Doubt(0.2, 0.2, 0.3).share
+        (0.1, 0.9)
+        """
+        return SHARE + (MOST_SHARE - SHARE) * self.size
 
 
-def measure_misfit(sample: Sample, model: Consensus) -> float:
+def measure_doubt(sample: Sample, model: Consensus, truth: Floats, majority: Floats) -> Doubt:
+    """Return how far the model's truth can be believed against the majority's share of yes."""
+    bounds = (measure_misfit(sample, model, errors) for errors in (0.0, BOUND))
+    return Doubt(*bounds, 1 - match_majority(truth, majority))
+
+
+def measure_misfit(sample: Sample, model: Consensus, errors: float = 0.0) -> float:
     """Return the share of the voters' pairwise dependence that the model leaves unexplained.
 
     With r the correlation of two voters' votes on N common items and q the one that the model
     implies (its expectation over truth, ease, tilt and opinions)::
 
-        (sum N (r - q)^2 - pairs) / (sum N r^2 - pairs)
+        (sum N (r - q)^2 - pairs + e sqrt(2 pairs)) / (sum N r^2 - pairs)
 
-    where the number of pairs is what chance alone adds.
+    where the number of pairs is what chance alone adds, give or take sqrt(2 pairs): with e = 0 an
+    estimate, with e = 1 a bound, so that few items cannot prove the model right.
     """
     first, second, common = sample.pairs
     found = sample.correlations.astype(np.float64)
@@ -203,11 +223,13 @@ def measure_misfit(sample: Sample, model: Consensus) -> float:
     first, second, common, found = first[often], second[often], common[often], found[often]
     implied = imply_correlations(model, first, second)
     chance = len(found)
-    left = float(common @ (found - implied) ** 2) - chance
-    return max(left, 0.0) / max(float(common @ found**2) - chance, 1e-9)
+    left = float(common @ (found - implied) ** 2) - chance + errors * np.sqrt(2 * chance)
+    whole = max(float(common @ found**2) - chance, 1e-9)
+    return float(np.clip(left / whole, 0.0, 1.0))
 
 
 COMMON = 20  # items on which a pair must have met
+BOUND = 1.0  # standard errors by which a misfit is bounded
 
 
 def imply_correlations(
