@@ -36,14 +36,15 @@ def infer_branches(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the posterior of the states, P(opinion is yes) of every family, and log P(votes).
 
-    All per item. `priors` holds log P(state k). A family that did not vote has opinion -1.
+    All per item. `priors` holds log P(state k) per item, or one row for all. A family that did not
+    vote has opinion -1.
     """
     n_items, n_states, n_families = len(starts) - 1, priors.shape[1], len(opinions)
     posterior, leans = np.empty((n_items, n_states)), np.full((n_items, n_families), -1.0)
     evidence, weights = np.empty(n_items), np.empty(n_states)
     heard, spoke = np.empty((n_families, 2)), np.empty(n_families, dtype=np.bool_)
     for i in range(n_items):
-        weights[:] = priors[i]
+        weights[:] = priors[i if len(priors) > 1 else 0]
         ends = starts[i], starts[i + 1]
         evidence[i] = _weigh_states(
             ends, voters, votes, family, tables, members, opinions, weights, heard, spoke
@@ -83,8 +84,9 @@ def collect_branches(
         first, last = starts[i], starts[i + 1]
         if first == last:
             continue
+        row = i if len(priors) > 1 else 0
         for k in range(n_states):
-            weights[k] = priors[i, k]
+            weights[k] = priors[row, k]
         evidence += _weigh_states(
             (first, last), voters, votes, family, tables, members, opinions, weights, heard, spoke
         )
