@@ -151,7 +151,7 @@ def _weigh_states(
     total = weights.sum()
     for k in range(n_states):
         weights[k] /= total
-    return scale + np.log(total)
+    return float(scale + np.log(total))
 
 
 @kernel
@@ -167,11 +167,11 @@ def _hear_family(c: int, opinions: Floats, weights: Floats, heard: Floats) -> fl
         for k in range(len(weights)):
             weights[k] /= most
         scale += np.log(most)
-    return scale
+    return float(scale)
 
 
 @kernel
 def _lean(heard: Floats, opinions: Floats, c: int, k: int) -> float:
     """Return P(opinion of family c is yes) in state k."""
     yes = heard[c, 1] * opinions[c, 1, k]
-    return yes / (heard[c, 0] * opinions[c, 0, k] + yes)
+    return float(yes / (heard[c, 0] * opinions[c, 0, k] + yes))

@@ -7,6 +7,7 @@ tilt that all voters share) is decided in a contest (`contest.py`; families are 
 against the result is listed (`checks.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +39,7 @@ from unelisa.latent.consensus.pool import (
     weigh_share,
 )
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
-from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.crowd import Crowd
 from unelisa.latent.reading import NOTHING_FOUND, Caution
 
 __all__ = ["ConsensusReading", "Kind", "read_consensus"]
@@ -69,9 +70,10 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
     reading = _describe(crowd, choice, pool, majority, misfit)
-    apart = [(s, t) for s, t in implied if pool.family[s] < 0 or pool.family[s] != pool.family[t]]
-    if apart and choice.few is None:
-        reading = replace(reading, notes=(*reading.notes, _tell_implied(apart)))
+    family = pool.family
+    strangers = [(s, t) for s, t in implied if family[s] < 0 or family[s] != family[t]]
+    if strangers and choice.few is None:
+        reading = replace(reading, notes=(*reading.notes, _tell_implied(strangers)))
     if choice.rival is None:
         return reading
     other = _describe_rival(crowd, choice)
@@ -79,21 +81,25 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
 
 
 def _fit_pool(
-    crowd: Crowd, candidate: Candidate, choice: Choice, weight: float, centered: Any = CENTERED
+    crowd: Crowd,
+    candidate: Candidate,
+    choice: Choice,
+    weight: float,
+    centered: Sequence[float] = CENTERED,
 ) -> Pool:
     """Return the pool on a candidate's structure, fitted to a part of the votes if they are many.
 
     Then one more iteration on all votes, for voters who are rare in that part.
     """
-    spoken, filled = crowd.draw_votes(FIT_VOTES)
+    samples = spoken, _ = crowd.draw_votes(FIT_VOTES)
     rules = bool(crowd.silence.any())
-    pool, _ = fit_pool(
-        *(spoken, filled, candidate, weigh_majority(spoken, choice.once), weight),
+    pool = fit_pool(
+        *(samples, candidate, weigh_majority(spoken, choice.once), weight),
         centered=centered if not rules else (0.0,),
         least_weight=LEAST_WEIGHT if rules else -np.inf,
     )
     members = pool.members
-    if filled.ballots.n_items < crowd.ballots.n_items:
+    if spoken.ballots.n_items < crowd.ballots.n_items:
         members = tuple(fit_consensus(crowd.ballots, one, max_iter=2) for one in members)
     idle = crowd.votes == 0
     return replace(pool, members=tuple(one.without(idle) for one in members))
@@ -179,7 +185,7 @@ def _list_candidates(choice: Choice) -> tuple[dict[str, Any], ...]:
 
 
 def _merge_implied(choice: Choice, implied: list[tuple[int, int]], crowd: Crowd) -> Choice:
-    """Return the choice with voters who imply each other as families, where too few others are left.
+    """Return the choice with voters who imply each other as families, where few others are left.
 
     Three voters fit any truth, so that their residuals cannot show who repeats whom.
     """

@@ -91,7 +91,8 @@ def find_reasons(
     yield from _are_few(choice)
     yield from _lose_a_class(tally, majority)
     yield from _differ(tally, pool, misfit)
-    if choice.best.evidence - _nothing(crowd) * _part(crowd, choice) < np.log(max(len(majority), 2)):
+    gain = choice.best.evidence - _nothing(crowd) * _part(crowd, choice)
+    if gain < np.log(max(len(majority), 2)):
         yield Caution(NOTHING_FOUND)
     if choice.rival is not None:
         share = choice.best.agreement(choice.rival)
@@ -140,8 +141,8 @@ def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
         )
     elif abs(share - by_majority) > FAR:
         yield Caution(
-            f"the share of yes is {share:.0%}, far from the majority's {by_majority:.0%}: the votes "
-            "cannot tell a common bias of the voters from the class rate"
+            f"the share of yes is {share:.0%}, far from the majority's {by_majority:.0%}: the "
+            "votes cannot tell a common bias of the voters from the class rate"
         )
 
 
@@ -149,8 +150,8 @@ def _differ(tally: Tally, pool: Pool, misfit: float) -> Iterator[Caution]:
     differ = float(pool.parts @ tally.differ / tally.totals[1])
     if differ > SPLIT:
         yield Caution(
-            f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of the "
-            "items"
+            f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of "
+            "the items"
         )
     if misfit > UNEXPLAINED * MISFIT:
         yield Caution(
