@@ -62,9 +62,10 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     majority = weigh_majority(spoken, choice.once)
     # items on which no rule speaks are left out, which makes rules look dependent
     misfit = 0.0 if rules else measure_misfit(filled, choice.best.model)
+    apart = 1 - match_majority(choice.best.truth, majority)
+    majority = majority[spoken.ballots.counts > 0]
     if len(kinds) == 1:
         return _describe(crowd, choice, _fit_alone(crowd, choice.best, least), majority, misfit)
-    apart = 1 - match_majority(choice.best.truth, majority)
     pool = _fit_pool(crowd, choice.best, choice, weigh_share(misfit, apart))
     if choice.few is not None:
         family = choice.few.model.family

@@ -86,7 +86,11 @@ def describe_answers(tally: Tally, pool: Pool) -> Answers:
 def find_reasons(
     crowd: Crowd, choice: Choice, tally: Tally, pool: Pool, majority: Floats, misfit: float
 ) -> Iterator[Caution]:
-    """Yield why the labels may be wrong."""
+    """Yield why the labels may be wrong.
+
+    `majority` is the majority's share of yes on the items with votes that were compared; an even
+    vote counts half.
+    """
     yield from _repeat_one(tally, pool, crowd.ballots.n_items)
     yield from _are_few(choice)
     yield from _lose_a_class(tally, majority)
@@ -133,7 +137,7 @@ def _are_few(choice: Choice) -> Iterator[Caution]:
 
 def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
     n_heard, yes = tally.totals[1], tally.totals[6]
-    share, by_majority = yes / n_heard, float(np.mean(majority > 0.5))
+    share, by_majority = yes / n_heard, float(np.mean(np.sign(majority - 0.5) / 2 + 0.5))
     rarer, other = min(share, 1 - share), min(by_majority, 1 - by_majority)
     if rarer < min(RARE, other) or rarer < VANISHING * other:
         yield Caution(
