@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from unelisa.kernels.coefficients import expect_log_cosh, invert, move_voters, weigh_voters
-from unelisa.latent.consensus.model import NODES, SHARES, STATES
+from unelisa.latent.consensus.coefficients import NODES, SHARES
+
+STATES = {
+    2: np.array([[1.0, 1.0], [1.0, -1.0]]),
+    3: np.array([[1.0, f0, u] for f0 in (1.0, -1.0) for u in (1.0, -1.0)]),
+}
 
 
 def bound(mean, covariance, signed, observed, states, center, spread):

@@ -30,12 +30,8 @@ def margins(ballots):
     return np.bincount(ballots.items, ballots.votes, ballots.n_items) + ballots.prior_odds
 
 
-def halve(ballots, share):
-    return ballots._replace(weights=np.full(len(ballots.votes), share, dtype=np.float32))
-
-
-def total_weight(ballots):
-    return (np.array([ballots.weights.sum()]),)
+def reverse(ballots, side):
+    return ballots._replace(votes=(side * ballots.votes).astype(np.int8))
 
 
 def test_lists_hold_every_vote_once_and_in_order(values):
@@ -43,7 +39,6 @@ def test_lists_hold_every_vote_once_and_in_order(values):
     assert np.array_equal(tabulate(ballots, 7), values)
     assert ballots.counts.tolist() == np.count_nonzero(values, axis=1).tolist()
     assert all(np.all(np.diff(part) > 0) for part in np.split(ballots.voters, ballots.starts[1:-1]))
-    assert ballots.weights.size == 0
 
 
 def test_counts(values):
@@ -78,16 +73,14 @@ def test_ballots_are_the_same_wherever_the_votes_are(values, place, tmp_path, mo
     assert np.array_equal(there.concatenate(margins), here.concatenate(margins))
     for one, other in zip(there.sum(count_votes, 7), here.sum(count_votes, 7), strict=True):
         assert np.array_equal(one, other)
-    halved, items = there.view(halve, 0.5), np.array([0, 7, 8, 31, 49])
-    assert halved.sum(total_weight)[0] == [np.count_nonzero(values) / 2]
-    taken = take_ballots(halved, items)
-    assert np.array_equal(tabulate(taken, 7), values[items])
+    reversed_, items = there.view(reverse, -1), np.array([0, 7, 8, 31, 49])
+    assert np.array_equal(reversed_.concatenate(margins), prior_odds - values.sum(axis=1))
+    taken = take_ballots(reversed_, items)
+    assert np.array_equal(tabulate(taken, 7), -values[items])
     assert taken.prior_odds.tolist() == prior_odds[items].tolist()
-    assert set(taken.weights) == {np.float32(0.5)}
     assert take_ballots(there, items[:0]).n_items == 0
-    joined = take_ballots(halved, np.arange(50))  # several runs as one
-    assert np.array_equal(tabulate(joined, 7), values)
-    assert len(joined.weights) == np.count_nonzero(values)
+    joined = take_ballots(reversed_, np.arange(50))  # several runs as one
+    assert np.array_equal(tabulate(joined, 7), -values)
 
 
 def test_without_prior_odds_they_are_zero(values):

@@ -4,8 +4,8 @@ from latent.worlds import ballots_of, plain_crowd, rules
 from unelisa.latent.crowd import Crowd
 
 
-def crowd_of(values, seed=0):
-    return Crowd.of(ballots_of(values), np.random.default_rng(seed))
+def crowd_of(values):
+    return Crowd.of(ballots_of(values))
 
 
 def test_a_crowd_counts_its_votes():
@@ -26,7 +26,7 @@ def test_silence_is_filled_in_where_it_is_an_answer():
     assert set(crowd.votes) == {np.count_nonzero(values.any(axis=1))}
 
 
-def test_a_sample_has_some_items_and_the_same_seed_draws_the_same():
+def test_a_sample_has_some_items_the_same_ones_every_time():
     values, _ = plain_crowd(0, n_items=50, n_voters=7, votes_per_item=3)
     one, other = (crowd_of(values).draw(20) for _ in range(2))
     assert (one.ballots.n_items, one.blocks.n_items, one.n_voters) == (20, 20, 7)
@@ -35,3 +35,27 @@ def test_a_sample_has_some_items_and_the_same_seed_draws_the_same():
     assert all(tuple(row) in rows for row in one.tabulate().tolist())
     assert np.array_equal(crowd_of(values).draw(50).tabulate(), values)
     assert one.pairs is one.pairs
+
+
+def test_a_sample_of_votes_holds_about_as_many_as_wanted():
+    values, _ = plain_crowd(0, n_items=50, n_voters=7, votes_per_item=3)
+    spoken, filled = crowd_of(values).draw_votes(60)
+    assert spoken is filled
+    assert np.count_nonzero(spoken.tabulate()) == 60
+
+
+def test_a_sample_of_rules_votes_comes_with_their_silence():
+    values, _ = rules(0)
+    crowd = crowd_of(values)
+    spoken, filled = crowd.draw_votes(100_000)
+    assert np.array_equal(spoken.tabulate(), values)
+    heard = values.any(axis=1)
+    expected = np.where((values == 0) & heard[:, None], crowd.silence, values)
+    assert np.array_equal(filled.tabulate(), expected)
+
+
+def test_correlations_of_a_sample_are_those_of_residuals():
+    values, _ = plain_crowd(1, n_voters=8, votes_per_item=8)
+    sample = crowd_of(values).draw(300)
+    expected = np.corrcoef(values, rowvar=False)[sample.pairs.first, sample.pairs.second]
+    assert np.allclose(sample.correlations, expected, atol=1e-5)

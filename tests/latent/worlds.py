@@ -64,6 +64,35 @@ def repeating_crowd(seed, n_items=1500):
     return np.array(columns, dtype=np.int8).T, truth
 
 
+def copying_crowd(seed, n_items=600, n_copies=3, repeat=0.97, n_others=8):
+    """One voter's opinion said several times, beside voters who err on their own."""
+    rng = np.random.default_rng(seed)
+    truth = sides(rng, n_items, 0.4)
+    said = echo(rng, truth, 0.75)
+    columns = [echo(rng, said, repeat) for _ in range(n_copies)]
+    columns += [echo(rng, truth, rng.uniform(0.65, 0.85)) for _ in range(n_others)]
+    return np.array(columns, dtype=np.int8).T, truth
+
+
+def bad_clique(seed, n_items=1000, size=6, n_others=8):
+    """Voters who repeat an opinion that hardly follows the truth, beside as many good ones."""
+    rng = np.random.default_rng(seed)
+    truth = sides(rng, n_items)
+    said = echo(rng, truth, 0.55)
+    columns = [echo(rng, said, 0.93) for _ in range(size)]
+    columns += [echo(rng, truth, rng.uniform(0.7, 0.85)) for _ in range(n_others)]
+    return np.array(columns, dtype=np.int8).T, truth
+
+
+def uneven_crowd(seed, n_items=1500, n_voters=15):
+    """Items of unequal ease: on a third of them the voters guess; with the truth, the ease."""
+    rng = np.random.default_rng(seed)
+    truth, ease = sides(rng, n_items), rng.choice([0.1, 0.5, 1.5], n_items)
+    field = rng.normal(0, 0.15, n_voters) + rng.normal(0.9, 0.2, n_voters) * (truth * ease)[:, None]
+    values = np.where(rng.random(field.shape) < 1 / (1 + np.exp(-2 * field)), 1, -1)
+    return values.astype(np.int8), truth, ease
+
+
 def two_axes(seed, n_items=500):
     """30 voters see the truth, 24 a cue that has nothing to do with it, 15 hardly anything."""
     rng = np.random.default_rng(seed)

@@ -8,15 +8,15 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters, describe_votes
+from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters, describe_votes, idle_reason
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, interpret
 from unelisa.latent.ballots import list_ballots, set_prior_odds
-from unelisa.latent.consensus.reading import SURE_ERRORS
 from unelisa.latent.reading import Reading
+from unelisa.latent.verdicts import explain_voters, find_heads, judge_voters, list_followers
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes
@@ -36,20 +36,20 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
     A hidden truth f0 stands behind the votes; voter s has a bias b_s, a weight a_s and, where the
-    votes need it, ties to a shared misreading u (a tilt) or to other voters (edges)::
+    votes need them, items an ease d and a misreading u that all voters share (a tilt). Voters who
+    repeat each other hang on a family's opinion, which takes a voter's place (a branch)::
 
-        logit P(f_s = +1 | f0, u, f) = 2 (b_s + a_s f0 + c_s u + sum_t W_st f_t)
+        logit P(f_s = +1 | f0, d, u) = 2 (b_s + a_s d f0 + c_s u)
 
-    Missing votes are ignored, voters with few votes are shrunk toward the mean, near-duplicates
-    share their weight. What is needed is decided from the votes alone, see Notes.
+    or voters depend on each other directly (edges). Missing votes are ignored, voters with few
+    votes are shrunk toward the mean. What is needed is decided from the votes alone, see Notes.
 
     Parameters
     ----------
     structure
-        "auto", or one of "plain" (voters err independently), "tilt" (with a misreading that all
-        share), "discount" (near-duplicates count less), "edges" (a graph of the voters). A tilt
-        or discount that leaves no truth, and a discount that predicts worse than plain, are
-        replaced by plain with a warning.
+        "auto", or one of "plain" (voters err independently), "ease" (items differ in how hard they
+        are), "tilt", "families", "edges" (a graph of the voters). One that the votes do not admit
+        is replaced with a warning.
     orient
         "majority", or the name or index of an anchor voter who is right more often than wrong.
         Which side is yes is decided by gold labels, else by the anchor, else in a graph by a
@@ -57,52 +57,45 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     n_jobs
         Threads; the result does not depend on them.
     random_state
-        Seed or generator for sampling the items on which structures are compared.
+        Has no influence: the fit draws no random numbers.
 
     Attributes
     ----------
     experts_, weights_, polarity_, voters_
-        Voters whose a_s is clearly not 0 (by two standard errors on their own votes; in a graph
-        with a probability above one half), a_s, its sign, and why.
+        Voters who are clearly better than the crowd (in a graph: tied to the truth with a
+        probability above one half), a_s, its sign, and a table with the verdicts and why.
+    families_, effective_voters_
+        Voters who repeat each other, and how many equally good independent voters they all are.
     prevalence_, prevalence_interval_
-        Share of positive items among those with votes, and a 95 % interval
-        logit(pi) +- 1.96 / sqrt(sum_i (tau_i - pi)^2) that takes the voters' quality as known.
+        Share of positive items among those with votes, and a 95 % interval that includes what the
+        votes do not identify.
+    expected_accuracy_, expected_accuracy_interval_
+        Mean probability of the labels, and its range over the models that are averaged.
     field_, fields_
-        theta_0, half the log-odds of an item without votes (unless rules' silence is an answer, see
-        Notes), and the voters' biases b_s.
+        theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
     sensitivity_, specificity_
-        P(says yes | yes) and P(says no | no) per voter.
-    standard_errors_
-        Standard error of each weight.
-    graph_
-        `VoterGraph` of the ties between voters beyond the truth: the edges, or the correlations
-        that were discounted.
+        P(says yes | yes) and P(says no | no) per voter; NaN where the votes cannot tell.
+    standard_errors_, graph_
+        Standard error of each weight; `VoterGraph` of families or edges.
     structure_
-        A pandas table of the structures that were tried: gain (log score beyond plain's, or nats
-        beyond a graph without a truth), standard_error, agreement with plain, admissible, kept.
-    reading_
-        "consensus", "edges" or "gold".
+        A pandas table of the structures that were tried: gain (nats beyond plain's, or beyond a
+        graph without a truth), branches, agreement with plain, admissible, kept.
+    readings_, reading_, two_readings_
+        The readings that the votes allow; "consensus", "edges" or "gold"; whether there are two.
     coherence_
         kappa: how far the voters point the same way; 1 all, 0 no preferred side.
-    two_readings_
-        Whether the votes allow another truth.
 
     Notes
     -----
-    Which reading is meant is an identifying assumption: where at least four fifths of the voters
-    point the same way (kappa >= .36), or clearly more than half of many, the truth is what they
-    agree on (the consensus), else the hub of their graph (the edges).
-    Among plain, tilt and discount, the log score decides with which each vote is predicted from the
-    voters on its item who do not depend on it. The class rate enters a score by half, because the
-    voters' biases express it too; under a discount in full.
+    Which reading is meant is an identifying assumption: where nearly three quarters of the voters
+    point the same way (kappa >= .2), the truth is what they agree on (the consensus), else the hub
+    of their graph (the edges). Among the structures of a consensus the evidence decides, and what
+    the votes do not identify is averaged over.
 
     Where one-sided voters cast most votes, as labeling rules do, silence is their other answer on
-    items with votes; an item without votes gets the odds that follow from how often rules speak on
-    either side.
+    items with votes.
 
-    Gold labels decide which side is yes. Ten or more can do two more things: voters are weighted by
-    them alone if they do not follow what the voters agree on, and they enter a consensus as certain
-    if that helps to predict held-out labels. In a graph they are always certain.
+    Gold labels decide which side is yes; ten or more can decide between readings, too.
 
     Examples
     --------
@@ -119,18 +112,18 @@ class LatentIsing(TwoCoinVoters, LogOdds):
        ann  bob  cem   dia  eve
     0  ham  NaN  ham   ham  NaN
     1  ham  ham  ham  spam  NaN
-    >>> model = ue.LatentIsing(random_state=0).fit(votes)  # it never sees the truth
+    >>> model = ue.LatentIsing().fit(votes)  # it never sees the truth
     >>> model.predict(votes)[:2].tolist(), model.predict_proba(votes)[0].round(2).tolist()
-    (['ham', 'ham'], [0.99, 0.01])
+    (['ham', 'ham'], [0.94, 0.06])
     >>> model.score(votes, truth) > ue.MajorityVote().fit(votes).score(votes, truth) + 0.05
     True
     >>> model.voters_[["voter", "verdict", "sensitivity", "specificity"]].round(2)
-      voter  verdict  sensitivity  specificity
-    0   ann   expert         0.89         0.95
-    1   bob   expert         0.92         0.90
-    2   cem   expert         0.75         0.78
-    3   dia   expert         0.83         0.79
-    4   eve  counted         0.49         0.56
+      voter        verdict  sensitivity  specificity
+    0   ann         expert         0.89         0.94
+    1   bob         expert         0.92         0.89
+    2   cem        counted         0.75         0.77
+    3   dia        counted         0.83         0.78
+    4   eve  uninformative         0.50         0.55
     """
 
     verdicts = ("contrarian", "pruned", "expert")
@@ -176,6 +169,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         reading = self._orient(votes, ballots, prior_odds, reading)
         if gold is not None and gold.any():
             from unelisa.latent.gold import follow_gold
+
             reading = follow_gold(ballots, prior_odds, gold, reading)
         reading = reading.answering(set_prior_odds(ballots, prior_odds))
         others = tuple(other.answering(ballots) for other in reading.others)
@@ -229,10 +223,10 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
         Examples
         --------
-        >>> import unelisa as ue
+        >>> import numpy as np, unelisa as ue
         >>> votes = ue.simulate_votes(random_state=0).votes
         >>> model = ue.LatentIsing().fit(votes)
-        >>> (model.read(0).predict(votes) == model.predict(votes)).all()
+        >>> np.array_equal(model.read(0).predict(votes), model.predict(votes))
         True
         """
         readings = self._list_readings()
@@ -243,7 +237,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         others = tuple(replace(one, others=()) for one in rest)
         other._take(replace(readings[k], others=others))
         if k > 0:
-            reasons = [other._reason(s) for s in range(self.n_features_in_)]
+            reasons = explain_voters(readings[k], self.voter_names_)
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
 
@@ -275,7 +269,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     @property
     def experts_(self) -> NDArray[np.intp]:
-        """Indices of the voters who clearly follow the truth or its opposite."""
+        """Indices of the voters who are clearly better than the crowd; in a graph, the hub's."""
         return np.flatnonzero(self._reading.experts)
 
     field_ = _of_reading("field", "theta_0: half the log-odds of an item without votes.")
@@ -308,7 +302,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
                 "branches": one.branches,
                 "agreement": one.agreement if k else 1.0,
                 "share_yes": one.answers.share_yes,
-                "voters": list(self.voter_names_[_stand_with(one)]),
+                "voters": list(self.voter_names_[list_followers(one)]),
             }
             for k, one in enumerate(self._list_readings())
         ]
@@ -343,29 +337,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         if self.reading_ == "edges":
             table.loc[~self._reading.experts, "verdict"] = "pruned"
             return table
-        table["verdict"] = [self._judge(s) for s in range(self.n_features_in_)]
-        table.insert(2, "family", [self._head(s) for s in range(self.n_features_in_)])
+        table["verdict"] = judge_voters(self._reading, self.voter_names_)
+        table.insert(2, "family", find_heads(self._reading, self.voter_names_))
         return table
-
-    def _judge(self, voter: int) -> str:
-        """Return the verdict on a voter of a consensus."""
-        reading, weight = self._reading, self.weights_[voter]
-        if abs(weight) <= SURE_ERRORS * self.standard_errors_[voter]:
-            return "uninformative"
-        if weight < 0:
-            return "contrarian"
-        head = self._head(voter)
-        if head and head != str(self.voter_names_[voter]):
-            return f"family of {head}"
-        return "expert" if reading.experts[voter] else "counted"
-
-    def _head(self, voter: int) -> str:
-        """Return the name of the voter who repeats its family most; empty without a family."""
-        family = self._reading.family
-        if family[voter] < 0:
-            return ""
-        own = np.flatnonzero(family == family[voter])
-        return str(self.voter_names_[own[np.argmax(np.abs(self.weights_[own]))]])
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
         partners = self._reading.links.name_partners(self.voter_names_)
@@ -377,37 +351,10 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _reasons(self, votes: Votes) -> list[str]:
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
+        reasons = explain_voters(self._reading, self.voter_names_)
         return [
-            f"{self._reason(s)}; its silence is its other answer" if heard[s] else reason
-            for s, reason in enumerate(super()._reasons(votes))
+            f"{reason}; its silence is its other answer"
+            if heard[s]
+            else idle_reason(votes, s) or reason
+            for s, reason in enumerate(reasons)
         ]
-
-    def _reason(self, voter: int) -> str:
-        weight = f"{self.weights_[voter]:z.2f} ± {self.standard_errors_[voter]:.2f}"
-        if self.reading_ == "edges":
-            return self._reason_in_graph(voter, weight)
-        verdict = self._judge(voter)
-        if verdict.startswith("family"):
-            return f"repeats {self._head(voter)}: the family counts as one voter, {weight}"
-        words = {
-            "expert": "clearly better than the crowd",
-            "counted": "agrees with the truth",
-            "contrarian": "contradicts the truth: its votes are reversed",
-            "uninformative": "not clearly tied to the truth",
-        }
-        return f"{words[verdict]}, {weight}"
-
-    def _reason_in_graph(self, voter: int, weight: str) -> str:
-        if self._reading.experts[voter]:
-            side = "agrees with" if self.weights_[voter] > 0 else "contradicts"
-            return f"{side} the truth, {weight}"
-        links = self._reading.links
-        if voter in np.append(links.first, links.second):
-            return f"explained by other voters, {weight}"
-        return f"not clearly tied to the truth, {weight}"
-
-
-def _stand_with(reading: Reading) -> NDArray[np.intp]:
-    """Return the voters who are clearly on the side of a reading's truth."""
-    model = reading.model
-    return np.flatnonzero(model.weights > SURE_ERRORS * np.nan_to_num(model.standard_errors))

@@ -20,7 +20,7 @@ Places = NDArray[np.int64]
 Voters = NDArray[np.int32]
 Votes = NDArray[np.int8]
 
-SMALLEST = 1e-100  # product of families' factors below which the states are scaled up
+SMALLEST = 1e-100  # product of families' factors whose log is taken
 
 
 @kernel
@@ -144,31 +144,43 @@ def _weigh_states(
             heard[c, 0] += members[s, v, 0]
             heard[c, 1] += members[s, v, 1]
             spoke[c] = True
-    scale = weights.max()
+    scale = _hear_families(opinions, weights, heard, spoke) if n_families else 0.0
+    most = weights.max()
     for k in range(n_states):
-        weights[k] = np.exp(weights[k] - scale)
-    for c in range(n_families):
-        if spoke[c]:
-            scale += _hear_family(c, opinions, weights, heard)
+        weights[k] = np.exp(weights[k] - most)
     total = weights.sum()
     for k in range(n_states):
         weights[k] /= total
-    return scale + np.log(total)
+    return float(scale + most + np.log(total))
 
 
 @kernel
-def _hear_family(c: int, opinions: Floats, weights: Floats, heard: Floats) -> float:
-    """Multiply the states by what a family said; return the log of the factor that was left out."""
-    scale = max(heard[c, 0], heard[c, 1])
-    heard[c, 0], heard[c, 1] = np.exp(heard[c, 0] - scale), np.exp(heard[c, 1] - scale)
-    most = 0.0
-    for k in range(len(weights)):
-        weights[k] *= heard[c, 0] * opinions[c, 0, k] + heard[c, 1] * opinions[c, 1, k]
-        most = max(most, weights[k])
-    if most < SMALLEST:
-        for k in range(len(weights)):
-            weights[k] /= most
-        scale += np.log(most)
+def _hear_families(
+    opinions: Floats, weights: Floats, heard: Floats, spoke: NDArray[np.bool_]
+) -> float:
+    """Add what families said to the log weights of the states; return what was left out of all.
+
+    Factors are multiplied up, and their logs taken only when a product becomes small.
+    """
+    n_states, scale, least = len(weights), 0.0, 1.0
+    factors = np.ones(n_states)
+    for c in range(len(spoke)):
+        if not spoke[c]:
+            continue
+        most = max(heard[c, 0], heard[c, 1])
+        heard[c, 0], heard[c, 1] = np.exp(heard[c, 0] - most), np.exp(heard[c, 1] - most)
+        scale += most
+        for k in range(n_states):
+            factors[k] *= heard[c, 0] * opinions[c, 0, k] + heard[c, 1] * opinions[c, 1, k]
+            least = min(least, factors[k])
+        if least < SMALLEST:
+            for k in range(n_states):
+                weights[k] += np.log(factors[k])
+                factors[k] = 1.0
+            least = 1.0
+    if least < 1:
+        for k in range(n_states):
+            weights[k] += np.log(factors[k])
     return scale
 
 
@@ -176,4 +188,4 @@ def _hear_family(c: int, opinions: Floats, weights: Floats, heard: Floats) -> fl
 def _lean(heard: Floats, opinions: Floats, c: int, k: int) -> float:
     """Return P(opinion of family c is yes) in state k."""
     yes = heard[c, 1] * opinions[c, 1, k]
-    return yes / (heard[c, 0] * opinions[c, 0, k] + yes)
+    return float(yes / (heard[c, 0] * opinions[c, 0, k] + yes))

@@ -1,7 +1,7 @@
 """Ballots: votes as lists, item by item, in runs of items; a view of blocks.
 
 Every pass of the latent model is a function of one run of ballots and of parameters. Filling in
-silence, discounting near-duplicates and setting prior odds are further views on top of this one.
+silence and setting prior odds are further views on top of this one.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,8 +31,6 @@ class Ballots(NamedTuple):
     votes: NDArray[np.int8]
     # z_i: log-odds of each item's truth that are known besides the votes; 0 where nothing is
     prior_odds: Floats
-    # how much each vote counts when the truth is inferred (float32); empty: all in full
-    weights: NDArray[np.float32] = np.empty(0, dtype=np.float32)
 
     @property
     def n_items(self) -> int:

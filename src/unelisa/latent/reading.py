@@ -92,7 +92,7 @@ class Reading(ABC):
     coherence: float = 1.0  # kappa: how far the voters point the same way
     evidence: float = np.nan  # nats beyond plain's, on the items that were compared
     agreement: float = 1.0  # share of these items on which it agrees with the reading that is kept
-    answers: Answers | None = None  # None: not yet computed
+    answers: Any = None  # `Answers`; None: not yet computed
     others: tuple["Reading", ...] = ()  # what else the votes allow
     reasons: tuple[Caution, ...] = ()  # why it is not reliable; empty: nothing speaks against it
     notes: tuple[Caution, ...] = ()  # what else users must be told

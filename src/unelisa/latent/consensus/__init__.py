@@ -7,6 +7,7 @@ tilt that all voters share) is decided in a contest (`contest.py`; families are 
 against the result is listed (`checks.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +40,7 @@ from unelisa.latent.consensus.pool import (
     measure_doubt,
 )
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
-from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.crowd import Crowd
 from unelisa.latent.reading import NOTHING_FOUND, Caution
 
 __all__ = ["ConsensusReading", "Kind", "read_consensus"]
@@ -64,6 +65,7 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     # items on which no rule speaks are left out, which makes rules look dependent: no doubt there
     best = choice.best
     doubt = NO_DOUBT if rules else measure_doubt(filled, best.model, best.truth, majority)
+    majority = majority[spoken.ballots.counts > 0]
     if len(kinds) == 1:
         return _describe(crowd, choice, _fit_alone(crowd, best, least), majority, doubt)
     pool = _fit_pool(crowd, best, choice, doubt.share)
@@ -74,9 +76,10 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
     reading = _describe(crowd, choice, pool, majority, doubt)
-    apart = [(s, t) for s, t in implied if pool.family[s] < 0 or pool.family[s] != pool.family[t]]
-    if apart and choice.few is None:
-        reading = replace(reading, notes=(*reading.notes, _tell_implied(apart)))
+    family = reading.family
+    strangers = [(s, t) for s, t in implied if family[s] < 0 or family[s] != family[t]]
+    if strangers and choice.few is None:
+        reading = replace(reading, notes=(*reading.notes, _tell_implied(strangers)))
     if choice.rival is None:
         return reading
     other = _describe_rival(crowd, choice)
@@ -84,21 +87,25 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
 
 
 def _fit_pool(
-    crowd: Crowd, candidate: Candidate, choice: Choice, weight: float, centered: Any = CENTERED
+    crowd: Crowd,
+    candidate: Candidate,
+    choice: Choice,
+    weight: float,
+    centered: Sequence[float] = CENTERED,
 ) -> Pool:
     """Return the pool on a candidate's structure, fitted to a part of the votes if they are many.
 
     Then one more iteration on all votes, for voters who are rare in that part.
     """
-    spoken, filled = crowd.draw_votes(FIT_VOTES)
+    samples = spoken, _ = crowd.draw_votes(FIT_VOTES)
     rules = bool(crowd.silence.any())
-    pool, _ = fit_pool(
-        *(spoken, filled, candidate, weigh_majority(spoken, choice.once), weight),
+    pool = fit_pool(
+        *(samples, candidate, weigh_majority(spoken, choice.once), weight),
         centered=centered if not rules else (0.0,),
         least_weight=LEAST_WEIGHT if rules else -np.inf,
     )
     members = pool.members
-    if filled.ballots.n_items < crowd.ballots.n_items:
+    if spoken.ballots.n_items < crowd.ballots.n_items:
         members = tuple(fit_consensus(crowd.ballots, one, max_iter=2) for one in members)
     idle = crowd.votes == 0
     return replace(pool, members=tuple(one.without(idle) for one in members))
@@ -185,7 +192,7 @@ def _list_candidates(choice: Choice) -> tuple[dict[str, Any], ...]:
 
 
 def _merge_implied(choice: Choice, implied: list[tuple[int, int]], crowd: Crowd) -> Choice:
-    """Return the choice with voters who imply each other as families, where too few others are left.
+    """Return the choice with voters who imply each other as families, where few others are left.
 
     Three branches fit any truth, so that the residuals of four voters hardly show who repeats whom.
     """

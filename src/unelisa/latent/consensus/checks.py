@@ -86,12 +86,17 @@ def describe_answers(tally: Tally, pool: Pool) -> Answers:
 def find_reasons(
     crowd: Crowd, choice: Choice, tally: Tally, pool: Pool, majority: Floats, doubt: Doubt
 ) -> Iterator[Caution]:
-    """Yield why the labels may be wrong."""
+    """Yield why the labels may be wrong.
+
+    `majority` is the majority's share of yes on the items with votes that were compared; an even
+    vote counts half.
+    """
     yield from _repeat_one(tally, pool, crowd.ballots.n_items)
     yield from _are_few(choice)
     yield from _lose_a_class(tally, majority)
     yield from _differ(tally, pool, doubt)
-    if choice.best.evidence - _nothing(crowd) * _part(crowd, choice) < np.log(max(len(majority), 2)):
+    gain = choice.best.evidence - _nothing(crowd) * _part(crowd, choice)
+    if gain < np.log(max(len(majority), 2)):
         yield Caution(NOTHING_FOUND)
     if choice.rival is not None:
         share = choice.best.agreement(choice.rival)
@@ -132,7 +137,7 @@ def _are_few(choice: Choice) -> Iterator[Caution]:
 
 def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
     n_heard, yes = tally.totals[1], tally.totals[6]
-    share, by_majority = yes / n_heard, float(np.mean(majority > 0.5))
+    share, by_majority = yes / n_heard, float(np.mean(np.sign(majority - 0.5) / 2 + 0.5))
     rarer, other = min(share, 1 - share), min(by_majority, 1 - by_majority)
     if rarer < min(RARE, other) or rarer < VANISHING * other:
         yield Caution(
@@ -140,8 +145,8 @@ def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
         )
     elif abs(share - by_majority) > FAR:
         yield Caution(
-            f"the share of yes is {share:.0%}, far from the majority's {by_majority:.0%}: the votes "
-            "cannot tell a common bias of the voters from the class rate"
+            f"the share of yes is {share:.0%}, far from the majority's {by_majority:.0%}: the "
+            "votes cannot tell a common bias of the voters from the class rate"
         )
 
 
@@ -149,8 +154,8 @@ def _differ(tally: Tally, pool: Pool, doubt: Doubt) -> Iterator[Caution]:
     differ = float(pool.parts @ tally.differ / tally.totals[1])
     if differ > SPLIT:
         yield Caution(
-            f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of the "
-            "items"
+            f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of "
+            "the items"
         )
     if doubt.size > DOUBTED:
         yield Caution(

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from unelisa.latent.consensus.coefficients import BRANCHES
 from unelisa.latent.consensus.families import (
@@ -97,8 +97,8 @@ def hold_contest(
 ) -> Choice:
     """Return the choice among structures of these kinds.
 
-    `spoken` holds the votes, in which the majority is counted, `filled` the same with rules' silence
-    filled in, which the models are fitted to.
+    `spoken` holds the votes, in which the majority is counted, `filled` the same with rules'
+    silence filled in, which the models are fitted to.
     """
     everybody = np.ones(spoken.n_voters)
     once = count_once(spoken) if filled is spoken else everybody
@@ -147,7 +147,10 @@ class _Contest:
         """
         n_voters, best = self.sample.n_voters, max(self.alone, key=_evidence)
         even = Consensus.first(np.full(n_voters, -1)).states
-        axes = [(self.start, _sides(self.start), even), (best.truth, best.posterior, best.model.states)]
+        axes = [
+            (self.start, _sides(self.start), even),
+            (best.truth, best.posterior, best.model.states),
+        ]
         if (once < 1).any():
             counted = weigh_majority(self.sample, once)
             axes.insert(1, (counted, _sides(counted), even))
@@ -167,8 +170,8 @@ class _Contest:
         best = max(self.alone, key=_evidence)
         small = min(np.mean(best.truth > 0.5), np.mean(best.truth < 0.5))
         for begin in (replace(best.model, ease=EVEN), best.model.easing())[: len(self.alone)]:
-            begin = _tilted(begin)
-            tilted = self._enter(fit_consensus(self.sample.blocks, begin, max_iter=TILT_ITER))
+            model = fit_consensus(self.sample.blocks, _tilted(begin), max_iter=TILT_ITER)
+            tilted = self._enter(model)
             rare = min(np.mean(tilted.truth > 0.5), np.mean(tilted.truth < 0.5))
             same = np.mean((tilted.truth > 0.5) == (best.truth > 0.5)) >= SAME_TRUTH
             shared = tilted.model.branches.spread[2] < 0.975 * BRANCHES.most[2]
@@ -250,7 +253,7 @@ def _choose(
     tried: list[Candidate], sample: Sample, once: Floats, kinds: tuple[Kind, ...]
 ) -> Choice:
     """Return the best candidate by the two rules."""
-    tie = np.log(max(np.count_nonzero(sample.ballots.counts), 2))
+    tie = float(np.log(max(int(np.count_nonzero(sample.ballots.counts)), 2)))
     fit = [one for one in tried if one.admissible and _is_asked_for(one, kinds)] or tried[:1]
     rooted = [one for one in fit if not one.model.n_families or one.branches >= LEAST_BRANCHES]
     best = _pick(rooted or tried[:1], tie)

@@ -43,7 +43,7 @@ def find_ties(sample: Sample, posterior: Floats, states: Floats) -> Ties:
     busier = np.maximum(counts[first], counts[second])
     met = (common >= COMMON) & (common >= OVERLAP * busier)
     # the largest of so many chance correlations, and one more
-    errors = max(LEAST_ERRORS, np.sqrt(2 * np.log(max(np.count_nonzero(met), 1))) + 1)
+    errors = max(LEAST_ERRORS, np.sqrt(2 * np.log(max(int(np.count_nonzero(met)), 1))) + 1)
     clear = met & (correlations * np.sqrt(common) > errors)
     return Ties(first[clear], second[clear], np.minimum(correlations[clear], 1.0))
 

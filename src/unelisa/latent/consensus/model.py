@@ -28,7 +28,7 @@ from scipy.special import expit, log_expit, logit
 from unelisa.blocks import ItemBlocks
 from unelisa.kernels.branches import collect_branches, infer_branches
 from unelisa.latent.ballots import CERTAIN, Ballots, Sums
-from unelisa.latent.consensus.coefficients import BRANCHES, MEMBERS, Coefficients, Prior
+from unelisa.latent.consensus.coefficients import BRANCHES, MEMBERS, Coefficients
 
 Floats = NDArray[np.float64]
 Families = NDArray[np.int32]
@@ -107,7 +107,7 @@ class Consensus:
     @property
     def has_tilt(self) -> bool:
         """Whether there is a tilt."""
-        return self.branches.means.shape[1] > 2
+        return bool(self.branches.means.shape[1] > 2)
 
     @property
     def states(self) -> Floats:
@@ -121,7 +121,7 @@ class Consensus:
 
     @property
     def log_states(self) -> Floats:
-        """log P(d, u) of every state."""
+        """Log P(d, u) of every state."""
         weights = np.log(np.tile(self.ease, 2))
         return np.repeat(weights, 2) - np.log(2) if self.has_tilt else weights
 
@@ -151,24 +151,22 @@ class Consensus:
     def expect_yes(self) -> Floats:
         """Return P(says yes | state) per voter and state, families' opinions summed out."""
         chances = expit(2 * self.branches.means @ self.states.T)
-        found = chances[: self.n_voters].copy()
+        found: Floats = chances[: self.n_voters].copy()
         no, yes = expit(2 * OPINIONS @ self.members.means.T)
         related = np.flatnonzero(~self.lone)
         opinion = chances[self.n_voters + self.family[related]]
-        found[related] = (
-            yes[related, None] * opinion + no[related, None] * (1 - opinion)
-        )
+        found[related] = yes[related, None] * opinion + no[related, None] * (1 - opinion)
         return found
 
     @property
     def weights(self) -> Floats:
-        """a per voter: a quarter of the difference between its log-odds of yes on either side."""
+        """Weight a per voter: a quarter of the difference of its log-odds of yes on either side."""
         no, yes = logit(np.clip(self.coins, 1e-9, 1 - 1e-9))
         return np.asarray((yes - no) / 4)
 
     @property
     def biases(self) -> Floats:
-        """b per voter: a quarter of the sum of these log-odds."""
+        """Bias b per voter: a quarter of the sum of these log-odds."""
         no, yes = logit(np.clip(self.coins, 1e-9, 1 - 1e-9))
         return np.asarray((yes + no) / 4)
 
@@ -246,7 +244,8 @@ def fit_consensus(
 
 def infer(ballots: Ballots, factors: Factors) -> tuple[Floats, Floats, Floats]:
     """Return the posterior of the states, the families' leans and the log evidence per item."""
-    return infer_branches(*ballots[:3], log_priors(ballots, factors), *factors[:4])
+    priors, (family, tables, members, opinions) = log_priors(ballots, factors), factors[:4]
+    return infer_branches(*ballots[:3], priors, family, tables, members, opinions)
 
 
 def infer_truth(ballots: Ballots, factors: Factors) -> Floats:
@@ -268,8 +267,10 @@ def collect(ballots: Ballots, factors: Factors) -> Sums:
     The last holds the log evidence, the prior P(f0 = +1) and the number of items, all over items
     with votes.
     """
-    priors = log_priors(ballots, factors)
-    said, repeated, states, evidence = collect_branches(*ballots[:3], priors, *factors[:4])
+    priors, (family, tables, members, opinions) = log_priors(ballots, factors), factors[:4]
+    said, repeated, states, evidence = collect_branches(
+        *ballots[:3], priors, family, tables, members, opinions
+    )
     heard = ballots.counts > 0
     before = np.count_nonzero(heard) * expit(factors.rate)
     if len(priors) > 1:

@@ -119,20 +119,20 @@ def share_branches(ballots: Ballots, family: Families) -> Floats:
 
 
 def fit_pool(
-    spoken: Sample,
-    filled: Sample,
+    samples: tuple[Sample, Sample],
     choice: Candidate,
     majority: Floats,
     weight: float,
     *,
     centered: Sequence[float] = CENTERED,
     least_weight: float = -np.inf,
-) -> tuple[Pool, bool]:
-    """Return the pool on a candidate's structure, and whether its share of yes is far off.
+) -> Pool:
+    """Return the pool on a candidate's structure.
 
-    `spoken` holds the votes, `filled` the same with rules' silence filled in, `majority` the
+    `samples` are the votes, and the same with rules' silence filled in; `majority` is the
     majority's share of yes per item, repeats counted once, and `weight` that of the share of yes.
     """
+    spoken, filled = samples
     members = _fit_members(filled, choice.model, centered, least_weight)
     heard = spoken.ballots.counts > 0
     answers = np.stack([answer(filled.ballots, member) for member in members], axis=1)
@@ -141,27 +141,26 @@ def fit_pool(
     kept = [k for k in range(len(members)) if near[k] >= least] or list(range(len(members)))
     members, answers = [members[k] for k in kept], answers[:, kept]
     evidence = np.array([member.evidence for member in members])
-    weights = _weigh(evidence, 1.0, np.count_nonzero(heard))
+    weights = _weigh(evidence, 1.0, int(heard.sum()))
     shares = share_branches(spoken.ballots, choice.model.family)
     pooled = (1 - weight) * answers @ weights + weight * shares
-    far = abs(np.mean(pooled[heard] > 0.5) - np.mean(majority[heard] > 0.5)) > FAR
-    if far:
-        weights = _weigh(evidence, FAR_TEMPER, np.count_nonzero(heard))
+    if abs(np.mean(pooled[heard] > 0.5) - np.mean(majority[heard] > 0.5)) > FAR:
+        weights = _weigh(evidence, FAR_TEMPER, int(heard.sum()))
     means = np.append(answers[heard].mean(axis=0), 0.5)
     parts = np.append((1 - weight) * weights, weight)
     unheard = float(parts @ expit(RATE * logit(np.clip(means, 0.01, 0.99))))
-    return Pool(tuple(members), parts[:-1], weight, choice.model.family, unheard), bool(far)
+    return Pool(tuple(members), parts[:-1], weight, choice.model.family, unheard)
 
 
 def _fit_members(
     sample: Sample, model: Consensus, centered: Sequence[float], least_weight: float
 ) -> list[Consensus]:
-    members = []
-    for begin in (model if model.has_ease else model.easing(), replace(model, ease=EVEN)):
-        for part in centered:
-            bounds = {"centered": part, "least_weight": least_weight}
-            members.append(fit_consensus(sample.blocks, begin, **bounds))
-    return members
+    starts = model if model.has_ease else model.easing(), replace(model, ease=EVEN)
+    return [
+        fit_consensus(sample.blocks, begin, centered=part, least_weight=least_weight)
+        for begin in starts
+        for part in centered
+    ]
 
 
 def _weigh(evidence: Floats, temper: float, n_items: int) -> Floats:

@@ -49,7 +49,7 @@ class ConsensusReading(Reading):
         return ballots.concatenate(score_pool, self.pool, self.silence)
 
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
-        """Return E d per item under the members with ease: 1 for an ordinary item, 0 for a riddle."""
+        """Return E d per item under the member with ease: 1 an ordinary item, 0 nobody can tell."""
         easing = [one for one in self.pool.members if one.has_ease]
         if not easing:
             return super().measure_ease(ballots)

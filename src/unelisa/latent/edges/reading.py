@@ -130,11 +130,8 @@ def read_edges(crowd: Crowd) -> EdgesReading:
 
 def score_edges(ballots: Ballots, weights: Floats, field: float) -> Floats:
     """Return 2 (theta_0 + z_i / 2 + sum_s a_s f_is) per item. A pass."""
-    starts, voters, votes, prior_odds, _ = ballots
-    full = np.empty(0, dtype=np.float32)
-    effects = weights[:, None]
-    said = weigh_ballots(starts, voters, votes, full, effects, np.zeros_like(effects))[:, 0]
-    return np.asarray(2 * (field + said) + prior_odds)
+    said = weigh_ballots(*ballots[:3], weights)
+    return np.asarray(2 * (field + said) + ballots.prior_odds)
 
 
 def _list_starts(found: EdgesFit) -> tuple[dict[str, Any], ...]:

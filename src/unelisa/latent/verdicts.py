@@ -1,0 +1,77 @@
+"""The verdict on every voter of a reading, and the reason for it in words."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.latent.reading import Reading
+
+SURE_ERRORS = 2.0  # standard errors by which a weight is clearly not 0
+WORDS = {
+    "expert": "clearly better than the crowd",
+    "counted": "agrees with the truth",
+    "contrarian": "contradicts the truth: its votes are reversed",
+    "uninformative": "not clearly tied to the truth",
+}
+
+
+def find_heads(reading: Reading, names: NDArray[Any]) -> list[str]:
+    """Return for every voter the name of the one who repeats its family most; empty without one."""
+    heads, weights = [""] * len(names), np.abs(reading.model.weights)
+    for c in range(int(reading.family.max(initial=-1)) + 1):
+        own = np.flatnonzero(reading.family == c)
+        head = str(names[own[np.argmax(weights[own])]])
+        for s in own:
+            heads[s] = head
+    return heads
+
+
+def judge_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
+    """Return the verdict on every voter of a consensus."""
+    weights = reading.model.weights
+    vague = np.abs(weights) <= SURE_ERRORS * reading.model.standard_errors
+    verdicts = ["expert" if expert else "counted" for expert in reading.experts]
+    for s, head in enumerate(find_heads(reading, names)):
+        if vague[s]:
+            verdicts[s] = "uninformative"
+        elif weights[s] < 0:
+            verdicts[s] = "contrarian"
+        elif head and head != str(names[s]):
+            verdicts[s] = f"family of {head}"
+    return verdicts
+
+
+def explain_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
+    """Return the reason for the verdict on every voter."""
+    model = reading.model
+    weights = [
+        f"{weight:z.2f} ± {error:.2f}"
+        for weight, error in zip(model.weights, model.standard_errors, strict=True)
+    ]
+    if reading.name == "edges":
+        reasons = _explain_graph(reading)
+    else:
+        verdicts, heads = judge_voters(reading, names), find_heads(reading, names)
+        reasons = [
+            WORDS.get(verdict, f"repeats {head}: the family counts as one voter")
+            for verdict, head in zip(verdicts, heads, strict=True)
+        ]
+    return [f"{reason}, {weight}" for reason, weight in zip(reasons, weights, strict=True)]
+
+
+def list_followers(reading: Reading) -> NDArray[np.intp]:
+    """Return the voters who are clearly on the side of a reading's truth."""
+    model = reading.model
+    return np.flatnonzero(model.weights > SURE_ERRORS * np.nan_to_num(model.standard_errors))
+
+
+def _explain_graph(reading: Reading) -> list[str]:
+    weights, tied = reading.model.weights, np.append(reading.links.first, reading.links.second)
+    reasons = []
+    for s, expert in enumerate(reading.experts):
+        if expert:
+            reasons.append("agrees with the truth" if weights[s] > 0 else "contradicts the truth")
+        else:
+            reasons.append("explained by other voters" if s in tied else WORDS["uninformative"])
+    return reasons
