@@ -20,6 +20,7 @@ from unelisa.latent.gold import follow_gold
 from unelisa.latent.reading import NOTHING_FOUND, Reading, sum_posteriors
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 CONTRADICTION = (
@@ -33,6 +34,7 @@ def _of_reading(name: str, doc: str) -> Any:
     return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
+@stored(_reading="Reading", prevalence_interval_="many(2) share")
 class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 

@@ -11,6 +11,7 @@ from scipy.special import expit
 from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.latent.ballots import CERTAIN, Ballots, Floats, Sums, fill_silence, set_prior_odds
+from unelisa.schema import stored
 
 TWO_READINGS = "the votes allow two readings"  # how the note on a second reading begins
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
@@ -18,6 +19,7 @@ DECIDE = "a prior, or at least ten gold labels, can decide"
 NAMED = 3  # partners that are named in a voter's row
 
 
+@stored(first="index32(voters)[links]", second="index32(voters)[links]", weights="finite[links]")
 @dataclass(frozen=True, eq=False)
 class Links:
     """Ties between voters: s, t and the weight of each."""
@@ -41,6 +43,17 @@ class Links:
         return [_list_names([names[voter] for _, voter in sorted(others)]) for others in near]
 
 
+@stored(
+    name="text",
+    structure="text",
+    experts="flag[voters]",
+    silence="sign[voters]",
+    coherence="float",
+    two_readings="flag",
+    others="many Reading",
+    notes="many text",
+    table="many plain",
+)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading(ABC):
     """The hidden truth as one reading of the votes has it."""

@@ -22,6 +22,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln, logit
 
 from unelisa.phenotyping.counts import Counts, Floats
+from unelisa.schema import stored
 
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
 MAX_ITER = 300
@@ -31,6 +32,7 @@ FIRST_GUESS = 0.9  # their initial P(case)
 TRUST = 0.5  # weight of an expected prevalence against the estimated one
 
 
+@stored(levels="finite[2]", slope="finite", sizes="positive[2]")
 class ClassCounts(NamedTuple):
     """One anchor: log means at mean utilization and sizes of (non-cases, cases), and the slope."""
 
@@ -67,6 +69,7 @@ class AnchorCounts(NamedTuple):
         return cls(column.astype(np.float64), values.astype(np.float64), codes)
 
 
+@stored(level="finite", slope="finite")
 class CaseOdds(NamedTuple):
     """logit P(case | u) = level + slope l, before the counts."""
 
@@ -74,6 +77,14 @@ class CaseOdds(NamedTuple):
     slope: float
 
 
+@stored(
+    prevalence="share",
+    case_odds="CaseOdds",
+    anchors="many(anchors) ClassCounts",
+    mean_use="finite",
+    n_iter="count",
+    converged="flag",
+)
 @dataclass(frozen=True)
 class AnchorModel:
     """A fitted anchor model."""

@@ -14,6 +14,7 @@ from unelisa.phenotyping.expected_counts import ExpectedCounts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, learn_group
 from unelisa.phenotyping.posterior import Calibration, Estimate, expected_ppv, reviewed_ppv
 from unelisa.phenotyping.screening import Screening, screen, standardize
+from unelisa.schema import stored
 
 GROUP_WEIGHT = 0.5
 THRESHOLD = 0.5  # patients with a P(case) of at least this are flagged
@@ -60,6 +61,15 @@ class FittedPhenotype:
         return expected_ppv(chances, chances >= threshold, [*without, expit(scores)])
 
 
+@stored(
+    features="label[features]",
+    anchors="index(features)[anchors]",
+    correlations="finite[features, anchors]",
+    directions="sign[features]",
+    ties="float[features]",
+    selected="flag[features]",
+    weights="finite[features]",
+)
 @dataclass(frozen=True)
 class FeatureFacts:
     """What was found about the features."""

@@ -20,8 +20,25 @@ from unelisa.phenotyping.charts import read_reviewed
 from unelisa.phenotyping.counts import CountTable, Floats, read_counts
 from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
 from unelisa.phenotyping.posterior import Estimate
+from unelisa.schema import stored
 
 
+@stored(
+    utilization="text | None",
+    n_features_in_="size(features)",
+    classes_="label[2]",
+    feature_names_in_="label[features]",
+    _anchor_places="index(features)[anchors]",
+    _group_places="index(features)[group]",
+    expected_counts_="ExpectedCounts",
+    anchor_model_="AnchorModel",
+    group_="GroupedExpert | None",
+    calibration_="Calibration",
+    prevalence_="share",
+    threshold_="share",
+    ppv_="Estimate",
+    feature_facts_="FeatureFacts",
+)
 class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probability of a disease from counts of codes and concepts, without chart review.
 

@@ -19,11 +19,13 @@ from scipy.special import expit
 
 from unelisa.em import Z95
 from unelisa.phenotyping.counts import Floats
+from unelisa.schema import stored
 from unelisa.scoring import bound_frequency
 
 FEWEST_CHARTS = 10  # reviewed and flagged, to estimate the positive predictive value from them
 
 
+@stored(intercept="finite", slope="finite")
 @dataclass(frozen=True)
 class Calibration:
     """logit P = intercept + slope s."""
@@ -74,6 +76,7 @@ class Calibration:
         return replace(self, intercept=self.intercept + shift)
 
 
+@stored(value="float", low="share", high="share", basis="text")
 class Estimate(NamedTuple):
     """A proportion with its 95 % interval, and what it is based on."""
 

@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from unelisa.kernels.ballots import count_affinity
 from unelisa.latent.ballots import Ballots
 from unelisa.latent.pairs import Pairs, Singles
+from unelisa.schema import stored
 
 BELIEVED_ITEMS = 100  # common items, below which a correlation is too noisy to act on
 BELIEVED_ERRORS = 3.0  # standard errors above which a correlation is acted on
 
 
+@stored(others="index32(voters)[pairs]", strengths="single[pairs]", rows="starts(pairs)[voters+1]")
 class Affinity(NamedTuple):
     """Who repeats whom: voter t's partners are `others` from rows[t] to rows[t + 1]."""
 

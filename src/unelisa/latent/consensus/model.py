@@ -31,6 +31,7 @@ from unelisa.blocks import ItemBlocks
 from unelisa.kernels.ballots import tally_ballots, weigh_ballots
 from unelisa.kernels.coefficients import move_voters, weigh_voters
 from unelisa.latent.ballots import CERTAIN, Ballots, Sums
+from unelisa.schema import stored
 
 Floats = NDArray[np.float64]
 Start = Callable[..., Floats]
@@ -63,6 +64,16 @@ class Factors(NamedTuple):
     rate: float
 
 
+@stored(
+    lambda model: model.means.shape[1] in STATES,
+    means="finite[voters, parts]",
+    covariances="finite[voters, parts, parts]",
+    center="finite[parts]",
+    spread="finite[parts]",
+    rate="finite",
+    objective="float[steps]",
+    converged="flag",
+)
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """The parameters of the model, and how EM reached them."""

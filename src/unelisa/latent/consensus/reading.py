@@ -23,12 +23,14 @@ from unelisa.latent.consensus.model import (
 from unelisa.latent.consensus.rules import LEAST_WEIGHT, odds_before_silence
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.reading import NOTHING_FOUND, Links, Reading
+from unelisa.schema import stored
 
 RATE = 0.5  # share of the class rate's log-odds in a score: the voters' biases express it too
 SURE_ERRORS = 2.0  # standard errors of a weight above which a voter is an expert
 CLEAR_NATS = 3.0  # by which the truth must beat a model of uninformative voters
 
 
+@stored(model="Consensus", affinity="Affinity | None")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConsensusReading(Reading):
     """The truth is what the voters agree on, or what the gold labels alone say."""

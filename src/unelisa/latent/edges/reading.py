@@ -12,6 +12,7 @@ from unelisa.latent.ballots import Ballots, Floats, fill_silence
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges import EdgesFit, fit_edges
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Links, Reading
+from unelisa.schema import stored
 
 FEWEST_VOTERS = 2
 EDGE_ITEMS = 6000  # largest number of items that a graph is fitted to
@@ -20,6 +21,13 @@ SAME_AXIS = 0.85  # share of the items on which two starts with the same truth a
 MOST_ODDS = 30.0  # log-odds of a gold label in the graph's fit
 
 
+@stored(
+    weights="finite[voters]",
+    biases="finite[voters]",
+    standard_errors="float[voters]",
+    field="finite",
+    links="Links",
+)
 @dataclass(frozen=True, eq=False)
 class Hub:
     """The hub of the voters' graph."""
@@ -33,6 +41,7 @@ class Hub:
     converged: ClassVar[bool] = True
 
 
+@stored(model="Hub")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EdgesReading(Reading):
     """The truth is the hub of the voters' graph; its sign is open."""
