@@ -95,14 +95,12 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
 
     try:
         # an absolute path: DuckDB reads a name such as "sqlite:a" as a request for an extension
-        found = require_ibis().duckdb.connect(path.absolute(), read_only=read_only, **_CLOSED)
-        found.raw_sql("SET lock_configuration = true")
-        return found
+        return require_ibis().duckdb.connect(path.absolute(), read_only=read_only, **_CLOSED)
     except duckdb.Error as error:
         raise RecordsError(
             f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}): it may "
-            "be damaged, not a DuckDB file, in use by another program, or written by a DuckDB "
-            f"newer than {duckdb.__version__}"
+            "be damaged, not a DuckDB file, in use by this or another program, or written by a "
+            f"DuckDB newer than {duckdb.__version__}"
         ) from None
 
 
@@ -154,7 +152,6 @@ def _allow_only(connection: Any, files: Sequence[Path]) -> None:
     connection.con.execute("SET allowed_paths = ?", [names])
     for setting in _CLOSED:
         connection.raw_sql(f"SET {setting} = false")
-    connection.raw_sql("SET lock_configuration = true")
 
 
 def _write_literally(file: Path) -> str:
