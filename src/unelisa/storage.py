@@ -35,6 +35,7 @@ MARK = b"unelisa:sha256:"
 # in files of release 0.1.0
 FORMER_CLASSES = {"GroupedEvidence": "GroupedExpert"}
 FORMER_NAMES = {"Consensus": {"centre": "center"}}
+FORMER_FIELDS = {"Phenotyper": {"_correlations", "_directions", "_ties"}}  # also in its facts
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -191,8 +192,9 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     kind = packed["class"]
-    renamed = FORMER_NAMES.get(kind, {})
-    state = {renamed.get(k, k): _unpack(part, arrays) for k, part in packed["state"].items()}
+    renamed, dropped = FORMER_NAMES.get(kind, {}), FORMER_FIELDS.get(kind, set())
+    parts = {k: part for k, part in packed["state"].items() if k not in dropped}
+    state = {renamed.get(k, k): _unpack(part, arrays) for k, part in parts.items()}
     if kind == "Reading":
         return _restore_reading(state)
     cls = find_class(FORMER_CLASSES.get(kind, kind))

