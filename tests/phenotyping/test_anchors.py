@@ -59,7 +59,8 @@ def test_log_odds_are_those_of_scipys_negative_binomial_held_where_they_would_fa
     use = log_use - model.mean_use
     odds = model.case_odds.level + model.case_odds.slope * use
     for j, found in enumerate(model.anchors):
-        ratios = [naive_ratios(found, int(x), u)[int(x)] for x, u in zip(counts[:, j], use)]
+        rows = zip(counts[:, j], use, strict=True)
+        ratios = [naive_ratios(found, int(x), u)[int(x)] for x, u in rows]
         odds += model.discount * np.array(ratios)
     assert model.log_odds(counts, log_use) == pytest.approx(odds, rel=1e-8, abs=1e-8)
 

@@ -333,7 +333,7 @@ def test_a_view_of_another_file_is_refused_with_the_reason(tiny_file, tmp_path):
     change(
         tiny_file,
         "DROP TABLE person",
-        f"CREATE VIEW person AS SELECT * FROM read_csv('{tmp_path}/other.csv')",
+        f"CREATE VIEW person AS SELECT * FROM read_csv('{tmp_path}/other.csv')",  # noqa: S608
     )
     with pytest.raises(RecordsError, match="a view in it reads a file outside of it"):
         ue.read_omop(tiny_file, ["ICD:714.0"])
@@ -348,10 +348,10 @@ def test_a_patient_is_a_whole_number(tiny_file, kind, right, wrong):
         tiny_file,
         "DROP TABLE person",
         f"CREATE TABLE person (person_id {kind})",
-        f"INSERT INTO person VALUES ({right})",
+        f"INSERT INTO person VALUES ({right})",  # noqa: S608
     )
     assert ue.read_omop(tiny_file, ["ICD:714.0"]).index.tolist() == [1]
-    change(tiny_file, f"INSERT INTO person VALUES ({wrong})")
+    change(tiny_file, f"INSERT INTO person VALUES ({wrong})")  # noqa: S608
     with pytest.raises(RecordsError, match="an identifier is not a whole number"):
         ue.read_omop(tiny_file, ["ICD:714.0"])
 
