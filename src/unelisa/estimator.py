@@ -12,9 +12,19 @@ from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
 from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
+@stored(
+    n_features_in_="size(voters)",
+    classes_="label[2]",
+    voter_names_="label[voters]",
+    named_voters_="flag",
+    feature_names_in_="?label[voters]",
+    _named_coding="?plain",
+    _named_columns="?plain",
+)
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything that is fitted to votes.
 

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
+from unelisa.schema import stored
 
 EdgeRule = Literal["either", "both"]
 
 
+@stored(weights="finite[voters, voters]", adjacency="flag[voters, voters]")
 @dataclass(frozen=True, eq=False)
 class VoterGraph:
     """Symmetric signed edges between voters.

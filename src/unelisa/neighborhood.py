@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.errors import ModelError
+from unelisa.schema import stored
 from unelisa.solvers import SOLVERS, L1Problem, ebic_path
 from unelisa.votes import Votes
 
@@ -15,6 +16,13 @@ Penalty = Literal["theory", "ebic"] | float | ArrayLike
 EBIC_GAMMA = 0.25  # IsingFit's default
 
 
+@stored(
+    weights="finite[voters, voters]",
+    intercepts="finite[voters]",
+    kkt="float[voters]",
+    n_iter="count[voters]",
+    penalties="float[voters]",
+)
 class Neighborhoods(NamedTuple):
     """Every voter's regression on all other voters.
 

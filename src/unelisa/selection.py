@@ -13,9 +13,17 @@ from unelisa.estimator import VotesEstimator
 from unelisa.frames import long_columns
 from unelisa.graph import EdgeRule, VoterGraph
 from unelisa.neighborhood import Penalty, select_neighborhoods
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
+@stored(
+    neighborhoods_="Neighborhoods",
+    graph_="VoterGraph",
+    selection_="ExpertSelection",
+    experts_="index(voters)[experts]",
+    polarity_="sign[voters]",
+)
 class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
     """Select the experts by Algorithm 1 and keep their columns.
 
@@ -112,6 +120,12 @@ def _is_long(table: Any) -> bool:
     return None not in long_columns(map(str, names), (None, None, None))
 
 
+@stored(
+    experts="index(voters)[experts]",
+    knots="flag[voters]",
+    ranks="count[voters]",
+    shared="whole[voters]",
+)
 @dataclass(frozen=True)
 class ExpertSelection:
     r"""The result of Algorithm 1, and how it came about."""

@@ -3,53 +3,43 @@
 The file is a NumPy archive (.npz): the entry `model` holds JSON text, the other entries the arrays
 it refers to. The archive's comment is the SHA-256 of everything before it, so that a damaged or
 truncated file is rejected, never half read. Reading runs no code from the file: only the classes
-listed in `STORABLE` are built, from plain values.
+that declare what they store (`unelisa.schema`) are built, from plain values, and whatever differs
+from its declaration is rejected, on saving as on loading.
 """
 
 import hashlib
 import io
 import json
 import zipfile
-from dataclasses import fields, is_dataclass
+from dataclasses import replace
+from inspect import Parameter
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators import Aggregator
 from unelisa.errors import ModelError
-from unelisa.graph import VoterGraph
-from unelisa.latent.consensus import ConsensusReading
+from unelisa.estimator import VotesEstimator, check_settings
+from unelisa.latent.consensus.coefficients import Coefficients
 from unelisa.latent.consensus.model import Consensus
+from unelisa.latent.consensus.pool import Pool
+from unelisa.latent.consensus.reading import ConsensusReading
 from unelisa.latent.edges.reading import EdgesReading, Hub
-from unelisa.latent.reading import Links, Reading
-from unelisa.neighborhood import Neighborhoods
+from unelisa.latent.reading import Caution, Reading
 from unelisa.outputs import whole_file
-from unelisa.phenotyping.anchors import AnchorModel, CaseOdds, ClassCounts
-from unelisa.phenotyping.expected_counts import ExpectedCounts
-from unelisa.phenotyping.grouped_expert import GroupedExpert, OrdinalExperts, OrdinalVoters
-from unelisa.phenotyping.phenotype import FeatureFacts
 from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.phenotyping.posterior import Calibration, Estimate
-from unelisa.selection import ExpertSelection, ExpertSelector
+from unelisa.schema import SCHEMAS, check_parts, find_class, list_parts, list_settings
 
 Model = Aggregator | Phenotyper
 
 FORMAT = 1
 MARK = b"unelisa:sha256:"
-STORABLE: dict[str, type[Any]] = {
-    cls.__name__: cls
-    for cls in (
-        *(ExpertSelection, ExpertSelector, Neighborhoods, VoterGraph),
-        *(ConsensusReading, EdgesReading, Hub, Consensus, Links),
-        *(Phenotyper, AnchorModel, ClassCounts, CaseOdds, ExpectedCounts),
-        *(GroupedExpert, OrdinalExperts, OrdinalVoters, Calibration, Estimate, FeatureFacts),
-        *AGGREGATORS.values(),
-    )
-}
-STORABLE["GroupedEvidence"] = GroupedExpert  # its name in models of 0.1.0
-FORMER_NAMES = {"Consensus": {"centre": "center"}}  # in files of release 0.1.0
+# in files of release 0.1.0
+FORMER_CLASSES = {"GroupedEvidence": "GroupedExpert"}
+FORMER_FIELDS = {"Phenotyper": {"_correlations", "_directions", "_ties"}}  # also in its facts
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -72,6 +62,10 @@ def save(model: Model, path: str | Path) -> None:
         raise ModelError("the model is not fitted: call fit before saving it")
     arrays: dict[str, Any] = {}
     text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
+    try:
+        _check(_unpack(json.loads(text)["model"], arrays), type(model))
+    except ModelError as error:
+        raise ModelError(f"the model cannot be saved: it {error}") from None
     archive = io.BytesIO()
     np.savez_compressed(archive, model=np.array(text), **arrays)
     with whole_file(path) as draft:
@@ -129,16 +123,13 @@ def _read(content: bytes) -> Any:
 
 
 def _check(model: Any, kind: type[Any]) -> Any:
-    """Return the model if it is of the requested kind and its parts are consistent."""
+    """Return the model if it is of the requested kind and every part is as declared."""
     if not isinstance(model, kind):
         kinds = f"{type(model).__name__}, not one of kind {kind.__name__}"
         raise ModelError(f"holds a {kinds}: pass `kind` to `load`")
-    names = model.feature_names_in_ if isinstance(model, Phenotyper) else model.voter_names_
-    found = model.expected_counts_.scales if isinstance(model, Phenotyper) else model.weights_
-    if not len(names) == len(found) == model.n_features_in_:
-        raise ModelError(f"holds {len(found)} weights for {len(names)} names; save the model again")
-    if model.classes_.shape != (2,):
-        raise ModelError("does not hold two labels; save the model again")
+    check_parts(model)
+    if isinstance(model, VotesEstimator):
+        check_settings(model.get_params(deep=False))
     return model
 
 
@@ -167,8 +158,8 @@ def _pack(value: Any, arrays: dict[str, Any]) -> Any:
         return _pack_array(value, arrays)
     if isinstance(value, dict):
         return {"dict": [[_pack(k, arrays), _pack(v, arrays)] for k, v in value.items()]}
-    if type(value).__name__ in STORABLE:
-        state = {name: _pack(part, arrays) for name, part in _parts(value).items()}
+    if type(value) in SCHEMAS:
+        state = {name: _pack(part, arrays) for name, part in list_parts(value).items()}
         return {"class": type(value).__name__, "state": state}
     if isinstance(value, list | tuple):
         return {type(value).__name__: [_pack(part, arrays) for part in value]}
@@ -183,15 +174,6 @@ def _pack_array(value: Any, arrays: dict[str, Any]) -> Any:
     name = f"a{len(arrays)}"
     arrays[name] = value
     return {"array": name, "columns_first": bool(value.flags.f_contiguous and value.ndim > 1)}
-
-
-def _parts(value: Any) -> dict[str, Any]:
-    if isinstance(value, BaseEstimator):
-        return dict(vars(value))
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    parts: dict[str, Any] = value._asdict()
-    return parts
 
 
 def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
@@ -214,25 +196,47 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     kind = packed["class"]
-    renamed = FORMER_NAMES.get(kind, {})
-    state = {renamed.get(k, k): _unpack(part, arrays) for k, part in packed["state"].items()}
+    dropped = FORMER_FIELDS.get(kind, set())
+    parts = {k: part for k, part in packed["state"].items() if k not in dropped}
+    state = {k: _unpack(part, arrays) for k, part in parts.items()}
     if kind == "Reading":
         return _restore_reading(state)
-    if kind not in STORABLE:
-        raise ModelError("holds an unknown part; upgrade unelisa to read it")
-    cls = STORABLE[kind]
+    if kind == "Consensus" and "means" in state:
+        return _restore_consensus(state)
+    cls = find_class(FORMER_CLASSES.get(kind, kind))
     if not issubclass(cls, BaseEstimator):
         return cls(**state)
     model: BaseEstimator = object.__new__(cls)  # its parameters are in the state too
-    vars(model).update(state)
+    # an older file lacks the parameters that came later
+    defaults = {k: v for k, v in list_settings(cls).items() if v is not Parameter.empty}
+    vars(model).update(defaults | state)
     return model
 
 
 def _restore_reading(state: dict[str, Any]) -> Reading:
     """Return a reading of release 0.1.0, which had one class for both kinds."""
-    shared = ("name", "structure", "experts", "silence", "coherence", "two_readings")
-    known = {name: state[name] for name in (*shared, "notes", "table")}
-    if state["model"] is not None:
-        return ConsensusReading(model=state["model"], affinity=state["affinity"], **known)
-    voters = state["weights"], state["fields"], state["standard_errors"]
-    return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
+    silence = state["silence"]
+    known = {name: state[name] for name in ("name", "structure", "experts", "coherence", "table")}
+    known |= {
+        "silence": silence,
+        "notes": tuple(Caution(note) for note in state["notes"]),
+        "family": np.full(len(silence), -1, dtype=np.int32),
+        "branches": len(silence),
+    }
+    if state["model"] is None:
+        voters = state["weights"], state["fields"], state["standard_errors"]
+        return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
+    if state["affinity"] is not None:
+        raise ModelError("holds a discount of similar voters, now families; fit the model again")
+    model = state["model"]
+    unheard = float(expit(model.rate / 2))
+    pool = Pool((model,), np.ones(1), 0.0, model.family, unheard)
+    return ConsensusReading(model=model, pool=pool, **known)
+
+
+def _restore_consensus(state: dict[str, Any]) -> Consensus:
+    """Return a consensus of release 0.1.0, which had voters only."""
+    means, covariances = state["means"], state["covariances"]
+    first = Consensus.first(np.full(len(means), -1), tilt=means.shape[1] > 2)
+    branches = Coefficients(means, covariances, state["centre"], state["spread"])
+    return replace(first, branches=branches, rate=state["rate"], objective=state["objective"])

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 from scipy.stats import nbinom
 
-from unelisa.phenotyping.anchors import fit_anchors
+from unelisa.phenotyping.anchors import ClassCounts, fit_anchors
 
 
 def draw(n=8000, share=0.2, seed=0, level=-0.5, slope_of_odds=0.0):
@@ -37,21 +40,54 @@ def test_the_models_own_parameters_are_found():
         assert found.sizes == pytest.approx([0.5, 0.8], abs=0.1)
 
 
-def test_log_odds_are_those_of_scipys_negative_binomial():
-    counts, log_use, _ = draw(500)
+def naive_ratios(anchor, most, use):
+    """Log ratios at the counts 0 to `most` by scipy, held at the turn where they would fall."""
+    counts = np.arange(20 * most + 200)
+    others, cases = (
+        nbinom.logpmf(counts, k, k / (k + np.exp(a + anchor.slope * use)))
+        for a, k in zip(anchor.levels, anchor.sizes, strict=True)
+    )
+    ratios = cases - others
+    if anchor.sizes[1] < anchor.sizes[0]:
+        return np.minimum.accumulate(ratios[::-1])[::-1][: most + 1]
+    return np.maximum.accumulate(ratios)[: most + 1]
+
+
+def test_log_odds_are_those_of_scipys_negative_binomial_held_where_they_would_fall():
+    counts, log_use, _ = draw(200)
     model = fit(counts, log_use)
     use = log_use - model.mean_use
     odds = model.case_odds.level + model.case_odds.slope * use
     for j, found in enumerate(model.anchors):
-        levels = [
-            nbinom.logpmf(counts[:, j], k, k / (k + np.exp(a + found.slope * use)))
-            for a, k in zip(found.levels, found.sizes, strict=True)
-        ]
-        odds += levels[1] - levels[0]
+        rows = zip(counts[:, j], use, strict=True)
+        ratios = [naive_ratios(found, int(x), u)[int(x)] for x, u in rows]
+        odds += model.discount * np.array(ratios)
     assert model.log_odds(counts, log_use) == pytest.approx(odds, rel=1e-8, abs=1e-8)
-    parts = model.parts(counts, log_use).sum(axis=1)
-    before = model.case_odds.level + model.case_odds.slope * use
-    assert parts + before == pytest.approx(odds)
+
+
+@given(
+    levels=arrays(float, 2, elements=st.floats(-4, 4)),
+    sizes=arrays(float, 2, elements=st.floats(0.05, 20)),
+    use=st.floats(-3, 3),
+)
+def test_one_more_record_never_speaks_against_the_disease(levels, sizes, use):
+    anchor = ClassCounts(levels, 0.5, sizes)
+    counts = np.arange(400, dtype=np.float32)
+    ratios = anchor.log_ratio(counts, np.full(400, use))
+    assert np.isfinite(ratios).all()
+    assert np.diff(ratios).min() >= -1e-9 * (1 + np.abs(ratios).max())
+
+
+def test_dependent_anchors_count_less():
+    rng = np.random.default_rng(0)
+    case, log_use = rng.random(4000) < 0.2, np.full(4000, 3.0)
+    severity = np.exp(rng.normal(0, 1, 4000))
+    means = np.where(case, 9 * severity, 0.5)
+    alike = rng.poisson(means[:, None], (4000, 3)).astype(np.float32)
+    apart = rng.poisson(np.where(case, 9, 0.5)[:, None], (4000, 3)).astype(np.float32)
+    assert fit(apart, log_use).discount > 0.95
+    assert fit(alike, log_use).discount < 0.6
+    assert fit(alike[:, :1], log_use).discount == 1
 
 
 def test_log_odds_are_calibrated():

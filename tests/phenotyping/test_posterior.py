@@ -3,7 +3,13 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from unelisa.phenotyping.posterior import Calibration, expected_ppv, reviewed_ppv
+from unelisa.phenotyping.posterior import (
+    MISSED,
+    Calibration,
+    expect_performance,
+    review_performance,
+    review_share,
+)
 
 
 def test_calibration_keeps_the_prevalence():
@@ -27,14 +33,48 @@ def test_reviewed_charts_move_the_intercept_only():
     assert abs(Calibration(0.0, 1.0).shift(scores, one).intercept) < 1
 
 
-def test_intervals_of_the_share_of_true_cases():
-    signs = np.array([1] * 18 + [-1] * 2 + [0] * 30, dtype=np.int8)
-    found = reviewed_ppv(signs, np.ones(50, dtype=bool))
+def test_a_higher_score_never_makes_a_case_less_likely():
+    scores = np.linspace(-3, 3, 200)
+    found = Calibration.learn(scores, expit(-scores))
+    assert found.slope == 0
+    assert expit(found.intercept) == pytest.approx(0.5)
+
+
+def test_intervals_by_reviewed_charts_are_wilsons_and_need_ten_of_them():
+    right = np.array([True] * 18 + [False] * 2 + [True] * 30)
+    found = review_share(right, np.arange(50) < 20)
     wilson = binomtest(18, 20).proportion_ci(method="wilson")
     assert found[:3] == pytest.approx((0.9, wilson.low, wilson.high), abs=1e-6)
     assert found.basis == "20 reviewed charts"
-    coins = expected_ppv(np.full(100, 0.8), np.ones(100, dtype=bool))
-    assert coins[:3] == pytest.approx((0.8, 0.8 - 1.96 * 0.04, 0.8 + 1.96 * 0.04), abs=1e-4)
-    nobody = np.zeros(50, dtype=bool)
-    assert reviewed_ppv(signs, nobody) is None
-    assert expected_ppv(np.full(50, 0.8), nobody)[1:3] == (0, 1)
+    assert review_share(right, np.arange(50) < 9) is None
+
+
+def test_the_model_s_intervals_cover_the_alternatives():
+    flagged, chances = np.arange(200) < 100, np.where(np.arange(200) < 100, 0.8, 0.1)
+    alone = expect_performance(chances, flagged, [], chances)
+    assert alone.ppv[:3] == pytest.approx((0.8, 0.8 - 1.96 * 0.04, 0.8 + 1.96 * 0.04), abs=1e-4)
+    rivals = [np.full(200, 0.5)]
+    assert expect_performance(chances, flagged, rivals, chances).ppv.low < 0.5 < alone.ppv.low
+    assert alone.npv.value == pytest.approx(0.9)
+    assert alone.npv.low < 1 - MISSED * 0.1
+    assert alone.sensitivity.value == pytest.approx(80 / 90)
+    assert alone.sensitivity.low < 80 / (80 + MISSED * 10)
+    assert alone.npv.high == alone.sensitivity.high == 1
+    nobody = expect_performance(chances, np.zeros(200, dtype=bool), rivals, chances)
+    assert nobody.ppv[1:3] == (0, 1)
+    assert nobody.ppv.basis == "no patient"
+
+
+def test_charts_of_both_sides_give_the_sensitivity():
+    flagged = np.arange(1000) < 200
+    signs = np.zeros(1000, dtype=np.int8)
+    signs[:40] = np.where(np.arange(40) < 36, 1, -1)  # 90 % of the flagged are cases
+    signs[200:300] = np.where(np.arange(100) < 5, 1, -1)  # and 5 % of the others
+    expected = expect_performance(np.full(1000, 0.3), flagged, [], np.full(1000, 0.3))
+    found = review_performance(signs, flagged, expected)
+    assert found.sensitivity.value == pytest.approx(0.2 * 0.9 / (0.2 * 0.9 + 0.8 * 0.05))
+    assert found.sensitivity.low < found.sensitivity.value < found.sensitivity.high
+    assert found.npv.basis == "100 reviewed charts"
+    half = review_performance(np.where(flagged, signs, 0).astype(np.int8), flagged, expected)
+    assert half.ppv == found.ppv
+    assert half[1:] == expected[1:]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from unelisa.phenotyping.counts import Roles
 from unelisa.phenotyping.screening import (
     correlate,
     remove_utilization,
@@ -77,7 +78,14 @@ def test_features_are_screened_against_every_anchor_and_within_the_graph(feature
     anchors = np.outer(truth, [1, 1]) + rng.normal(0, 1, (len(truth), 2))
     rates = np.column_stack([votes.values, anchors]).astype(np.float32)
     both = Votes.of(np.where(rates > 0, 1, -1).astype(np.int8))
-    found = screen(rates, both, np.zeros(len(truth)), odds, np.array([10, 11]), rng)
+    found = screen(
+        rates,
+        both,
+        np.zeros(len(truth)),
+        odds,
+        Roles(np.array([10, 11]), np.array([], dtype=int)),
+        rng,
+    )
     assert found.correlations.shape == (12, 2)
     assert found.directions.tolist() == [1] * 4 + [0] * 6 + [1, 1]
     assert found.selected.tolist() == [0, 1, 2, 3]  # the anchors are not among them

@@ -17,11 +17,18 @@ from unelisa.estimator import VotesEstimator
 from unelisa.identifiability import check_identifiability
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned, map_scores, score_items
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 
 
+@stored(
+    weights_="finite[voters]",
+    reliable_="?flag",
+    reliability_reason_="?text",
+    _voter_columns="columns(voters)",
+)
 class Aggregator(VotesEstimator):
     """Base of all aggregators: subclasses write `_fit` (or `_learn`) and `_score`.
 
@@ -233,6 +240,7 @@ class OrientedAggregator(Aggregator):
         self.weights_ = -self.weights_
 
 
+@stored(prevalence_="share")
 class LogOdds(Aggregator):
     """An aggregator whose score is a log-odds, so that it can give probabilities."""
 
@@ -258,6 +266,7 @@ class PosteriorAggregator(LogOdds, OrientedAggregator):
         self.prevalence_ = 1 - self.prevalence_
 
 
+@stored(coins_="share[2, voters]")
 class TwoCoinVoters(Aggregator):
     """An aggregator that estimates both coins of every voter."""
 

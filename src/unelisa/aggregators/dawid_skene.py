@@ -8,9 +8,11 @@ from scipy.special import logit
 from unelisa.aggregators.base import Floats, TwoCoinVoters, pool_ballots
 from unelisa.aggregators.coins import CoinAggregator, estimate_coins, log_joint
 from unelisa.errors import ExpertsWarning, warn_user
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
+@stored(lower_bound_="float[steps]", n_iter_="count")
 class DawidSkene(TwoCoinVoters, CoinAggregator):
     """Two coins per voter: given the truth, voters err independently (Dawid and Skene, 1979).
 

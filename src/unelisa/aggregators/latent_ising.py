@@ -19,6 +19,7 @@ from unelisa.latent.reading import Reading
 from unelisa.latent.verdicts import explain_voters, find_heads, judge_voters, list_followers
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 CONTRADICTION = (
@@ -32,6 +33,7 @@ def _of_reading(name: str, doc: str) -> Any:
     return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
+@stored(_reading="Reading", prevalence_interval_="many(2) share")
 class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 

@@ -11,6 +11,7 @@ from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pair
 from unelisa.blocks import ItemBlocks, weigh_votes
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.orientation import Orient
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 Groups = NDArray[np.intp]
@@ -124,6 +125,7 @@ def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray
     return latents
 
 
+@stored(group_weights_="finite[groups]", groups_="group(groups)[voters]")
 class LatentSpectralMetaLearner(OrientedAggregator):
     """Groups of dependent voters, each with a latent variable of its own (Jaffe et al. 2016).
 

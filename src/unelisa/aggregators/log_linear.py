@@ -19,6 +19,7 @@ from unelisa.aggregators.coins import (
 from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 # items converted to floats at a time
@@ -144,6 +145,7 @@ def fit_terms(
     return Terms.unpack(found.x, values.shape[1]), int(found.nit), done
 
 
+@stored(main_="finite[voters]", pairs_="finite[voters, voters]", field_="finite", n_iter_="count")
 class LogLinear(PosteriorAggregator):
     """Truth and voters in one log-linear model with all pairwise terms (Donmez et al. 2010).
 

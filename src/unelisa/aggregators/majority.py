@@ -3,9 +3,11 @@
 import numpy as np
 
 from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
+@stored()
 class MajorityVote(Aggregator):
     """Majority vote: the score is the share of yes votes minus the share of no votes.
 

@@ -8,9 +8,11 @@ from scipy.special import logit
 from unelisa.aggregators.base import Floats, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
 from unelisa.em import OneCoin, estimate_reliability
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
+@stored(accuracies_="share[voters]", lower_bound_="float[steps]", n_iter_="count")
 class OneCoinDawidSkene(CoinAggregator):
     """One coin per voter: right with probability psi_s on every item (one-coin Dawid-Skene).
 

@@ -11,6 +11,7 @@ from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.orientation import Orient
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 # items converted to float32 at a time; whole numbers up to 2**24 are exact there
@@ -110,6 +111,7 @@ def unit_weights(fit: RankOne, votes: Votes) -> Floats:
     return np.asarray(voted / np.linalg.norm(voted))
 
 
+@stored()
 class SpectralMetaLearner(OrientedAggregator):
     """Voters weighted by the leading eigenvector of their covariance (Parisi et al. 2014).
 

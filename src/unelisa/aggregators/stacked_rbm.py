@@ -15,6 +15,7 @@ from unelisa.aggregators.coins import LEAST_VARYING, choose_fit, draw_starts, es
 from unelisa.blocks import WholeTable, tally_votes, weigh_votes
 from unelisa.errors import ModelError
 from unelisa.orientation import Orient
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 # items converted to floats at a time
@@ -201,6 +202,24 @@ def order_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.intp], int]:
     return varying[np.lexsort(columns[::-1])], sign
 
 
+def _layers_fit(model: "StackedRBM") -> bool:
+    """Return whether every layer takes what the one below gives, up to a single unit."""
+    sizes = [len(model.active_), *(len(bias) for bias in model.layer_biases_)]
+    shapes = [weights.shape for weights in model.layer_weights_]
+    return sizes[-1] == 1 and shapes == list(zip(sizes[1:], sizes[:-1], strict=True))
+
+
+@stored(
+    _layers_fit,
+    sign_="sign",
+    active_="index(voters)[active]",
+    coins_="share[2, active]",
+    fill_prevalence_="share",
+    layer_weights_="many(layers) finite[units, inputs]",
+    layer_biases_="many(layers) finite[units]",
+    hidden_sizes_="many(layers) count",
+    n_iter_="count",
+)
 class StackedRBM(PosteriorAggregator):
     """Stacked restricted Boltzmann machines (Shaham et al. 2016), on scikit-learn's BernoulliRBM.
 

@@ -20,6 +20,7 @@ from unelisa.errors import (
 from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
+from unelisa.schema import stored
 from unelisa.selection import ExpertSelector
 from unelisa.votes import Votes
 
@@ -33,6 +34,14 @@ def _has_posterior(estimator: "UnElisa") -> bool:
     return True
 
 
+@stored(
+    selector_="ExpertSelector",
+    graph_="VoterGraph",
+    field_="finite",
+    prevalence_="share | nan",
+    lower_bound_="float[steps]",
+    n_iter_="?count",
+)
 class UnElisa(PosteriorAggregator):
     """Unsupervised ensemble learning via Ising model approximation (Zhang and Cai).
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
 from unelisa.blocks import ItemBlocks
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
@@ -26,6 +27,7 @@ def measure_agreement(blocks: ItemBlocks, margin: Floats) -> Floats:
     return np.where(counts > 0, (counts + signed) / 2 / np.maximum(counts, 1.0), 0.0)
 
 
+@stored()
 class Wawa(Aggregator):
     """Voters weighted by how often they agree with the majority, like crowd-kit's Wawa.
 

@@ -5,6 +5,7 @@ import numpy as np
 from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
 from unelisa.blocks import ItemBlocks
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 # crowd-kit's schedule: full steps at first, halved every 20 iterations
@@ -33,6 +34,7 @@ def follow_agreement(blocks: ItemBlocks, max_iter: int) -> Floats:
     return skills
 
 
+@stored(n_iter_="count")
 class ZeroBasedSkill(Aggregator):
     """Voters weighted by their agreement with the weighted majority, like crowd-kit's ZBS.
 

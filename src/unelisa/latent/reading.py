@@ -12,12 +12,14 @@ from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.em import bound_share
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.schema import stored
 
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
 DECIDE = "a prior, or at least ten gold labels, can decide"
 NAMED = 3  # voters that are named in a sentence
 
 
+@stored(text="text", voters="many count")
 class Caution(NamedTuple):
     """Why a reading may be wrong: a sentence, with the names of some voters as {voters}."""
 
@@ -29,6 +31,14 @@ class Caution(NamedTuple):
         return self.text.replace("{voters}", list_names([names[s] for s in self.voters]))
 
 
+@stored(
+    prevalence="share",
+    prevalence_interval="many(2) share",
+    expected_accuracy="share",
+    expected_interval="many(2) share",
+    share_yes="share",
+    coins="float[2, voters]",
+)
 class Answers(NamedTuple):
     """What a reading says of all items together, and of every voter."""
 
@@ -52,6 +62,7 @@ class Answers(NamedTuple):
         )
 
 
+@stored(first="index32(voters)[links]", second="index32(voters)[links]", weights="finite[links]")
 @dataclass(frozen=True, eq=False)
 class Links:
     """Ties between voters: s, t and the weight of each."""
@@ -75,6 +86,22 @@ class Links:
         return [list_names([names[voter] for _, voter in sorted(others)]) for others in near]
 
 
+@stored(
+    name="text",
+    structure="text",
+    experts="flag[voters]",
+    silence="sign[voters]",
+    family="group32(voters)[voters]",
+    branches="count",
+    coherence="float",
+    evidence="float",
+    agreement="float",
+    answers="Answers | None",
+    others="many Reading",
+    reasons="many Caution",
+    notes="many Caution",
+    table="many plain",
+)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading(ABC):
     """The hidden truth as one reading of the votes has it."""

@@ -5,12 +5,16 @@ Anchor j of patient i with utilization u_i and truth c in {0, 1}:
     x_ij ~ negative binomial with mean exp(a_cj + b_j l_i) and size k_cj,    l = log(1 + u) - mean,
     logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
 
-with anchors independent given the truth and u. EM gives every patient the log-odds
+with anchors independent given the truth and u. The sizes are unconstrained: counts of non-cases may
+be more dispersed than those of cases (a few have many rule-out codes), and the mixture would
+otherwise mistake them for cases. The log-odds of a patient are
 
-    z_i = g_0 + g_1 l_i + sum_j log NB(x_ij; a_1j, b_j, k_1j) - log NB(x_ij; a_0j, b_j, k_0j).
+    z_i = g_0 + g_1 l_i + d sum_j r_j(x_ij, u_i),     d = 1 / (1 + (J - 1) rho),
 
-The sizes are unconstrained: counts of non-cases may be more dispersed than those of cases (a few
-have many rule-out codes), and the mixture would otherwise mistake them for cases.
+where r_j is the log ratio of the two negative binomials, held where it would fall as the count
+grows, so that one more record of an anchor never speaks against the disease. J anchors with the
+correlation rho among cases, who differ in severity, count as J / (1 + (J - 1) rho) independent
+ones.
 """
 
 from dataclasses import dataclass
@@ -22,6 +26,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln, logit
 
 from unelisa.phenotyping.counts import Counts, Floats
+from unelisa.schema import stored
 
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
 MAX_ITER = 300
@@ -31,6 +36,7 @@ FIRST_GUESS = 0.9  # their initial P(case)
 TRUST = 0.5  # weight of an expected prevalence against the estimated one
 
 
+@stored(levels="finite[2]", slope="finite", sizes="positive[2]")
 class ClassCounts(NamedTuple):
     """One anchor: log means at mean utilization and sizes of (non-cases, cases), and the slope."""
 
@@ -48,6 +54,36 @@ class ClassCounts(NamedTuple):
         by_value = gammaln(anchor.values + size) - gammaln(size) + size * np.log(size)
         found = by_value[:, anchor.codes] + x * np.log(mean)
         return np.asarray(found - (x + size) * np.log(size + mean))
+
+    def log_ratio(self, counts: Counts, use: Floats) -> Floats:
+        """Return log NB(x) of cases minus that of non-cases, held where it would fall.
+
+        Its increments log (x + k_1) / (x + k_0) + log p_1 / p_0, p = m / (m + k), change sign at
+        most once: where k_1 < k_0 the ratio falls and then rises, else it rises and then falls. It
+        stays at its minimum before the turn, at its maximum after it, and at 0 if it never rises.
+
+        Examples
+        --------
+        >>> falls_first = ClassCounts(np.log([1.0, 9.0]), 0.0, np.array([20.0, 0.6]))
+        >>> falls_first.log_ratio(np.arange(4, dtype=np.float32), np.zeros(4)).round(1)
+        array([-1.2, -1.2, -0.9, -0.3])
+        """
+        mean, size = self.means(use), self.sizes[:, None]
+        x = self._hold(counts.astype(np.float64), mean)
+        found = gammaln(x + size) - gammaln(size) + size * np.log(size) + x * np.log(mean)
+        others, cases = found - (x + size) * np.log(size + mean)
+        return np.asarray(np.where(np.isfinite(x), cases - others, 0.0))
+
+    def _hold(self, counts: Floats, mean: Floats) -> Floats:
+        """Return the counts moved to the turn of the ratio where it would fall; NaN: everywhere."""
+        other, case = self.sizes
+        odds = mean[0] * (mean[1] + case) / ((mean[0] + other) * mean[1])  # p_0 / p_1
+        gap = np.where(odds == 1, np.finfo(float).tiny, 1 - odds)
+        turn = np.maximum(np.ceil((odds * other - case) / gap), 0)
+        if case < other:
+            return np.where(odds < 1, np.maximum(counts, turn), np.nan)
+        held = np.where(odds < 1, counts, np.minimum(counts, turn))
+        return np.where((odds < 1) | (turn > 0), held, np.nan)
 
 
 class AnchorCounts(NamedTuple):
@@ -67,6 +103,7 @@ class AnchorCounts(NamedTuple):
         return cls(column.astype(np.float64), values.astype(np.float64), codes)
 
 
+@stored(level="finite", slope="finite")
 class CaseOdds(NamedTuple):
     """logit P(case | u) = level + slope l, before the counts."""
 
@@ -74,6 +111,15 @@ class CaseOdds(NamedTuple):
     slope: float
 
 
+@stored(
+    prevalence="share",
+    case_odds="CaseOdds",
+    anchors="many(anchors) ClassCounts",
+    mean_use="finite",
+    n_iter="count",
+    converged="flag",
+    discount="share",
+)
 @dataclass(frozen=True)
 class AnchorModel:
     """A fitted anchor model."""
@@ -85,20 +131,17 @@ class AnchorModel:
     # n_iter, converged: number of EM iterations, and whether they converged
     n_iter: int
     converged: bool
+    discount: float = 1.0  # d: the weight of each anchor
 
     def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
         """Return z for patients with these anchor counts."""
-        columns = [AnchorCounts.of(column) for column in counts.T]
-        others, cases = _joint(columns, log_use - self.mean_use, self.anchors, self.case_odds)
-        return np.asarray(cases - others)
+        before = self.case_odds.level + self.case_odds.slope * (log_use - self.mean_use)
+        return np.asarray(before + self.parts(counts, log_use).sum(axis=1))
 
     def parts(self, counts: Counts, log_use: Floats) -> Floats:
         """Return the contribution of each anchor to z, per patient."""
-        use, parts = log_use - self.mean_use, []
-        for column, found in zip(counts.T, self.anchors, strict=True):
-            others, cases = found.log_likelihoods(AnchorCounts.of(column), use)
-            parts.append(cases - others)
-        return np.column_stack(parts)
+        use, pairs = log_use - self.mean_use, zip(counts.T, self.anchors, strict=True)
+        return self.discount * np.column_stack([one.log_ratio(x, use) for x, one in pairs])
 
 
 def fit_anchors(
@@ -145,7 +188,24 @@ def fit_anchors(
         if converged:
             break
         last = level
-    return AnchorModel(float(chances.mean()), odds, anchors, mean_use, n_iter, converged)
+    discount = 1 / (1 + (len(anchors) - 1) * _correlate_cases(counts, use, chances, anchors))
+    prevalence = float(chances.mean())
+    return AnchorModel(prevalence, odds, anchors, mean_use, n_iter, converged, discount)
+
+
+def _correlate_cases(
+    counts: Counts, use: Floats, chances: Floats, anchors: tuple[ClassCounts, ...]
+) -> float:
+    """Return the mean correlation of log(1 + count) between anchors among cases, at least 0."""
+    if len(anchors) == 1:
+        return 0.0
+    expected = np.column_stack([np.log1p(one.means(use)[1]) for one in anchors])
+    left = np.log1p(counts.astype(np.float64)) - expected
+    left -= np.average(left, axis=0, weights=chances)
+    products = (left * chances[:, None]).T @ left
+    spread = np.sqrt(np.diag(products)) + 1e-12
+    pairs = (products / np.outer(spread, spread))[np.triu_indices(len(anchors), 1)]
+    return max(0.0, float(pairs.mean()))
 
 
 def _first_chances(start: Floats, expected: float | None) -> Floats:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -56,6 +56,13 @@ class CountTable:
         """Return some features of all patients."""
         values = np.asfortranarray(self.values[:, places])
         return CountTable(values, self.features[places], self.patients, self.utilization)
+
+
+class Roles(NamedTuple):
+    """Which features define the truth, and which share records with them."""
+
+    anchors: Places
+    related: Places  # not used: what they say, an anchor has said already
 
 
 def read_counts(table: Any, utilization: str | None = None) -> CountTable:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from unelisa.phenotyping.counts import Counts, CountTable, Floats
+from unelisa.schema import stored
 from unelisa.votes import Votes
 
 STEEPEST = 1.5  # growth beyond this power is not explained by utilization
 
 
+@stored(scales="finite[features]", slopes="finite[features]")
 @dataclass(frozen=True)
 class ExpectedCounts:
     """Mean count of each feature given utilization u: m_j(u) = c_j (1 + u)^b_j."""

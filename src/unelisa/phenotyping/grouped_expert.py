@@ -19,12 +19,14 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from unelisa.phenotyping.counts import Counts, Floats
+from unelisa.schema import stored
 
 PERCENTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FOLDS = 5
 RIDGE = 0.1  # times the number of patients
 
 
+@stored(cuts="many(group) finite[cuts]")
 @dataclass(frozen=True)
 class OrdinalVoters:
     """One voter per feature, whose answer is a level 0, 1, 2, ..."""
@@ -45,6 +47,13 @@ class OrdinalVoters:
         return levels
 
 
+def _levels_fit(experts: "OrdinalExperts") -> bool:
+    """Return whether every feature has one more level than cuts."""
+    sizes = zip(experts.voters.cuts, experts.log_ratios, strict=True)
+    return all(len(ratios) == len(cuts) + 1 for cuts, ratios in sizes)
+
+
+@stored(_levels_fit, voters="OrdinalVoters", log_ratios="many(group) finite[levels]")
 @dataclass(frozen=True)
 class OrdinalExperts:
     """Per feature and level: log P(level | case) - log P(level | non-case)."""
@@ -74,6 +83,13 @@ class OrdinalExperts:
         return found
 
 
+@stored(
+    experts="OrdinalExperts",
+    means="finite[group]",
+    weights="finite[group]",
+    slope="finite",
+    middle="finite",
+)
 @dataclass(frozen=True)
 class GroupedExpert:
     """One expert made of many: t = sum_j w_j (e_j - mean_j), e_j the log ratio of feature j."""

@@ -9,11 +9,17 @@ from scipy.special import expit
 
 from unelisa.phenotyping.anchors import AnchorModel, fit_anchors
 from unelisa.phenotyping.charts import ReviewedCharts
-from unelisa.phenotyping.counts import Counts, CountTable, Floats, Places
+from unelisa.phenotyping.counts import Counts, CountTable, Floats, Places, Roles
 from unelisa.phenotyping.expected_counts import ExpectedCounts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, learn_group
-from unelisa.phenotyping.posterior import Calibration, Estimate, expected_ppv, reviewed_ppv
+from unelisa.phenotyping.posterior import (
+    Calibration,
+    Performance,
+    expect_performance,
+    review_performance,
+)
 from unelisa.phenotyping.screening import Screening, screen, standardize
+from unelisa.schema import stored
 
 GROUP_WEIGHT = 0.5
 THRESHOLD = 0.5  # patients with a P(case) of at least this are flagged
@@ -50,16 +56,29 @@ class FittedPhenotype:
         """Return the contribution of each anchor to the score."""
         return self.anchor_model.parts(table.values[:, self.anchors], table.log_use)
 
-    def expect_ppv(
+    def expect_performance(
         self, table: CountTable, scores: Floats, threshold: float = THRESHOLD
-    ) -> Estimate:
-        """Return the expected PPV; its interval covers models without an anchor or calibration."""
-        chances = expit(self.calibration.log_odds(scores))
+    ) -> Performance:
+        """Return the expected PPV, NPV and sensitivity of the labels."""
         parts = self.anchor_parts(table)
-        without = [expit(self.calibration.log_odds(scores - part)) for part in parts.T]
-        return expected_ppv(chances, chances >= threshold, [*without, expit(scores)])
+        left_out = [*(scores - part for part in parts.T), scores - parts.sum(axis=1)]
+        chances, *without, blind = (
+            expit(self.calibration.log_odds(one)) for one in (scores, *left_out)
+        )
+        rivals = [*without, expit(scores)]
+        return expect_performance(chances, chances >= threshold, rivals, blind)
 
 
+@stored(
+    features="label[features]",
+    anchors="index(features)[anchors]",
+    correlations="finite[features, anchors]",
+    directions="sign[features]",
+    ties="float[features]",
+    selected="flag[features]",
+    weights="finite[features]",
+    related="flag[features] | None",
+)
 @dataclass(frozen=True)
 class FeatureFacts:
     """What was found about the features."""
@@ -74,6 +93,7 @@ class FeatureFacts:
     selected: NDArray[np.bool_]  # whether a feature is used
     # effect on the log-odds: difference between its 95 % and 5 % quantiles over patients
     weights: Floats
+    related: NDArray[np.bool_] | None = None  # whether it shares records with an anchor
 
     def describe(self, model: AnchorModel) -> Any:
         """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
@@ -97,6 +117,8 @@ class FeatureFacts:
         if len(anchor):
             levels = model.anchors[int(anchor[0])].levels
             return f"anchor: {np.exp(levels[1] - levels[0]):.3g} times as frequent among cases"
+        if self.related is not None and self.related[place]:
+            return "shares records with an anchor: not used"
         found = self.correlations[place]
         if not found.any():
             return "constant: the same count for every patient"
@@ -112,29 +134,29 @@ class FeatureFacts:
 
 
 class PhenotypeFit(NamedTuple):
-    """The result of a fit: the phenotype, facts about features, P(case) of the patients, PPV."""
+    """A fit: the phenotype, facts about features, P(case) of the patients, and performance."""
 
     phenotype: FittedPhenotype
     facts: FeatureFacts
     chances: Floats
-    ppv: Estimate
+    performance: Performance
 
 
 def fit_phenotype(
     table: CountTable,
-    anchors: Places,
+    roles: Roles,
     charts: ReviewedCharts,
     prevalence: float | None,
     rng: np.random.Generator,
 ) -> PhenotypeFit:
     """Return the phenotype that the anchors define; `prevalence` is approximate."""
     expected = ExpectedCounts.learn(table)
-    rates = expected.rates(table)
+    rates, anchors = expected.rates(table), roles.anchors
     counts = table.values[:, anchors]
     start = standardize(rates[:, anchors].astype(np.float64)).sum(axis=1)
     model = fit_anchors(counts, table.log_use, start, prevalence, charts.signs)
     odds = model.log_odds(counts, table.log_use)
-    screening = screen(rates, expected.votes(table), table.log_use, odds, anchors, rng)
+    screening = screen(rates, expected.votes(table), table.log_use, odds, roles, rng)
     places = screening.selected
     chances = np.where(charts.signs == 0, expit(odds), charts.signs > 0)
     group = learn_group(rates[:, places], chances, rng) if len(places) else None
@@ -142,12 +164,14 @@ def fit_phenotype(
     scores = phenotype.score(table, rates)
     calibration = Calibration.learn(scores, chances).shift(scores, charts.signs)
     phenotype = replace(phenotype, calibration=calibration)
-    facts = _collect_facts(phenotype, screening, table, rates)
+    facts = replace(
+        _collect_facts(phenotype, screening, table, rates),
+        related=np.isin(np.arange(len(table.features)), roles.related),
+    )
     posterior = expit(calibration.log_odds(scores))
-    ppv = reviewed_ppv(charts.signs, posterior >= THRESHOLD)
-    if ppv is None:
-        ppv = phenotype.expect_ppv(table, scores)
-    return PhenotypeFit(phenotype, facts, posterior, ppv)
+    model_says = phenotype.expect_performance(table, scores)
+    performance = review_performance(charts.signs, posterior >= THRESHOLD, model_says)
+    return PhenotypeFit(phenotype, facts, posterior, performance)
 
 
 def _collect_facts(

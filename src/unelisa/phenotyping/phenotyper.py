@@ -9,25 +9,50 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from unelisa.errors import UnelisaWarning, warn_user
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.cautions import (
     check_settings,
-    find_anchors,
-    warn_of_anchors,
-    warn_of_utilization,
+    find_roles,
+    list_doubts,
+    warn_of_iterations,
 )
 from unelisa.phenotyping.charts import read_reviewed
 from unelisa.phenotyping.counts import CountTable, Floats, read_counts
 from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
-from unelisa.phenotyping.posterior import Estimate
+from unelisa.phenotyping.posterior import Estimate, Performance
+from unelisa.schema import stored
+
+NO_DOUBT = "nothing speaks against the fit"
 
 
+@stored(
+    utilization="text | None",
+    n_features_in_="size(features)",
+    classes_="label[2]",
+    feature_names_in_="label[features]",
+    _anchor_places="index(features)[anchors]",
+    _group_places="index(features)[group]",
+    expected_counts_="ExpectedCounts",
+    anchor_model_="AnchorModel",
+    group_="GroupedExpert | None",
+    calibration_="Calibration",
+    prevalence_="share",
+    threshold_="share",
+    ppv_="Estimate",
+    npv_="?Estimate",
+    sensitivity_="?Estimate",
+    reliable_="?flag",
+    reliability_reason_="?text",
+    feature_facts_="FeatureFacts",
+)
 class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Probability of a disease from counts of codes and concepts, without chart review.
 
-    The user names one or two anchors, features that are specific to the disease: its main code,
+    The user names two or more anchors, features that are specific to the disease: its main code,
     its main concept in the notes. They define the truth; without them, the hidden truth would
-    follow the amount of care a patient gets.
+    follow the amount of care a patient gets. A single anchor gives labels, too, but nothing to
+    compare it with, so that `reliable_` is False unless charts were reviewed.
 
     1. Anchor model: a two-class mixture of negative binomial anchor counts whose log means grow
        with log(1 + utilization).
@@ -49,6 +74,9 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state
         Seed of the folds of the grouped expert, and of the patients on which the graph is learned
         if there are more than 10,000.
+    related
+        Features that share records with an anchor, besides those whose codes show it (ICD:E11.9
+        and ICD:E11+): they are not used, because they only repeat the anchor.
 
     Attributes
     ----------
@@ -60,9 +88,13 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Estimated proportion of cases.
     threshold_
         `predict` returns the positive class if P(case) is at least this.
-    ppv_
-        Positive predictive value of `predict`, with its 95 % interval: from the reviewed charts
-        among the flagged patients if there are at least ten, else as the model expects it.
+    ppv_, npv_, sensitivity_
+        Positive and negative predictive value and sensitivity of `predict`, each with a 95 %
+        interval: from the reviewed charts if at least ten of the flagged patients, or of the
+        others, were reviewed; else as the model expects it. Without charts, the intervals of
+        NPV and sensitivity are wide: nothing shows the cases that leave no trace in the anchors.
+    reliable_, reliability_reason_
+        Whether nothing speaks against the fit, and what does, of which a warning tells, too.
     classes_
         (negative, positive): 0 and 1, or the labels of the reviewed charts.
     anchor_model_, expected_counts_, group_, calibration_, feature_facts_
@@ -85,11 +117,13 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         utilization: str | None = None,
         prevalence: float | None = None,
         random_state: int | np.random.Generator | None = None,
+        related: Sequence[str] = (),
     ) -> None:
         self.anchors = anchors
         self.utilization = utilization
         self.prevalence = prevalence
         self.random_state = random_state
+        self.related = related
 
     def fit(self, counts: Any, y: Any = None) -> "Phenotyper":
         """Return self, fitted to the counts.
@@ -104,14 +138,17 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         names = check_settings(self.anchors, self.prevalence)
         table = read_counts(counts, self.utilization)
-        anchors = find_anchors(table, names)
+        roles = find_roles(table, names, self.related)
         charts = read_reviewed(y, table.patients)
-        charts.check_side(table.values[:, anchors].sum(axis=1))
+        charts.check_side(table.values[:, roles.anchors].sum(axis=1))
         rng = np.random.default_rng(self.random_state)
         with one_blas_thread():
-            fitted = fit_phenotype(table, anchors, charts, self.prevalence, rng)
-        warn_of_anchors(fitted.phenotype.anchor_model, table.features[anchors])
-        warn_of_utilization(table, anchors, fitted.chances)
+            fitted = fit_phenotype(table, roles, charts, self.prevalence, rng)
+        warn_of_iterations(fitted.phenotype.anchor_model)
+        doubts = list_doubts(table, roles, fitted)
+        self.reliable_, self.reliability_reason_ = not doubts, "; ".join(doubts) or NO_DOUBT
+        if doubts:
+            warn_user(f"the phenotype is not reliable: {self.reliability_reason_}", UnelisaWarning)
         self.classes_ = np.asarray(charts.classes)
         self.feature_names_in_, self.n_features_in_ = table.features, len(table.features)
         phenotype = fitted.phenotype
@@ -120,7 +157,8 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.group_, self._group_places = phenotype.group, phenotype.group_places
         self.calibration_ = phenotype.calibration
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
-        self.ppv_, self.feature_facts_ = fitted.ppv, fitted.facts
+        self.ppv_, self.npv_, self.sensitivity_ = fitted.performance
+        self.feature_facts_ = fitted.facts
         return self
 
     def decision_function(self, counts: Any) -> Floats:
@@ -149,9 +187,13 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         `ppv_` is that of the patients it was fitted to.
         """
+        return self.expect_performance(counts).ppv
+
+    def expect_performance(self, counts: Any) -> Performance:
+        """Return PPV, NPV and sensitivity that the model expects of `predict` on these patients."""
         table = self._read(counts)
         phenotype = self._phenotype
-        return phenotype.expect_ppv(table, phenotype.score(table), self.threshold_)
+        return phenotype.expect_performance(table, phenotype.score(table), self.threshold_)
 
     @property
     def features_(self) -> Any:

@@ -1,4 +1,4 @@
-"""Calibrated probabilities from log-odds, and the positive predictive value they imply.
+"""Calibrated probabilities from log-odds, and how good the labels are that they imply.
 
 The counts of one patient are more dependent than any model assumes, so the log-odds s are
 overconfident. They are calibrated by
@@ -15,15 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from unelisa.em import Z95
 from unelisa.phenotyping.counts import Floats
+from unelisa.schema import stored
 from unelisa.scoring import bound_frequency
 
-FEWEST_CHARTS = 10  # reviewed and flagged, to estimate the positive predictive value from them
+FEWEST_CHARTS = 10  # reviewed, to estimate a proportion from them
+MODEL = "the model"
+# with two anchors, at most 1.6 times as many cases of the simulated datamart (seeds 0 to 2)
+# were missed as P(case) without any anchor expects
+MISSED = 2.0
 
 
+@stored(intercept="finite", slope="finite")
 @dataclass(frozen=True)
 class Calibration:
     """logit P = intercept + slope s."""
@@ -51,6 +57,8 @@ class Calibration:
             solved += np.clip(step, -1, 1)
             if np.abs(step).max() < 1e-8:
                 break
+        if solved[1] < 0:  # a higher score never makes a case less likely
+            return cls(float(logit(np.clip(chances.mean(), 1e-6, 1 - 1e-6))), 0.0)
         return cls(float(solved[0]), float(solved[1]))
 
     def log_odds(self, scores: Floats) -> Floats:
@@ -74,6 +82,7 @@ class Calibration:
         return replace(self, intercept=self.intercept + shift)
 
 
+@stored(value="float", low="share", high="share", basis="text")
 class Estimate(NamedTuple):
     """A proportion with its 95 % interval, and what it is based on."""
 
@@ -83,40 +92,82 @@ class Estimate(NamedTuple):
     basis: str
 
 
-def expected_ppv(
-    chances: Floats, flagged: NDArray[np.bool_], alternatives: Sequence[Floats] = ()
-) -> Estimate:
-    """Return the mean P(case) of the flagged patients, with an interval over alternative models.
+NOTHING = Estimate(float("nan"), 0.0, 1.0, "no patient")
 
-    The alternatives are P(case) without one of the anchors, and before calibration. The number of
-    true cases is a sum of independent Bernoulli variables, with standard deviation
-    sqrt(sum P (1 - P)). The interval extends 1.96 times that beyond the smallest and the largest
-    mean of the alternatives. Reviewed charts are more reliable than either.
+
+class Performance(NamedTuple):
+    """How good the labels are."""
+
+    ppv: Estimate  # proportion of true cases among the flagged patients
+    npv: Estimate  # proportion of true non-cases among the others
+    sensitivity: Estimate  # proportion of the true cases that are flagged
+
+
+def expect_performance(
+    chances: Floats, flagged: NDArray[np.bool_], rivals: Sequence[Floats], blind: Floats
+) -> Performance:
+    """Return what the model expects, with intervals over alternative models.
+
+    `rivals` are P(case) without one of the anchors, and before calibration. Who is missed depends
+    on patients whom the anchors do not show: for NPV and sensitivity the alternatives are that no
+    case is missed, and `MISSED` times as many as by `blind`, which is P(case) without any anchor.
+    The number of true cases is a sum of
+    independent Bernoulli variables, so intervals extend 1.96 sqrt(sum P (1 - P)) beyond the
+    alternatives. Reviewed charts are more reliable than either.
     """
-    inside = chances[flagged]
-    if not len(inside):
-        return Estimate(float("nan"), 0.0, 1.0, "no patient")
-    value = float(inside.mean())
-    means = [value, *(float(other[flagged].mean()) for other in alternatives)]
-    reach = Z95 * float(np.sqrt((inside * (1 - inside)).sum())) / len(inside)
-    low, high = max(0.0, min(means) - reach), min(1.0, max(means) + reach)
-    return Estimate(value, low, high, "the model")
+    ppv = _bound(chances[flagged], [other[flagged] for other in rivals])
+    npv = _bound(1 - chances[~flagged], [1 - MISSED * blind[~flagged], np.ones(1)])
+    total, found = float(chances.sum()), float(chances[flagged].sum())
+    if total == 0:
+        return Performance(ppv, npv, NOTHING)
+    reach = Z95 * float(np.sqrt((chances * (1 - chances)).sum())) / total
+    seen, missed = blind[flagged].sum(), MISSED * blind[~flagged].sum()
+    low = float(seen / (seen + missed))
+    sensitivity = Estimate(found / total, max(0.0, min(low, found / total) - reach), 1.0, MODEL)
+    return Performance(ppv, npv, sensitivity)
 
 
-def reviewed_ppv(signs: NDArray[np.int8], flagged: NDArray[np.bool_]) -> Estimate | None:
-    """Return the proportion of cases among the flagged, reviewed patients (Wilson interval).
+def review_performance(
+    signs: NDArray[np.int8], flagged: NDArray[np.bool_], expected: Performance
+) -> Performance:
+    """Return the performance by at least ten reviewed charts of each kind, or else as expected.
 
-    Returns None if fewer than ten charts of flagged patients were reviewed.
+    PPV and NPV are proportions with Wilson intervals; charts are assumed reviewed at random among
+    the flagged patients, and at random among the others. With a share f of flagged patients,
+
+        sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)).
+    """
+    ppv = review_share(signs > 0, flagged & (signs != 0)) or expected.ppv
+    npv = review_share(signs < 0, ~flagged & (signs != 0)) or expected.npv
+    if MODEL in (ppv.basis, npv.basis) or not flagged.any():
+        return Performance(ppv, npv, expected.sensitivity)
+    share = float(flagged.mean())
+    pairs = zip(ppv[:3], npv[:3], strict=True)
+    values = [share * p / max(share * p + (1 - share) * (1 - n), 1e-12) for p, n in pairs]
+    return Performance(ppv, npv, Estimate(*values, "reviewed charts"))
+
+
+def review_share(right: NDArray[np.bool_], reviewed: NDArray[np.bool_]) -> Estimate | None:
+    """Return the proportion that is right among the reviewed (Wilson interval).
+
+    Returns None if fewer than ten charts were reviewed.
 
     Examples
     --------
-    >>> signs = np.array([1, -1, 1] * 4, dtype=np.int8)
-    >>> reviewed_ppv(signs, np.ones(12, dtype=bool)).basis
+    >>> review_share(np.array([True, False, True] * 4), np.ones(12, dtype=bool)).basis
     '12 reviewed charts'
     """
-    seen = flagged & (signs != 0)
-    n = int(seen.sum())
+    n = int(reviewed.sum())
     if n < FEWEST_CHARTS:
         return None
-    share = float((signs[seen] > 0).mean())
+    share = float(right[reviewed].mean())
     return Estimate(share, *bound_frequency(share, n), f"{n} reviewed charts")
+
+
+def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:
+    """Return the mean probability of being right, with an interval over the alternatives' means."""
+    if not len(right):
+        return NOTHING
+    means = [float(one.mean()) for one in (right, *alternatives)]
+    reach = Z95 * float(np.sqrt((right * (1 - right)).sum())) / len(right)
+    return Estimate(means[0], max(0.0, min(means) - reach), min(1.0, max(means) + reach), MODEL)

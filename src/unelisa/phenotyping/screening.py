@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.latent_ising import LatentIsing
 from unelisa.errors import UnelisaWarning
-from unelisa.phenotyping.counts import Counts, Floats, Places
+from unelisa.phenotyping.counts import Counts, Floats, Places, Roles
 from unelisa.votes import Votes
 
 SCREEN = 0.1  # smallest correlation with every anchor
@@ -43,18 +43,18 @@ def screen(
     votes: Votes,
     log_use: Floats,
     odds: Floats,
-    anchors: Places,
+    roles: Roles,
     rng: np.random.Generator,
 ) -> Screening:
     """Return the features to use besides the anchors.
 
     `rates` and `votes` are patients x features: log rates, and one voter per feature. `log_use` is
-    log(1 + utilization), `odds` the anchors' log-odds, and `anchors` the indices of the anchors.
+    log(1 + utilization), `odds` the anchors' log-odds.
     """
     free = remove_utilization(rates, log_use)
-    correlations = correlate(free, free[:, anchors])
+    correlations = correlate(free, free[:, roles.anchors])
     directions = screen_features(correlations, len(rates))
-    places = np.setdiff1d(np.flatnonzero(directions), anchors)
+    places = np.setdiff1d(np.flatnonzero(directions), np.r_[roles.anchors, roles.related])
     ties = np.full(rates.shape[1], np.nan)
     found = tie_features(votes.take_voters(places), odds, rng) if len(places) else None
     if found is not None:

@@ -1,3 +1,4 @@
+import threading
 from datetime import date
 
 import numpy as np
@@ -43,3 +44,53 @@ def test_rows_are_added_to_the_database_once(tiny):
 def test_a_folder_takes_no_cohort(tmp_path):
     with pytest.raises(RecordsError, match="is a folder"), open_database(tmp_path, read_only=False):
         pass
+
+
+def test_of_writers_at_once_one_succeeds(tiny):
+    """Each has its own connection and counts before any of them has written."""
+    table, told, ready = rows(tiny, 1, 2), [], threading.Barrier(6)
+
+    def write() -> None:
+        with open_database(tiny, read_only=False) as connection:
+            ready.wait(timeout=30)
+            try:
+                write_cohort(connection, table)
+            except RecordsError as error:
+                told.append(str(error))
+
+    writers = [threading.Thread(target=write) for _ in range(6)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(timeout=60)
+    with open_database(tiny) as connection:
+        assert connection.table("cohort").count().to_pyarrow().as_py() == 2
+    assert len(told) == 5
+    assert all("already has 2 rows" in one for one in told)
+
+
+def test_other_processes_wait_for_the_lock(tiny_server):
+    """A writer that has counted and not yet written keeps others from counting."""
+    table = rows(tiny_server, 1, 2)
+    with open_database(tiny_server, read_only=False) as first:
+        with first.con.transaction():
+            first.con.execute("LOCK TABLE cohort IN SHARE ROW EXCLUSIVE MODE")
+            with open_database(tiny_server, read_only=False) as second:
+                second.con.execute("SET lock_timeout = '200ms'")
+                with pytest.raises(RecordsError, match="failed while writing the cohort"):
+                    write_cohort(second, table)
+        write_cohort(first, table)
+        assert first.table("cohort").count().to_pyarrow().as_py() == 2
+
+
+def test_a_failed_insert_leaves_nothing(tiny):
+    table = rows(tiny, 1, 2)
+    with open_database(tiny, read_only=False) as connection:
+        broken = table.astype({"subject_id": object})
+        broken.loc[1, "subject_id"] = None
+        connection.raw_sql("ALTER TABLE cohort ALTER subject_id SET NOT NULL")
+        with pytest.raises(RecordsError, match="failed while writing"):
+            write_cohort(connection, broken)
+        assert connection.table("cohort").count().to_pyarrow().as_py() == 0
+        write_cohort(connection, table)  # the connection is usable again
+        assert connection.table("cohort").count().to_pyarrow().as_py() == 2

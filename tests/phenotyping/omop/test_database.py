@@ -1,5 +1,7 @@
 import gzip
+import os
 import sys
+from pathlib import Path
 
 import duckdb
 import ibis
@@ -126,6 +128,13 @@ def test_an_unreachable_server_is_reported(tmp_path):
         "postgresql:/ann:secret@127.0.0.1:1/cdm",
         "host=127.0.0.1 port=1 user=ann password=secret dbname=cdm",
         "host=127.0.0.1 password=secret " + "x" * 300,
+        "jdbc:postgresql://127.0.0.1/cdm?user=ann&pw=secret",
+        "jdbc:oracle:thin:ann/secret@//127.0.0.1:1521/cdm",
+        "jdbc:sqlserver://127.0.0.1;user=ann;pwd=secret",
+        "oracle+cx_oracle://ann/secret@127.0.0.1/cdm",
+        "ann/secret@127.0.0.1:1521/cdm",
+        "ann/secret@cdm",
+        "Server=127.0.0.1;Database=cdm;Uid=ann;Pwd=secret",
     ],
 )
 def test_a_password_is_never_shown(address):
@@ -246,3 +255,112 @@ def test_an_open_connection_serves_and_stays_open(tiny_file):
     connection = ibis.duckdb.connect(tiny_file)
     ue.read_omop(connection, ["ICD:714.0"])
     assert "person" in connection.list_tables()
+
+
+def write_folder(folder: Path, person: str) -> Path:
+    folder.mkdir()
+    (folder / "person.csv").write_text(f"person_id\n{person}\n")
+    pd.DataFrame(
+        {
+            "person_id": [person],
+            "condition_concept_id": [0],
+            "condition_start_date": ["2001-01-01"],
+            "condition_source_value": ["714.0"],
+        }
+    ).to_parquet(folder / "condition_occurrence.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [("ra[12]", ["ra1", "ra2"]), ("a*b", ["axb"]), ("q?", ["qq"]), ("x=1", []), ("{a,b}", ["a"])],
+)
+def test_a_folder_s_name_is_taken_literally(name, others, tmp_path):
+    for other in others:
+        write_folder(tmp_path / other, "9")
+    table = ue.read_omop(write_folder(tmp_path / name, "1"), ["ICD:714.0"], utilization=None)
+    assert table.index.tolist() == [1]
+    assert table["ICD:714.0"].tolist() == [1]
+
+
+def test_a_database_file_s_name_is_taken_literally(tiny_file, tmp_path, monkeypatch):
+    for name in ("ra[12].duckdb", "sqlite:a.duckdb", ":memory:"):
+        (tmp_path / name).write_bytes(tiny_file.read_bytes())
+        monkeypatch.chdir(tmp_path)
+        assert len(ue.read_omop(name, ["ICD:714.0"])) == 3
+
+
+def test_a_pipe_among_the_files_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "person.csv")
+    with pytest.raises(RecordsError, match=r"person\.csv is not a regular file"):
+        ue.read_omop(tmp_path, ["ICD:714.0"])
+    (tmp_path / "person.csv").unlink()
+    (tmp_path / "person.parquet").mkdir()
+    with pytest.raises(RecordsError, match=r"the folder person\.parquet has no"):
+        ue.read_omop(tmp_path, ["ICD:714.0"])
+
+
+FORBIDDEN = [
+    "SELECT * FROM read_text('/etc/passwd')",
+    "COPY person TO '{}/stolen.csv'",
+    "ATTACH '{}/other.duckdb'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+]
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("statement", FORBIDDEN)
+def test_a_database_reaches_nothing_outside_of_its_file(tiny_file, tmp_path, statement, read_only):
+    with open_database(tiny_file, read_only=read_only) as connection:
+        with pytest.raises(duckdb.Error):
+            connection.raw_sql(statement.format(tmp_path))
+        assert len(connection.list_tables()) == 9
+    assert [file.name for file in tmp_path.iterdir()] == ["tiny.duckdb"]
+
+
+@pytest.mark.parametrize("statement", FORBIDDEN)
+def test_a_folder_s_tables_reach_nothing_outside_of_it(tmp_path, statement):
+    folder = write_folder(tmp_path / "cdm", "1")
+    with open_database(folder) as connection, pytest.raises(duckdb.Error):
+        connection.raw_sql(statement.format(tmp_path))
+    assert [file.name for file in tmp_path.iterdir()] == ["cdm"]
+
+
+def test_a_view_of_another_file_is_refused_with_the_reason(tiny_file, tmp_path):
+    (tmp_path / "other.csv").write_text("person_id\n5\n")
+    change(
+        tiny_file,
+        "DROP TABLE person",
+        f"CREATE VIEW person AS SELECT * FROM read_csv('{tmp_path}/other.csv')",  # noqa: S608
+    )
+    with pytest.raises(RecordsError, match="a view in it reads a file outside of it"):
+        ue.read_omop(tiny_file, ["ICD:714.0"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [("double", "1", "1.5"), ("varchar", "'1.0'", "'1.5'"), ("decimal(10, 2)", "1", "1.5")],
+)
+def test_a_patient_is_a_whole_number(tiny_file, kind, right, wrong):
+    change(
+        tiny_file,
+        "DROP TABLE person",
+        f"CREATE TABLE person (person_id {kind})",
+        f"INSERT INTO person VALUES ({right})",  # noqa: S608
+    )
+    assert ue.read_omop(tiny_file, ["ICD:714.0"]).index.tolist() == [1]
+    change(tiny_file, f"INSERT INTO person VALUES ({wrong})")  # noqa: S608
+    with pytest.raises(RecordsError, match="an identifier is not a whole number"):
+        ue.read_omop(tiny_file, ["ICD:714.0"])
+
+
+def test_records_of_a_patient_that_is_not_a_whole_number_are_not_given_to_another(tiny_file):
+    change(
+        tiny_file,
+        "ALTER TABLE condition_occurrence ALTER person_id TYPE double",
+        "UPDATE condition_occurrence SET person_id = 1.6 WHERE person_id = 1",
+    )
+    with pytest.raises(RecordsError, match="an identifier is not a whole number"):
+        ue.read_omop(tiny_file, ["ICD:714.0"])

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels.coefficients import move_voters, weigh_voters
+from unelisa.schema import stored
 
 Floats = NDArray[np.float64]
 
@@ -15,6 +16,12 @@ SHARES /= SHARES.sum()
 SPREAD_VOTERS = 2.0  # what the guess of a spread is worth
 
 
+@stored(
+    means="finite[rows, parts]",
+    covariances="finite[rows, parts, parts]",
+    center="finite[parts]",
+    spread="positive[parts]",
+)
 @dataclass(frozen=True, eq=False)
 class Coefficients:
     """N(m, C) for every row, and the N(mu, sd^2) that they come from."""

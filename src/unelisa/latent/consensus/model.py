@@ -29,6 +29,7 @@ from unelisa.blocks import ItemBlocks
 from unelisa.kernels.branches import collect_branches, infer_branches
 from unelisa.latent.ballots import CERTAIN, Ballots, Sums
 from unelisa.latent.consensus.coefficients import BRANCHES, MEMBERS, Coefficients
+from unelisa.schema import stored
 
 Floats = NDArray[np.float64]
 Families = NDArray[np.int32]
@@ -56,6 +57,27 @@ class Factors(NamedTuple):
     rate: float
 
 
+def _fits(model: "Consensus") -> bool:
+    """Return whether the parts of a stored model are those of one crowd."""
+    return (
+        model.branches.means.shape[1] in (2, 3)
+        and model.members.means.shape == (model.n_voters, 2)
+        and model.n_families == model.family.max(initial=-1) + 1
+        and len(model.ease) in (len(EVEN), len(GRID))
+    )
+
+
+@stored(
+    _fits,
+    family="group32(voters)[voters]",
+    branches="Coefficients",
+    members="Coefficients",
+    ease="share[grid]",
+    rate="finite",
+    objective="float[steps]",
+    evidence="float",
+    converged="flag",
+)
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """The parameters of the model, and how EM reached them."""

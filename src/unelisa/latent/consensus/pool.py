@@ -39,6 +39,7 @@ from unelisa.latent.consensus.model import (
     infer,
 )
 from unelisa.latent.crowd import Sample
+from unelisa.schema import stored
 
 CENTERED = (0.0, 0.5, 1.0)  # part of the branches' mean bias that is removed
 RATE = 0.5  # share of the class rate's log-odds in an answer: the voters' biases express it too
@@ -49,6 +50,14 @@ DRIFT = 0.1  # by which a member may agree less with the majority than the conte
 FAR, FAR_TEMPER = 0.15, 5.0  # from the majority's share of yes, where evidence counts for a fifth
 
 
+@stored(
+    lambda pool: len(pool.members) == len(pool.weights),
+    members="many Consensus",
+    weights="share[members]",
+    share="share",
+    family="group32(voters)[voters]",
+    unheard="share",
+)
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Fitted models, their weights, and the weight of the share of yes."""

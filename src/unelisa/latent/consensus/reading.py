@@ -11,11 +11,13 @@ from unelisa.latent.ballots import Ballots, Floats, fill_silence
 from unelisa.latent.consensus.model import Consensus, infer
 from unelisa.latent.consensus.pool import Pool, answer_each
 from unelisa.latent.reading import Links, Reading
+from unelisa.schema import stored
 
 SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
 MOST_CERTAIN = 1e-9
 
 
+@stored(model="Consensus", pool="Pool")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConsensusReading(Reading):
     """The truth is what the voters agree on."""

@@ -19,6 +19,7 @@ from unelisa.latent.reading import (
     Links,
     Reading,
 )
+from unelisa.schema import stored
 
 FEWEST_VOTERS = 2
 EDGE_ITEMS = 6000  # largest number of items that a graph is fitted to
@@ -27,6 +28,13 @@ SAME_AXIS = 0.85  # share of the items on which two starts with the same truth a
 MOST_ODDS = 30.0  # log-odds of a gold label in the graph's fit
 
 
+@stored(
+    weights="finite[voters]",
+    biases="finite[voters]",
+    standard_errors="float[voters]",
+    field="finite",
+    links="Links",
+)
 @dataclass(frozen=True, eq=False)
 class Hub:
     """The hub of the voters' graph."""
@@ -40,6 +48,7 @@ class Hub:
     converged: ClassVar[bool] = True
 
 
+@stored(model="Hub")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EdgesReading(Reading):
     """The truth is the hub of the voters' graph; its sign is open."""

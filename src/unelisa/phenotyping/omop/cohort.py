@@ -1,5 +1,8 @@
 """The OMOP table `cohort`: the dates between which patients belong to it."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from unelisa.phenotyping.omop.requests import UTILIZATIONS, Request, Window
 if TYPE_CHECKING:
     import pandas as pd
 
+_WRITING = threading.Lock()
 COLUMNS = ("cohort_definition_id", "subject_id", "cohort_start_date", "cohort_end_date")
 
 
@@ -50,7 +54,11 @@ def list_cohort(
 
 
 def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = None) -> None:
-    """Insert cohort rows in one statement; reject a cohort number that is in use."""
+    """Insert cohort rows; reject a cohort number that is in use.
+
+    The check and the rows are one transaction on DuckDB and PostgreSQL, and no other writer comes
+    between them.
+    """
     import pyarrow as pa  # noqa: PLC0415 - only tables need it
 
     if rows.empty:
@@ -58,16 +66,41 @@ def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = Non
     tables = OmopTables.of(connection, schema)
     present = tables.take("cohort", **{name: name for name in COLUMNS})
     number = int(rows["cohort_definition_id"].iloc[0])
-    with explain_engine("reading the cohorts"):
+    content = pa.Table.from_pandas(rows, preserve_index=False)
+    name = tables.names["cohort"]
+    with explain_engine("writing the cohort"), _alone(connection, name, schema):
         here = present.filter(present.cohort_definition_id == number)
         taken = here.count().to_pyarrow().as_py()
-    if taken:
-        raise RecordsError(
-            f"the cohort {number} already has {taken} rows; choose another number or delete them"
-        )
-    with explain_engine("writing the cohort"):
-        content = pa.Table.from_pandas(rows, preserve_index=False)
-        connection.insert(tables.names["cohort"], content, database=schema)
+        if taken:
+            raise RecordsError(
+                f"the cohort {number} already has {taken} rows; choose another number or delete "
+                "them"
+            )
+        connection.insert(name, content, database=schema)
+
+
+@contextmanager
+def _alone(connection: Any, table: str, schema: str | None) -> Iterator[None]:
+    """Give one transaction during which nobody else writes to a table."""
+    with _WRITING:
+        if connection.name == "postgres":
+            from psycopg import sql  # noqa: PLC0415 - optional
+
+            place = sql.Identifier(*(schema.split(".") if schema else ()), table)
+            with connection.con.transaction():
+                lock = sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(place)
+                connection.con.execute(lock)
+                yield
+        elif connection.name == "duckdb":  # its file is locked for other processes
+            connection.con.begin()
+            try:
+                yield
+                connection.con.commit()
+            except BaseException:
+                connection.con.rollback()
+                raise
+        else:
+            yield
 
 
 def _span(days: Any) -> "pd.DataFrame":

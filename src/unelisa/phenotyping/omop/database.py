@@ -1,7 +1,8 @@
 """An OMOP database: a DuckDB file, a folder of tables, a PostgreSQL server, or any Ibis engine.
 
-Connections are read-only unless a cohort is to be written. Tables and columns are checked before
-anything is counted.
+Connections are read-only unless a cohort is to be written. DuckDB opens the named files only: no
+others that a view in a database may name, no network, no extensions. Tables and columns are checked
+before anything is counted.
 """
 
 import re
@@ -15,7 +16,19 @@ from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+_SECRET = re.compile(r"jdbc:|pass|pwd|secret|token|credential", re.IGNORECASE)
 _LISTED = 12
+_CLOSED = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}
+# what a kind of engine's error means, where its message cannot be shown
+_MEANINGS = {
+    "PermissionException": "a view in it reads a file outside of it; copy the table into it",
+    "ConversionException": "an identifier is not a whole number, or a date is not one",
+}
 
 
 @contextmanager
@@ -81,12 +94,13 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
     import duckdb  # noqa: PLC0415 - optional
 
     try:
-        return require_ibis().duckdb.connect(path, read_only=read_only)
+        # an absolute path: DuckDB reads a name such as "sqlite:a" as a request for an extension
+        return require_ibis().duckdb.connect(path.absolute(), read_only=read_only, **_CLOSED)
     except duckdb.Error as error:
         raise RecordsError(
             f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}): it may "
-            "be damaged, not a DuckDB file, in use by another program, or written by a DuckDB "
-            f"newer than {duckdb.__version__}"
+            "be damaged, not a DuckDB file, in use by this or another program, or written by a "
+            f"DuckDB newer than {duckdb.__version__}"
         ) from None
 
 
@@ -100,21 +114,55 @@ def _connect_folder(folder: Path) -> Any:
             f"the folder {folder.resolve().name} has no {', '.join(_ENDINGS)} file; it needs one "
             "per OMOP table"
         )
+    parts = {table: _list_parts(file) for table, file in files.items()}
     connection = require_ibis().duckdb.connect()
+    _allow_only(connection, [part for listed in parts.values() for part in listed])
     for table, file in files.items():
+        # a folder named a=1 would otherwise add a column
+        form: dict[str, Any] = {"table_name": table, "hive_partitioning": False}
+        names = [_write_literally(part) for part in parts[table]]
         try:
             if file.suffix.lower() == ".parquet":
-                # some programs write a table as a folder of parts
-                parts = file / "*.parquet" if file.is_dir() else file
-                connection.read_parquet(parts, table_name=table)
+                connection.read_parquet(names, **form)
             else:
                 # as text: type inference would turn the code 714.10 into the number 714.1
-                connection.read_csv(file, table_name=table, all_varchar=True, **_find_form(file))
+                connection.read_csv(names, all_varchar=True, **form, **_find_form(file))
         except (duckdb.Error, OSError, EOFError) as error:
             raise RecordsError(
                 f"{file.name} cannot be read as a table ({type(error).__name__})"
             ) from None
     return connection
+
+
+def _list_parts(file: Path) -> list[Path]:
+    """Return the files of a table: some programs write one as a folder of parts."""
+    folder = file.suffix.lower() == ".parquet" and file.is_dir()
+    parts = sorted(file.glob("*.parquet")) if folder else [file]
+    for part in parts:
+        if not part.is_file():  # reading a pipe would wait
+            raise RecordsError(f"{part.name} is not a regular file")
+    if not parts:
+        raise RecordsError(f"the folder {file.name} has no .parquet file")
+    return [part.absolute() for part in parts]
+
+
+def _allow_only(connection: Any, files: Sequence[Path]) -> None:
+    """Let a DuckDB connection read these files and nothing else."""
+    names = [name for file in files for name in (str(file), _write_literally(file))]
+    connection.con.execute("SET allowed_paths = ?", [names])
+    for setting in _CLOSED:
+        connection.raw_sql(f"SET {setting} = false")
+
+
+def _write_literally(file: Path) -> str:
+    """Return a path in which DuckDB expands nothing.
+
+    Examples
+    --------
+    >>> _write_literally(Path("ra[12]/person.csv"))
+    'ra[[]12]/person.csv'
+    """
+    return re.sub(r"([*?\[])", r"[\1]", str(file))
 
 
 def _find_form(file: Path) -> dict[str, Any]:
@@ -167,9 +215,11 @@ def _may_hold_secrets(text: str) -> bool:
     --------
     >>> _may_hold_secrets("ann:x@host/cdm"), _may_hold_secrets("ann@host:5432/cdm")
     (True, False)
+    >>> _may_hold_secrets("ann/x@host"), _may_hold_secrets("jdbc:sqlserver://host;pwd=x")
+    (True, True)
     """
     user, at, _ = text.rpartition("@")
-    return "password" in text.lower() or (bool(at) and ":" in user)
+    return bool(_SECRET.search(text) or (at and re.search(r"[:/]", user)))
 
 
 class OmopTables:
@@ -217,8 +267,18 @@ class OmopTables:
 
 
 def as_number(column: Any) -> Any:
-    """Return a column of identifiers as 64-bit integers."""
-    return column if column.type().is_int64() else column.cast("int64")
+    """Return a column of identifiers as 64-bit integers; the engine fails on one such as 1.5.
+
+    Engines round a fraction or cut it off, which would name another patient.
+    """
+    kind = column.type()
+    if kind.is_integer() or (kind.is_decimal() and kind.scale == 0):
+        return column if kind.is_int64() else column.cast("int64")
+    if kind.is_string():
+        whole = ~column.contains(".") | column.re_search(r"\.0*\s*$")
+        return whole.ifelse(column, "fraction").cast("int64")
+    whole = column == column.floor()
+    return whole.ifelse(column.cast("int64").cast("string"), "fraction").cast("int64")
 
 
 def as_day(column: Any) -> Any:
@@ -242,9 +302,11 @@ def explain_engine(doing: str) -> Iterator[None]:
     except (UnelisaError, AttributeError, NameError, ImportError):
         raise  # ours, or a programming error
     except Exception as error:
+        kind = type(error).__name__
+        meaning = f"; {_MEANINGS[kind]}" if kind in _MEANINGS else ""
         raise RecordsError(
-            f"the database failed while {doing} ({type(error).__name__}); its message is omitted "
-            "because it may quote records"
+            f"the database failed while {doing} ({kind}){meaning}; its message is omitted because "
+            "it may quote records"
         ) from None
 
 
