@@ -245,3 +245,8 @@ def test_a_forged_model_is_refused_or_says_something_of_the_right_shape(name, cr
             assert scores.shape == shape
             assert np.isfinite(scores).all()
     assert refused > len(forged) / 3
+
+
+def test_a_discount_of_release_0_1_0_must_be_fitted_again():
+    with pytest.raises(ModelError, match="fit it again"):
+        load(MODELS / "latent-ising-discount-0.1.0.model")

@@ -196,6 +196,10 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     kind = packed["class"]
+    if kind == "Affinity":
+        raise ModelError(
+            "holds a discount of similar voters, which families replaced; fit it again"
+        )
     dropped = FORMER_FIELDS.get(kind, set())
     parts = {k: part for k, part in packed["state"].items() if k not in dropped}
     state = {k: _unpack(part, arrays) for k, part in parts.items()}
@@ -226,8 +230,6 @@ def _restore_reading(state: dict[str, Any]) -> Reading:
     if state["model"] is None:
         voters = state["weights"], state["fields"], state["standard_errors"]
         return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
-    if state["affinity"] is not None:
-        raise ModelError("holds a discount of similar voters, now families; fit the model again")
     model = state["model"]
     unheard = float(expit(model.rate / 2))
     pool = Pool((model,), np.ones(1), 0.0, model.family, unheard)

@@ -8,8 +8,8 @@ There the majority is the referee, voters who repeat each other counted once, an
 a second reading.
 
 Admissible are families whose voters repeat them and which leave four branches (three fit any root,
-so nothing is left to test it), and a tilt that all voters share and that keeps the truth where it
-was. An inadmissible candidate that fits better is reported.
+so nothing is left to test it), and a tilt that keeps the truth where it was, and that all voters
+share, or that fits far better than anything else. An inadmissible candidate that fits better is reported.
 """
 
 from dataclasses import dataclass, replace
@@ -51,6 +51,9 @@ EASE_REPEATS = 0.9  # of `REPEATS`, where ease takes a part of what relatives sh
 RAREST = 0.25  # a class may not shrink below this fraction of its share without a tilt
 CLEAR_ERRORS = 2.0  # standard errors of a branch that is clearly tied to the truth
 FIRST_TILT = 0.3
+# log n nats by which a tilt must win that voters follow to very different degrees: below, it is as
+# often another dependence that it stands for
+TILT_LEAD = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +172,14 @@ class _Contest:
         """Add a tilt to the best fit without families, with and without ease."""
         best = max(self.alone, key=_evidence)
         small = min(np.mean(best.truth > 0.5), np.mean(best.truth < 0.5))
+        rest = max(one.evidence for one in self.tried if one.admissible)
         for begin in (replace(best.model, ease=EVEN), best.model.easing())[: len(self.alone)]:
             model = fit_consensus(self.sample.blocks, _tilted(begin), max_iter=TILT_ITER)
             tilted = self._enter(model)
             rare = min(np.mean(tilted.truth > 0.5), np.mean(tilted.truth < 0.5))
             same = np.mean((tilted.truth > 0.5) == (best.truth > 0.5)) >= SAME_TRUTH
             shared = tilted.model.branches.spread[2] < 0.975 * BRANCHES.most[2]
+            shared = shared or tilted.evidence > rest + TILT_LEAD * _price_node(self.sample)
             led = tilted.model.branches.center[1] > 0
             fit = bool(same and shared and led and rare > RAREST * small)
             self.tried.append(replace(tilted, admissible=fit))
@@ -274,6 +279,11 @@ def _choose(
         ]
         rival = max(better, key=_evidence, default=None)
     return Choice(best, rival, few, tried, once)
+
+
+def _price_node(sample: Sample) -> float:
+    """Return log n: what one hidden node with two coefficients costs."""
+    return float(np.log(max(np.count_nonzero(sample.ballots.counts), 2)))
 
 
 def _is_asked_for(candidate: Candidate, kinds: tuple[Kind, ...]) -> bool:
