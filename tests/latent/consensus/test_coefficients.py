@@ -123,7 +123,10 @@ def test_steps_and_hyper_parameters_raise_the_bound():
     said, on = draw_counts(9), np.ones(6, bool)
     found, before = Coefficients.first(6, BRANCHES, 2), -np.inf
     for _ in range(30):
-        for step in (lambda x: x.moved(said, SIDES, 1, -np.inf), lambda x: x.learned(said, BRANCHES)):
+        for step in (
+            lambda x: x.moved(said, SIDES, 1, -np.inf),
+            lambda x: x.learned(said, BRANCHES),
+        ):
             found = step(found)
             bound = (said * found.tabulate(SIDES)).sum() - found.divergence(on)
             bound += BRANCHES.log_density(found)

@@ -232,7 +232,9 @@ def test_the_class_rate_is_that_of_all_items_beyond_their_prior_odds():
 
 def test_centering_takes_the_common_bias_out():
     values, _ = plain_crowd(6)
-    lenient = np.where((values != 0) & (np.arange(300)[:, None] % 4 == 0), 1, values).astype(np.int8)
+    lenient = np.where((values != 0) & (np.arange(300)[:, None] % 4 == 0), 1, values).astype(
+        np.int8
+    )
     free, half, centered = (fit(lenient, centered=part) for part in (0.0, 0.5, 1.0))
     bias = [abs(np.mean(model.branches.means[:, 0])) for model in (free, half, centered)]
     assert bias[0] > bias[1] > bias[2]
