@@ -21,17 +21,22 @@ from latent.worlds import (
 from unelisa.latent.consensus.contest import hold_contest, weigh_majority
 from unelisa.latent.consensus.model import GRID, infer
 from unelisa.latent.consensus.pool import (
+    APART,
     LINK,
+    MISFIT,
+    MOST_SHARE,
     RATE,
+    SHARE,
+    Doubt,
     Pool,
     answer,
     answer_each,
     fit_pool,
     imply_correlations,
     match_majority,
+    measure_doubt,
     measure_misfit,
     share_branches,
-    weigh_share,
 )
 
 KINDS = ("plain", "ease", "tilt", "families")
@@ -43,7 +48,7 @@ def choose(values):
     return sample, hold_contest(sample, sample, KINDS, -np.inf)
 
 
-def pool_of(values, weight=0.25, **settings):
+def pool_of(values, weight=SHARE, **settings):
     sample, choice = choose(values)
     majority = weigh_majority(sample, choice.once)
     return fit_pool((sample, sample), choice.best, majority, weight, **settings)
@@ -79,9 +84,26 @@ def test_a_copy_changes_no_share_of_yes():
 
 
 def test_the_share_has_nearly_all_the_weight_where_a_model_that_does_not_hold_leaves_it():
-    assert weigh_share(0.0, 1.0) == weigh_share(1.0, 0.0) == 0.25
-    assert weigh_share(0.1, 0.2) == weigh_share(5.0, 1.0) == pytest.approx(0.9)
-    assert weigh_share(0.05, 0.2) == weigh_share(0.1, 0.1) == pytest.approx(0.575)
+    assert Doubt(0.0, 0.0, 1.0).share == Doubt(1.0, 1.0, 0.0).share == SHARE
+    assert Doubt(0.0, MISFIT, APART).share == Doubt(1.0, 1.0, 1.0).share == MOST_SHARE
+    half = (SHARE + MOST_SHARE) / 2
+    assert Doubt(0.0, MISFIT / 2, APART).share == pytest.approx(half)
+    assert Doubt(0.0, MISFIT, APART / 2).share == pytest.approx(half)
+
+
+def test_few_items_cannot_prove_a_model_right():
+    model = draw_model(5, np.array([0, 0, 0, -1, -1, -1, -1, -1]), tilt=True, ease=True)
+    bounds = []
+    for n_items in (100, 1000, 10_000):
+        truth = np.full(n_items, 0.9)
+        doubts = [
+            measure_doubt(sample_of(draw_votes(model, n_items, seed)), model, truth, truth)
+            for seed in range(10)
+        ]
+        assert all(doubt.misfit <= doubt.at_most for doubt in doubts)
+        assert all(doubt.apart == doubt.size == 0 for doubt in doubts)
+        bounds.append(np.mean([doubt.at_most for doubt in doubts]))
+    assert bounds[0] > 2 * bounds[1] > 4 * bounds[2] > 0
 
 
 @pytest.mark.parametrize("tilt", [False, True], ids=["", "tilt"])
@@ -145,7 +167,7 @@ def test_under_ease_the_truth_is_not_sure_to_follow_the_lean():
 def test_weights_add_up_and_follow_the_evidence(world):
     pool = pool_of(world(1)[0])
     assert pool.parts.sum() == pytest.approx(1)
-    assert pool.share == 0.25
+    assert pool.share == SHARE
     evidence = np.array([one.evidence for one in pool.members])
     assert np.array_equal(np.argsort(-pool.weights, kind="stable")[:1], [np.argmax(evidence)])
     ratio = np.log(pool.weights.max() / np.maximum(pool.weights, 1e-300))
@@ -168,7 +190,7 @@ def test_a_member_that_leaves_the_majority_further_than_the_choice_is_not_kept()
         values, _ = world(2)
         sample, choice = choose(values)
         majority = weigh_majority(sample, choice.once)
-        pool = fit_pool((sample, sample), choice.best, majority, 0.25)
+        pool = fit_pool((sample, sample), choice.best, majority, SHARE)
         decided = majority != 0.5
         says = majority[decided] > 0.5
         least = np.mean((answer(sample.ballots, choice.best.model) > 0.5)[decided] == says) - 0.1
@@ -234,7 +256,5 @@ def test_the_pool_stays_near_the_votes_where_two_axes_compete():
     """A model that does not hold cannot overrule the votes."""
     values, _, _ = two_camps(1)
     sample, choice = choose(values)
-    plain = choice.tried[0]
-    misfit = measure_misfit(sample, plain.model)
-    apart = 1 - match_majority(plain.truth, weigh_majority(sample, choice.once))
-    assert weigh_share(misfit, apart) > 0.5
+    plain, majority = choice.tried[0], weigh_majority(sample, choice.once)
+    assert measure_doubt(sample, plain.model, plain.truth, majority).share > 0.5

@@ -57,6 +57,7 @@ FAR, FAR_TEMPER = 0.15, 5.0  # from the majority's share of yes, where evidence 
     share="share",
     family="group32(voters)[voters]",
     unheard="share",
+    reverse="flag",
 )
 @dataclass(frozen=True, eq=False)
 class Pool:
