@@ -121,6 +121,15 @@ def test_an_item_without_votes_keeps_its_prior():
     assert leans[4, 0] == -1
 
 
+def test_one_row_of_priors_serves_all_items():
+    values = draw_values(0)
+    priors, *model = draw_model(0, FAMILIES, 4, len(values))
+    tiled = np.tile(priors[:1], (len(values), 1))
+    for step in (infer_branches, collect_branches):
+        found = step(*lists_of(values), priors[:1], *model)
+        assert_equal_sums(found, step(*lists_of(values), tiled, *model))
+
+
 def test_counts_are_those_of_the_posteriors():
     """Every vote is counted once, in all states together, and every opinion that was heard."""
     values = draw_values(1)

@@ -84,6 +84,14 @@ def bad_clique(seed, n_items=1000, size=6, n_others=8):
     return np.array(columns, dtype=np.int8).T, truth
 
 
+def two_camps(seed, n_items=800, size=6, accuracy=0.85):
+    """As many voters see the truth as see a cue that has nothing to do with it."""
+    rng = np.random.default_rng(seed)
+    truth, cue = sides(rng, n_items), sides(rng, n_items)
+    columns = [echo(rng, side, accuracy) for side in (truth, cue) for _ in range(size)]
+    return np.array(columns, dtype=np.int8).T, truth, cue
+
+
 def uneven_crowd(seed, n_items=1500, n_voters=15):
     """Items of unequal ease: on a third of them the voters guess; with the truth, the ease."""
     rng = np.random.default_rng(seed)

@@ -124,13 +124,13 @@ def _are_few(choice: Choice) -> Iterator[Caution]:
         related = np.flatnonzero(~choice.few.model.lone)
         yield Caution(
             "{voters} repeat each other, which leaves "
-            f"{choice.few.branches} independent voters; {LEAST_BRANCHES} are needed to find out "
+            f"{_count(choice.few.branches)}; {LEAST_BRANCHES} are needed to find out "
             "how good they are, so the labels are the share of yes",
             tuple(related.tolist()),
         )
     elif choice.best.clear < LEAST_CLEAR:
         yield Caution(
-            f"only {choice.best.clear} independent voters are clearly tied to the truth; "
+            f"the votes tie only {_count(choice.best.clear)} clearly to the truth; "
             f"{LEAST_CLEAR} are needed to check each other"
         )
 
@@ -176,6 +176,10 @@ def _nothing(crowd: Crowd) -> float:
 def _part(crowd: Crowd, choice: Choice) -> float:
     """Return which part of the items the candidates were compared on."""
     return len(choice.best.truth) / max(crowd.ballots.n_items, 1)
+
+
+def _count(branches: int) -> str:
+    return f"{branches} independent voter{'' if branches == 1 else 's'}"
 
 
 def _members(family: Families, c: int) -> tuple[int, ...]:

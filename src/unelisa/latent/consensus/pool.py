@@ -57,6 +57,7 @@ FAR, FAR_TEMPER = 0.15, 5.0  # from the majority's share of yes, where evidence 
     share="share",
     family="group32(voters)[voters]",
     unheard="share",
+    reverse="flag",
 )
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -67,6 +68,7 @@ class Pool:
     share: float
     family: Families  # of each voter in the share of yes; -1: none
     unheard: float  # P(yes) of an item without votes
+    reverse: bool = False  # whether the share of no takes the place of the share of yes
 
     @property
     def parts(self) -> Floats:
@@ -87,7 +89,7 @@ class Pool:
     def turned(self) -> "Pool":
         """Return the same pool with the two sides of the truth swapped."""
         members = tuple(member.turned() for member in self.members)
-        return replace(self, members=members, unheard=1 - self.unheard)
+        return replace(self, members=members, unheard=1 - self.unheard, reverse=not self.reverse)
 
 
 def answer_each(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Floats:
@@ -97,7 +99,8 @@ def answer_each(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Floa
     """
     filled = fill_silence(ballots, silence)
     answers = [answer(filled, member) for member in pool.members]
-    found = np.stack([*answers, share_branches(ballots, pool.family)], axis=1)
+    share = share_branches(ballots, pool.family)
+    found = np.stack([*answers, 1 - share if pool.reverse else share], axis=1)
     found[ballots.counts == 0] = pool.unheard
     return found
 

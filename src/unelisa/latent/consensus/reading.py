@@ -34,14 +34,19 @@ class ConsensusReading(Reading):
     @property
     def links(self) -> Links:
         """Who repeats whom: voters of one family, with a_s a_t."""
-        family, weights = self.model.family, self.model.members.means[:, 1]
+        family, weights = self.family, self.model.members.means[:, 1]
         first, second = np.nonzero(np.triu(family[:, None] == family, 1) & (family >= 0))
         strengths = weights[first] * weights[second]
         return Links(first.astype(np.int32), second.astype(np.int32), strengths)
 
     @property
     def effective_voters(self) -> float:
-        """(sum |a|)^2 / sum a^2 over branches: how many equally good independent voters."""
+        """(sum |a|)^2 / sum a^2 over branches: how many equally good independent voters.
+
+        Where relatives leave too few branches to learn their weights, the number of branches.
+        """
+        if not np.array_equal(self.family, self.model.family):
+            return float(self.branches)
         rows = np.concatenate([self.model.lone, np.ones(self.model.n_families, dtype=np.bool_)])
         weights = np.abs(self.model.branches.means[rows, 1])
         return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
