@@ -5,9 +5,9 @@ averaged over their priors; twenty times better and the other side, or another r
 From ten labels on, their log-odds are regressed on the reading's log-odds, on those of its rivals
 and on every vote, with Gaussian priors around "as the reading says"::
 
-    log-odds_i = z_i + intercept + sum_r slope_r clip(odds_ir) + sum_s w_s f_is
+    log-odds_i = z_i + intercept + sum_r slope_r bound(odds_ir) + sum_s w_s f_is
 
-Four candidates differ in which coefficients may leave their prior mean, and how far. They are
+Five candidates differ in which coefficients may leave their prior mean, and how far. They are
 averaged, not chosen, with weights by how well each predicts labels that were left out.
 """
 
@@ -32,15 +32,15 @@ from unelisa.latent.ballots import (
 from unelisa.latent.reading import Links, Reading
 
 LEAST_LABELS = 10  # fewer only decide which side is yes
-MOST_LABELS = 5000  # evenly spaced among more: enough for the coefficients of a regression
+MOST_LABELS = 2000  # evenly spaced among more: enough for the coefficients of a regression
 LIKELIER = float(np.log(20))  # nats by which labels must favor another side or reading
 FOLDS = 10
-MOST_ODDS = 6.0  # largest log-odds that enter the regression
+MOST_ODDS = 6.0  # bound of the log-odds that enter the regression
 SLOPES = np.linspace(0.05, 3.0, 60)
 SHIFTS = np.linspace(-3.0, 3.0, 13)
 SLOPE_WIDTH = 0.5  # of the prior N(1, .) of a reading's slope; a rival's is N(0, .)
 SHIFT_WIDTH = 0.5  # of the prior of the intercept
-VOTE_WIDTHS = (0.3, 1.0)  # of the prior of a vote's weight, a tight and a loose one
+VOTE_WIDTHS = (0.25, 0.5, 1.0)  # of the prior of a vote's weight, one candidate each
 TEMPER = 2.0  # divides the candidates' log scores on labels left out
 MOVED_SHARE = 0.1  # of the items with another label: the reading is called "gold"
 SURE_ERRORS = 2.0  # standard errors by which an expert's weight exceeds the crowd's
@@ -89,7 +89,7 @@ class GoldReading(Reading):
     def field(self) -> float:
         """theta_0: half the log-odds of an item without votes."""
         odds = np.array([2 * one.field for one in (self.base, *self.rivals)])
-        return float(self.intercept + self.slopes @ clip_odds(odds)) / 2
+        return float(self.intercept + self.slopes @ bound_odds(odds)) / 2
 
     @property
     def links(self) -> Links:
@@ -155,7 +155,7 @@ def _choose_axis(
     items = np.flatnonzero(gold)
     many = len(items) >= LEAST_LABELS
     readings = (reading, *(reading.others if many else ()))
-    odds = [clip_odds(one.score(ballots)) for one in readings]
+    odds = [bound_odds(one.score(ballots)) for one in readings]
     units = [each[items] / max(float(each.std()), 1e-9) for each in odds]
     signs = gold[items].astype(np.float64)
     evidence = np.array([[weigh_axis(side * each, signs) for side in (1, -1)] for each in units])
@@ -211,9 +211,9 @@ class Candidate(NamedTuple):
     def fit(self, labeled: Labeled) -> Floats:
         """Return the most probable coefficients."""
         center = np.zeros(len(self.widths))
-        center[1] = _fit_slope(labeled, self.pivot)
+        center[1] = _fit_slope(labeled, self.pivot, float(self.widths[0]))
         center[0] = self.pivot * (1 - center[1])
-        return center + _solve_ridge(labeled, center, self.widths)
+        return center + solve_ridge(labeled, center, self.widths)
 
     def predict(self, labeled: Labeled) -> Floats:
         """Return the log-odds of every label, each fold's without its own labels."""
@@ -251,15 +251,20 @@ def weigh_candidates(labeled: Labeled, candidates: list[Candidate]) -> tuple[Flo
     return weights, scores
 
 
-def _fit_slope(labeled: Labeled, pivot: float) -> float:
-    """Return the most probable slope at which log-odds turn about a pivot, on a grid."""
+def _fit_slope(labeled: Labeled, pivot: float, width: float) -> float:
+    """Return the most probable slope at which log-odds turn about a pivot, on a grid.
+
+    With the most probable intercept of those within two widths.
+    """
+    shifts = np.linspace(-2, 2, 9)[:, None, None] if width else np.zeros((1, 1, 1))
     odds = labeled.columns[:, [1]].toarray()[:, 0] - pivot
-    known = pivot + labeled.prior_odds
-    fit = log_expit(labeled.signs * (known + np.outer(SLOPES, odds))).sum(axis=1)
-    return float(SLOPES[np.argmax(fit - (SLOPES - 1) ** 2 / (2 * SLOPE_WIDTH**2))])
+    known = pivot + labeled.prior_odds + width * shifts
+    fit = log_expit(labeled.signs * (known + SLOPES[:, None] * odds)).sum(axis=2)
+    prior = (SLOPES - 1) ** 2 / SLOPE_WIDTH**2 + shifts[:, :, 0] ** 2
+    return float(SLOPES[np.argmax((fit - prior / 2).max(axis=0))])
 
 
-def _solve_ridge(labeled: Labeled, center: Floats, widths: Floats) -> Floats:
+def solve_ridge(labeled: Labeled, center: Floats, widths: Floats) -> Floats:
     """Return the most probable distance of the coefficients from their prior mean.
 
     Maximize sum_i log sigmoid(y_i odds_i) - sum_j (distance_j / width_j)^2 / 2.
@@ -331,12 +336,12 @@ def _name_gold(ballots: ItemBlocks, reading: GoldReading) -> GoldReading:
 def collect_odds(ballots: ItemBlocks, readings: tuple[Reading, ...]) -> Floats:
     """Return every item's log-odds under every reading, without prior odds: items x readings."""
     bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
-    return np.stack([clip_odds(one.score(bare)) for one in readings], axis=1)
+    return np.stack([bound_odds(one.score(bare)) for one in readings], axis=1)
 
 
-def clip_odds(odds: Floats) -> Floats:
-    """Return log-odds within the bounds of the regression."""
-    return np.clip(odds, -MOST_ODDS, MOST_ODDS)
+def bound_odds(odds: Floats) -> Floats:
+    """Return log-odds in the same order, but within bounds: overconfident ones need not ruin a fit."""
+    return np.asarray(MOST_ODDS * np.tanh(odds / MOST_ODDS))
 
 
 def _list_labeled(
