@@ -15,6 +15,7 @@ from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, w
 from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, interpret
 from unelisa.latent.ballots import list_ballots, set_prior_odds
+from unelisa.latent.gold import follow_gold
 from unelisa.latent.reading import Reading
 from unelisa.latent.verdicts import explain_voters, find_heads, judge_voters, list_followers
 from unelisa.orientation import Orient, is_upside_down
@@ -170,8 +171,6 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         reading = interpret(set_prior_odds(ballots, prior_odds), self.structure)
         reading = self._orient(votes, ballots, prior_odds, reading)
         if gold is not None and gold.any():
-            from unelisa.latent.gold import follow_gold
-
             reading = follow_gold(ballots, prior_odds, gold, reading)
         reading = reading.answering(set_prior_odds(ballots, prior_odds))
         others = tuple(other.answering(ballots) for other in reading.others)

@@ -12,7 +12,7 @@ The walk of a fit::
 
     votes -> ballots (ballots.py) -> crowd and sample (crowd.py) -> coherence (pairs.py)
           -> read_consensus (consensus/) or read_edges (edges/)
-          -> follow_gold (gold/), where there are gold labels
+          -> follow_gold (gold.py), where there are gold labels
 
 and what comes back is a `Reading` (reading.py), which scores items.
 """
