@@ -47,8 +47,8 @@ def interpret(ballots: ItemBlocks, structure: Structure) -> Reading:
     crowd = Crowd.of(ballots)
     kappa, graph, rich = _measure_crowd(crowd)
     if structure == "edges" or (structure == "auto" and graph):
-        reading = replace(read_edges(crowd), coherence=kappa)
-        return reading.noting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else reading
+        hub = replace(read_edges(crowd), coherence=kappa)
+        return hub.noting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else hub
     kinds = get_args(Kind) if structure == "auto" else (structure,)
     reading = replace(read_consensus(crowd, kinds), coherence=kappa)
     if structure not in ("auto", reading.structure.split(",")[0]):

@@ -283,7 +283,8 @@ def _choose(
 
 def _price_node(sample: Sample) -> float:
     """Return log n: what one hidden node with two coefficients costs."""
-    return float(np.log(max(np.count_nonzero(sample.ballots.counts), 2)))
+    heard = int(np.count_nonzero(sample.ballots.counts))
+    return float(np.log(max(heard, 2)))
 
 
 def _is_asked_for(candidate: Candidate, kinds: tuple[Kind, ...]) -> bool:

@@ -213,8 +213,8 @@ class Doubt(NamedTuple):
 
 def measure_doubt(sample: Sample, model: Consensus, truth: Floats, majority: Floats) -> Doubt:
     """Return how far the model's truth can be believed against the majority's share of yes."""
-    bounds = (measure_misfit(sample, model, errors) for errors in (0.0, BOUND))
-    return Doubt(*bounds, 1 - match_majority(truth, majority))
+    found, at_most = (measure_misfit(sample, model, errors) for errors in (0.0, BOUND))
+    return Doubt(found, at_most, 1 - match_majority(truth, majority))
 
 
 def measure_misfit(sample: Sample, model: Consensus, errors: float = 0.0) -> float:
