@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from unelisa.em import bound_share
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.latent.consensus.coefficients import BRANCHES, Coefficients
 from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
 from unelisa.latent.consensus.model import Families, infer
 from unelisa.latent.consensus.pool import FAR, Doubt, Pool, answer_each
@@ -21,6 +21,8 @@ RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of t
 SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
 DOUBTED = 0.25  # doubt of the model at which it is said
 COUNTED = 0.02  # least weight of a pool's member that bounds what is expected
+NOWHERE = np.array([[1.0, 0.0]])  # the only state where there is no truth
+NOTHING_ITER = 20
 # one voter implies another: share of at least so many cases; of at most so many voters
 IMPLIED, CASES, MOST_YES, MOST_VOTERS = 0.995, 20, 0.8, 300
 
@@ -95,7 +97,7 @@ def find_reasons(
     yield from _are_few(choice)
     yield from _lose_a_class(tally, majority)
     yield from _differ(tally, pool, doubt)
-    gain = choice.best.evidence - _nothing(crowd) * _part(crowd, choice)
+    gain = choice.best.evidence - weigh_nothing(crowd, _part(crowd, choice))
     if gain < np.log(max(len(majority), 2)):
         yield Caution(NOTHING_FOUND)
     if choice.rival is not None:
@@ -159,18 +161,22 @@ def _differ(tally: Tally, pool: Pool, doubt: Doubt) -> Iterator[Caution]:
         )
     if doubt.size > DOUBTED:
         yield Caution(
-            f"the model leaves {doubt.misfit:.0%} of the dependence between voters unexplained and "
-            f"differs from the majority on {doubt.apart:.0%} of the items: voters may agree on "
-            "something else than the truth"
+            f"the model may leave up to {doubt.at_most:.0%} of the dependence between voters "
+            f"unexplained, and differs from the majority on {doubt.apart:.0%} of the items: voters "
+            "may agree on something else than the truth"
         )
 
 
-def _nothing(crowd: Crowd) -> float:
-    """Return the log evidence of voters who know nothing: each has its own share of yes."""
-    votes, yes = crowd.votes, crowd.yes
-    share = yes / np.maximum(votes, 1)
-    each = xlogy(yes, share) + xlogy(votes - yes, 1 - share) - np.log(np.maximum(votes, 1)) / 2
-    return float(each[votes > 0].sum())
+def weigh_nothing(crowd: Crowd, part: float) -> float:
+    """Return the log evidence of voters who know nothing: each has a bias of its own, no weight.
+
+    With the priors that the consensus has, on this part of the votes.
+    """
+    said = part * np.stack([crowd.votes - crowd.yes, crowd.yes], axis=1)[:, :, None]
+    biases = Coefficients.first(len(said), BRANCHES, 2)
+    for _ in range(NOTHING_ITER):
+        biases = biases.moved(said, NOWHERE, 1, -np.inf).learned(said, BRANCHES)
+    return float((said * biases.tabulate(NOWHERE)).sum()) - biases.divergence(crowd.votes > 0)
 
 
 def _part(crowd: Crowd, choice: Choice) -> float:
