@@ -8,7 +8,7 @@ broken     section 5.1's votes with one assumption broken; 49 voters, medium sig
 intercepts the paper's method with intercepts on the same votes
 parts      every structure forced in turn, on simulated cells
 real       the same on real votes with known truth
-gold       20 random gold labels, 20 draws, scored on all other items (one row per set)
+gold       10, 20 and 50 random gold labels, 20 draws, scored on all other items (one row per set)
 medical    breast cancer (scikit-learn): 30 medians as voters, and nine nested thresholds each
 rate       the weight of the estimated class rate, chosen on all other sets, for every set
 noise      votes without any truth
@@ -33,7 +33,8 @@ from sklearn.datasets import load_breast_cancer
 import unelisa as ue
 from studies.pages.model import write_pages
 from studies.paper.cells import CELLS
-from studies.real.sets import find_sets
+from studies.real.gold import run_gold as run_gold_labels
+from studies.real.sets import find_panels, find_sets
 from unelisa.comparison import build_aggregator
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent.consensus import reading
@@ -54,9 +55,8 @@ BROKEN = {
 }
 RIVALS = ("unelisa", "dawid-skene", "majority-vote", "spectral-meta-learner")
 RATES = (1.0, 0.75, 0.5, 0.25, 0.0)
-GOLD, DRAWS = 20, 20
 ENSEMBLES = 5  # draws of each
-LONG_GOLD = {"dream_s1"}  # 92,362 items, fitted about 150 times
+LONG_GOLD = {"dream_s1"}  # 92,362 items, scored about 200 times
 MOST_IN_GRAPH = 250  # voters, for forced edges on real votes
 
 
@@ -158,30 +158,15 @@ def run_real(key, read):
     return {**scores, **facts, "seconds": seconds, "two_readings": bool(model.two_readings_)}
 
 
-def gold_tasks(sets, **_):
+def gold_tasks(sets, panels, **_):
+    sets = {**sets, **panels}
     small = {name: read for name, read in sets.items() if name not in LONG_GOLD}
     for name, read in {**small, **sets}.items():  # the long one last
         yield {"set": name}, read
 
 
 def run_gold(_, read):
-    known = read()
-    plain, _ = fitted(known.votes)
-    scores = plain.decision_function(known.scored_votes())
-    draws = [one_draw(known, scores, FIRST_SEED + draw) for draw in range(DRAWS)]
-    return {"with": [with_gold for with_gold, _ in draws], "without": [w for _, w in draws]}
-
-
-def one_draw(known, unlabeled, seed):
-    """Accuracy on the items without gold label, with and without the labels."""
-    rng = np.random.default_rng(seed)
-    labeled = rng.choice(np.flatnonzero(known.signs), GOLD, replace=False)
-    gold, rest = known.as_gold(), known.scored_signs()
-    gold[np.setdiff1d(np.arange(len(gold)), labeled)] = None
-    rest[labeled] = 0
-    model, _ = fitted(known.votes, y=gold)
-    scores = model.decision_function(known.scored_votes())
-    return accuracies(scores, rest)["accuracy"], accuracies(unlabeled, rest)["accuracy"]
+    return run_gold_labels(read(), FIRST_SEED)
 
 
 def medical_tasks(**_):
@@ -286,17 +271,19 @@ def main():
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--trials", type=int, default=10, help="trials of simulated votes")
     parser.add_argument("--data", type=Path, help="folder of real sets with truth")
+    parser.add_argument("--panels", type=Path, help="folder of panels of judges, for gold labels")
     parser.add_argument("--page", action="store_true", help="only write the tables of the page")
     asked = parser.parse_args()
     if not asked.page:
         ROWS.parent.mkdir(exist_ok=True)
         sets = find_sets(asked.data) if asked.data else {}
+        panels = find_panels(asked.panels) if asked.panels else {}
         warnings.simplefilter("ignore")
         with one_blas_thread():
             compile_kernels()
             for part in asked.parts:
                 tasks, run = PARTS[part]
-                given = tasks(trials=asked.trials, sets=sets)
+                given = tasks(trials=asked.trials, sets=sets, panels=panels)
                 run_part(part, given, run)
         stored = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
         rows = {(row["part"], json.dumps(row["key"])): row for row in [*stored, *read_rows()]}

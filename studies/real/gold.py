@@ -1,0 +1,78 @@
+"""What gold labels are worth: random labels of real items, everything else is scored."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from studies.records import Json
+from unelisa.errors import UnelisaWarning
+from unelisa.latent import interpret
+from unelisa.latent.ballots import list_ballots
+from unelisa.latent.gold import bound_odds, follow_gold
+from unelisa.scoring import score_labels
+from unelisa.sources.labels import KnownLabels
+
+Floats = NDArray[np.float64]
+Signs = NDArray[np.int8]
+BUDGETS = (10, 20, 50)
+DRAWS = 20
+WAYS = ("without", "with", "regression")
+FIGURES = ("accuracy", "log_loss")
+
+
+def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
+    """Return accuracy and log loss without labels, with them, and of a regression, per budget.
+
+    The votes are read once; a fit with labels reads them in the same way. The labels of a draw are
+    those of random items with votes, at most half of them; all other items are scored.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)
+        fitted, asked = list_ballots(known.votes.blocks), known.scored_votes()
+        nothing = np.zeros(known.votes.n_items)
+        reading = interpret(fitted, "auto")
+        if reading.is_upside_down(fitted, nothing):
+            reading = reading.turned()
+        ballots = list_ballots(asked.blocks)
+        odds = reading.score(ballots)
+        found: Json = {}
+        for budget in BUDGETS:
+            for draw in range(draws):
+                gold = draw_labels(known.signs, budget, first_seed + draw)
+                labeled = follow_gold(fitted, nothing, gold, reading).score(ballots)
+                peer = regress(asked.values, odds, np.flatnonzero(gold), known.signs)
+                rest = known.scored_signs()
+                rest[np.flatnonzero(gold)] = 0
+                for way, scores in zip(WAYS, (odds, labeled, peer), strict=True):
+                    scored = score_labels(rest, scores, expit(scores))
+                    for figure in FIGURES:
+                        key = f"{figure}, {way}, {budget}"
+                        found.setdefault(key, []).append(round(getattr(scored, figure), 5))
+    return found
+
+
+def draw_labels(signs: Signs, budget: int, seed: int) -> Signs:
+    """Return the labels of some random items, 0 for the others."""
+    labeled = np.flatnonzero(signs)
+    some = min(budget, len(labeled) // 2)
+    chosen = np.random.default_rng(seed).choice(labeled, some, replace=False)
+    gold = np.zeros_like(signs)
+    gold[chosen] = signs[chosen]
+    return gold
+
+
+def regress(values: Signs, odds: Floats, items: NDArray[np.intp], signs: Signs) -> Floats:
+    """Return the log-odds of ridge regression on the votes with our log-odds as one more column.
+
+    With scikit-learn's default penalty; our log-odds where the labels are of one class.
+    """
+    if len(np.unique(signs[items])) == 1:
+        return odds
+    votes = sp.csr_array(values.astype(np.float64))
+    columns = sp.hstack([bound_odds(odds)[:, None], votes], format="csr")
+    model = LogisticRegression(max_iter=1000).fit(columns[items], signs[items])
+    return np.asarray(model.decision_function(columns), dtype=np.float64)
