@@ -232,7 +232,8 @@ def _restore_reading(state: dict[str, Any]) -> Reading:
         return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
     model = state["model"]
     unheard = float(expit(model.rate / 2))
-    pool = Pool((model,), np.ones(1), 0.0, model.family, unheard)
+    everybody = np.ones(len(silence), dtype=np.bool_)
+    pool = Pool((model,), np.ones(1), 0.0, model.family, everybody, unheard)
     return ConsensusReading(model=model, pool=pool, **known)
 
 

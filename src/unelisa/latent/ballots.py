@@ -92,6 +92,17 @@ def fill_silence(ballots: Ballots, silence: NDArray[np.int8]) -> Ballots:
     )
 
 
+def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
+    """Return the ballots of some voters; the others have not voted."""
+    if kept.all():
+        return ballots
+    own = kept[ballots.voters]
+    counts = np.bincount(ballots.items[own], minlength=ballots.n_items)
+    return ballots._replace(
+        starts=mark_starts(counts), voters=ballots.voters[own], votes=ballots.votes[own]
+    )
+
+
 def count_votes(ballots: Ballots, n_voters: int) -> Sums:
     """Return the numbers of votes and of yes votes per voter, and of ordered pairs of votes."""
     votes = np.bincount(ballots.voters, minlength=n_voters).astype(np.float64)

@@ -7,9 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
-from unelisa.latent.ballots import Ballots, Floats, count_votes, fill_silence, take_ballots
+from unelisa.latent.ballots import (
+    Ballots,
+    Floats,
+    count_votes,
+    fill_silence,
+    keep_voters,
+    take_ballots,
+)
 from unelisa.latent.pairs import Pairs, Singles, correlate, find_pairs
-from unelisa.one_sided import read_silence
+from unelisa.one_sided import ONE_SIDED_VOTES, read_silence
 
 
 class Crowd(NamedTuple):
@@ -22,19 +29,27 @@ class Crowd(NamedTuple):
     yes: Floats
     common: float  # mean number of items that two voters share
     spoken: ItemBlocks  # all items, without what silence says
+    kept: NDArray[np.bool_]  # whose votes are read: not of those who always say the same
 
     @classmethod
     def of(cls, ballots: ItemBlocks) -> "Crowd":
         """Return the crowd of some ballots."""
-        spoken = ballots
         votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
-        silence = read_silence(votes, yes, ballots.n_items)
+        constant = (yes == 0) | (yes == votes)
+        # one who says the same of every item says nothing, and is not a rule whose silence counts
+        kept = ~(constant & (votes == ballots.n_items))
+        silence = read_silence(votes * kept, yes * kept, ballots.n_items)
+        kept &= ~constant | (votes < ONE_SIDED_VOTES) | (silence != 0)
+        if not kept.any():
+            kept[:] = True
+        spoken = ballots = ballots if kept.all() else ballots.view(keep_voters, kept)
         if silence.any():
             ballots = ballots.view(fill_silence, silence)
+        if silence.any() or not kept.all():
             votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
         n_active = np.count_nonzero(votes)
         common = float(pairs) / max(int(n_active * (n_active - 1)), 1)
-        return cls(ballots, silence, votes, yes, common, spoken)
+        return cls(ballots, silence, votes, yes, common, spoken, kept)
 
     @property
     def varied(self) -> NDArray[np.intp]:

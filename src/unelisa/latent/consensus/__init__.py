@@ -15,6 +15,7 @@ import numpy as np
 
 from unelisa.latent.consensus.checks import (
     DOUBTED,
+    LEAST_CLEAR,
     Tally,
     describe_answers,
     find_implied,
@@ -108,7 +109,8 @@ def _fit_pool(
     if spoken.ballots.n_items < crowd.ballots.n_items:
         members = tuple(fit_consensus(crowd.ballots, one, max_iter=2) for one in members)
     idle = crowd.votes == 0
-    return replace(pool, members=tuple(one.without(idle) for one in members))
+    members = tuple(one.without(idle) for one in members)
+    return replace(pool, members=members, kept=crowd.kept)
 
 
 def _fit_alone(crowd: Crowd, candidate: Candidate, least_weight: float) -> Pool:
@@ -116,7 +118,7 @@ def _fit_alone(crowd: Crowd, candidate: Candidate, least_weight: float) -> Pool:
     model = fit_consensus(crowd.ballots, candidate.model, least_weight=least_weight)
     model = model.without(crowd.votes == 0)
     chance = 1 / (1 + np.exp(-model.rate / 2))
-    return Pool((model,), np.ones(1), 0.0, model.family, float(chance))
+    return Pool((model,), np.ones(1), 0.0, model.family, crowd.kept, float(chance))
 
 
 def _describe(
@@ -129,10 +131,11 @@ def _describe(
     experts = find_experts(answers.coins, crowd.votes, answers.prevalence)
     if choice.few is not None or NOTHING_FOUND in {reason.text for reason in reasons}:
         experts[:] = False
-    if choice.few is not None:
-        answers = answers._replace(coins=np.full_like(answers.coins, np.nan))
     heard = crowd.votes > 0
     family = (choice.few or choice.best).model.family
+    if choice.few is not None or _count_branches(family, heard) < LEAST_CLEAR:
+        # nobody can be checked by two others: how good each is cannot be told
+        answers = answers._replace(coins=np.full_like(answers.coins, np.nan))
     return ConsensusReading(
         structure=choice.best.kind + (", silence filled in" if crowd.silence.any() else ""),
         model=pool.best,

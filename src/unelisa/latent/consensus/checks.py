@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.em import bound_share
-from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters
 from unelisa.latent.consensus.coefficients import BRANCHES, Coefficients
 from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
 from unelisa.latent.consensus.model import Families, infer
@@ -46,6 +46,7 @@ def sum_answers(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Sums
     Per voter and per family: votes or opinions equal to the label, and all of them.
     """
     each = answer_each(ballots, pool, silence)
+    ballots = keep_voters(ballots, pool.kept)
     pooled = each @ pool.parts
     heard, yes = ballots.counts > 0, pooled >= 0.5
     signs = np.where(yes, 1, -1)[ballots.items]

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.latent.ballots import Ballots, fill_silence
+from unelisa.latent.ballots import Ballots, fill_silence, keep_voters
 from unelisa.latent.consensus.contest import Candidate
 from unelisa.latent.consensus.model import (
     EVEN,
@@ -56,6 +56,7 @@ FAR, FAR_TEMPER = 0.15, 5.0  # from the majority's share of yes, where evidence 
     weights="share[members]",
     share="share",
     family="group32(voters)[voters]",
+    kept="flag[voters]",
     unheard="share",
     reverse="flag",
 )
@@ -67,6 +68,7 @@ class Pool:
     weights: Floats  # of the members; with `share` they add up to 1
     share: float
     family: Families  # of each voter in the share of yes; -1: none
+    kept: NDArray[np.bool_]  # whose votes are read
     unheard: float  # P(yes) of an item without votes
     reverse: bool = False  # whether the share of no takes the place of the share of yes
 
@@ -97,6 +99,7 @@ def answer_each(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Floa
 
     Prior odds are not included.
     """
+    ballots = keep_voters(ballots, pool.kept)
     filled = fill_silence(ballots, silence)
     answers = [answer(filled, member) for member in pool.members]
     share = share_branches(ballots, pool.family)
@@ -161,7 +164,8 @@ def fit_pool(
     means = np.append(answers[heard].mean(axis=0), 0.5)
     parts = np.append((1 - weight) * weights, weight)
     unheard = float(parts @ expit(RATE * logit(np.clip(means, 0.01, 0.99))))
-    return Pool(tuple(members), parts[:-1], weight, choice.model.family, unheard)
+    everybody = np.ones(spoken.n_voters, dtype=np.bool_)
+    return Pool(tuple(members), parts[:-1], weight, choice.model.family, everybody, unheard)
 
 
 def _fit_members(

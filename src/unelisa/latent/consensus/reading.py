@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Ballots, Floats, fill_silence
+from unelisa.latent.ballots import Ballots, Floats, fill_silence, keep_voters
 from unelisa.latent.consensus.model import Consensus, infer
 from unelisa.latent.consensus.pool import Pool, answer_each
 from unelisa.latent.reading import Links, Reading
@@ -61,7 +61,8 @@ class ConsensusReading(Reading):
         if not easing:
             return super().measure_ease(ballots)
         best = max(easing, key=lambda one: one.evidence)
-        return ballots.concatenate(expect_ease, best, self.silence)
+        kept = ballots.view(keep_voters, self.pool.kept)
+        return kept.concatenate(expect_ease, best, self.silence)
 
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:  # noqa: ARG002
         """Return whether the informative voters are on the other side.
