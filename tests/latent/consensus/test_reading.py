@@ -7,8 +7,8 @@ from scipy.special import expit, logit
 
 from latent.consensus.test_model import draw_model
 from latent.worlds import (
-    ballots_of,
     bad_clique,
+    ballots_of,
     copying_crowd,
     echo,
     plain_crowd,
@@ -108,13 +108,14 @@ def test_answers_are_those_of_the_scores():
     assert reading.answers.share_yes == np.mean(chances >= 0.5)
 
 
+@pytest.mark.parametrize("repeat", [0.99, 1.0])
 @pytest.mark.parametrize("n_copies", [2, 3, 6])
-def test_a_voter_who_is_added_again_and_again_makes_no_more_effective_voters(n_copies):
+def test_a_voter_who_is_added_again_and_again_makes_no_more_effective_voters(n_copies, repeat):
     values, _ = copying_crowd(0, n_items=1500, n_copies=1)
     alone = read(values)
     rng = np.random.default_rng(0)
-    copies = np.array([echo(rng, values[:, 0], 0.99) for _ in range(n_copies - 1)], dtype=np.int8).T
-    reading = read(np.hstack([values, copies]))
+    copies = [echo(rng, values[:, 0], repeat) for _ in range(n_copies - 1)]
+    reading = read(np.hstack([values, np.array(copies, dtype=np.int8).T]))
     assert reading.branches == alone.branches == 9
     assert reading.effective_voters == pytest.approx(alone.effective_voters, abs=0.2)
 
@@ -228,7 +229,9 @@ def test_the_table_lists_the_best_candidate_of_every_kind():
     reading = read(bad_clique(0)[0])
     rows = {row["structure"]: row for row in reading.table}
     assert {"plain", "ease", "families", "tilt"} <= set(rows)
-    assert [name for name, row in rows.items() if row["kept"]] == ["families"] == [reading.structure]
+    assert (
+        [name for name, row in rows.items() if row["kept"]] == ["families"] == [reading.structure]
+    )
     assert rows["plain"]["gain"] == 0
     assert rows["families"]["gain"] == pytest.approx(reading.evidence)
     assert rows["families"]["branches"] == reading.branches == 9
