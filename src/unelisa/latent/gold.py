@@ -245,7 +245,10 @@ def list_candidates(n_odds: int, n_votes: int, pivot: float) -> list[Candidate]:
     return [
         Candidate("slope", spread(0, 0, 0), 0.0),
         Candidate("intercept" if n_odds == 1 else "rivals", spread(*moving, 0), pivot),
-        *(Candidate(f"votes, sd {width:g}", spread(*moving, width), pivot) for width in VOTE_WIDTHS),
+        *(
+            Candidate(f"votes, sd {width:g}", spread(*moving, width), pivot)
+            for width in VOTE_WIDTHS
+        ),
     ]
 
 
