@@ -299,7 +299,9 @@ def test_labels_of_which_a_third_are_wrong_do_little_harm():
     reading, rng = count([0.7] * 9), np.random.default_rng(0)
     before = accuracy(reading, values, truth)
     after = [
-        accuracy(follow(values, labels(echo(rng, truth, 2 / 3), np.arange(30)), reading), values, truth)
+        accuracy(
+            follow(values, labels(echo(rng, truth, 2 / 3), np.arange(30)), reading), values, truth
+        )
         for _ in range(8)
     ]
     assert np.mean(after) > before - 0.02

@@ -12,7 +12,7 @@ PRIOR = np.array([0.0, 1.0, -2.0, 0.5])
 def graph(weights, field=0.2, experts=(False, False, False)):
     """A graph's reading with these ties to the truth."""
     weights = np.array(weights)
-    hub = Hub(weights, weights * 0, weights * 0, field, Links.none())
+    hub = Hub(weights, weights * 0, np.zeros(len(weights)), field, Links.none())
     silent = np.zeros(len(weights), dtype=np.int8)
     return EdgesReading(
         structure="edges",

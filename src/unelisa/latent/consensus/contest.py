@@ -9,7 +9,8 @@ a second reading.
 
 Admissible are families whose voters repeat them and which leave four branches (three fit any root,
 so nothing is left to test it), and a tilt that keeps the truth where it was, and that all voters
-share, or that fits far better than anything else. An inadmissible candidate that fits better is reported.
+share, or that fits far better than anything else. An inadmissible candidate that fits better is
+reported.
 """
 
 from dataclasses import dataclass, replace
@@ -258,7 +259,7 @@ def _choose(
     tried: list[Candidate], sample: Sample, once: Floats, kinds: tuple[Kind, ...]
 ) -> Choice:
     """Return the best candidate by the two rules."""
-    tie = float(np.log(max(int(np.count_nonzero(sample.ballots.counts)), 2)))
+    tie = _price_node(sample)
     fit = [one for one in tried if one.admissible and _is_asked_for(one, kinds)] or tried[:1]
     rooted = [one for one in fit if not one.model.n_families or one.branches >= LEAST_BRANCHES]
     best = _pick(rooted or tried[:1], tie)
@@ -266,7 +267,7 @@ def _choose(
     rival: Candidate | None = None
     if len(kinds) > 1 and best.agreement(alone) < SAME_TRUTH:
         referee = weigh_majority(sample, once)
-        best, rival = sorted((best, alone), key=lambda one: -_nearness(one.truth, referee))
+        best, rival = sorted((best, alone), key=lambda one: -measure_nearness(one.truth, referee))
     fullest = _pick(fit, tie)
     few = fullest if fullest.model.n_families and fullest.branches < LEAST_BRANCHES else None
     if rival is not None and rival.evidence <= best.evidence - tie:
@@ -299,10 +300,11 @@ def _pick(candidates: list[Candidate], tie: float) -> Candidate:
     return max(near, key=lambda one: (one.branches, not one.model.has_tilt, one.evidence))
 
 
-def _nearness(truth: Floats, referee: Floats) -> float:
-    """Return the share of the items that the referee decides on which it says the same."""
+def measure_nearness(truth: Floats, referee: Floats) -> float:
+    """Return the share of the items that the referee decides on which it says the same; or 1."""
     decided = referee != 0.5
-    return float(np.mean((truth > 0.5)[decided] == (referee > 0.5)[decided]))
+    same = (truth > 0.5)[decided] == (referee > 0.5)[decided]
+    return float(same.mean()) if same.size else 1.0
 
 
 def _repeat(model: Consensus, least: float) -> bool:

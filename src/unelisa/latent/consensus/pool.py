@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.latent.ballots import Ballots, fill_silence, keep_voters
-from unelisa.latent.consensus.contest import Candidate
+from unelisa.latent.consensus.contest import Candidate, measure_nearness
 from unelisa.latent.consensus.model import (
     EVEN,
     Consensus,
@@ -151,8 +151,8 @@ def fit_pool(
     members = _fit_members(filled, choice.model, centered, least_weight)
     heard = spoken.ballots.counts > 0
     answers = np.stack([answer(filled.ballots, member) for member in members], axis=1)
-    near = [_nearness(column[heard], majority[heard]) for column in answers.T]
-    least = _nearness(answer(filled.ballots, choice.model)[heard], majority[heard]) - DRIFT
+    near = [measure_nearness(column[heard], majority[heard]) for column in answers.T]
+    least = measure_nearness(answer(filled.ballots, choice.model)[heard], majority[heard]) - DRIFT
     kept = [k for k in range(len(members)) if near[k] >= least] or list(range(len(members)))
     members, answers = [members[k] for k in kept], answers[:, kept]
     evidence = np.array([member.evidence for member in members])
@@ -184,11 +184,6 @@ def _weigh(evidence: Floats, temper: float, n_items: int) -> Floats:
     scale = temper * np.log(max(n_items, 3))
     weights = np.exp((evidence - evidence.max()) / scale)
     return np.asarray(weights / weights.sum())
-
-
-def _nearness(answers: Floats, majority: Floats) -> float:
-    decided = majority != 0.5
-    return float(np.mean((answers > 0.5)[decided] == (majority > 0.5)[decided]))
 
 
 class Doubt(NamedTuple):
