@@ -324,7 +324,7 @@ def test_every_item_may_have_a_label():
 
 
 def test_labels_of_items_without_votes_say_only_how_many_are_yes():
-    values, truth = crowd(10, [0.8] * 5)
+    values, _ = crowd(10, [0.8] * 5)
     values[:30] = 0
     reading = count([0.7] * 5)
     found = follow(values, labels(np.ones(600, dtype=int), np.arange(30)), reading)

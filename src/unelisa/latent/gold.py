@@ -354,7 +354,7 @@ def collect_odds(ballots: ItemBlocks, readings: tuple[Reading, ...]) -> Floats:
 
 
 def bound_odds(odds: Floats) -> Floats:
-    """Return log-odds in the same order, but within bounds: overconfident ones need not ruin a fit."""
+    """Return log-odds in the same order, but within bounds: few that are too sure ruin no fit."""
     return np.asarray(MOST_ODDS * np.tanh(odds / MOST_ODDS))
 
 
