@@ -12,6 +12,7 @@ averaged, not chosen, with weights by how well each predicts labels that were le
 """
 
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ MOST_LABELS = 2000  # evenly spaced among more: enough for the coefficients of a
 LIKELIER = float(np.log(20))  # nats by which labels must favor another side or reading
 FOLDS = 10
 MOST_ODDS = 6.0  # bound of the log-odds that enter the regression
-SLOPES = np.linspace(0.05, 3.0, 60)
+SLOPES = np.linspace(0.1, 3.0, 30)
 SHIFTS = np.linspace(-3.0, 3.0, 13)
 SLOPE_WIDTH = 0.5  # of the prior N(1, .) of a reading's slope; a rival's is N(0, .)
 SHIFT_WIDTH = 0.5  # of the prior of the intercept
@@ -99,8 +100,7 @@ class GoldReading(Reading):
     @property
     def field(self) -> float:
         """theta_0: half the log-odds of an item without votes."""
-        odds = np.array([2 * one.field for one in (self.base, *self.rivals)])
-        return float(self.intercept + self.slopes @ bound_odds(odds)) / 2
+        return self.base.field
 
     @property
     def links(self) -> Links:
@@ -113,10 +113,12 @@ class GoldReading(Reading):
         return self.base.effective_voters
 
     def score(self, ballots: ItemBlocks) -> Floats:
-        """Return the log-odds of every item's truth."""
-        filled = ballots.view(fill_silence, self.silence)
-        odds = collect_odds(ballots, (self.base, *self.rivals)) @ self.slopes
-        return np.asarray(odds + self.intercept + filled.concatenate(_add_votes, self.vote_weights))
+        """Return the log-odds of every item's truth: the base's where nobody voted."""
+        odds = collect_odds(ballots, (self.base, *self.rivals))
+        said = ballots.view(fill_silence, self.silence).concatenate(_add_votes, self.vote_weights)
+        heard = ballots.concatenate(attrgetter("counts")) > 0
+        regressed = self.intercept + bound_odds(odds) @ self.slopes
+        return np.where(heard, regressed, odds[:, 0]) + said
 
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
         """Return how easy every item is for the voters."""
@@ -148,8 +150,13 @@ def follow_gold(
 ) -> Reading:
     """Return the reading that the gold labels follow, regressed on them if there are ten or more.
 
-    `gold` is -1 or +1 per item, 0 where unknown.
+    `gold` is -1 or +1 per item, 0 where unknown. Labels of items without votes say nothing of how
+    labels follow from votes and are not used.
     """
+    heard = ballots.concatenate(attrgetter("counts")) > 0
+    gold = np.where(heard, gold, 0).astype(np.int8)
+    if not gold.any():
+        return reading
     reading, rivals = _choose_axis(set_prior_odds(ballots, prior_odds), gold, reading)
     if np.count_nonzero(gold) < LEAST_LABELS:
         return reading
@@ -267,7 +274,7 @@ def _fit_slope(labeled: Labeled, pivot: float, width: float) -> float:
 
     With the most probable intercept of those within two widths.
     """
-    shifts = np.linspace(-2, 2, 9)[:, None, None] if width else np.zeros((1, 1, 1))
+    shifts = np.linspace(-2, 2, 5)[:, None, None] if width else np.zeros((1, 1, 1))
     odds = labeled.columns[:, [1]].toarray()[:, 0] - pivot
     known = pivot + labeled.prior_odds + width * shifts
     fit = log_expit(labeled.signs * (known + SLOPES[:, None] * odds)).sum(axis=2)
@@ -304,7 +311,7 @@ def _regress(
 ) -> Reading:
     """Return the first reading with the regression of the labels on top."""
     base, *rivals = readings
-    odds = collect_odds(ballots, readings)
+    odds = bound_odds(collect_odds(ballots, readings))
     labeled = _list_labeled(ballots.view(fill_silence, base.silence), prior_odds, gold, odds)
     pivot = float(logit(np.clip(expit(odds[:, 0]).mean(), 1e-3, 1 - 1e-3)))
     candidates = list_candidates(len(readings), ballots.n_voters, pivot)
@@ -347,7 +354,7 @@ def _name_gold(ballots: ItemBlocks, reading: GoldReading) -> GoldReading:
 def collect_odds(ballots: ItemBlocks, readings: tuple[Reading, ...]) -> Floats:
     """Return every item's log-odds under every reading, without prior odds: items x readings."""
     bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
-    return np.stack([bound_odds(one.score(bare)) for one in readings], axis=1)
+    return np.stack([one.score(bare) for one in readings], axis=1)
 
 
 def bound_odds(odds: Floats) -> Floats:
