@@ -30,7 +30,7 @@ from unelisa.latent.gold import (
     weigh_axis,
     weigh_candidates,
 )
-from unelisa.latent.reading import Links, Reading
+from unelisa.latent.reading import TWO_READINGS, Caution, Links, Reading
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -236,6 +236,16 @@ def test_labels_choose_between_readings_and_settle_them():
     assert accuracy(kept, values, cue) > 0.9
 
 
+def test_labels_settle_a_doubt_without_a_rival_unless_they_are_chance():
+    values, truth = crowd(12, [0.8] * 7)
+    doubt = Caution(f"{TWO_READINGS}: of which one is not known")
+    reading = count([0.7] * 7, OpenCount, reasons=(doubt,))
+    noise = sides(np.random.default_rng(0), 600)
+    assert follow(values, labels(truth, np.arange(30)), reading).reasons == ()
+    assert follow(values, labels(noise, np.arange(30)), reading).reasons == (doubt,)
+    assert follow(values, labels(truth, np.arange(5)), reading).reasons == (doubt,)
+
+
 def test_two_readings_that_both_know_something_are_combined():
     rng = np.random.default_rng(4)
     truth = sides(rng, 800)
@@ -297,7 +307,9 @@ def test_labels_of_which_a_third_are_wrong_do_little_harm():
     reading, rng = count([0.7] * 9), np.random.default_rng(0)
     before = accuracy(reading, values, truth)
     after = [
-        accuracy(follow(values, labels(echo(rng, truth, 2 / 3), np.arange(30)), reading), values, truth)
+        accuracy(
+            follow(values, labels(echo(rng, truth, 2 / 3), np.arange(30)), reading), values, truth
+        )
         for _ in range(8)
     ]
     assert np.mean(after) > before - 0.02

@@ -168,35 +168,45 @@ def _choose_axis(
 ) -> tuple[Reading, tuple[Reading, ...]]:
     """Return the reading that the labels follow, on their side, and its rivals.
 
-    Only ten labels or more choose between readings.
+    Only ten labels or more choose between readings. They settle it where they are much less likely
+    under all others, and by chance.
     """
-    items = np.flatnonzero(gold)
-    many = len(items) >= LEAST_LABELS
+    signs = gold[gold != 0].astype(np.float64)
+    many, closed = len(signs) >= LEAST_LABELS, not reading.sign_is_open
     readings = (reading, *(reading.others if many else ()))
-    odds = [bound_odds(one.score(ballots)) for one in readings]
-    units = [each[items] / max(float(each.std()), 1e-9) for each in odds]
-    signs = gold[items].astype(np.float64)
-    evidence = np.array([[weigh_axis(side * each, signs) for side in (1, -1)] for each in units])
-    lead = evidence - LIKELIER
-    lead[0, 0] = evidence[0, 0]
-    if reading.sign_is_open:
-        lead[0, 1] = evidence[0, 1]
-    kept, turn = np.unravel_index(np.argmax(lead), lead.shape)
+    evidence = _weigh_readings(ballots, gold, readings)
+    toll = np.full(evidence.shape, LIKELIER)
+    toll[0] = 0.0, LIKELIER if closed else 0.0
+    kept, turn = np.unravel_index(np.argmax(evidence - toll), toll.shape)
     if turn:
         readings = tuple(one.turned() for one in readings)
     chosen, rivals = readings[kept], tuple(one for k, one in enumerate(readings) if k != kept)
     if kept:
         chosen = replace(chosen, others=rivals, coherence=reading.coherence).noting(CHOSEN)
-    if turn and not reading.sign_is_open:
+    if turn and closed:
         chosen = chosen.noting(TURNED)
-    elif not many and evidence[0, 1] > evidence[0, 0] and not reading.sign_is_open:
+    elif closed and not many and evidence[0, 1] > evidence[0, 0]:
         chosen = chosen.noting(OVERRULED)
-    best, rest = evidence[kept, turn], np.delete(evidence, kept, axis=0)
-    clear = many and best - rest.max(initial=-np.inf) > LIKELIER
-    return (chosen.settled() if clear and rivals else chosen), rivals
+    chance = weigh_axis(np.zeros_like(signs), signs)
+    next_best = np.delete(evidence, kept, axis=0).max(initial=chance)
+    clear = many and evidence[kept, turn] - next_best > LIKELIER
+    return (chosen.settled() if clear else chosen), rivals
 
 
-def weigh_axis(odds: Floats, signs: Floats) -> float:
+def _weigh_readings(
+    ballots: ItemBlocks, gold: NDArray[np.int8], readings: tuple[Reading, ...]
+) -> Floats:
+    """Return the log evidence of the labels under every reading, and under its opposite."""
+    items = np.flatnonzero(gold)
+    evidence = np.empty((len(readings), 2))
+    for k, one in enumerate(readings):
+        odds = bound_odds(one.score(ballots))
+        units = odds[items] / max(float(odds.std()), 1e-9)
+        evidence[k] = [weigh_axis(side * units, gold[items]) for side in (1, -1)]
+    return evidence
+
+
+def weigh_axis(odds: Floats, signs: NDArray[Any]) -> float:
     """Return the log evidence of labels under sigmoid(b + slope * odds): both averaged.
 
     b ~ N(0, 1) and slope ~ N(1, 1), slope > 0, for log-odds in units of their spread.
@@ -252,7 +262,10 @@ def list_candidates(n_odds: int, n_votes: int, pivot: float) -> list[Candidate]:
     return [
         Candidate("slope", spread(0, 0, 0), 0.0),
         Candidate("intercept" if n_odds == 1 else "rivals", spread(*moving, 0), pivot),
-        *(Candidate(f"votes, sd {width:g}", spread(*moving, width), pivot) for width in VOTE_WIDTHS),
+        *(
+            Candidate(f"votes, sd {width:g}", spread(*moving, width), pivot)
+            for width in VOTE_WIDTHS
+        ),
     ]
 
 
@@ -358,7 +371,7 @@ def collect_odds(ballots: ItemBlocks, readings: tuple[Reading, ...]) -> Floats:
 
 
 def bound_odds(odds: Floats) -> Floats:
-    """Return log-odds in the same order, but within bounds: overconfident ones need not ruin a fit."""
+    """Return log-odds in the same order within bounds, so that no overconfident one rules a fit."""
     return np.asarray(MOST_ODDS * np.tanh(odds / MOST_ODDS))
 
 
