@@ -250,6 +250,22 @@ def test_five_gold_labels_turn_a_crowd_that_is_wrong():
     assert model.prevalence_ == pytest.approx(1 - wrong.prevalence_)
 
 
+def test_gold_labels_that_follow_another_axis_weigh_the_voters():
+    rng = np.random.default_rng(0)
+    values, _ = plain_crowd(7, n_items=400, votes_per_item=20)
+    truth = np.where(rng.random(400) < 0.5, 1, -1)
+    known = np.where(rng.random((400, 5)) < 0.75, truth[:, None], -truth[:, None])
+    values = np.hstack([values, known]).astype(np.int8)
+    assert accuracy(fit(values), values, truth) < 0.65
+    few, more = (fit(values, gold(truth, np.arange(k))) for k in (40, 200))
+    assert few.reading_ == more.reading_ == "gold"
+    assert accuracy(more, values[200:], truth[200:]) > accuracy(few, values[200:], truth[200:])
+    table = few.structure_.set_index("structure")
+    weights = table["weight"].filter(like="gold labels")
+    assert weights.sum() == pytest.approx(1)
+    assert weights.filter(like="votes").sum() > 0.9
+
+
 @pytest.mark.parametrize("form", [dict, pd.Series, list])
 def test_prior_log_odds_are_a_field_of_the_truth(form):
     values, truth = plain_crowd(8, votes_per_item=2)

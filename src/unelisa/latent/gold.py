@@ -12,6 +12,7 @@ averaged, not chosen, with weights by how well each predicts labels that were le
 """
 
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ MOST_LABELS = 2000  # evenly spaced among more: enough for the coefficients of a
 LIKELIER = float(np.log(20))  # nats by which labels must favor another side or reading
 FOLDS = 10
 MOST_ODDS = 6.0  # bound of the log-odds that enter the regression
-SLOPES = np.linspace(0.05, 3.0, 60)
+SLOPES = np.linspace(0.1, 3.0, 30)
 SHIFTS = np.linspace(-3.0, 3.0, 13)
 SLOPE_WIDTH = 0.5  # of the prior N(1, .) of a reading's slope; a rival's is N(0, .)
 SHIFT_WIDTH = 0.5  # of the prior of the intercept
@@ -99,8 +100,7 @@ class GoldReading(Reading):
     @property
     def field(self) -> float:
         """theta_0: half the log-odds of an item without votes."""
-        odds = np.array([2 * one.field for one in (self.base, *self.rivals)])
-        return float(self.intercept + self.slopes @ bound_odds(odds)) / 2
+        return self.base.field
 
     @property
     def links(self) -> Links:
@@ -113,10 +113,12 @@ class GoldReading(Reading):
         return self.base.effective_voters
 
     def score(self, ballots: ItemBlocks) -> Floats:
-        """Return the log-odds of every item's truth."""
-        filled = ballots.view(fill_silence, self.silence)
-        odds = collect_odds(ballots, (self.base, *self.rivals)) @ self.slopes
-        return np.asarray(odds + self.intercept + filled.concatenate(_add_votes, self.vote_weights))
+        """Return the log-odds of every item's truth: the base's where nobody voted."""
+        odds = collect_odds(ballots, (self.base, *self.rivals))
+        said = ballots.view(fill_silence, self.silence).concatenate(_add_votes, self.vote_weights)
+        heard = ballots.concatenate(attrgetter("counts")) > 0
+        regressed = self.intercept + bound_odds(odds) @ self.slopes
+        return np.where(heard, regressed, odds[:, 0]) + said
 
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
         """Return how easy every item is for the voters."""
@@ -148,8 +150,13 @@ def follow_gold(
 ) -> Reading:
     """Return the reading that the gold labels follow, regressed on them if there are ten or more.
 
-    `gold` is -1 or +1 per item, 0 where unknown.
+    `gold` is -1 or +1 per item, 0 where unknown. Labels of items without votes say nothing of how
+    labels follow from votes and are not used.
     """
+    heard = ballots.concatenate(attrgetter("counts")) > 0
+    gold = np.where(heard, gold, 0).astype(np.int8)
+    if not gold.any():
+        return reading
     reading, rivals = _choose_axis(set_prior_odds(ballots, prior_odds), gold, reading)
     if np.count_nonzero(gold) < LEAST_LABELS:
         return reading
@@ -161,35 +168,45 @@ def _choose_axis(
 ) -> tuple[Reading, tuple[Reading, ...]]:
     """Return the reading that the labels follow, on their side, and its rivals.
 
-    Only ten labels or more choose between readings.
+    Only ten labels or more choose between readings. They settle it where they are much less likely
+    under all others, and by chance.
     """
-    items = np.flatnonzero(gold)
-    many = len(items) >= LEAST_LABELS
+    signs = gold[gold != 0].astype(np.float64)
+    many, closed = len(signs) >= LEAST_LABELS, not reading.sign_is_open
     readings = (reading, *(reading.others if many else ()))
-    odds = [bound_odds(one.score(ballots)) for one in readings]
-    units = [each[items] / max(float(each.std()), 1e-9) for each in odds]
-    signs = gold[items].astype(np.float64)
-    evidence = np.array([[weigh_axis(side * each, signs) for side in (1, -1)] for each in units])
-    lead = evidence - LIKELIER
-    lead[0, 0] = evidence[0, 0]
-    if reading.sign_is_open:
-        lead[0, 1] = evidence[0, 1]
-    kept, turn = np.unravel_index(np.argmax(lead), lead.shape)
+    evidence = _weigh_readings(ballots, gold, readings)
+    toll = np.full(evidence.shape, LIKELIER)
+    toll[0] = 0.0, LIKELIER if closed else 0.0
+    kept, turn = np.unravel_index(np.argmax(evidence - toll), toll.shape)
     if turn:
         readings = tuple(one.turned() for one in readings)
     chosen, rivals = readings[kept], tuple(one for k, one in enumerate(readings) if k != kept)
     if kept:
         chosen = replace(chosen, others=rivals, coherence=reading.coherence).noting(CHOSEN)
-    if turn and not reading.sign_is_open:
+    if turn and closed:
         chosen = chosen.noting(TURNED)
-    elif not many and evidence[0, 1] > evidence[0, 0] and not reading.sign_is_open:
+    elif closed and not many and evidence[0, 1] > evidence[0, 0]:
         chosen = chosen.noting(OVERRULED)
-    best, rest = evidence[kept, turn], np.delete(evidence, kept, axis=0)
-    clear = many and best - rest.max(initial=-np.inf) > LIKELIER
-    return (chosen.settled() if clear and rivals else chosen), rivals
+    chance = weigh_axis(np.zeros_like(signs), signs)
+    next_best = np.delete(evidence, kept, axis=0).max(initial=chance)
+    clear = many and evidence[kept, turn] - next_best > LIKELIER
+    return (chosen.settled() if clear else chosen), rivals
 
 
-def weigh_axis(odds: Floats, signs: Floats) -> float:
+def _weigh_readings(
+    ballots: ItemBlocks, gold: NDArray[np.int8], readings: tuple[Reading, ...]
+) -> Floats:
+    """Return the log evidence of the labels under every reading, and under its opposite."""
+    items = np.flatnonzero(gold)
+    evidence = np.empty((len(readings), 2))
+    for k, one in enumerate(readings):
+        odds = bound_odds(one.score(ballots))
+        units = odds[items] / max(float(odds.std()), 1e-9)
+        evidence[k] = [weigh_axis(side * units, gold[items]) for side in (1, -1)]
+    return evidence
+
+
+def weigh_axis(odds: Floats, signs: NDArray[Any]) -> float:
     """Return the log evidence of labels under sigmoid(b + slope * odds): both averaged.
 
     b ~ N(0, 1) and slope ~ N(1, 1), slope > 0, for log-odds in units of their spread.
@@ -270,7 +287,7 @@ def _fit_slope(labeled: Labeled, pivot: float, width: float) -> float:
 
     With the most probable intercept of those within two widths.
     """
-    shifts = np.linspace(-2, 2, 9)[:, None, None] if width else np.zeros((1, 1, 1))
+    shifts = np.linspace(-2, 2, 5)[:, None, None] if width else np.zeros((1, 1, 1))
     odds = labeled.columns[:, [1]].toarray()[:, 0] - pivot
     known = pivot + labeled.prior_odds + width * shifts
     fit = log_expit(labeled.signs * (known + SLOPES[:, None] * odds)).sum(axis=2)
@@ -307,7 +324,7 @@ def _regress(
 ) -> Reading:
     """Return the first reading with the regression of the labels on top."""
     base, *rivals = readings
-    odds = collect_odds(ballots, readings)
+    odds = bound_odds(collect_odds(ballots, readings))
     labeled = _list_labeled(ballots.view(fill_silence, base.silence), prior_odds, gold, odds)
     pivot = float(logit(np.clip(expit(odds[:, 0]).mean(), 1e-3, 1 - 1e-3)))
     candidates = list_candidates(len(readings), ballots.n_voters, pivot)
@@ -350,11 +367,11 @@ def _name_gold(ballots: ItemBlocks, reading: GoldReading) -> GoldReading:
 def collect_odds(ballots: ItemBlocks, readings: tuple[Reading, ...]) -> Floats:
     """Return every item's log-odds under every reading, without prior odds: items x readings."""
     bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
-    return np.stack([bound_odds(one.score(bare)) for one in readings], axis=1)
+    return np.stack([one.score(bare) for one in readings], axis=1)
 
 
 def bound_odds(odds: Floats) -> Floats:
-    """Return log-odds in the same order, but within bounds: few that are too sure ruin no fit."""
+    """Return log-odds in the same order within bounds, so that no overconfident one rules a fit."""
     return np.asarray(MOST_ODDS * np.tanh(odds / MOST_ODDS))
 
 

@@ -36,6 +36,7 @@ STRUCTURE_COLUMNS = (
     ("agreement", "Agreement", "percent"),
     ("admissible", "Allowed", "flag"),
     ("gold_log_score", "Gold log score", "number"),
+    ("weight", "Weight", "percent"),
     ("kept", "Kept", "flag"),
 )
 # what the names of structures mean; for a graph, where the search for the truth started
