@@ -84,7 +84,8 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
     """
     axes, shown = _axes(ax), rank_voters(model)[:most]
     weights, names = model.weights_[shown], [model.voter_names_[s] for s in shown]
-    _draw_bars(axes, names, weights, np.where(weights < 0, RED, BLUE))
+    sides = np.where(weights < 0, RED, BLUE)
+    _draw_bars(axes, names, weights, np.where(Network.of_model(model).counted[shown], sides, GRAY))
     axes.plot(np.zeros(len(shown)), np.arange(len(shown)), ".", color=GRAY, markersize=3)  # pruned
     axes.axvline(0, color=INK, linewidth=0.8)
     left = {"transform": axes.get_yaxis_transform(), "clip_on": False}
@@ -362,17 +363,21 @@ def _draw_families(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float
 
 def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
     family = {s: _color(c) for c, kin in enumerate(network.families) for s in kin}
-    for k, (name, (x, y, size, role)) in enumerate(zip(network.names, drawn["nodes"], strict=True)):
-        crossed, outside = role == "contrarian", role in OUTSIDE
-        color = RED if crossed else GRAY if outside else BLUE if role == "expert" else SKY
-        edge = {"edgecolors": family.get(k, color), "linewidths": 1.5}
-        marker = "D" if crossed else "o"
-        axes.scatter([x], [y], s=0.25 * size**2, c=color, marker=marker, zorder=3, **edge)
-        below = (0, -4 - 0.25 * size * (1.4 if crossed else 1.0))
+    nodes = drawn["nodes"]
+    for role in sorted(set(network.roles)):
+        own = [k for k, node in enumerate(nodes) if node[3] == role]
+        x, y, sizes, _ = zip(*(nodes[k] for k in own), strict=True)
+        color = RED if role == "contrarian" else GRAY if role in OUTSIDE else SKY
+        color = BLUE if role == "expert" else color
+        look: dict[str, Any] = {"c": color, "edgecolors": [family.get(k, color) for k in own]}
+        look |= {"marker": "D" if role == "contrarian" else "o", "linewidths": 1.5, "zorder": 3}
+        axes.scatter(x, y, s=[0.25 * size**2 for size in sizes], **look)
+    for name, (x, y, size, role) in zip(network.names, nodes, strict=True):
+        below = (0, -4 - 0.25 * size * (1.4 if role == "contrarian" else 1.0))
         halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
-        look: dict[str, Any] = {"ha": "center", "va": "top", "bbox": halo, "fontsize": 7}
-        text, ink = _label(name, SHORT_NAME), SOFT if outside else INK
-        axes.annotate(text, (x, y), below, textcoords="offset points", zorder=4, color=ink, **look)
+        look = {"ha": "center", "va": "top", "color": SOFT if role in OUTSIDE else INK}
+        look |= {"bbox": halo, "fontsize": 7, "zorder": 4, "textcoords": "offset points"}
+        axes.annotate(_label(name, SHORT_NAME), (x, y), below, **look)
     axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
     axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
 
