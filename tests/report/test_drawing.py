@@ -40,7 +40,8 @@ def test_a_graph_shows_strength_side_and_role():
     graph = {
         "places": [[0, -100], [100, 0], [0, 200]],
         "ties": [2.0, -1.0, 0.0],
-        "counted": [True, True, False],
+        "roles": ["expert", "contrarian", "pruned"],
+        "families": [],
         "links": [[0, 1, -0.5], [1, 2, 0.1]],
     }
     drawn = drawing.draw_graph(graph)
@@ -58,14 +59,16 @@ def test_a_graph_shows_strength_side_and_role():
 def test_many_links_are_drawn_thinner():
     def widest(n):
         links = [[0, 1, 1.0]] * n
-        graph = {"places": [[0, 9], [9, 0]], "ties": [1, 1], "counted": [True] * 2, "links": links}
+        roles = {"roles": ["expert"] * 2, "families": []}
+        graph = {"places": [[0, 9], [9, 0]], "ties": [1, 1], **roles, "links": links}
         return drawing.draw_graph(graph)["links"][0][2]
 
     assert widest(10) > widest(500) > widest(1500) > 0.5
 
 
 def test_a_crowd_without_weights_is_drawn_too():
-    graph = {"places": [[0.0, 9.0]], "ties": [0.0], "counted": [False], "links": []}
+    graph = {"places": [[0.0, 9.0]], "ties": [0.0], "roles": ["pruned"]}
+    graph |= {"links": [], "families": []}
     assert drawing.draw_graph(graph)["nodes"] == [[0.0, 9.0, drawing.PRUNED_SIZE, "pruned"]]
     assert np.isfinite([float(x) for x in drawing.frame_graph([]).split()]).all()
 
@@ -76,7 +79,12 @@ def _network(n, n_experts, n_links=0, seed=0):
     weights = np.where(counted, rng.normal(size=n), 0.0)
     pairs = rng.integers(0, n, (n_links, 2))
     links = [(int(s), int(t), 1.0) for s, t in pairs if s != t]
-    return Network([f"v{s}" for s in range(n)], weights, counted, links)
+    return Network([f"v{s}" for s in range(n)], weights, _roles(weights), links)
+
+
+def _roles(weights):
+    words = {-1: "contrarian", 0: "pruned", 1: "expert"}
+    return [words[int(np.sign(weight))] for weight in weights]
 
 
 @pytest.mark.parametrize(("n", "d0"), [(1, 0), (1, 1), (10, 5), (25, 7), (80, 21), (300, 75)])
@@ -109,7 +117,7 @@ def test_ties_to_the_truth_do_not_run_through_voters():
 
 def test_experts_go_around_by_weight_and_contrarians_stand_together():
     weights = np.array([0.5, -1.0, 2.0, -3.0, 1.0])
-    places = place_voters(Network(list("abcde"), weights, weights != 0, []))
+    places = place_voters(Network(list("abcde"), weights, _roles(weights), []))
     clockwise = np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi)
     assert np.argsort(clockwise).tolist() == [2, 4, 0, 3, 1]
 
@@ -117,7 +125,7 @@ def test_experts_go_around_by_weight_and_contrarians_stand_together():
 def test_a_pruned_voter_stands_by_its_expert():
     weights = np.array([2.0, 1.5, 1.0, 0.5, 0.0, 0.0])
     links = [(4, 0, 1.0), (5, 2, 1.0)]
-    places = place_voters(Network(list("abcdef"), weights, weights != 0, links))
+    places = place_voters(Network(list("abcdef"), weights, _roles(weights), links))
     near = [np.linalg.norm(places[:4] - places[s], axis=1).argmin() for s in (4, 5)]
     assert near == [0, 2]
 

@@ -9,7 +9,7 @@ from unelisa.aggregators import DawidSkene, MajorityVote
 from unelisa.blocks import SparseBlocks, WholeTable
 from unelisa.report.judged import (
     BINS,
-    MOST_UNCERTAIN,
+    MOST_LISTED,
     ROC_POINTS,
     SURE,
     Judged,
@@ -116,7 +116,7 @@ def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
 
 
 def test_no_more_items_are_named_than_fit_a_page():
-    assert len(list_uncertain(judged(np.arange(100)))) == MOST_UNCERTAIN
+    assert len(list_uncertain(judged(np.arange(100)))) == MOST_LISTED
 
 
 def test_a_long_roc_is_thinned_but_keeps_its_area():

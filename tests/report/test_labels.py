@@ -15,8 +15,8 @@ from unelisa.report import labels
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.report.labels import (
-    LABEL_COLUMNS,
     defuse_cell,
+    label_columns,
     label_file,
     label_rows,
     pack_labels,
@@ -50,7 +50,8 @@ def test_labels_are_the_users_own():
     items = np.array(["=a", 'b,"c'], dtype=object)
     votes = Votes.of_values(values, items, np.array(["x", "y", "z"]), (-1, 1))
     file = StringIO()
-    write_table(file, LABEL_COLUMNS, label_rows(Judged.of(MajorityVote().fit(votes), votes)))
+    judged = Judged.of(MajorityVote().fit(votes), votes)
+    write_table(file, label_columns(judged), label_rows(judged))
     rows = list(csv.reader(StringIO(file.getvalue())))
     assert rows == [["item", "label", "probability"], ["'=a", "1", ""], ['b,"c', "-1", ""]]
 
@@ -68,7 +69,7 @@ def named(crowd):
 def test_shown_items_give_the_labels_of_the_command_line(named):
     judged = Judged.of(UnElisa(random_state=0).fit(named), named)
     file = StringIO()
-    write_table(file, LABEL_COLUMNS, label_rows(judged))
+    write_table(file, label_columns(judged), label_rows(judged))
     packed = pack_labels(judged, show_items=True)
     assert packed.name == "labels.csv"
     assert unpack(packed) == file.getvalue()
