@@ -203,7 +203,7 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
 
 
 def test_families_hang_on_arcs_of_their_color():
-    model, votes = family_model()
+    model, _ = family_model()
     axes = plots.graph(model)
     inside, families = sum(map(len, model.families_)), len(model.families_)
     for c in range(families):

@@ -88,7 +88,7 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
     _draw_bars(axes, names, weights, np.where(Network.of_model(model).counted[shown], sides, GRAY))
     axes.plot(np.zeros(len(shown)), np.arange(len(shown)), ".", color=GRAY, markersize=3)  # pruned
     axes.axvline(0, color=INK, linewidth=0.8)
-    left = {"transform": axes.get_yaxis_transform(), "clip_on": False}
+    left: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
     for c, kin in enumerate(find_families(model)):
         rows = [k for k, s in enumerate(shown) if s in kin]
         axes.scatter(np.full(len(rows), 0.01), rows, s=22, marker="s", c=_color(c), **left)

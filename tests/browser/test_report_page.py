@@ -351,7 +351,7 @@ def test_a_family_is_one_node_between_the_truth_and_its_voters(visit, divided):
     assert opened.page.locator("#card li a").count() == 6
     assert opened.graph("cy.nodes('.away').filter('[voter]').length") == 6
     opened.page.locator("#card li a").first.click()
-    assert "repeats" in opened.page.inner_text("#card") or "agrees" in opened.page.inner_text("#card")
+    assert "Family" in opened.page.inner_text("#card dl")
     assert opened.graph("cy.nodes('#truth.away').length") == 0
     legend = set(opened.page.locator(".key .dot + *, .key span").all_inner_texts())
     assert {"expert", "counted", "family of …"} <= {word.strip() for word in legend}

@@ -47,7 +47,7 @@ def divided_model():
 
 @cache
 def family_model():
-    """Three families, six voters on their own, two who know nothing and a contrarian: one reading."""
+    """Three families, six voters on their own, two who know nothing, a contrarian; one reading."""
     values, truth = repeating_crowd(0)
     rng = np.random.default_rng(5)
     noise = rng.choice([-1, 1], (len(values), 2))

@@ -190,8 +190,9 @@ def test_a_consensus_tells_who_is_informative_and_how_much_the_crowd_is_worth():
     names = [voter["voter"] for voter in findings["voters"]]
     found = [{names[row] for row in family["voters"]} for family in crowd["families"]]
     assert found == [set(kin) for kin in model.families_]
+    family_of = {voter["voter"]: voter["family"] for voter in findings["voters"]}
     heads = [family["name"] for family in crowd["families"]]
-    assert heads == [next(v["family"] for v in findings["voters"] if v["voter"] == h) for h in heads]
+    assert [family_of[head] for head in heads] == heads
 
 
 def test_the_accuracy_that_a_model_expects_has_an_interval():

@@ -196,7 +196,8 @@ def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
     silent = ballots.values.copy(order="F")
     silent[7] = 0
     silent = Votes.of_values(silent, ballots.items, ballots.voters, ballots.classes)
-    assert [row[0] for row in label_rows(Judged.of(fitted, silent)) if row[3] == ""] == ["patient 7"]
+    rows = label_rows(Judged.of(fitted, silent))
+    assert [row[0] for row in rows if row[3] == ""] == ["patient 7"]
     names = {-1: "no", 0: None, 1: "yes"}
     frame = pd.DataFrame(silent.values, columns=list(silent.voters)).apply(lambda v: v.map(names))
     frame.insert(0, "item", silent.items)

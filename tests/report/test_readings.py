@@ -48,7 +48,9 @@ def test_a_method_that_chooses_nothing_tells_nothing(crowd):
     assert "Reading of the votes" not in render_report(findings_of(model, votes))
 
 
-@pytest.mark.parametrize("name", ["plain", "families, ease", "tilt, ease", "plain, silence filled in"])
+@pytest.mark.parametrize(
+    "name", ["plain", "families, ease", "tilt, ease", "plain, silence filled in"]
+)
 def test_every_part_of_a_structure_is_explained(name):
     told = explain_structure(name)
     assert told.startswith(f"{name}: ")

@@ -29,9 +29,9 @@ from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
+from unelisa.report.wording import count_noun, show_range
 from unelisa.sources.tables import MEMORY
 from unelisa.stability import bootstrap
-from unelisa.report.wording import count_noun, show_range
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
 

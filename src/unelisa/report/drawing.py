@@ -150,11 +150,11 @@ def _draw_families(graph: dict[str, Any], strongest: float) -> list[dict[str, An
     for c, kin, tie in tied:
         angles = _angles(places[kin])
         low, high = float(angles.min()), float(angles.max())
-        arc = np.linspace(low, high, 2 + int((high - low) / ARC_STEP))
+        along = np.linspace(low, high, 2 + int((high - low) / ARC_STEP))
         line = {"width": _between(TIE_WIDTHS, abs(tie) / strongest), "sign": 1 if tie >= 0 else -1}
-        hub, arc = _points(np.array([(low + high) / 2]), radius)[0], _points(arc, radius)
         stems = [[k, *foot] for k, foot in zip(kin, _points(angles, radius), strict=True)]
-        shape = {"hub": hub, "arc": arc, "stems": stems}
+        hub = _points(np.array([(low + high) / 2]), radius)[0]
+        shape = {"hub": hub, "arc": _points(along, radius), "stems": stems}
         families.append({"number": c, "color": c % FAMILY_COLORS, **line, **shape})
     return families
 

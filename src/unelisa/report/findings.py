@@ -163,8 +163,10 @@ def _describe_voters(
 
 
 def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> dict[str, Any]:
-    """Return who counts. Where experts are selected these are they; in a consensus all voters
-    count who are clearly tied to the truth, and experts are better than the crowd.
+    """Return who counts, and how many independent voters they are worth.
+
+    Where a method selects experts, only they count. In a consensus every voter counts who is
+    clearly tied to the truth, and experts are those better than the crowd.
     """
     selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
     consensus = not selects and "expert" in model.verdicts

@@ -82,7 +82,8 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
             chances = [f"{chance:.6f}" for chance in judged.chances[rows]]
         columns = [items, judged.labels(rows), chances]
         if judged.ease is not None:
-            columns.append(["" if ease != ease else f"{ease:.3f}" for ease in judged.ease[rows]])
+            shown = (f"{ease:.3f}" for ease in judged.ease[rows])
+            columns.append(["" if ease == "nan" else ease for ease in shown])
         yield from zip(*columns, strict=True)
 
 
