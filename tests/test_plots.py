@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib import colors, pyplot
 
+from report.judging import family_model
 from unelisa import plots
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
 from unelisa.comparison import MethodScore
@@ -199,3 +200,25 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(MissingExtraError, match="unelisa\\[report\\]"):
         plots.voters(model)
+
+
+def test_families_hang_on_arcs_of_their_color():
+    model, _ = family_model()
+    axes = plots.graph(model)
+    inside, families = sum(map(len, model.families_)), len(model.families_)
+    for c in range(families):
+        own = [line for line in axes.lines if line.get_color() == plots.FAMILIES[c]]
+        assert len(own) == 1 + len(model.families_[c])
+    ties = [line for line in _solid(axes) if line.get_xydata()[0].tolist() == [0, 0]]
+    lone = np.count_nonzero(model.voters_["verdict"] != "uninformative") - inside
+    assert len(ties) == families + lone
+    stripes = plots.voters(model).collections
+    assert [len(stripe.get_offsets()) for stripe in stripes] == [len(k) for k in model.families_]
+
+
+def test_the_histogram_of_ease_counts_items_with_votes(crowd):
+    model, votes = family_model()
+    axes = plots.ease(model, votes)
+    assert sum(bar.get_height() for bar in axes.patches) == votes.n_items
+    with pytest.raises(ModelError, match="how easy"):
+        plots.ease(MajorityVote().fit(crowd[0]), crowd[0])

@@ -2,7 +2,7 @@
 
 The pictures show the report's numbers. Every function draws on the axes `ax`, by default on new
 ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, gray does
-not count. Contrarians also differ by shape.
+not count. Contrarians also differ by shape; voters who repeat each other share another color.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,22 +18,23 @@ from unelisa.graph import VoterGraph
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.report.drawing import draw_graph, place_voters
-from unelisa.report.judged import SURE, Judged, bin_calibration, count_scores
-from unelisa.report.voters import MOST_LINKS, Network, rank_voters
-from unelisa.report.wording import SHORT_NAME, show_name
+from unelisa.report.judged import HARD, SURE, Judged, bin_calibration, count_ease, count_scores
+from unelisa.report.voters import MOST_LINKS, Network, find_families, rank_voters
+from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 from unelisa.stability import Stability
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, RED, GRAY, PALE = "#0072B2", "#D55E00", "#9aa0a6", "#9cc9e3"
+BLUE, SKY, RED, GRAY, PALE = "#0072B2", "#4b9fd0", "#D55E00", "#9aa0a6", "#9cc9e3"
 INK, SOFT = "#202124", "#5f6368"
+FAMILIES = ("#009E73", "#CC79A7", "#E69F00", "#6a3d9a", "#56B4E9", "#8c6d1f")
 LONGEST_NAME = 24
 
 
 def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the truth, the voters and their edges.
+    """Draw the truth, the voters, their families and their edges.
 
     Parameters
     ----------
@@ -54,12 +55,14 @@ def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
         {
             "places": places.tolist(),
             "ties": network.weights.tolist(),
-            "counted": network.counted.tolist(),
-            "links": [list(link) for link in network.links[:MOST_LINKS]],
+            "roles": network.roles,
+            "families": network.families,
+            "links": [list(link) for link in network.links_between_families()[:MOST_LINKS]],
         }
     )
     _draw_lines(axes, drawn, places)
-    _draw_nodes(axes, drawn, network.names)
+    _draw_families(axes, drawn, places)
+    _draw_nodes(axes, drawn, network)
     axes.set_aspect("equal")
     axes.invert_yaxis()  # layouts are made for screens, where y points down
     axes.set_axis_off()
@@ -70,6 +73,8 @@ def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
 def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "Axes":
     """Draw the weights of the voters, the `most` largest ones, largest on top.
 
+    A stripe at the left in one color joins voters who repeat each other.
+
     Examples
     --------
     >>> import unelisa as ue
@@ -79,9 +84,14 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
     """
     axes, shown = _axes(ax), rank_voters(model)[:most]
     weights, names = model.weights_[shown], [model.voter_names_[s] for s in shown]
-    _draw_bars(axes, names, weights, np.where(weights < 0, RED, BLUE))
+    sides = np.where(weights < 0, RED, BLUE)
+    _draw_bars(axes, names, weights, np.where(Network.of_model(model).counted[shown], sides, GRAY))
     axes.plot(np.zeros(len(shown)), np.arange(len(shown)), ".", color=GRAY, markersize=3)  # pruned
     axes.axvline(0, color=INK, linewidth=0.8)
+    left: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
+    for c, kin in enumerate(find_families(model)):
+        rows = [k for k, s in enumerate(shown) if s in kin]
+        axes.scatter(np.full(len(rows), 0.01), rows, s=22, marker="s", c=_color(c), **left)
     axes.set_xlabel("weight: how much a yes raises the score")
     return axes
 
@@ -105,6 +115,37 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     axes.bar(low, counted["counts"], high - low, align="edge", color=np.where(sure, BLUE, PALE))
     axes.set_xlabel("probability of positive" if honest else "score: positive to the right of 0")
     axes.set_ylabel("items")
+    return axes
+
+
+def ease(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
+    """Draw a histogram of the items' ease: 1 for an ordinary item, 0 where every voter guesses.
+
+    Hard items, with an ease below one half, are pale.
+
+    Parameters
+    ----------
+    model
+        A fitted aggregator with `ease`, such as `LatentIsing`.
+    X
+        Votes.
+
+    Examples
+    --------
+    >>> import numpy as np, unelisa as ue
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.choice([-1, 1], (200, 1))
+    >>> votes = np.where(rng.random((200, 6)) < 0.8, truth, -truth)
+    >>> ease(ue.LatentIsing().fit(votes), votes).get_xlabel()
+    'ease'
+    """
+    counted = count_ease(Judged.of(model, Votes.accept(X)))
+    if counted is None:
+        raise ModelError(f"{type(model).__name__} does not estimate how easy these items are")
+    axes, edges = _axes(ax), np.array(counted["edges"])
+    colors = np.where(edges[:-1] < HARD - 1e-9, PALE, BLUE)
+    axes.bar(edges[:-1], counted["counts"], np.diff(edges), align="edge", color=colors)
+    axes.set(xlabel="ease", ylabel="items")
     return axes
 
 
@@ -300,7 +341,7 @@ def _name_rows(axes: "Axes", labels: list[str]) -> None:
 def _draw_lines(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
     sides = {1: BLUE, -1: RED}
     for s, t, width, sign in drawn["links"]:
-        faded = "pruned" in (drawn["nodes"][s][3], drawn["nodes"][t][3])
+        faded = drawn["nodes"][s][3] in OUTSIDE or drawn["nodes"][t][3] in OUTSIDE
         look: dict[str, Any] = {"alpha": 0.35 if faded else 0.6, "linewidth": 0.8 * width}
         axes.plot(*places[[s, t]].T, "--", color=sides[sign], zorder=1, **look)
     for k, width, sign in drawn["ties"]:
@@ -308,23 +349,41 @@ def _draw_lines(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]
         axes.plot([0, end[0]], [0, end[1]], color=sides[sign], linewidth=0.6 * width, zorder=2)
 
 
-def _draw_nodes(axes: "Axes", drawn: dict[str, Any], names: Sequence[str]) -> None:
-    looks = {"expert": ("o", BLUE, INK), "contrarian": ("D", RED, INK), "pruned": ("o", GRAY, SOFT)}
+def _draw_families(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
+    """Draw each family's tie to the truth, its arc, and the stems to its voters."""
+    for family in drawn["families"]:
+        look: dict[str, Any] = {"color": _color(family["number"]), "linewidth": 1.3, "zorder": 2}
+        (x, y), side = family["hub"], RED if family["sign"] < 0 else BLUE
+        axes.plot([0, x], [0, y], color=side, linewidth=0.6 * family["width"], zorder=2)
+        axes.plot(*zip(*family["arc"], strict=True), **look)
+        for k, *foot in family["stems"]:
+            axes.plot(*np.array([foot, places[k]]).T, **look)
+        axes.scatter([x], [y], s=30, c=_color(family["number"]), zorder=3)
+
+
+def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
+    family = {s: _color(c) for c, kin in enumerate(network.families) for s in kin}
     nodes = drawn["nodes"]
-    for role, (marker, color, _) in looks.items():
-        chosen = [node for node in nodes if node[3] == role]
-        if chosen:
-            x, y, sizes, _ = zip(*chosen, strict=True)
-            areas = [0.25 * size**2 for size in sizes]
-            axes.scatter(x, y, s=areas, c=color, marker=marker, zorder=3)
-    for name, (x, y, size, role) in zip(names, nodes, strict=True):
+    for role in sorted(set(network.roles)):
+        own = [k for k, node in enumerate(nodes) if node[3] == role]
+        x, y, sizes, _ = zip(*(nodes[k] for k in own), strict=True)
+        color = RED if role == "contrarian" else GRAY if role in OUTSIDE else SKY
+        color = BLUE if role == "expert" else color
+        look: dict[str, Any] = {"c": color, "edgecolors": [family.get(k, color) for k in own]}
+        look |= {"marker": "D" if role == "contrarian" else "o", "linewidths": 1.5, "zorder": 3}
+        axes.scatter(x, y, s=[0.25 * size**2 for size in sizes], **look)
+    for name, (x, y, size, role) in zip(network.names, nodes, strict=True):
         below = (0, -4 - 0.25 * size * (1.4 if role == "contrarian" else 1.0))
         halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
-        look: dict[str, Any] = {"ha": "center", "va": "top", "color": looks[role][2], "bbox": halo}
-        text = _label(name, SHORT_NAME)
-        axes.annotate(text, (x, y), below, textcoords="offset points", fontsize=7, zorder=4, **look)
+        look = {"ha": "center", "va": "top", "color": SOFT if role in OUTSIDE else INK}
+        look |= {"bbox": halo, "fontsize": 7, "zorder": 4, "textcoords": "offset points"}
+        axes.annotate(_label(name, SHORT_NAME), (x, y), below, **look)
     axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
     axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
+
+
+def _color(family: int) -> str:
+    return FAMILIES[family % FAMILY_COLORS]
 
 
 def _label(name: Any, longest: int) -> str:

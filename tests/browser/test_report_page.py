@@ -5,6 +5,7 @@ import csv
 import numpy as np
 import pytest
 
+from report.judging import divided_crowd, divided_model
 from unelisa.aggregators import DawidSkene, UnElisa
 from unelisa.report.page import write_report
 from unelisa.votes import Votes
@@ -80,6 +81,7 @@ def test_search_finds_a_voter_and_opens_its_card(opened):
 
 
 def test_a_click_on_a_voter_opens_its_card_and_one_beside_it_closes_it(opened):
+    opened.page.locator("#graph").scroll_into_view_if_needed()
     place = opened.graph("cy.$('node.contrarian')[0].renderedPosition()")
     box = opened.page.locator("#graph").bounding_box()
     opened.page.mouse.click(box["x"] + place["x"], box["y"] + place["y"])
@@ -311,3 +313,62 @@ def test_a_page_on_voters_alone_works(visit, tmp_path, crowd):
     assert opened.page.locator("button:has-text('Save the labels')").count() == 0
     opened.page.click("#voters th:has-text('Voter') button")
     assert opened.page.locator("#voters th[aria-sort]").inner_text().startswith("Voter")
+
+
+@pytest.fixture(scope="session")
+def divided(tmp_path_factory):
+    """The page on a crowd with a family and two readings."""
+    page = tmp_path_factory.mktemp("divided") / "page.html"
+    write_report(divided_model(), divided_crowd(), page, show_items=True)
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_families_and_readings_fit_the_screen(visit, divided, scheme, width):
+    page = visit(divided, width, color_scheme=scheme).page
+    assert page.locator("#voters tr.kin").count() == 6
+    assert page.locator(".families li").count() == 1
+    assert page.locator(".readings article").count() == 2
+    assert page.locator("#uncertain tbody tr").count() == 20
+    assert page.locator("#hardest tbody tr").count() == 20
+    assert "These labels cannot be relied on" in page.inner_text(".warnings")
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_family_is_one_node_between_the_truth_and_its_voters(visit, divided):
+    opened = visit(divided)
+    assert opened.graph("cy.nodes('.hub').length") == 1
+    assert opened.graph("cy.nodes('#truth').connectedEdges('.tie').length") == 7
+    assert opened.graph("cy.nodes('.related').length") == 6
+    opened.page.locator("#graph").scroll_into_view_if_needed()
+    place = opened.graph("cy.nodes('.hub')[0].renderedPosition()")
+    box = opened.page.locator("#graph").bounding_box()
+    opened.page.mouse.click(box["x"] + place["x"], box["y"] + place["y"])
+    assert opened.page.inner_text("#card h3").startswith("family of worker ")
+    assert opened.page.locator("#card li a").count() == 6
+    assert opened.graph("cy.nodes('.away').filter('[voter]').length") == 6
+    opened.page.locator("#card li a").first.click()
+    assert "Family" in opened.page.inner_text("#card dl")
+    assert opened.graph("cy.nodes('#truth.away').length") == 0
+    legend = set(opened.page.locator(".key .dot + *, .key span").all_inner_texts())
+    assert {"expert", "counted", "family of …"} <= {word.strip() for word in legend}
+
+
+def test_links_of_a_reading_lead_to_the_voter(visit, divided):
+    page = visit(divided).page
+    link = page.locator(".readings article:last-child .who a").first
+    wanted = link.inner_text()
+    link.click()
+    assert page.inner_text("#card h3") == wanted
+
+
+def test_a_family_can_be_filtered_and_sorted(visit, divided):
+    page = visit(divided).page
+    page.click("#voters th:has-text('Family') button")
+    assert len(set(_column(page, 2)[:6])) == 1
+    verdict = next(word for word in _column(page, 1) if word.startswith("family of "))
+    page.select_option("#verdict", verdict)
+    assert set(_column(page, 1)) == {verdict}

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from report.judging import divided_crowd, divided_model
 from unelisa.aggregators import AGGREGATORS, DawidSkene
 from unelisa.cli import app
 from unelisa.storage import load
@@ -28,7 +29,8 @@ def test_labels_have_a_probability_of_the_positive_class(run, files):
     out = files.folder / "labels.csv"
     run("fit", files.votes, "--out", out)
     labels = pd.read_csv(out)
-    assert list(labels.columns) == ["item", "label", "probability"]
+    assert list(labels.columns) == ["item", "label", "probability", "ease"]
+    assert labels.ease.isna().all()  # unknown in a graph
     assert labels.probability.between(0, 1).all()
     assert ((labels.probability >= 0.5) == (labels.label == "yes")).all()
     truth = pd.read_csv(files.truth)
@@ -40,7 +42,9 @@ def test_labels_have_a_probability_of_the_positive_class(run, files):
 def test_methods_without_a_probability_leave_its_column_empty(run, files):
     out = files.folder / "labels.csv"
     run("fit", files.votes, "--method", "MajorityVote", "--out", out)
-    assert pd.read_csv(out).probability.isna().all()
+    labels = pd.read_csv(out)
+    assert list(labels.columns) == ["item", "label", "probability"]
+    assert labels.probability.isna().all()
 
 
 def test_every_output_at_once(run, files):
@@ -309,3 +313,50 @@ def test_the_answer_is_that_of_a_table_in_memory(run, files):
 
 def test_nonsense_is_refused(refused, files):
     assert "500MB" in refused("fit", files.votes, "--memory", "much")
+
+
+@pytest.fixture
+def divided(tmp_path):
+    """A crowd with a family and two readings, as a file."""
+    votes = divided_crowd()
+    frame = pd.DataFrame(np.where(votes.values > 0, "yes", "no"), votes.items, votes.voters)
+    frame.to_csv(tmp_path / "divided.csv", index_label="item")
+    return tmp_path / "divided.csv"
+
+
+def test_how_far_labels_can_be_trusted_is_printed(run, divided):
+    result = run("fit", divided, "--out", divided.parent / "labels.csv")
+    model, told = divided_model(), " ".join(result.stdout.split())
+    low, high = model.expected_accuracy_interval_
+    assert f"Expected accuracy {model.expected_accuracy_:.1%} ({low:.1%} to {high:.1%})" in told
+    assert f"12 voters worth {model.effective_voters_:.1f} independent ones." in told
+    family = next(line for line in result.stdout.splitlines() if line.startswith("Family: "))
+    assert set(family[8:-1].split(", ")) == set(model.families_[0])
+    assert "These labels cannot be relied on" in told
+    assert "Readings of the votes" in told
+    assert result.stderr.splitlines() == [f"Warning: {one}" for one in model.cautions_]
+    labels = pd.read_csv(divided.parent / "labels.csv")
+    assert labels.ease.to_numpy() == pytest.approx(model.ease(divided_crowd()), abs=5e-4)
+
+
+def test_another_reading_can_be_taken(run, divided):
+    out, page, model = (divided.parent / name for name in ("l.csv", "p.html", "m.npz"))
+    result = run("fit", divided, "--reading", 1, "--out", out, "--report", page, "--save", model)
+    assert result.exit_code == 0, result.output
+    other = divided_model().read(1)
+    assert pd.read_csv(out).label.tolist() == other.predict(divided_crowd()).tolist()
+    assert "Family: " in result.stdout
+    assert "readings of the same votes" in page.read_text(encoding="utf-8")
+    labels = run("predict", model, divided).stdout
+    assert labels == out.read_text()
+
+
+def test_a_reading_that_is_not_there_is_refused(run, refused, files, divided):
+    result = run("fit", divided, "--reading", 2, "--out", divided.parent / "labels.csv")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("Error: there is no reading 2")
+    assert not (divided.parent / "labels.csv").exists()
+    wrong = refused("fit", files.votes, "--reading", 1, "--method", "wawa")
+    assert "wawa has one reading of the votes; omit --reading" in wrong
+    both = refused("fit", divided, "--reading", 1, "--stability", 5)
+    assert "omit --stability or --reading" in both

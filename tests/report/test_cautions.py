@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from report.judging import findings_of
-from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
+from report.judging import divided_crowd, divided_model, findings_of
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.blocks import WholeTable
 from unelisa.report.cautions import MARGIN, measure_agreement
+from unelisa.report.page import render_report
 from unelisa.votes import Votes
 
 
@@ -89,3 +90,36 @@ def test_a_crowd_that_knows_is_no_chance(crowd):
 
 def test_voters_who_never_vary_agree_by_chance():
     assert measure_agreement(WholeTable(np.ones((5, 3), dtype=np.int8)), np.ones(3))[0] == 0
+
+
+def test_every_reason_is_a_line_of_its_own():
+    model, votes = divided_model(), divided_crowd()
+    told = findings_of(model, votes)["warnings"]
+    assert not model.reliable_
+    assert [line.lower() for line in told] == [f"{one}.".lower() for one in model.cautions_]
+    assert sum("two readings" in line for line in told) == 1
+    page = render_report(findings_of(model, votes))
+    assert "These labels cannot be relied on" in page
+    assert page.count("The votes allow two readings: ") == 1
+
+
+class _Cautious(MajorityVote):
+    cautions_ = ("v1 says yes wherever v2 does", "the votes are few")
+
+
+def test_a_voters_name_keeps_its_first_letter():
+    votes = Votes.of(np.array([[1, 1, -1], [-1, -1, 1]], dtype=np.int8), coding="pm1")
+    told = findings_of(_Cautious().fit(votes), votes)["warnings"]
+    assert "v1 says yes wherever v2 does." in told
+    assert "The votes are few." in told
+
+
+def test_a_consensus_in_which_nobody_stands_out_is_normal():
+    rng = np.random.default_rng(3)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), (900, 1))
+    votes = Votes.of(np.where(rng.random((900, 8)) < 0.8, truth, -truth), coding="pm1")
+    model = LatentIsing().fit(votes)
+    assert len(model.experts_) < 3
+    findings = findings_of(model, votes)
+    assert findings["crowd"]["counted"] == 8
+    assert findings["warnings"] == []

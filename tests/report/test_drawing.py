@@ -40,7 +40,8 @@ def test_a_graph_shows_strength_side_and_role():
     graph = {
         "places": [[0, -100], [100, 0], [0, 200]],
         "ties": [2.0, -1.0, 0.0],
-        "counted": [True, True, False],
+        "roles": ["expert", "contrarian", "pruned"],
+        "families": [],
         "links": [[0, 1, -0.5], [1, 2, 0.1]],
     }
     drawn = drawing.draw_graph(graph)
@@ -58,14 +59,16 @@ def test_a_graph_shows_strength_side_and_role():
 def test_many_links_are_drawn_thinner():
     def widest(n):
         links = [[0, 1, 1.0]] * n
-        graph = {"places": [[0, 9], [9, 0]], "ties": [1, 1], "counted": [True] * 2, "links": links}
+        roles = {"roles": ["expert"] * 2, "families": []}
+        graph = {"places": [[0, 9], [9, 0]], "ties": [1, 1], **roles, "links": links}
         return drawing.draw_graph(graph)["links"][0][2]
 
     assert widest(10) > widest(500) > widest(1500) > 0.5
 
 
 def test_a_crowd_without_weights_is_drawn_too():
-    graph = {"places": [[0.0, 9.0]], "ties": [0.0], "counted": [False], "links": []}
+    graph = {"places": [[0.0, 9.0]], "ties": [0.0], "roles": ["pruned"]}
+    graph |= {"links": [], "families": []}
     assert drawing.draw_graph(graph)["nodes"] == [[0.0, 9.0, drawing.PRUNED_SIZE, "pruned"]]
     assert np.isfinite([float(x) for x in drawing.frame_graph([]).split()]).all()
 
@@ -76,7 +79,12 @@ def _network(n, n_experts, n_links=0, seed=0):
     weights = np.where(counted, rng.normal(size=n), 0.0)
     pairs = rng.integers(0, n, (n_links, 2))
     links = [(int(s), int(t), 1.0) for s, t in pairs if s != t]
-    return Network([f"v{s}" for s in range(n)], weights, counted, links)
+    return Network([f"v{s}" for s in range(n)], weights, _roles(weights), links)
+
+
+def _roles(weights):
+    words = {-1: "contrarian", 0: "pruned", 1: "expert"}
+    return [words[int(np.sign(weight))] for weight in weights]
 
 
 @pytest.mark.parametrize(("n", "d0"), [(1, 0), (1, 1), (10, 5), (25, 7), (80, 21), (300, 75)])
@@ -109,7 +117,7 @@ def test_ties_to_the_truth_do_not_run_through_voters():
 
 def test_experts_go_around_by_weight_and_contrarians_stand_together():
     weights = np.array([0.5, -1.0, 2.0, -3.0, 1.0])
-    places = place_voters(Network(list("abcde"), weights, weights != 0, []))
+    places = place_voters(Network(list("abcde"), weights, _roles(weights), []))
     clockwise = np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi)
     assert np.argsort(clockwise).tolist() == [2, 4, 0, 3, 1]
 
@@ -117,7 +125,7 @@ def test_experts_go_around_by_weight_and_contrarians_stand_together():
 def test_a_pruned_voter_stands_by_its_expert():
     weights = np.array([2.0, 1.5, 1.0, 0.5, 0.0, 0.0])
     links = [(4, 0, 1.0), (5, 2, 1.0)]
-    places = place_voters(Network(list("abcdef"), weights, weights != 0, links))
+    places = place_voters(Network(list("abcdef"), weights, _roles(weights), links))
     near = [np.linalg.norm(places[:4] - places[s], axis=1).argmin() for s in (4, 5)]
     assert near == [0, 2]
 
@@ -128,3 +136,67 @@ def test_rings_hold_everybody(n):
     assert sum(size for _, size in rings) == n
     for radius, size in rings:
         assert 2 * np.pi * radius / size > 50
+
+
+def _family_network(sizes, alone, seed=0):
+    rng = np.random.default_rng(seed)
+    families, first = [], 0
+    for size in sizes:
+        families.append(list(range(first, first + size)))
+        first += size
+    n = first + alone
+    weights = rng.uniform(0.2, 1.0, n)
+    for kin in families:
+        kin.sort(key=lambda s: -weights[s])
+    roles = ["counted"] * n
+    return Network([f"v{s}" for s in range(n)], weights, roles, [], families)
+
+
+def _draw(network):
+    graph = {"places": place_voters(network).tolist(), "ties": network.weights.tolist()}
+    return drawing.draw_graph(
+        {**graph, "roles": network.roles, "families": network.families, "links": []}
+    )
+
+
+@pytest.mark.parametrize("sizes", [[2], [6, 4, 3], [2] * 12, [40, 2]])
+def test_a_family_stands_together_behind_its_arc(sizes):
+    network = _family_network(sizes, 6)
+    places, drawn = place_voters(network), _draw(network)
+    assert pdist(places).min() > 24
+    clockwise = np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi).argsort().tolist()
+    assert len(drawn["families"]) == len(sizes)
+    for kin, family in zip(network.families, drawn["families"], strict=True):
+        seats = sorted(clockwise.index(s) for s in kin)
+        assert seats == list(range(seats[0], seats[0] + len(kin)))
+        radius = np.hypot(*family["hub"])
+        assert radius < np.hypot(*places[kin].T).min() - 30
+        assert radius > drawing.TRUTH_SIZE / 2 + drawing.HUB_SIZE
+        assert np.hypot(*np.array(family["arc"]).T) == pytest.approx(radius, abs=0.2)
+        for s, x, y in family["stems"]:  # each stem points from the truth to its voter
+            far = np.hypot(*places[s])
+            assert np.array([x, y]) == pytest.approx(places[s] * radius / far, abs=0.5)
+    tied = {voter for voter, *_ in drawn["ties"]}
+    assert tied == set(range(sum(sizes), sum(sizes) + 6))
+
+
+def test_arcs_of_families_do_not_meet():
+    drawn = _draw(_family_network([5, 5, 3, 2], 4))
+    arcs = [np.array(family["arc"]) for family in drawn["families"]]
+    for k, arc in enumerate(arcs):
+        for other in arcs[:k]:
+            assert np.linalg.norm(arc[:, None] - other[None], axis=2).min() > 10
+
+
+def test_a_family_that_knows_nothing_stands_outside_without_a_tie():
+    network = _family_network([3], 4)
+    roles = ["uninformative"] * 3 + ["counted"] * 4
+    network = network._replace(roles=roles, weights=np.where(np.arange(7) < 3, 0.0, 1.0))
+    far = np.hypot(*place_voters(network).T)
+    assert far[:3].min() > far[3:].max() + 50
+    assert _draw(network)["families"] == []
+
+
+def test_bars_of_hard_items_are_marked():
+    histogram = {"kind": "ease", "counts": [1, 2, 3], "edges": [0.0, 0.4, 0.5, 1.6]}
+    assert [bar["hard"] for bar in drawing.draw_bars(histogram)] == [True, True, False]

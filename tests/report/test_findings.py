@@ -1,21 +1,12 @@
 import json
-import re
-import warnings
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
-from latent.worlds import plain_crowd, repeating_crowd
-from report.judging import findings_of
+from report.judging import divided_crowd, divided_model, family_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.errors import UnelisaWarning
-from unelisa.report.findings import (
-    bound_prevalence,
-    describe_structure,
-    name_method,
-)
-from unelisa.report.page import render_report
+from unelisa.report.findings import bound_prevalence, name_method
 from unelisa.votes import Votes
 
 
@@ -113,9 +104,9 @@ def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
     findings = findings_of(model)
     graph, voters = findings["graph"], findings["voters"]
     assert len(graph["places"]) == len(voters) == 9
-    for voter, tie, counted in zip(voters, graph["ties"], graph["counted"], strict=True):
-        assert counted == (voter["verdict"] != "pruned")
-        assert tie == (voter["weight"] if counted else 0)
+    for voter, tie, role in zip(voters, graph["ties"], graph["roles"], strict=True):
+        assert role == voter["verdict"]
+        assert tie == (voter["weight"] if role != "pruned" else 0)
     names = [voter["voter"] for voter in voters]
     for s, t, weight in graph["links"]:
         i, j = int(names[s][1:]), int(names[t][1:])
@@ -178,61 +169,60 @@ def test_without_the_items_of_the_fit_there_is_no_interval(posteriors):
     assert bound_prevalence(0.3, posteriors) == {"share": 0.3, "low": None, "high": None}
 
 
-def fit(values, y=None):
-    votes = Votes.of(values, coding="pm1")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)
-        return LatentIsing(random_state=0).fit(votes, y), votes
-
-
-def test_the_candidates_and_their_criterion_are_told():
-    model, votes = fit(repeating_crowd(0)[0])
-    findings = findings_of(model, votes)
-    told = json.loads(json.dumps(findings["structure"], allow_nan=False))
-    assert told["reading"] == "consensus"
-    assert [row["structure"] for row in told["rows"] if row["kept"]] == [
-        "discount: near-duplicate votes count less; near-duplicate voters count once"
-    ]
-    assert told["rows"][0]["gain"] == 0
-    page = render_report(findings)
-    assert "Reading of the votes" in page
-    assert "near-duplicate voters count once" in page
-
-
-def test_two_readings_are_a_caution():
-    model, votes = fit(repeating_crowd(0)[0])
-    findings = findings_of(model, votes)
-    assert findings["structure"]["two_readings"]
-    assert any("two readings" in warning for warning in findings["warnings"])
-    assert "The votes support two readings" in render_report(findings)
-    model, votes = fit(plain_crowd(0)[0])
-    assert not any("two readings" in warning for warning in findings_of(model, votes)["warnings"])
-
-
 def test_the_models_own_interval_of_the_prevalence_is_shown():
-    model, votes = fit(plain_crowd(0)[0])
+    model, votes = family_model()
     for shown in (votes, None):
         found = findings_of(model, shown)["prevalence"]
         assert (found["low"], found["high"]) == model.prevalence_interval_
 
 
-def test_starts_of_a_graph_are_told_in_words_and_tenths(crowd):
-    votes, _ = crowd
-    model = LatentIsing(random_state=0).fit(votes)
-    told = describe_structure(model)
-    assert told["reading"] == "edges"
-    assert all(np.isfinite(row["gain"]) for row in told["rows"])
-    assert all(row["structure"].startswith("edges: search started") for row in told["rows"])
-    page = render_report(findings_of(model, votes))
-    assert "hub of their graph" in page
-    table = page.split('class="structures')[1].split("</table>")[0]
-    assert re.findall(r'data-what="Gain" class="n">([^<]*)<', table)
-    assert not re.search(r"\d\.\d\d", table.split("<tbody>")[1].replace("clipped at 0.03", ""))
+def test_a_consensus_tells_who_is_informative_and_how_much_the_crowd_is_worth():
+    model, votes = family_model()
+    findings = findings_of(model, votes)
+    crowd, verdicts = findings["crowd"], list(model.voters_["verdict"])
+    assert not crowd["selects"]
+    assert crowd["counted"] == len(verdicts) - verdicts.count("uninformative") < 22
+    assert crowd["experts"] == len(model.experts_) < crowd["counted"]
+    assert crowd["effective"] == model.effective_voters_
+    inside = sum(map(len, model.families_))
+    told = f"{crowd['counted']} of 22 voters are informative, including {inside} who repeat each "
+    assert f"{told}other in 3 families and 1 contrarian (votes reversed)." in findings["answer"]
+    names = [voter["voter"] for voter in findings["voters"]]
+    found = [{names[row] for row in family["voters"]} for family in crowd["families"]]
+    assert found == [set(kin) for kin in model.families_]
+    family_of = {voter["voter"]: voter["family"] for voter in findings["voters"]}
+    heads = [family["name"] for family in crowd["families"]]
+    assert [family_of[head] for head in heads] == heads
 
 
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_method_that_chooses_nothing_tells_nothing(crowd):
-    votes, _ = crowd
-    model = DawidSkene(random_state=0).fit(votes)
-    assert describe_structure(model) is None
-    assert "Reading of the votes" not in render_report(findings_of(model, votes))
+def test_the_accuracy_that_a_model_expects_has_an_interval():
+    model, votes = family_model()
+    expected = findings_of(model, votes)["expected_accuracy"]
+    assert expected["share"] == model.expected_accuracy_
+    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
+    bare = findings_of(MajorityVote().fit(votes), votes)
+    assert bare["expected_accuracy"] is None
+    assert bare["crowd"]["effective"] is None
+    assert bare["crowd"]["families"] == []
+
+
+def test_hard_items_are_counted_always_and_named_on_request():
+    model, votes = divided_model(), divided_crowd()
+    findings = findings_of(model, votes)
+    ease = model.ease(votes)
+    assert findings["ease"]["hard"] == (ease < 0.5).sum() > 0
+    assert sum(findings["ease"]["counts"]) == findings["ease"]["n"] == 900
+    assert findings["hard"] is None
+    assert "patient" not in json.dumps(findings)
+    hard = findings_of(model, votes, show_items=True)["hard"]
+    assert [one["ease"] for one in hard] == sorted(ease)[:20]
+    assert {one["item"] for one in hard} <= set(votes.items)
+
+
+def test_a_graph_knows_no_ease(crowd):
+    model = LatentIsing(random_state=0).fit(crowd[0])
+    findings = findings_of(model, crowd[0], show_items=True)
+    assert findings["ease"] is None
+    assert findings["hard"] == []
+    assert findings["crowd"]["selects"]
+    assert "voters are experts" in findings["answer"]

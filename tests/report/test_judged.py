@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,14 +11,16 @@ from unelisa.aggregators import DawidSkene, MajorityVote
 from unelisa.blocks import SparseBlocks, WholeTable
 from unelisa.report.judged import (
     BINS,
-    MOST_UNCERTAIN,
+    MOST_LISTED,
     ROC_POINTS,
     SURE,
     Judged,
     Reference,
     bin_calibration,
+    count_ease,
     count_scores,
     describe_items,
+    list_hard,
     list_uncertain,
     score_reference,
     trace_roc,
@@ -116,7 +120,7 @@ def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
 
 
 def test_no_more_items_are_named_than_fit_a_page():
-    assert len(list_uncertain(judged(np.arange(100)))) == MOST_UNCERTAIN
+    assert len(list_uncertain(judged(np.arange(100)))) == MOST_LISTED
 
 
 def test_a_long_roc_is_thinned_but_keeps_its_area():
@@ -174,3 +178,15 @@ def test_a_margin_has_no_calibration(crowd):
     assert scored["calibration_error"] is None
     assert scored["log_loss"] is None
     assert scored["roc"]
+
+
+def test_items_of_unknown_ease_are_neither_counted_nor_listed():
+    known = judged([1.0, -2.0, 0.5])
+    eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
+    counted = count_ease(eased)
+    assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
+    assert [(row["item"], row["ease"]) for row in list_hard(eased)] == [("0", 0.3), ("2", 1.2)]
+    assert [row["ease"] for row in list_uncertain(eased)] == [1.2, 0.3, None]
+    assert count_ease(known) is None
+    assert list_hard(known) == []
+    assert count_ease(replace(known, ease=np.full(3, np.nan))) is None

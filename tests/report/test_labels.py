@@ -9,14 +9,15 @@ import pytest
 
 import unelisa as ue
 from places import crowd
+from report.judging import divided_crowd, divided_model
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.errors import ModelError, VotesError
 from unelisa.report import labels
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.report.labels import (
-    LABEL_COLUMNS,
     defuse_cell,
+    label_columns,
     label_file,
     label_rows,
     pack_labels,
@@ -50,7 +51,8 @@ def test_labels_are_the_users_own():
     items = np.array(["=a", 'b,"c'], dtype=object)
     votes = Votes.of_values(values, items, np.array(["x", "y", "z"]), (-1, 1))
     file = StringIO()
-    write_table(file, LABEL_COLUMNS, label_rows(Judged.of(MajorityVote().fit(votes), votes)))
+    judged = Judged.of(MajorityVote().fit(votes), votes)
+    write_table(file, label_columns(judged), label_rows(judged))
     rows = list(csv.reader(StringIO(file.getvalue())))
     assert rows == [["item", "label", "probability"], ["'=a", "1", ""], ['b,"c', "-1", ""]]
 
@@ -68,7 +70,7 @@ def named(crowd):
 def test_shown_items_give_the_labels_of_the_command_line(named):
     judged = Judged.of(UnElisa(random_state=0).fit(named), named)
     file = StringIO()
-    write_table(file, LABEL_COLUMNS, label_rows(judged))
+    write_table(file, label_columns(judged), label_rows(judged))
     packed = pack_labels(judged, show_items=True)
     assert packed.name == "labels.csv"
     assert unpack(packed) == file.getvalue()
@@ -182,3 +184,33 @@ def test_long_files_are_refused(model, tmp_path):
     long.to_parquet(tmp_path / "long.parquet")
     with pytest.raises(VotesError, match="one row per vote"):
         label_file(model, (tmp_path / "long.parquet", tmp_path / "out.parquet"), "pm1")
+
+
+def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
+    ballots, fitted = divided_crowd(), divided_model()
+    judged = Judged.of(fitted, ballots)
+    assert label_columns(judged) == ("item", "label", "probability", "ease")
+    assert label_columns(judged, named=False)[0] == "row"
+    rows = list(label_rows(judged))
+    assert [float(row[3]) for row in rows] == pytest.approx(fitted.ease(ballots), abs=5e-4)
+    silent = ballots.values.copy(order="F")
+    silent[7] = 0
+    silent = Votes.of_values(silent, ballots.items, ballots.voters, ballots.classes)
+    rows = label_rows(Judged.of(fitted, silent))
+    assert [row[0] for row in rows if row[3] == ""] == ["patient 7"]
+    names = {-1: "no", 0: None, 1: "yes"}
+    frame = pd.DataFrame(silent.values, columns=list(silent.voters)).apply(lambda v: v.map(names))
+    frame.insert(0, "item", silent.items)
+    frame.to_parquet(tmp_path / "votes.parquet")
+    pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
+    label_file(fitted, pair, ("no", "yes"), "item")
+    told = pd.read_parquet(tmp_path / "labels.parquet")
+    assert list(told) == ["item", "label", "probability", "ease"]
+    assert told.index[told.ease.isna()].tolist() == [7]
+
+
+def test_the_voters_table_names_families():
+    voters = collect_findings(divided_model())["voters"]
+    rows = list(csv.DictReader(StringIO(unpack(pack_voters(voters)))))
+    assert [row["family"] for row in rows] == [voter["family"] for voter in voters]
+    assert sum(bool(row["family"]) for row in rows) == 6

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from report.judging import findings_of, page_of
-from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
+from report.judging import divided_crowd, divided_model, findings_of, fit_quietly, page_of
+from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.comparison import MethodScore
 from unelisa.report import labels
 from unelisa.report.findings import VERSION
@@ -216,3 +216,19 @@ def test_pages_stay_small(n_voters, n_items, megabytes):
     page = page_of(model, votes, show_items=True)
     assert "Save the labels (labels.csv)" in page
     assert len(page.encode()) < 1e6 * megabytes
+
+
+def test_families_and_readings_stand_on_the_page_and_hostile_names_stay_text():
+    tame, votes = divided_model(), divided_crowd()
+    hostile = ["", "a", "b; c", "d", *HOSTILE[:-1]]
+    renamed = Votes.of_values(votes.values, votes.items, np.array(hostile, object), votes.classes)
+    model = fit_quietly(LatentIsing(), renamed)
+    page = page_of(model, renamed, show_items=True)
+    checker, plain = _check(page), _check(page_of(tame, votes, show_items=True))
+    assert checker.tags == plain.tags
+    assert not {"style"} & {name for name, _ in checker.attributes}
+    assert "x" * 201 not in page
+    assert plain.tags.count("article") == 2
+    classes = [value for name, value in plain.attributes if name == "class" and value]
+    assert sum("kin family-0" in value and "line" not in value for value in classes) > 6
+    assert sum(value.startswith("hub ") for value in classes) == 1

@@ -1,7 +1,16 @@
 import numpy as np
 
-from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
-from unelisa.report.voters import NAMED_LINKS, Network, estimate_rates, list_voters, rank_voters
+from report.judging import family_model
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
+from unelisa.report.voters import (
+    NAMED_LINKS,
+    Network,
+    estimate_rates,
+    find_families,
+    list_voters,
+    rank_voters,
+    selects_experts,
+)
 from unelisa.simulation import figure_2_1
 from unelisa.votes import Votes
 
@@ -66,3 +75,32 @@ def test_neighbors_are_mutual():
     assert {t for t, _ in neighbors[0]} == {5, 6}
     for s, near in enumerate(neighbors):
         assert all(s in {back for back, _ in neighbors[t]} for t, _ in near)
+
+
+def test_families_are_those_of_the_model_with_the_heaviest_voter_first():
+    model, _ = family_model()
+    families = find_families(model)
+    names = [[str(model.voter_names_[s]) for s in kin] for kin in families]
+    assert [set(kin) for kin in names] == [set(kin) for kin in model.families_]
+    heads = set(model.voters_["family"]) - {""}
+    assert {kin[0] for kin in names} == heads
+    assert find_families(MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])) == []
+
+
+def test_roles_are_the_verdicts_and_links_within_families_are_not_drawn():
+    model, _ = family_model()
+    network = Network.of_model(model)
+    verdicts = list(model.voters_["verdict"])
+    assert network.roles == [word.split(" of ")[0] for word in verdicts]
+    assert {"family", "uninformative", "contrarian"} <= set(network.roles)
+    assert (network.counted == [word != "uninformative" for word in verdicts]).all()
+    assert len(network.links) > 0
+    assert network.links_between_families() == []
+    apart = network._replace(links=[(0, 21, 1.0), *network.links])
+    assert apart.links_between_families() == [(0, 21, 1.0)]
+
+
+def test_only_a_graph_selects_experts(crowd):
+    assert selects_experts(LatentIsing(random_state=0).fit(crowd[0]))
+    assert not selects_experts(family_model()[0])
+    assert not selects_experts(MajorityVote().fit(crowd[0]))

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from report.judging import findings_of
+from report.judging import family_model, findings_of
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.report import wording
 from unelisa.report.wording import count_noun, make_plain
@@ -110,3 +110,38 @@ def test_values_become_what_json_can_hold(value, plain):
 )
 def test_things_are_counted_in_words(number, words):
     assert count_noun(number, "voter") == words
+
+
+def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
+    model, votes = family_model()
+    figures = wording.list_figures(findings_of(model, votes))
+    assert [figure["what"] for figure in figures] == [
+        "items labeled",
+        "estimated prevalence",
+        "expected accuracy",
+        "informative voters",
+        "effective voters",
+        "decided, with a posterior above 95%",
+    ]
+    low, high = model.expected_accuracy_interval_
+    assert figures[2]["more"] == f"{low:.1%} to {high:.1%}"
+    assert figures[4]["more"] == f"22 voters worth {model.effective_voters_:.1f} independent ones"
+
+
+def test_the_legend_has_the_words_of_the_table():
+    model, votes = family_model()
+    findings = findings_of(model, votes)
+    shown = {one["verdict"] for one in wording.list_roles(findings)}
+    words = {voter["verdict"] for voter in findings["voters"]}
+    assert shown == {"family of …" if word.startswith("family of ") else word for word in words}
+
+
+def test_relatives_share_a_color_and_a_column():
+    findings = findings_of(*family_model())
+    colors = wording.number_families(findings)
+    for family in findings["crowd"]["families"]:
+        assert len({colors[row] for row in family["voters"]}) == 1
+    assert len(set(colors.values())) == 3
+    titles = [column.title for column in wording.choose_columns(findings["voters"])]
+    assert titles[:3] == ["Voter", "Verdict", "Family"]
+    assert "Depends on" not in titles

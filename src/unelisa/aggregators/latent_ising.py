@@ -204,10 +204,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return reading.noting(CONTRADICTION) if differ else reading
 
     def _warn(self) -> None:
-        reading, names = self._reading, self.voter_names_
-        for caution in (*reading.reasons, *reading.notes):
-            warn_user(caution.tell(names), ReliabilityWarning)
-        model = reading.model
+        for caution in self.cautions_:
+            warn_user(caution, ReliabilityWarning)
+        model = self._reading.model
         if not model.converged:
             warn_user(
                 f"EM stopped after {len(model.objective)} iterations before the evidence had "
@@ -221,6 +220,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         reasons = [reason.tell(self.voter_names_) for reason in self._reading.reasons]
         if self.reliable_ and reasons:
             self.reliable_, self.reliability_reason_ = False, "; ".join(reasons)
+
+    @property
+    def cautions_(self) -> list[str]:
+        """What speaks against the labels, then what else to know, one sentence each."""
+        told = (*self._reading.reasons, *self._reading.notes)
+        return [caution.tell(self.voter_names_) for caution in told]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.

@@ -1,6 +1,7 @@
 """`unelisa fit`: votes in; labels, verdicts, a report and a model out."""
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from unelisa.cli.screen import (
     busy,
     comparison_table,
     printable,
+    reading_table,
     results,
     tell_written,
     voter_table,
@@ -25,12 +27,15 @@ from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.judged import Judged, Reference
-from unelisa.report.labels import LABEL_COLUMNS, label_rows
+from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
+from unelisa.report.wording import count_noun, show_range
 from unelisa.sources.tables import MEMORY
 from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
+
+LONGEST_FAMILIES = 8  # families, and voters of each, that are named
 
 
 class Outputs(NamedTuple):
@@ -51,8 +56,9 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         Path | None,
         typer.Option(
             metavar="labels.csv",
-            help="Write item, label and probability of the positive class (empty for methods "
-            "without one). Text that a spreadsheet would run as a formula gets an apostrophe.",
+            help="Write item, label, probability of the positive class (empty for methods without "
+            "one) and, with latent-ising, the item's ease. Text that a spreadsheet would run as a "
+            "formula gets an apostrophe.",
         ),
     ] = None,
     report: Annotated[
@@ -86,6 +92,14 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             help="Gold labels of some items, a table like --truth, which the method learns from.",
         ),
     ] = None,
+    reading: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="K",
+            help="Which reading of the votes to take where they allow several; 0 is the usual one.",
+        ),
+    ] = 0,
     stability: Annotated[
         int,
         typer.Option(
@@ -111,10 +125,13 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model = options.build_method(method, seed, jobs, orient, settings or ())
     if gold is not None and "orient" not in model.get_params():
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
+    if reading and stability:
+        raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
     table = options.VotesForm(coding, labels, item, voter, vote).read(votes, memory)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)
+    model = take_reading(model, reading)
     if stability:
         resampled = bootstrap(table, model, stability, y=y, random_state=seed, n_jobs=jobs)
         model = resampled.fitted
@@ -139,16 +156,28 @@ def fit_model(model: Aggregator, votes: Votes, y: Any = None) -> tuple[float, li
         Stopwatch() as watch,
     ):
         model.fit(votes, y)
-    options.warn_if_unreliable(model)
+    told = [str(warning.message) for warning in caught]
+    if not any(one in model.reliability_reason_ for one in told):
+        options.warn_if_unreliable(model)
     replay_warnings(caught)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return watch.seconds, notes
 
 
+def take_reading(model: Aggregator, k: int) -> Aggregator:
+    """Return the model with another reading of the votes; 0 is the one it has."""
+    if k == 0:
+        return model
+    if not hasattr(model, "read"):
+        raise ModelError(f"{name_method(model)} has one reading of the votes; omit --reading")
+    other: Aggregator = model.read(k)
+    return other
+
+
 def write_outputs(outputs: Outputs, model: Aggregator, judged: Judged, findings: Findings) -> None:
     """Write all files that are wanted, or none of them."""
     with busy("writing"), output_files() as files:
-        files.write_csv(outputs.labels, LABEL_COLUMNS, label_rows(judged))
+        files.write_csv(outputs.labels, label_columns(judged), label_rows(judged))
         if outputs.report is not None:
             files.write_text(outputs.report, render_report(findings, judged))
         if outputs.model is not None:
@@ -160,9 +189,15 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     """Print the answer, the voters, the scores and where the files are."""
     screen.print(findings["answer"], style="bold", markup=False)
     screen.print(Text("Positive means ") + printable(findings["classes"][1]) + ".")
+    for line in describe_trust(findings):
+        screen.print(line)
     screen.print()
     screen.print(voter_table(findings["voters"]))
     screen.print()
+    if findings["readings"]:
+        screen.print(reading_table(findings["readings"]))
+        screen.print("--reading takes another one; gold labels (--gold) can decide.")
+        screen.print()
     if findings["comparison"]:
         title = "Against the known truth; a tie counts half"
         screen.print(comparison_table(findings["comparison"], title))
@@ -170,3 +205,19 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     tell_written(screen, *outputs)
     if not any(outputs):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")
+
+
+def describe_trust(findings: Findings) -> Iterator[Text]:
+    """Yield how far the labels can be trusted: expected accuracy, effective voters, families."""
+    expected, crowd = findings["expected_accuracy"], findings["crowd"]
+    if expected is not None:
+        interval = show_range(expected["low"], expected["high"])
+        worth = f"{count_noun(crowd['voters'], 'voter')} worth {crowd['effective']:.1f} independent"
+        yield Text(f"Expected accuracy {expected['share']:.1%} ({interval}); {worth} ones.")
+    for family in crowd["families"][:LONGEST_FAMILIES]:
+        names = [printable(findings["voters"][row]["voter"]) for row in family["voters"]]
+        shown = Text(", ").join(names[:LONGEST_FAMILIES])
+        more = len(names) - LONGEST_FAMILIES
+        yield Text("Family: ") + shown + (f" and {more} more." if more > 0 else ".")
+    if findings["reliable"] is False:
+        yield Text("These labels cannot be relied on: see the warnings.", "bold red")

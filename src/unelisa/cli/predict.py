@@ -14,7 +14,7 @@ from unelisa.cli.screen import busy, printable, results, tell_written
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
 from unelisa.report.judged import Judged
-from unelisa.report.labels import LABEL_COLUMNS, label_file, label_rows, plan_files, write_table
+from unelisa.report.labels import label_columns, label_file, label_rows, plan_files, write_table
 from unelisa.storage import load
 
 
@@ -56,10 +56,10 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         return
     judged = Judged.of(fitted, form.read_as_fitted(votes[0], fitted))
     if out == STDOUT:
-        write_table(sys.stdout, LABEL_COLUMNS, label_rows(judged))
+        write_table(sys.stdout, label_columns(judged), label_rows(judged))
         return
     with busy("writing"), output_files() as files:
-        files.write_csv(out, LABEL_COLUMNS, label_rows(judged))
+        files.write_csv(out, label_columns(judged), label_rows(judged))
     screen = results()
     screen.print(f"{len(judged.scores):,} items labeled")
     tell_written(screen, out)

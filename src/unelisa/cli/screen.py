@@ -18,9 +18,9 @@ from unelisa.progress import asides
 if TYPE_CHECKING:
     from unelisa.errors import Hint
 
-LONGEST_NAME, LONGEST_TABLE = 32, 20
+LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
 OPTIONS = ("coding", "item", "voter", "vote", "orient")  # parameters with an option of their own
-_COLORS = {"expert": "blue", "counted": "blue", "contrarian": "red"}
+_COLORS = {"expert": "bold blue", "counted": "blue", "family": "blue", "contrarian": "red"}
 
 
 def results(quiet: bool = False) -> Console:
@@ -136,22 +136,47 @@ def _one_line(text: str) -> str:
 
 def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:
     """Return the voters of largest weight with verdict and reason; a line below counts the rest."""
-    rest = Counter(voter["verdict"] for voter in voters[longest:])
+    rest = Counter(_verdict(voter).plain for voter in voters[longest:])
     counts = ", ".join(f"{number} {verdict}" for verdict, number in rest.items())
     caption = f"and {rest.total()} more: {counts}" if rest else None
     table = bare_table(1, caption=caption, caption_justify="left")
     table.add_column("voter", max_width=24, overflow="fold")
     table.add_column("verdict", no_wrap=True)
+    related = any(voter.get("family") for voter in voters)
+    if related:
+        table.add_column("family", max_width=16, overflow="fold")
     shares = [name for name in ("stability", "coverage") if name in voters[0]]
     for name in ("weight", *shares):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold")
     for voter in voters[:longest]:
-        verdict = Text(voter["verdict"], _COLORS.get(voter["verdict"], "dim"))
+        kin = [printable(voter["family"])] if related else []
         weight = figure(voter["weight"], "+.2f")
         weight = "0.00" if weight in ("+0.00", "-0.00") else weight
         cells = [f"{voter[name]:.0%}" for name in shares]
-        table.add_row(printable(voter["voter"]), verdict, weight, *cells, Text(voter["reason"]))
+        reason = printable(voter["reason"], longest=LONGEST_REASON)
+        table.add_row(printable(voter["voter"]), _verdict(voter), *kin, weight, *cells, reason)
+    return table
+
+
+def _verdict(voter: dict[str, Any]) -> Text:
+    """Return the verdict on a voter; that of a relative in one word, beside the family's name."""
+    word = voter["verdict"].split(" of ")[0]
+    return Text(word, _COLORS.get(word, "dim"))
+
+
+def reading_table(readings: Sequence[dict[str, Any]]) -> Table:
+    """Return the readings that the votes allow side by side; the first one was taken."""
+    table = bare_table(1, title="Readings of the votes", title_justify="left", title_style="bold")
+    table.add_column("reading", no_wrap=True)
+    table.add_column("structure", overflow="fold")
+    for name in ("share of yes", "branches", "evidence", "labels that differ"):
+        table.add_column(name, justify="right")
+    for k, row in enumerate(readings):
+        counts = figure(row["branches"], "d"), figure(row["evidence"], ".1f")
+        structure = row["structure"].split(":")[0]
+        share, differ = figure(row["share_yes"], ".1%"), figure(row["differ"], ",d")
+        table.add_row("another" if k else "taken", structure, share, *counts, differ)
     return table
 
 

@@ -24,20 +24,25 @@ def list_cautions(
     yield from _warn_of_the_truth(model)
     yield from _warn_of_experts(model, crowd)
     if judged is not None:
-        yield from _warn_of_voters(model, judged.votes)
+        yield from _warn_of_voters(model, judged.votes, crowd)
     if items is not None:
         yield from _warn_of_items(items)
 
 
 def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
-    """Yield warnings where the votes identify no truth, or two; older models do not say."""
-    if not getattr(model, "reliable_", True):
-        reason = model.reliability_reason_
+    """Yield warnings where the votes identify no truth, or two, and what the model says itself."""
+    cautions: list[str] = getattr(model, "cautions_", [])
+    reason = getattr(model, "reliability_reason_", "")
+    if not getattr(model, "reliable_", True) and not any(one in reason for one in cautions):
         yield f"The labels may be no better than chance and cannot be relied on: {reason}."
-    if getattr(model, "two_readings_", False):
+    names = tuple(str(name) for name in model.voter_names_ if str(name))
+    for caution in cautions:
+        begin = caution[:1] if caution.startswith(names) else caution[:1].upper()
+        yield f"{begin}{caution[1:]}."
+    if getattr(model, "two_readings_", False) and not any("two readings" in c for c in cautions):
         yield (
-            "The votes support two readings of the truth; pass a prior, or ten or more gold "
-            "labels, to choose between them."
+            "The votes allow two readings of the truth; a prior, or at least ten gold labels, can "
+            "decide."
         )
 
 
@@ -60,13 +65,15 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _warn_of_voters(model: Aggregator, votes: Votes) -> Iterator[str]:
+def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
     found, noise = np.inf, 0.0
-    if np.count_nonzero(weights) >= 2 and getattr(model, "reliable_", True):
+    # a consensus is compared with uninformative voters by its evidence
+    asked = not crowd["consensus"] and getattr(model, "reliable_", True)
+    if np.count_nonzero(weights) >= 2 and asked:
         found, noise = measure_agreement(votes.blocks, weights)
     if found < noise + MARGIN:
-        who = "experts" if len(model.experts_) and "expert" in model.verdicts else "voters"
+        who = "experts" if len(model.experts_) and crowd["selects"] else "voters"
         yield (
             f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
             "labels may be no better than chance."

@@ -1,9 +1,10 @@
 """Findings as shapes: where bars, curves, voters and lines go, in the units of a drawing.
 
 Pure geometry; the templates turn it into SVG, and the page's script into the interactive graph.
-Voters stand on rings: the truth in the center, the experts around it, the others outside. The same
-crowd always gives the same picture, no voter covers another, and position shows who counts. The
-unit is a pixel at zoom 1; y points down, as on screens.
+Voters stand on rings: the truth in the center, the voters that count around it, the others outside.
+Voters who repeat each other stand together and hang on an arc, their family, which hangs on the
+truth. The same crowd always gives the same picture, no voter covers another, and position shows who
+counts. The unit is a pixel at zoom 1; y points down, as on screens.
 """
 
 from collections.abc import Sequence
@@ -12,13 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.report.judged import SURE
+from unelisa.report.judged import HARD, SURE
 from unelisa.report.voters import Link, Network
+from unelisa.report.wording import FAMILY_COLORS, OUTSIDE
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
 
 INNER = 130.0  # radius of the first ring, which leaves room for the truth and its label
+HUB_RING, HUB_SHARE = 84.0, 0.55  # radius of families, or this share of the nearest voter's
+HUB_INNER = 160.0  # radius of the first ring around them
+ARC_STEP = 0.1  # radians between points of an arc
 GAP = 74.0  # between rings, room for a node and its label
 OUTER_GAP = 96.0  # between the last expert and the first pruned voter
 SPACING, OUTER_SPACING = 74.0, 52.0  # along a ring
@@ -46,7 +51,7 @@ class Panel(NamedTuple):
 
 PANEL = Panel()
 DIGIT = 8.3  # the widest digits of common fonts, at the panels' font size
-TRUTH_SIZE, PRUNED_SIZE = 58, 13
+TRUTH_SIZE, HUB_SIZE, PRUNED_SIZE = 58, 16, 13
 EXPERT_SIZES, TIE_WIDTHS, LINK_WIDTHS = (20.0, 38.0), (1.5, 7.0), (0.5, 4.0)
 CROWDED = 120  # more links than this are drawn thinner
 EDGE_OF_PICTURE = 46.0  # room for labels beside the outermost voters
@@ -64,7 +69,7 @@ def fit_panel(label: str) -> Panel:
 
 
 def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str, Any]]:
-    """Return the histogram's bars; those of decided items are marked."""
+    """Return the histogram's bars; those of decided items, or of hard ones, are marked."""
     counts, edges = histogram["counts"], histogram["edges"]
     tallest, n = max(counts) or 1, len(counts)
     bars = []
@@ -78,7 +83,8 @@ def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str,
         )
         place = {"x": round(x + 0.8, 1), "y": y}
         size = {"width": round(end - x - 1.6, 1), "height": round(floor - y, 1)}
-        bars.append({**place, **size, "count": count, "low": low, "high": high, "sure": sure})
+        marks = {"sure": sure, "hard": histogram["kind"] == "ease" and low < HARD - 1e-9}
+        bars.append({**place, **size, "count": count, "low": low, "high": high, **marks})
     return bars
 
 
@@ -106,24 +112,63 @@ def draw_calibration(bins: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
 def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
     """Return the graph's nodes, ties to the truth and links, with sizes, widths and signs.
 
-    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign].
+    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign]. A
+    family has the width and sign of its heaviest voter's tie, a hub and an arc of points [x, y],
+    and a stem [voter, x, y] from the arc to each voter.
     """
     strongest = max((abs(tie) for tie in graph["ties"]), default=0.0) or 1.0
     heaviest = max((abs(w) for _, _, w in graph["links"]), default=0.0) or 1.0
+    inside = {k for kin in graph["families"] for k in kin}
     nodes, ties = [], []
-    everybody = zip(graph["places"], graph["ties"], graph["counted"], strict=True)
-    for k, ((x, y), tie, counted) in enumerate(everybody):
-        role = ("contrarian" if tie < 0 else "expert") if counted else "pruned"
-        share = abs(tie) / strongest
+    everybody = zip(graph["places"], graph["ties"], graph["roles"], strict=True)
+    for k, ((x, y), tie, role) in enumerate(everybody):
+        share, counted = abs(tie) / strongest, role not in OUTSIDE
         nodes.append([x, y, _between(EXPERT_SIZES, share) if counted else PRUNED_SIZE, role])
-        if counted:
+        if counted and k not in inside:
             ties.append([k, _between(TIE_WIDTHS, share), 1 if tie >= 0 else -1])
     thin = min(1.0, (CROWDED / max(len(graph["links"]), 1)) ** 0.5)
     links = [
         [s, t, _between(LINK_WIDTHS, thin * abs(w) / heaviest), 1 if w >= 0 else -1]
         for s, t, w in graph["links"]
     ]
-    return {"nodes": nodes, "ties": ties, "links": links, "truth": TRUTH_SIZE}
+    families = _draw_families(graph, strongest)
+    shown = {"nodes": nodes, "ties": ties, "links": links, "families": families}
+    return {**shown, "truth": TRUTH_SIZE, "hub": HUB_SIZE}
+
+
+def _draw_families(graph: dict[str, Any], strongest: float) -> list[dict[str, Any]]:
+    """Return the families tied to the truth: an arc before their voters, stems, and a hub on it."""
+    tied = [
+        (c, kin, max((graph["ties"][k] for k in kin), key=abs))
+        for c, kin in enumerate(graph["families"])
+        if any(graph["ties"][k] for k in kin)
+    ]
+    places = np.array(graph["places"], dtype=np.float64)
+    nearest = min((float(np.hypot(*places[k])) for _, kin, _ in tied for k in kin), default=0.0)
+    radius = max(HUB_RING, HUB_SHARE * nearest)
+    families = []
+    for c, kin, tie in tied:
+        angles = _angles(places[kin])
+        low, high = float(angles.min()), float(angles.max())
+        along = np.linspace(low, high, 2 + int((high - low) / ARC_STEP))
+        line = {"width": _between(TIE_WIDTHS, abs(tie) / strongest), "sign": 1 if tie >= 0 else -1}
+        stems = [[k, *foot] for k, foot in zip(kin, _points(angles, radius), strict=True)]
+        hub = _points(np.array([(low + high) / 2]), radius)[0]
+        shape = {"hub": hub, "arc": _points(along, radius), "stems": stems}
+        families.append({"number": c, "color": c % FAMILY_COLORS, **line, **shape})
+    return families
+
+
+def _angles(places: Floats) -> Floats:
+    """Return the directions of places, clockwise from the top."""
+    return np.asarray(np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi))
+
+
+def _points(angles: Floats, radius: float) -> list[list[float]]:
+    """Return points on a circle, at angles clockwise from the top."""
+    points = np.column_stack([np.sin(angles), -np.cos(angles)]) * radius
+    found: list[list[float]] = points.round(1).tolist()
+    return found
 
 
 def frame_graph(nodes: Sequence[Sequence[Any]]) -> str:
@@ -140,25 +185,31 @@ def _between(ends: tuple[float, float], share: float) -> float:
 def place_voters(network: Network) -> Floats:
     """Return the place of every voter, voters x 2; the truth is at (0, 0).
 
-    Experts go clockwise from the top: those who agree with the truth by decreasing weight, then the
-    contrarians. Each other voter is placed as close as the ring allows to its neighbors.
+    Those that count go clockwise from the top: those who agree with the truth by decreasing weight,
+    then the contrarians, a family in the place of its heaviest voter. Each other voter is placed as
+    close as the ring allows to its neighbors.
 
     Examples
     --------
     >>> import numpy as np
-    >>> pair = Network(["a", "b"], np.array([1.0, 0.0]), np.array([True, False]), [])
+    >>> pair = Network(["a", "b"], np.array([1.0, 0.0]), ["expert", "pruned"], [])
     >>> place_voters(pair).round().tolist()
     [[0.0, -130.0], [0.0, -226.0]]
     """
-    places = np.zeros((len(network.names), 2))
-    experts, others = np.flatnonzero(network.counted), np.flatnonzero(~network.counted)
-    weights = network.weights[experts]
-    order = experts[np.lexsort((experts, -np.abs(weights), weights < 0))]
-    rings = share_rings(len(order), INNER, GAP, SPACING, STRETCH)
+    places, lead = np.zeros((len(network.names), 2)), np.arange(len(network.names))
+    counted = network.counted
+    for kin in network.families:
+        lead[kin] = kin[0]
+        counted[kin] = counted[kin].any()  # a family stands together
+    inner, others = np.flatnonzero(counted), np.flatnonzero(~counted)
+    own, first = network.weights[inner], network.weights[lead[inner]]
+    order = inner[np.lexsort((inner, -np.abs(own), lead[inner], -np.abs(first), first < 0))]
+    families = any(counted[kin].any() for kin in network.families)
+    rings = share_rings(len(order), HUB_INNER if families else INNER, GAP, SPACING, STRETCH)
     places[order] = _stand(rings)
     start = rings[-1][0] + OUTER_GAP if rings else INNER
-    wanted = _wanted_angles(network.links, places, network.counted)
-    order = others[np.lexsort((others, wanted[others]))]
+    wanted = _wanted_angles(network.links, places, counted)
+    order = others[np.lexsort((others, lead[others], wanted[others]))]
     outer = share_rings(len(order), start, GAP * 0.7, OUTER_SPACING, OUTER_STRETCH)
     places[order] = _stand(outer, wanted[order])
     return places
@@ -218,5 +269,4 @@ def _wanted_angles(links: list[Link], places: Floats, placed: NDArray[np.bool_])
         found = np.abs(pull).sum(axis=1) > 1e-9
         directions[found] = pull[found] / np.linalg.norm(pull[found], axis=1, keepdims=True)
         known |= found
-    angles = np.mod(np.arctan2(directions[:, 0], -directions[:, 1]), 2 * np.pi)
-    return np.where(known, angles, np.nan)
+    return np.where(known, _angles(directions), np.nan)

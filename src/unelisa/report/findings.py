@@ -19,37 +19,25 @@ from unelisa.report.drawing import place_voters
 from unelisa.report.judged import (
     Judged,
     Reference,
+    count_ease,
     count_scores,
     describe_items,
+    list_hard,
     list_uncertain,
     score_reference,
 )
-from unelisa.report.voters import MOST_LINKS, Network, estimate_rates, list_voters, rank_voters
+from unelisa.report.readings import describe_structure, list_readings
+from unelisa.report.voters import (
+    MOST_LINKS,
+    Network,
+    estimate_rates,
+    list_voters,
+    rank_voters,
+    selects_experts,
+)
 from unelisa.report.wording import count_noun, make_plain
 
-VERSION = 2  # of the findings' form; a reader of stored findings checks it
-# key, title and kind of each column of the table of structures
-STRUCTURE_COLUMNS = (
-    ("structure", "Structure", "text"),
-    ("gain", "Gain", "log"),
-    ("standard_error", "Standard error", "log"),
-    ("agreement", "Agreement", "percent"),
-    ("admissible", "Allowed", "flag"),
-    ("gold_log_score", "Gold log score", "number"),
-    ("weight", "Weight", "percent"),
-    ("kept", "Kept", "flag"),
-)
-# what the names of structures mean; for a graph, where the search for the truth started
-_MEANINGS = {
-    "plain": "votes depend on the truth alone",
-    "tilt": "voters also share a misreading of some items",
-    "discount": "near-duplicate votes count less",
-    "duplicates once": "near-duplicate voters count once",
-    "residual scores up to 4": "search started from residuals of the edges, clipped at 4",
-    "residual scores": "search started from residuals of the edges",
-    "correlations": "search started from plain correlations",
-    "fewer edges": "edges explained by the truth removed",
-}
+VERSION = 3  # of the findings' form; a reader of stored findings checks it
 
 Findings = dict[str, Any]
 
@@ -79,18 +67,23 @@ def collect_findings(
     """
     given = () if reference is None else reference.comparison
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
+    network, ranking = Network.of_model(model), rank_voters(model)
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
         "classes": [make_plain(label) for label in model.classes_.tolist()],
         "reliable": getattr(model, "reliable_", None),
-        "crowd": _describe_crowd(model),
+        "crowd": _describe_crowd(model, network, ranking),
         "items": None if judged is None else describe_items(judged),
         "prevalence": _describe_prevalence(model, judged),
+        "expected_accuracy": _describe_expected(model),
         "histogram": None if judged is None else count_scores(judged),
+        "ease": None if judged is None else count_ease(judged),
         "uncertain": list_uncertain(judged) if judged is not None and show_items else None,
-        **_describe_voters(model, judged),
+        "hard": list_hard(judged) if judged is not None and show_items else None,
+        **_describe_voters(model, judged, network, ranking),
         "structure": describe_structure(model),
+        "readings": list_readings(model, ranking, judged),
         "truth": None if reference is None else score_reference(reference),
         "comparison": [{key: make_plain(value) for key, value in row.items()} for row in rows],
         "fit": _describe_fit(model, seconds),
@@ -139,79 +132,58 @@ def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Fi
     return {"share": share, "low": low, "high": high}
 
 
-def _describe_voters(model: Aggregator, judged: Judged | None) -> dict[str, Any]:
+def _describe_expected(model: Aggregator) -> Findings | None:
+    """Return the accuracy that a model expects of its labels; None where it does not say."""
+    share: Any = getattr(model, "expected_accuracy_", None)
+    if share is None:
+        return None
+    low, high = getattr(model, "expected_accuracy_interval_", (None, None))
+    return {"share": float(share), "low": make_plain(low), "high": make_plain(high)}
+
+
+def _describe_voters(
+    model: Aggregator, judged: Judged | None, network: Network, ranking: list[int]
+) -> dict[str, Any]:
     """Return the voters' rows, and their graph in the same order with the strongest links."""
-    network, ranking = Network.of_model(model), rank_voters(model)
     rates = {} if judged is None else estimate_rates(judged.votes, judged.as_shares())
     places = place_voters(network)
     row = {voter: k for k, voter in enumerate(ranking)}
+    links = network.links_between_families()
     return {
         "voters": list_voters(model, ranking, network, rates),
         "graph": {
             "places": [places[s].tolist() for s in ranking],
             "ties": [float(network.weights[s]) for s in ranking],
-            "counted": [bool(network.counted[s]) for s in ranking],
-            "links": [[row[s], row[t], w] for s, t, w in network.links[:MOST_LINKS]],
-            "n_links": len(network.links),
+            "roles": [network.roles[s] for s in ranking],
+            "families": [sorted(row[s] for s in kin) for kin in network.families],
+            "links": [[row[s], row[t], w] for s, t, w in links[:MOST_LINKS]],
+            "n_links": len(links),
         },
     }
 
 
-def _describe_crowd(model: Aggregator) -> dict[str, Any]:
-    counted = model.experts_
-    return {
-        "voters": int(model.n_features_in_),
-        "selects": "expert" in model.verdicts,
-        "counted": len(counted),
-        "contrarians": int(np.count_nonzero(model.polarity_[counted] < 0)),
-    }
+def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> dict[str, Any]:
+    """Return who counts, and how many independent voters they are worth.
 
-
-def describe_structure(model: Aggregator) -> dict[str, Any] | None:
-    """Return the reading, its coherence and the candidates; None where a method chooses nothing.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> describe_structure(ue.MajorityVote().fit([[1, -1], [-1, 1]])) is None
-    True
+    Where a method selects experts, only they count. In a consensus every voter counts who is
+    clearly tied to the truth, and experts are those better than the crowd.
     """
-    fitted: Any = model
-    table: Any = getattr(fitted, "structure_", None)
-    if table is None:
-        return None
-    columns = [column for column in STRUCTURE_COLUMNS if column[0] in table]
-    rows = [
-        {key: make_plain(row[key]) for key, *_ in columns}
-        | {"structure": explain_structure(row["structure"])}
-        for row in table.to_dict("records")
+    selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
+    consensus = not selects and "expert" in model.verdicts
+    families = [
+        {"name": network.names[kin[0]], "voters": sorted(place[s] for s in kin)}
+        for kin in network.families
     ]
     return {
-        "reading": fitted.reading_,
-        "coherence": float(fitted.coherence_),
-        "asked_for": bool(fitted.structure != "auto"),
-        "two_readings": bool(fitted.two_readings_),
-        "columns": [dict(zip(("key", "title", "kind"), one, strict=True)) for one in columns],
-        "rows": rows,
+        "voters": int(model.n_features_in_),
+        "selects": selects,
+        "consensus": consensus,
+        "counted": int(network.counted.sum()) if consensus else len(model.experts_),
+        "experts": len(model.experts_) if selects or consensus else None,
+        "contrarians": network.roles.count("contrarian"),
+        "families": families,
+        "effective": make_plain(getattr(model, "effective_voters_", None)),
     }
-
-
-def explain_structure(name: str) -> str:
-    """Return the name of a structure with what it means.
-
-    Examples
-    --------
-    >>> explain_structure("tilt")
-    'tilt: voters also share a misreading of some items'
-    >>> explain_structure("edges, start edges up to 0.3, fewer edges")
-    'edges: search started from edges clipped at 0.3; edges explained by the truth removed'
-    """
-    kind, *parts = name.replace(", start ", ", ").split(", ")
-    told = [_MEANINGS[kind]] if kind in _MEANINGS else []
-    for part in parts:
-        words = part.replace("edges up to", "search started from edges clipped at")
-        told.append(_MEANINGS.get(part, words))
-    return f"{kind}: {'; '.join(told)}" if told else name
 
 
 def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
@@ -233,9 +205,15 @@ def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
 def _answer(findings: Findings) -> str:
     items, crowd = findings["items"], findings["crowd"]
     role = "are experts" if crowd["selects"] else "count"
-    who = f"{crowd['counted']} of {crowd['voters']} voters {role}"
+    role = "are informative" if crowd["consensus"] else role
+    who, among = f"{crowd['counted']} of {crowd['voters']} voters {role}", []
+    if crowd["families"]:
+        inside = sum(len(family["voters"]) for family in crowd["families"])
+        many = count_noun(len(crowd["families"]), "family", "families")
+        among.append(f"{inside} who repeat each other in {many}")
     if crowd["contrarians"]:
-        who += f", including {count_noun(crowd['contrarians'], 'contrarian')} (votes reversed)"
+        among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} (votes reversed)")
+    who += f", including {' and '.join(among)}" if among else ""
     if items is None:
         return f"{who}."
     share = f"{items['share_positive']:.1%}"

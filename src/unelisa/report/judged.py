@@ -20,7 +20,8 @@ Flags = NDArray[np.bool_]
 
 SURE = 0.95  # an item is decided where the posterior of one class is above this
 BINS = 20
-MOST_UNCERTAIN = 20
+MOST_LISTED = 20  # uncertain items, and hard ones
+HARD = 0.5  # an item is hard where votes on it count less than half as much as usual
 CALIBRATION_BINS = 10
 ROC_POINTS = 200
 CONFUSION = ("true_positive", "false_negative", "false_positive", "true_negative")
@@ -28,12 +29,14 @@ CONFUSION = ("true_positive", "false_negative", "false_positive", "true_negative
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The items and their scores: one float per item serves labels, report and comparison."""
+    """The items and their scores, computed once for labels, report and comparison."""
 
     votes: Votes  # the votes, with the model's voters as columns
     classes: tuple[Any, Any]  # the two labels, (negative, positive)
     scores: Floats  # one per item, positive for the positive class
     has_chances: bool  # whether the scores are log-odds, so that a probability is honest
+    # how easy each item is, NaN where unknown; None where the method does not estimate it
+    ease: Floats | None = None
 
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
@@ -49,7 +52,9 @@ class Judged:
         negative, positive = model.classes_.tolist()
         matched = _match_voters(model, votes)
         scores = np.asarray(model.decision_function(matched), dtype=np.float64)
-        return cls(matched, (negative, positive), scores, hasattr(model, "predict_proba"))
+        measure: Any = getattr(model, "ease", None)
+        ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
+        return cls(matched, (negative, positive), scores, hasattr(model, "predict_proba"), ease)
 
     @cached_property
     def chances(self) -> Floats | None:
@@ -109,17 +114,39 @@ def count_scores(judged: Judged) -> dict[str, Any]:
     return {"kind": kind, "counts": counts.tolist(), "edges": edges.tolist()}
 
 
+def count_ease(judged: Judged) -> dict[str, Any] | None:
+    """Return the histogram of the items' ease and how many are hard; None where it is unknown."""
+    if judged.ease is None or not np.isfinite(judged.ease).any():
+        return None
+    known = judged.ease[np.isfinite(judged.ease)]
+    counts, edges = np.histogram(known, bins=BINS, range=(0.0, max(float(known.max()), 1.0)))
+    found = {"kind": "ease", "counts": counts.tolist(), "edges": edges.tolist()}
+    return {**found, "n": len(known), "hard": int(np.count_nonzero(known < HARD))}
+
+
 def list_uncertain(judged: Judged) -> list[dict[str, Any]]:
     """Return the items closest to one half, by name: only for readers who may see the names."""
-    nearest = np.argsort(np.abs(judged.scores), kind="stable")[:MOST_UNCERTAIN]
+    return _name_items(judged, np.abs(judged.scores))
+
+
+def list_hard(judged: Judged) -> list[dict[str, Any]]:
+    """Return the items of least ease, by name: only for readers who may see the names."""
+    return [] if judged.ease is None else _name_items(judged, judged.ease)
+
+
+def _name_items(judged: Judged, order: Floats) -> list[dict[str, Any]]:
+    """Return the first items in an order, without those of which it is unknown."""
+    ease = np.full(len(order), np.nan) if judged.ease is None else judged.ease
+    first = [i for i in np.argsort(order, kind="stable")[:MOST_LISTED] if np.isfinite(order[i])]
     return [
         {
             "item": str(judged.votes.items[i]),
             "label": str(judged.labels(slice(i, i + 1))[0]),
             "probability": None if judged.chances is None else float(judged.chances[i]),
             "score": float(judged.scores[i]),
+            "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
         }
-        for i in nearest.tolist()
+        for i in first
     ]
 
 

@@ -27,10 +27,9 @@ from unelisa.votes import Votes
 
 LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
-LABEL_COLUMNS = ("item", "label", "probability")
 _RISKY = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_FIRST = ("voter", "verdict", "weight", "sensitivity", "specificity", "votes", "coverage")
+_FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", "votes", "coverage")
 
 
 def defuse_cell(cell: Any) -> Any:
@@ -53,11 +52,25 @@ def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any
     writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
 
 
-def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, Any, str]]:
-    """Yield item, label and probability of every item, the columns `LABEL_COLUMNS`.
+def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
+    """Return the columns of a table of labels: `ease` only for a method that estimates it.
 
-    The probability is that of the positive class, and empty for methods that give none. Without
-    names, the first column is the row number, from 1.
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.Votes.of([["yes", "yes"], ["no", "no"]])
+    >>> label_columns(Judged.of(ue.MajorityVote().fit(votes), votes))
+    ('item', 'label', 'probability')
+    """
+    more = () if judged.ease is None else ("ease",)
+    return ("item" if named else "row", "label", "probability", *more)
+
+
+def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
+    """Yield item, label, probability and ease of every item, in the columns `label_columns`.
+
+    The probability is that of the positive class, and empty for methods that give none; the ease
+    is empty where it is unknown. Without names, the first column is the row number, from 1.
     """
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
@@ -67,7 +80,11 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, Any, s
         if judged.chances is not None:
             # six digits are more than any model of votes can mean, and keep the file small
             chances = [f"{chance:.6f}" for chance in judged.chances[rows]]
-        yield from zip(items, judged.labels(rows), chances, strict=True)
+        columns = [items, judged.labels(rows), chances]
+        if judged.ease is not None:
+            shown = (f"{ease:.3f}" for ease in judged.ease[rows])
+            columns.append(["" if ease == "nan" else ease for ease in shown])
+        yield from zip(*columns, strict=True)
 
 
 class Download(NamedTuple):
@@ -100,9 +117,8 @@ def pack_labels(judged: Judged, show_items: bool) -> Download | None:
     """
     items = judged.votes.items
     named = show_items or np.array_equal(items, np.arange(len(judged.scores)))
-    header = LABEL_COLUMNS if named else ("row", *LABEL_COLUMNS[1:])
     name = "labels.csv" if named else "labels-by-row.csv"
-    packed = pack_table(name, header, label_rows(judged, named))
+    packed = pack_table(name, label_columns(judged, named), label_rows(judged, named))
     return packed if len(packed.packed) <= LARGEST else None
 
 
@@ -145,8 +161,8 @@ def label_file(
     """Write the labels of a Parquet file of votes to another; return the number of items.
 
     Votes are read and labels written batch by batch, so memory does not grow with the items.
-    Columns: item where the votes name it, otherwise row, counted from 1 in each file; label; and
-    probability of the positive class where the method gives one.
+    Columns: item where the votes name it, otherwise row, counted from 1 in each file; label;
+    probability of the positive class and ease where the method gives them.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
@@ -184,4 +200,6 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     }
     if judged.chances is not None:
         columns["probability"] = pa.array(judged.chances)
+    if judged.ease is not None:
+        columns["ease"] = pa.array(judged.ease, from_pandas=True)  # NaN is missing
     return pa.table(columns)

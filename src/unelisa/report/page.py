@@ -64,6 +64,8 @@ def render_report(findings: Findings, judged: Judged | None = None) -> str:
         best=wording.find_best(findings["comparison"]),
         fitted=wording.describe_fit(findings),
         drawn=drawing.draw_graph(findings["graph"]),
+        roles=wording.list_roles(findings),
+        family_of=wording.number_families(findings),
         downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
         labels=labels,
     )

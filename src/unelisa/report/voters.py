@@ -1,5 +1,6 @@
 """The voters: their graph, and the table of verdicts, reasons, figures and dependences."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.ising import Ising
-from unelisa.report.wording import make_plain
+from unelisa.report.wording import OUTSIDE, make_plain
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -15,6 +16,7 @@ Link = tuple[int, int, float]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
 MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
+FAMILY = "family of "  # how the verdict on a voter who repeats another one begins
 
 
 class Network(NamedTuple):
@@ -22,20 +24,21 @@ class Network(NamedTuple):
 
     names: list[str]  # the voters' names
     weights: Floats  # weight of each voter; 0 for those that do not count
-    counted: NDArray[np.bool_]  # whether a voter is a neighbor of the truth
+    roles: list[str]  # the verdict on each voter in one word; "family" for "family of X"
     links: list[Link]  # (s, t, weight) between voters, strongest first
+    families: Sequence[list[int]] = ()  # voters who repeat each other, the heaviest first
 
     @classmethod
     def of_model(cls, model: Aggregator) -> "Network":
         """Return the network of a fitted model; without links where it learns no graph."""
-        counted = np.zeros(model.n_features_in_, dtype=np.bool_)
-        counted[model.experts_] = True
-        graph: Any = getattr(model, "graph_", None)
+        table, graph = model.voters_, getattr(model, "graph_", None)
+        roles = ["family" if word.startswith(FAMILY) else word for word in table["verdict"]]
         return cls(
             [str(name) for name in model.voter_names_],
-            np.where(counted, model.weights_, 0.0),
-            counted,
+            np.where([role not in OUTSIDE for role in roles], model.weights_, 0.0),
+            roles,
             [] if graph is None else sort_links(graph.edges),
+            find_families(model),
         )
 
     @classmethod
@@ -49,10 +52,22 @@ class Network(NamedTuple):
         >>> network.names[:2], int(network.counted.sum()), len(network.links)
         (['f1', 'f2'], 5, 16)
         """
+        words = {-1: "contrarian", 0: "pruned", 1: "expert"}
         weights, edges = model.edges[0, 1:], np.triu(model.edges[1:, 1:])
         found = [(int(s), int(t), float(edges[s, t])) for s, t in np.argwhere(edges)]
         names = [f"f{s + 1}" for s in range(model.n_voters)]
-        return cls(names, weights, weights != 0, sort_links(found))
+        roles = [words[int(np.sign(weight))] for weight in weights]
+        return cls(names, weights, roles, sort_links(found))
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Whether each voter counts."""
+        return np.array([role not in OUTSIDE for role in self.roles], dtype=np.bool_)
+
+    def links_between_families(self) -> list[Link]:
+        """Return the links that are drawn: within a family its node stands for them."""
+        family = {s: c for c, kin in enumerate(self.families) for s in kin}
+        return [one for one in self.links if family.get(one[0], -1) != family.get(one[1], -2)]
 
     def neighbors(self) -> list[list[tuple[int, float]]]:
         """Return for every voter the others it is linked to, with weights, strongest first."""
@@ -61,6 +76,34 @@ class Network(NamedTuple):
             found[s].append((t, weight))
             found[t].append((s, weight))
         return found
+
+
+def selects_experts(model: Aggregator) -> bool:
+    """Return whether only experts count; in a consensus they are better than others who count.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(random_state=0).votes
+    >>> selects_experts(ue.UnElisa(random_state=0).fit(votes))
+    True
+    """
+    return "expert" in model.verdicts and getattr(model, "reading_", "edges") == "edges"
+
+
+def find_families(model: Aggregator) -> list[list[int]]:
+    """Return the families of voters who repeat each other, the heaviest voter of each first.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> find_families(ue.MajorityVote().fit([[1, -1], [-1, 1]]))
+    []
+    """
+    voter = {name: s for s, name in enumerate(model.voter_names_)}
+    place = {s: k for k, s in enumerate(rank_voters(model))}
+    families: Any = getattr(model, "families_", [])
+    return [sorted((voter[name] for name in kin), key=place.__getitem__) for kin in families]
 
 
 def sort_links(links: list[Link]) -> list[Link]:

@@ -15,6 +15,10 @@ Findings = Mapping[str, Any]
 LONGEST_NAME, SHORT_NAME = 80, 17
 SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
 DASH = "\N{EN DASH}"
+FAMILY_COLORS = 6
+OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
+ROLES = ("expert", "counted", "family", "contrarian", *OUTSIDE)
+_VERDICTS = {"family": "family of …"}
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
@@ -30,6 +34,7 @@ class Column(NamedTuple):
 COLUMNS = (
     Column("voter", "Voter", "name"),
     Column("verdict", "Verdict", "verdict"),
+    Column("family", "Family", "family", "voters who repeat each other, named after the heaviest"),
     Column("weight", "Weight", "number", "how much a positive vote raises the score"),
     Column("standard_error", "Std. error", "number", "standard error of the weight"),
     Column("sensitivity", "Sensitivity", "percent", "votes positive where the label is positive"),
@@ -60,15 +65,15 @@ def make_plain(value: Any) -> Any:
     return type(value).__name__
 
 
-def count_noun(number: int, noun: str) -> str:
-    """Return a number of things in words.
+def count_noun(number: int, noun: str, several: str | None = None) -> str:
+    """Return a number of things in words; `several` is a plural other than with s.
 
     Examples
     --------
     >>> count_noun(1, "voter"), count_noun(1200, "voter")
     ('1 voter', '1,200 voters')
     """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def choose_columns(voters: Sequence[Mapping[str, Any]]) -> list[Column]:
@@ -76,21 +81,39 @@ def choose_columns(voters: Sequence[Mapping[str, Any]]) -> list[Column]:
     known = {column.key for column in (*COLUMNS, *_LAST)} | _NOT_SHOWN
     own = [Column(key, key.capitalize(), "number") for key in voters[0] if key not in known]
     wanted = (*COLUMNS, *own, *_LAST)
-    return [c for c in wanted if any(voter.get(c.key) not in (None, []) for voter in voters)]
+    if any(voter.get("family") for voter in voters):
+        # voters then depend on their relatives, whom the family's column shows
+        wanted = tuple(column for column in wanted if column.key != "depends_on")
+    return [c for c in wanted if any(voter.get(c.key) not in (None, [], "") for voter in voters)]
 
 
 def list_figures(findings: Findings) -> list[dict[str, str]]:
     """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
-    items, crowd = findings["items"], findings["crowd"]
-    role = "experts" if crowd["selects"] else "voters that count"
-    voters = _figure(f"{crowd['counted']} of {crowd['voters']}", role)
+    items = findings["items"]
+    crowd, expected = _show_crowd(findings["crowd"]), _show_expected(findings["expected_accuracy"])
     if items is None:
-        return [voters] + ([_prevalence(findings)] if findings["prevalence"] else [])
-    shown = [_figure(f"{items['n']:,}", "items labeled"), _prevalence(findings), voters]
+        return [*crowd, *expected] + ([_prevalence(findings)] if findings["prevalence"] else [])
+    shown = [_figure(f"{items['n']:,}", "items labeled"), _prevalence(findings), *expected, *crowd]
     if items["sure"] is None:
         return [*shown, _figure(f"{items['ties']:,}", "ties, labeled positive")]
     sure = show_percent(items["sure"] / items["n"])
     return [*shown, _figure(sure, f"decided, with a posterior above {SURE:.0%}")]
+
+
+def list_roles(findings: Findings) -> list[dict[str, Any]]:
+    """Return the kinds of voters in the graph, with the table's words for them."""
+    present = set(findings["graph"]["roles"])
+    return [
+        {"role": role, "verdict": _VERDICTS.get(role, role), "outside": role in OUTSIDE}
+        for role in ROLES
+        if role in present
+    ]
+
+
+def number_families(findings: Findings) -> dict[int, int]:
+    """Return the number of the family's color for the row of each voter who has a family."""
+    families = findings["graph"]["families"]
+    return {row: c % FAMILY_COLORS for c, kin in enumerate(families) for row in kin}
 
 
 def describe_fit(findings: Findings) -> list[tuple[str, str]]:
@@ -145,6 +168,17 @@ def show_percent(share: float | None) -> str:
     return DASH if share is None else f"{share:.1%}"
 
 
+def show_range(low: float, high: float) -> str:
+    """Return two ends in words.
+
+    Examples
+    --------
+    >>> show_range(.8, .95)
+    '80.0% to 95.0%'
+    """
+    return f"{low:.1%} to {high:.1%}"
+
+
 def show_number(value: float | None, form: str = "z.3f") -> str:
     """Return a number with three digits, its minus as printed; a dash for None."""
     return DASH if value is None else show_minus(f"{value:{form}}")
@@ -182,6 +216,25 @@ FILTERS = {
 
 def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
     return {"value": value, "what": what, "more": more}
+
+
+def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
+    role = "experts" if crowd["selects"] else "voters that count"
+    role = "informative voters" if crowd["consensus"] else role
+    shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
+    if crowd["effective"] is not None:
+        worth = f"{crowd['effective']:.1f}"
+        many = count_noun(crowd["voters"], "voter")
+        told = f"{many} worth {worth} independent ones"
+        shown.append(_figure(worth, "effective voters", told))
+    return shown
+
+
+def _show_expected(expected: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    if expected is None:
+        return []
+    interval = "" if expected["low"] is None else show_range(expected["low"], expected["high"])
+    return [_figure(show_percent(expected["share"]), "expected accuracy", interval)]
 
 
 def _prevalence(findings: Findings) -> dict[str, str]:

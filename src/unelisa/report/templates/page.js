@@ -17,6 +17,8 @@
 
   // -- the graph ---------------------------------------------------------------------------------
 
+  const OUTSIDE = ["pruned", "left out", "uninformative"];
+  const FAMILY_COLORS = 6;
   const LONGEST_LABEL = 17;
   const STEP = 1.3; // of one zoom
   const MARGIN = 28;
@@ -29,21 +31,40 @@
   function listElements(drawn) {
     const side = (sign) => (sign > 0 ? "plus" : "minus");
     const truth = { data: { id: "truth", label: "truth", size: drawn.truth }, position: { x: 0, y: 0 }, classes: "truth" };
+    const outside = (voter) => OUTSIDE.includes(drawn.nodes[voter][3]);
     const nodes = drawn.nodes.map(([x, y, size, role], voter) => ({
       data: { id: `v${voter}`, voter, label: shorten(names[voter]), size },
       position: { x, y },
-      classes: role,
+      classes: role.replace(" ", "-") + (outside(voter) ? " outside" : "") + relations(rows[voter]),
     }));
     const ties = drawn.ties.map(([voter, width, sign]) => ({
       data: { id: `t${voter}`, source: "truth", target: `v${voter}`, width },
       classes: `tie ${side(sign)}`,
     }));
-    const outside = (voter) => drawn.nodes[voter][3] === "pruned";
     const links = drawn.links.map(([s, t, width, sign]) => ({
       data: { id: `l${s}-${t}`, source: `v${s}`, target: `v${t}`, width },
       classes: `link ${side(sign)}${outside(s) || outside(t) ? " faded" : ""}`,
     }));
-    return [...links, ...ties, truth, ...nodes];
+    return [...links, ...ties, ...drawn.families.flatMap((family) => listFamily(family, drawn.hub)), truth, ...nodes];
+  }
+
+  function relations(row) {
+    const kin = /family-\d/.exec(row.className);
+    return kin ? ` related ${kin[0]}` : "";
+  }
+
+  // A family is an arc before its voters, from which a stem leads to each: short lines between points.
+  function listFamily({ number, color, hub, arc, stems, width, sign }, size) {
+    const classes = `kin kin-${number} family-${color}`;
+    const point = (id, x, y) => ({ data: { id, size: 1 }, position: { x, y }, classes: `${classes} point` });
+    const line = (source, target) => ({ data: { id: `${source}-${target}`, source, target, width: 2.5 }, classes });
+    const name = `h${number}`;
+    const head = { data: { id: name, family: number, label: `family of ${shorten(names[stems[0][0]])}`, size }, position: { x: hub[0], y: hub[1] }, classes: `${classes} hub` };
+    const tie = { data: { id: `t${name}`, source: "truth", target: name, width }, classes: `tie ${sign > 0 ? "plus" : "minus"} kin-${number}` };
+    const bow = arc.map(([x, y], k) => point(`${name}.${k}`, x, y));
+    const feet = stems.map(([voter, x, y]) => point(`${name}v${voter}`, x, y));
+    const bows = arc.slice(1).map((_, k) => line(`${name}.${k}`, `${name}.${k + 1}`));
+    return [...bow, ...feet, head, tie, ...bows, ...stems.map(([voter]) => line(`${name}v${voter}`, `v${voter}`))];
   }
 
   function looks() {
@@ -57,8 +78,9 @@
     return [
       { selector: "node", style: { width: "data(size)", height: "data(size)", "overlay-opacity": 0, ...label } },
       { selector: "node.expert", style: { "background-color": color("blue") } },
+      { selector: "node.counted, node.family", style: { "background-color": color("mid") } },
       { selector: "node.contrarian", style: { "background-color": color("red"), shape: "diamond", width: "mapData(size, 0, 100, 0, 128)", height: "mapData(size, 0, 100, 0, 128)" } },
-      { selector: "node.pruned", style: { "background-color": color("faint"), color: color("soft"), "font-size": 10 } },
+      { selector: "node.outside", style: { "background-color": color("faint"), color: color("soft"), "font-size": 10 } },
       { selector: "node.truth", style: {
         "background-color": color("card"), "border-width": 2.5, "border-color": color("ink"), "font-size": 15, "font-weight": "bold",
         "text-valign": "center", "text-margin-y": 0, "text-background-opacity": 0, events: "no" } },
@@ -67,7 +89,14 @@
       { selector: "edge.minus", style: { "line-color": color("red") } },
       { selector: "edge.link", style: { "line-style": "dashed", "line-dash-pattern": [5, 4], opacity: 0.55 } },
       { selector: "edge.faded", style: { opacity: 0.3 } },
+      ...Array.from({ length: FAMILY_COLORS }, (_, k) => [
+        { selector: `node.related.family-${k}`, style: { "border-width": 3, "border-color": color(`kin-${k}`) } },
+        { selector: `edge.kin.family-${k}`, style: { "line-color": color(`kin-${k}`), "line-cap": "round" } },
+        { selector: `node.hub.family-${k}`, style: { "background-color": color(`kin-${k}`), "text-opacity": 0, "text-background-opacity": 0 } },
+      ]).flat(),
+      { selector: "node.point", style: { label: "", opacity: 0, events: "no" } },
       { selector: ".away", style: { opacity: 0.12 } },
+      { selector: "node.hub.near", style: { "text-opacity": 1, "text-background-opacity": 0.75 } },
       // the voter at hand is named at any zoom
       { selector: "node.chosen, node.near", style: { "min-zoomed-font-size": 0, "font-size": () => Math.max(12, 12 / graph.zoom()), "z-index": 10 } },
       { selector: "node.chosen", style: { "border-width": 4, "border-color": color("ink"), "font-weight": "bold" } },
@@ -92,7 +121,7 @@
       layout: { name: "preset", fit: true, padding: MARGIN },
       autoungrabify: true, autounselectify: true, boxSelectionEnabled: false, minZoom: 0.1, maxZoom: 5,
     });
-    graph.on("tap", "node", (event) => openCard(event.target.data("voter")));
+    graph.on("tap", "node", ({ target }) => (target.hasClass("hub") ? openFamily(target) : openCard(target.data("voter"))));
     graph.on("tap", (event) => { if (event.target === graph) closeCard(); });
     graph.on("mouseover", "node", (event) => { event.target.addClass("near"); container.style.cursor = "pointer"; });
     graph.on("mouseout", "node", (event) => { event.target.removeClass("near"); container.style.cursor = ""; });
@@ -131,7 +160,7 @@
   function applyChoices() {
     const shown = (id) => !byId(id) || byId(id).checked;
     const [pruned, links] = [shown("show-pruned"), shown("show-links")];
-    graph.elements("node.pruned").toggleClass("hidden", !pruned);
+    graph.elements("node.outside").toggleClass("hidden", !pruned);
     graph.elements("edge.link").toggleClass("hidden", !links);
     graph.elements("edge.faded").toggleClass("hidden", !links || !pruned);
     byId("graph-still").classList.toggle("no-pruned", !pruned);
@@ -141,12 +170,16 @@
 
   // -- a voter's card ----------------------------------------------------------------------------
 
-  function openCard(voter, seek) {
-    if (voter === undefined || !rows[voter]) return;
-    const card = byId("card");
+  function closer() {
     const close = make("button", "Close", "close");
     close.type = "button";
     close.addEventListener("click", closeCard);
+    return close;
+  }
+
+  function openCard(voter, seek) {
+    if (voter === undefined || !rows[voter]) return;
+    const card = byId("card");
     const title = make("h3");
     title.append(make("bdi", names[voter]));
     const facts = make("dl");
@@ -155,9 +188,32 @@
       value.append(...Array.from(cell.childNodes, (node) => node.cloneNode(true)));
       facts.append(make("dt", cell.dataset.what), value);
     }
-    card.replaceChildren(close, title, facts);
+    card.replaceChildren(closer(), title, facts);
     card.dataset.voter = voter;
     choose(graph.getElementById(`v${voter}`), seek);
+  }
+
+  function openFamily(hub) {
+    const kin = familyOf(hub);
+    const voters = kin.connectedNodes().filter((node) => node.data("voter") !== undefined);
+    const card = byId("card");
+    const list = make("ul");
+    voters.forEach((node) => {
+      const link = make("a");
+      link.href = `#voter-${node.data("voter")}`;
+      link.append(make("bdi", names[node.data("voter")]));
+      const item = make("li");
+      item.append(link);
+      list.append(item);
+    });
+    card.replaceChildren(closer(), make("h3", hub.data("label")), make("p", `${voters.length} voters who repeat each other count as one:`, "soft"), list);
+    delete card.dataset.voter;
+    choose(hub);
+  }
+
+  // the hub, arc, stems and tie of a family
+  function familyOf(node) {
+    return graph.elements(`.kin-${node.data("family")}`);
   }
 
   function closeCard() {
@@ -169,7 +225,9 @@
 
   function choose(node, seek) {
     graph.elements().removeClass("chosen").addClass("away");
-    node.closedNeighborhood().removeClass("away");
+    const hub = node.hasClass("hub") ? node : graph.nodes(".hub").filter((one) => familyOf(one).connectedNodes().has(node));
+    const family = hub.length ? familyOf(hub[0]) : graph.collection();
+    node.closedNeighborhood().union(family).union(family.connectedNodes()).removeClass("away");
     node.addClass("chosen").removeClass("hidden");
     if (seek) {
       // who came by name or link must see where the voter stands
