@@ -101,6 +101,11 @@ def find_reasons(
     gain = choice.best.evidence - weigh_nothing(crowd, _part(crowd, choice))
     if gain < np.log(max(len(majority), 2)):
         yield Caution(NOTHING_FOUND)
+    if not choice.best.shares_tilt:
+        yield Caution(
+            f"{TWO_READINGS}: some voters follow the tilt and others do not, so that it may be the "
+            f"truth itself; {DECIDE}"
+        )
     if choice.rival is not None:
         share = choice.best.agreement(choice.rival)
         yield Caution(

@@ -52,6 +52,7 @@ EASE_REPEATS = 0.9  # of `REPEATS`, where ease takes a part of what relatives sh
 RAREST = 0.25  # a class may not shrink below this fraction of its share without a tilt
 CLEAR_ERRORS = 2.0  # standard errors of a branch that is clearly tied to the truth
 FIRST_TILT = 0.3
+EVEN_TILT = 0.975  # of the largest spread: voters follow the tilt to about the same degree
 # log n nats by which a tilt must win that voters follow to very different degrees: below, it is as
 # often another dependence that it stands for
 TILT_LEAD = 10.0
@@ -74,6 +75,12 @@ class Candidate:
         model = self.model
         parts = {"families": model.n_families, "tilt": model.has_tilt, "ease": model.has_ease}
         return ", ".join(part for part, there in parts.items() if there) or "plain"
+
+    @property
+    def shares_tilt(self) -> bool:
+        """Whether all voters follow the tilt, if there is one, to about the same degree."""
+        spread = self.model.branches.spread
+        return not self.model.has_tilt or bool(spread[2] < EVEN_TILT * BRANCHES.most[2])
 
     @property
     def evidence(self) -> float:
@@ -179,8 +186,8 @@ class _Contest:
             tilted = self._enter(model)
             rare = min(np.mean(tilted.truth > 0.5), np.mean(tilted.truth < 0.5))
             same = np.mean((tilted.truth > 0.5) == (best.truth > 0.5)) >= SAME_TRUTH
-            shared = tilted.model.branches.spread[2] < 0.975 * BRANCHES.most[2]
-            shared = shared or tilted.evidence > rest + TILT_LEAD * _price_node(self.sample)
+            ahead = tilted.evidence > rest + TILT_LEAD * _price_node(self.sample)
+            shared = tilted.shares_tilt or ahead
             led = tilted.model.branches.center[1] > 0
             fit = bool(same and shared and led and rare > RAREST * small)
             self.tried.append(replace(tilted, admissible=fit))
