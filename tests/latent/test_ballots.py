@@ -9,6 +9,7 @@ from unelisa.latent import ballots as module
 from unelisa.latent.ballots import (
     count_votes,
     fill_silence,
+    keep_voters,
     list_ballots,
     set_prior_odds,
     take_ballots,
@@ -95,3 +96,12 @@ def test_silence_is_filled_on_items_with_votes_only():
     assert filled.counts.tolist() == [3, 0, 2]
     assert filled.votes.tolist() == [1, 1, 1, -1, -1]
     assert filled.voters.tolist() == [0, 1, 2, 0, 1]
+
+
+def test_votes_of_some_voters_are_kept(values):
+    kept = np.arange(7) != 2
+    ballots = run_of(values, np.linspace(-1, 1, 50))
+    found = keep_voters(ballots, kept)
+    assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
+    assert np.array_equal(found.prior_odds, ballots.prior_odds)
+    assert keep_voters(ballots, np.ones(7, dtype=bool)) is ballots

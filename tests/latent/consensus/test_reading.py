@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit, logit
 
 from latent.consensus.test_model import draw_model
+from latent.consensus.test_pool import mix
 from latent.worlds import (
     bad_clique,
     ballots_of,
@@ -22,7 +23,7 @@ from latent.worlds import (
 )
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.consensus.contest import Kind
-from unelisa.latent.consensus.pool import Pool, answer_each
+from unelisa.latent.consensus.pool import answer_each
 from unelisa.latent.consensus.reading import ConsensusReading, expect_ease, find_experts
 from unelisa.latent.crowd import Crowd
 
@@ -53,13 +54,13 @@ def known(*weights, rate=0.0):
     model = draw_model(0, np.full(len(weights), -1), tilt=False, ease=False)
     means = np.array([[0.0, weight] for weight in weights])
     model = replace(model, branches=replace(model.branches, means=means), rate=rate)
-    return Pool((model,), np.ones(1), 0.0, model.family, expit(rate / 2))
+    return mix([model], [1.0], 0.0, expit(rate / 2))
 
 
 def test_a_score_is_the_pooled_chance_and_the_prior_odds():
     prior = np.array([0.0, 1.0, -2.0, 0.5])
     model = draw_model(1, np.full(3, -1), tilt=True, ease=True)
-    pool = Pool((model,), np.array([0.7]), 0.3, model.family, 0.4)
+    pool = mix([model], [0.7], 0.3, 0.4)
     pooled = answer_each(run_of(VALUES), pool, SILENT) @ [0.7, 0.3]
     reading = reading_of(pool)
     assert reading.score(ballots_of(VALUES, prior)) == pytest.approx(logit(pooled) + prior)
