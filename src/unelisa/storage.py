@@ -229,7 +229,8 @@ def _restore_reading(state: dict[str, Any]) -> Reading:
     }
     if state["model"] is None:
         voters = state["weights"], state["fields"], state["standard_errors"]
-        return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
+        hub = Hub(*voters, state["field"], state["links"])
+        return EdgesReading(model=hub, certainty=1.0, **known)
     model = state["model"]
     unheard = float(expit(model.rate / 2))
     everybody = np.ones(len(silence), dtype=np.bool_)

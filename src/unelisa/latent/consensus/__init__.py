@@ -27,11 +27,12 @@ from unelisa.latent.consensus.contest import (
     Candidate,
     Choice,
     Kind,
+    fit_tree,
     hold_contest,
     weigh_majority,
 )
 from unelisa.latent.consensus.families import number_families
-from unelisa.latent.consensus.model import Consensus, Floats, fit_consensus
+from unelisa.latent.consensus.model import Floats, fit_consensus
 from unelisa.latent.consensus.pool import (
     CENTERED,
     SHARE,
@@ -41,7 +42,7 @@ from unelisa.latent.consensus.pool import (
     measure_doubt,
 )
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
-from unelisa.latent.crowd import Crowd
+from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import NOTHING_FOUND, Caution
 
 __all__ = ["ConsensusReading", "Kind", "read_consensus"]
@@ -61,7 +62,10 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
         kinds = tuple(kind for kind in kinds if kind != "tilt") or ("plain",)
     choice = hold_contest(spoken, filled, kinds, least)
     implied = [] if rules else find_implied(filled)
-    choice = _merge_implied(choice, implied, crowd)
+    choice = _merge_implied(choice, implied, crowd, filled)
+    if choice.few is not None and choice.few.branches == LEAST_CLEAR:
+        # enough to estimate how good each is, though not to test it
+        choice = choice._replace(best=choice.few)
     majority = weigh_majority(spoken, choice.once)
     # items on which no rule speaks are left out, which makes rules look dependent: no doubt there
     best = choice.best
@@ -73,7 +77,7 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     if doubt.size > DOUBTED:
         # families are as doubtful as the model that they belong to
         pool = replace(pool, family=np.full_like(pool.family, -1))
-    if choice.few is not None:
+    if choice.few is not None and choice.few is not best:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
     reading = _describe(crowd, choice, pool, majority, doubt)
@@ -133,7 +137,7 @@ def _describe(
         experts[:] = False
     heard = crowd.votes > 0
     family = (choice.few or choice.best).model.family
-    if choice.few is not None or _count_branches(family, heard) < LEAST_CLEAR:
+    if _count_branches(family, heard) < LEAST_CLEAR:
         # nobody can be checked by two others: how good each is cannot be told
         answers = answers._replace(coins=np.full_like(answers.coins, np.nan))
     return ConsensusReading(
@@ -194,7 +198,9 @@ def _list_candidates(choice: Choice) -> tuple[dict[str, Any], ...]:
     return tuple(rows.values())
 
 
-def _merge_implied(choice: Choice, implied: list[tuple[int, int]], crowd: Crowd) -> Choice:
+def _merge_implied(
+    choice: Choice, implied: list[tuple[int, int]], crowd: Crowd, sample: Sample
+) -> Choice:
     """Return the choice with voters who imply each other as families, where few others are left.
 
     Three branches fit any truth, so that the residuals of four voters hardly show who repeats whom.
@@ -211,8 +217,8 @@ def _merge_implied(choice: Choice, implied: list[tuple[int, int]], crowd: Crowd)
     branches = _count_branches(family, crowd.votes > 0)
     if branches >= LEAST_BRANCHES:
         return choice
-    merged = replace(choice.best, model=Consensus.first(family), branches=branches)
-    return choice._replace(few=merged)
+    merged = fit_tree(sample, family, choice.best.truth, -np.inf)
+    return choice._replace(few=replace(merged, branches=branches))
 
 
 def _tell_implied(implied: list[tuple[int, int]]) -> Caution:

@@ -130,10 +130,11 @@ def _repeat_one(tally: Tally, pool: Pool, n_items: int) -> Iterator[Caution]:
 def _are_few(choice: Choice) -> Iterator[Caution]:
     if choice.few is not None:
         related = np.flatnonzero(~choice.few.model.lone)
+        end = "" if choice.few is choice.best else ", so the labels are the share of yes"
         yield Caution(
             "{voters} repeat each other, which leaves "
-            f"{_count(choice.few.branches)}; {LEAST_BRANCHES} are needed to find out "
-            "how good they are, so the labels are the share of yes",
+            f"{_count(choice.few.branches)}; {LEAST_CLEAR} are needed to find out how good they are, "
+            f"and {LEAST_BRANCHES} to check it{end}",
             tuple(related.tolist()),
         )
     elif choice.best.clear < LEAST_CLEAR:

@@ -125,6 +125,12 @@ def hold_contest(
     return choice
 
 
+def fit_tree(sample: Sample, family: Families, truth: Floats, least_weight: float) -> Candidate:
+    """Return the tree of given families, from a given P(f0 = +1)."""
+    contest = _Contest(sample, truth, ("families",), least_weight)
+    return contest._attempt(family, truth, TREE_ITER)
+
+
 def weigh_majority(sample: Sample, weights: Floats) -> Floats:
     """Return (yes + 1/2) / (votes + 1) per item, voters counted with these weights."""
     ballots, items = sample.ballots, sample.ballots.items
