@@ -3,8 +3,9 @@
 `model.py` is the model and its EM, `coefficients.py` what it learns of each voter. Which hidden
 nodes it has besides the truth (families of voters who repeat each other, items of unequal ease, a
 tilt that all voters share) is decided in a contest (`contest.py`; families are proposed in
-`families.py`). What the votes cannot decide is averaged over in a pool (`pool.py`), and what speaks
-against the result is listed (`checks.py`).
+`families.py`). How far its model can be believed is its doubt (`doubt.py`). What the votes cannot
+decide is averaged over in a pool (`pool.py`), and what speaks against the result is listed
+(`checks.py`).
 """
 
 from collections.abc import Sequence
@@ -31,15 +32,13 @@ from unelisa.latent.consensus.contest import (
     hold_contest,
     weigh_majority,
 )
+from unelisa.latent.consensus.doubt import SHARE, Doubt, measure_doubt
 from unelisa.latent.consensus.families import number_families
 from unelisa.latent.consensus.model import Floats, fit_consensus
 from unelisa.latent.consensus.pool import (
     CENTERED,
-    SHARE,
-    Doubt,
     Pool,
     fit_pool,
-    measure_doubt,
 )
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
 from unelisa.latent.crowd import Crowd, Sample

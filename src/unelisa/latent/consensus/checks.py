@@ -10,8 +10,9 @@ from unelisa.em import bound_share
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters
 from unelisa.latent.consensus.coefficients import BRANCHES, Coefficients
 from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
+from unelisa.latent.consensus.doubt import Doubt
 from unelisa.latent.consensus.model import Families, infer
-from unelisa.latent.consensus.pool import FAR, Doubt, Pool, answer_each
+from unelisa.latent.consensus.pool import FAR, Pool, answer_each
 from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Answers, Caution
 

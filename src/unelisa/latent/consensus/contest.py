@@ -4,8 +4,8 @@ Two rules. Among candidates with the same truth the evidence decides; less than 
 the price of one hidden node, and then the most branches win, and no tilt. Between two truths the
 evidence says nothing: a tree may be rooted anywhere without changing its likelihood (five copies
 are a family under the truth, or the truth's other voters are a family under the copies' opinion).
-There the majority is the referee, voters who repeat each other counted once, and the other truth is
-a second reading.
+There the majority is the referee, voters who repeat each other counted once, unless the best model
+describes the votes (`doubt.py`); the other truth is a second reading.
 
 Admissible are families whose voters repeat them and which leave four branches (three fit any root,
 so nothing is left to test it), and a tilt that keeps the truth where it was, and that all voters
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.latent.consensus.coefficients import BRANCHES
+from unelisa.latent.consensus.doubt import BOUND, measure_misfit
 from unelisa.latent.consensus.families import (
     REPEATS,
     count_once,
@@ -56,6 +57,9 @@ EVEN_TILT = 0.975  # of the largest spread: voters follow the tilt to about the 
 # log n nats by which a tilt must win that voters follow to very different degrees: below, it is as
 # often another dependence that it stands for
 TILT_LEAD = 10.0
+TILT_LED = 1.5  # times the tilt's mean c: the least mean a beside such a tilt
+FEW_LEAD = 3.0  # log n nats by which a tree must win that leaves too few branches to test it
+FITS = 0.03  # misfit up to which a model describes the votes, and needs no referee
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,7 @@ def hold_contest(
         contest.search_families(once)
     if "tilt" in kinds:
         contest.add_tilt()
-    choice = _choose(contest.tried, spoken, once, kinds)
+    choice = _choose(contest.tried, (spoken, filled), once, kinds)
     if choice.rival is None and choice.best.model.n_families:
         choice = choice._replace(rival=contest.reroot(choice.best))
     return choice
@@ -194,7 +198,8 @@ class _Contest:
             same = np.mean((tilted.truth > 0.5) == (best.truth > 0.5)) >= SAME_TRUTH
             ahead = tilted.evidence > rest + TILT_LEAD * _price_node(self.sample)
             shared = tilted.shares_tilt or ahead
-            led = tilted.model.branches.center[1] > 0
+            _, weight, pull = tilted.model.branches.center
+            led = weight > (0 if tilted.shares_tilt else TILT_LED * abs(pull))
             fit = bool(same and shared and led and rare > RAREST * small)
             self.tried.append(replace(tilted, admissible=fit))
 
@@ -269,20 +274,27 @@ class _Contest:
 
 
 def _choose(
-    tried: list[Candidate], sample: Sample, once: Floats, kinds: tuple[Kind, ...]
+    tried: list[Candidate], samples: tuple[Sample, Sample], once: Floats, kinds: tuple[Kind, ...]
 ) -> Choice:
     """Return the best candidate by the two rules."""
-    tie = _price_node(sample)
+    spoken, filled = samples
+    tie = _price_node(spoken)
     fit = [one for one in tried if one.admissible and _is_asked_for(one, kinds)] or tried[:1]
     rooted = [one for one in fit if not one.model.n_families or one.branches >= LEAST_BRANCHES]
     best = _pick(rooted or tried[:1], tie)
     alone = _pick([one for one in rooted if not one.model.n_families] or tried[:1], tie)
     rival: Candidate | None = None
     if len(kinds) > 1 and best.agreement(alone) < SAME_TRUTH:
-        referee = weigh_majority(sample, once)
-        best, rival = sorted((best, alone), key=lambda one: -measure_nearness(one.truth, referee))
+        rival = alone
+        # with silence filled in, rules look dependent whatever the model
+        if filled is not spoken or measure_misfit(filled, best.model, BOUND) > FITS:
+            referee = weigh_majority(spoken, once)
+            near = sorted((best, alone), key=lambda one: -measure_nearness(one.truth, referee))
+            best, rival = near
     fullest = _pick(fit, tie)
     few = fullest if fullest.model.n_families and fullest.branches < LEAST_BRANCHES else None
+    if few is not None and few.evidence < best.evidence + FEW_LEAD * tie:
+        few = None
     if rival is not None and rival.evidence <= best.evidence - tie:
         rival = None
     if rival is None and len(kinds) > 1:

@@ -7,9 +7,10 @@ the class rate. The probability of an item is a mixture::
     P_i = (1 - w) sum_m v_m P_im + w (yes + 1) / (votes + 2),   v_m ~ exp(evidence_m / log n)
 
 The last part is the share of yes over branches: a family's votes on an item count as one. Where the
-model describes the votes, its weight w is a tenth. It grows with the misfit, the share of the
-voters' pairwise dependence that the model leaves unexplained, times the share of items on which its
-answer leaves the majority's (an upper bound of it, so that few items cannot prove a model right)::
+model describes the votes, its weight w is a tenth. It grows with the doubt of the model
+(`doubt.py`): the misfit, which is the share of the voters' pairwise dependence that the model leaves
+unexplained (an upper bound, so that few items cannot prove a model right), times the share of items
+on which its answer leaves the majority's::
 
     w = .1 + .8 min(1, misfit / .1) min(1, apart / .2)
 
@@ -22,7 +23,6 @@ sum_k P(k | votes) sigmoid(3 x_k), which is .68, .82, .95, .99 for d = .25, .5, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,6 @@ from unelisa.schema import stored
 CENTERED = (0.0, 0.5, 1.0)  # part of the branches' mean bias that is removed
 RATE = 0.5  # share of the class rate's log-odds in an answer: the voters' biases express it too
 LINK = 3.0
-SHARE, MOST_SHARE = 0.1, 0.9
-MISFIT, APART = 0.1, 0.2  # at which the share of yes has nearly all the weight
 DRIFT = 0.1  # by which a member may agree less with the majority than the contest's choice does
 FAR, FAR_TEMPER = 0.15, 5.0  # from the majority's share of yes, where evidence counts for a fifth
 
@@ -184,98 +182,3 @@ def _weigh(evidence: Floats, temper: float, n_items: int) -> Floats:
     scale = temper * np.log(max(n_items, 3))
     weights = np.exp((evidence - evidence.max()) / scale)
     return np.asarray(weights / weights.sum())
-
-
-class Doubt(NamedTuple):
-    """How far a model can be believed against the majority."""
-
-    misfit: float  # share of the voters' dependence that it leaves unexplained
-    at_most: float  # an upper bound of it
-    apart: float  # share of the items on which it leaves the majority
-
-    @property
-    def size(self) -> float:
-        """0 where the model describes the votes or follows the majority, 1 where neither."""
-        return min(1.0, self.at_most / MISFIT) * min(1.0, self.apart / APART)
-
-    @property
-    def share(self) -> float:
-        """The weight of the share of yes.
-
-        Examples
-        --------
-        >>> Doubt(0.0, 0.0, 0.3).share, Doubt(0.2, 0.2, 0.3).share
-        (0.1, 0.9)
-        """
-        return SHARE + (MOST_SHARE - SHARE) * self.size
-
-
-def measure_doubt(sample: Sample, model: Consensus, truth: Floats, majority: Floats) -> Doubt:
-    """Return how far the model's truth can be believed against the majority's share of yes."""
-    found, at_most = (measure_misfit(sample, model, errors) for errors in (0.0, BOUND))
-    return Doubt(found, at_most, 1 - match_majority(truth, majority))
-
-
-def measure_misfit(sample: Sample, model: Consensus, errors: float = 0.0) -> float:
-    """Return the share of the voters' pairwise dependence that the model leaves unexplained.
-
-    With r the correlation of two voters' votes on N common items and q the one that the model
-    implies (its expectation over truth, ease, tilt and opinions)::
-
-        (sum N (r - q)^2 - pairs + e sqrt(2 pairs)) / (sum N r^2 - pairs)
-
-    where the number of pairs is what chance alone adds, give or take sqrt(2 pairs): with e = 0 an
-    estimate, with e = 1 a bound, so that few items cannot prove the model right.
-    """
-    first, second, common = sample.pairs
-    found = sample.correlations.astype(np.float64)
-    often = common >= COMMON
-    first, second, common, found = first[often], second[often], common[often], found[often]
-    implied = imply_correlations(model, first, second)
-    chance = len(found)
-    left = float(common @ (found - implied) ** 2) - chance + errors * np.sqrt(2 * chance)
-    whole = max(float(common @ found**2) - chance, 1e-9)
-    return float(np.clip(left / whole, 0.0, 1.0))
-
-
-COMMON = 20  # items on which a pair must have met
-BOUND = 1.0  # standard errors by which a misfit is bounded
-
-
-def imply_correlations(
-    model: Consensus, first: NDArray[np.integer], second: NDArray[np.integer]
-) -> Floats:
-    """Return the correlations of pairs of voters' votes under the model."""
-    half = len(model.states) // 2
-    sides = np.repeat(expit([model.rate, -model.rate]), half)
-    prior = np.exp(model.log_states) * sides
-    means = 2 * model.expect_yes() - 1
-    mean = means @ prior
-    products = np.einsum("ik,ik,k->i", means[first], means[second], prior)
-    related = (model.family[first] == model.family[second]) & (model.family[first] >= 0)
-    if related.any():
-        s, t = first[related], second[related]
-        chances = expit(2 * model.branches.means[model.n_voters :] @ model.states.T) @ prior
-        yes = chances[model.family[s]]
-        on = np.tanh(model.members.means.sum(axis=1))
-        off = np.tanh(model.members.means[:, 0] - model.members.means[:, 1])
-        products[related] = yes * on[s] * on[t] + (1 - yes) * off[s] * off[t]
-    spread = np.sqrt(np.maximum(1 - mean**2, LEAST_VARIANCE))
-    return np.asarray((products - mean[first] * mean[second]) / (spread[first] * spread[second]))
-
-
-LEAST_VARIANCE = 0.02
-
-
-def match_majority(truth: Floats, majority: Floats) -> float:
-    """Return on which share of the items a truth agrees with a majority that says yes as often.
-
-    A shift of the class rate moves the threshold; another truth changes the order of the items.
-    Items at the threshold count in part.
-    """
-    says_yes = truth > 0.5
-    wanted = float(np.mean(says_yes))
-    threshold = np.quantile(majority, 1 - wanted)
-    above, at = majority > threshold + 1e-9, np.abs(majority - threshold) <= 1e-9
-    part = np.clip((wanted - np.mean(above)) / max(float(np.mean(at)), 1e-9), 0, 1)
-    return float(np.mean(np.where(at, np.where(says_yes, part, 1 - part), above == says_yes)))
