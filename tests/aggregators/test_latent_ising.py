@@ -28,6 +28,7 @@ from unelisa.errors import (
     VotesError,
     VotesWarning,
 )
+from unelisa.latent.edges.reading import temper
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
 from unelisa.votes import Votes
@@ -216,7 +217,8 @@ def test_a_graph_of_rules_scores_the_votes_it_was_fitted_to():
     model = fit(values, structure="edges")
     side = -np.sign(values.sum(axis=0))
     filled = np.where((values == 0) & values.any(axis=1)[:, None], side, values)
-    odds = 2 * (model.field_ + filled @ model.weights_)
+    hub = model._reading.model
+    odds = temper(2 * (hub.field + filled @ model.weights_), model._reading.certainty)
     assert model.decision_function(values) == pytest.approx(odds)
 
 

@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 
 from latent.consensus.test_model import draw_model
+from latent.consensus.test_pool import choose, draw_votes
 from latent.worlds import (
+    plain_crowd,
     repeating_crowd,
     sample_of,
+    tilted_crowd,
     two_axes,
+    uneven_crowd,
 )
 from unelisa.latent.consensus.doubt import (
     APART,
@@ -46,6 +50,8 @@ def test_few_items_cannot_prove_a_model_right():
     assert bounds[0] > 2 * bounds[1] > 4 * bounds[2] > 0
 
 
+@pytest.mark.parametrize("tilt", [False, True], ids=["", "tilt"])
+@pytest.mark.parametrize("ease", [False, True], ids=["", "ease"])
 def test_implied_correlations_are_those_of_votes_drawn_from_the_model(tilt, ease):
     model = draw_model(4, np.array([0, 0, 0, 1, 1, -1, -1, -1]), tilt=tilt, ease=ease)
     first, second = np.triu_indices(8, 1)
@@ -54,6 +60,7 @@ def test_implied_correlations_are_those_of_votes_drawn_from_the_model(tilt, ease
     assert found == pytest.approx(np.corrcoef(votes, rowvar=False)[first, second], abs=0.02)
 
 
+@pytest.mark.parametrize("world", [plain_crowd, tilted_crowd, repeating_crowd, uneven_crowd])
 def test_a_model_that_describes_the_votes_leaves_nothing_unexplained(world):
     sample, choice = choose(world(0)[0])
     assert measure_misfit(sample, choice.best.model) < 0.02

@@ -84,9 +84,6 @@ def test_a_copy_changes_no_share_of_yes():
     assert share_branches(run_of(more), family) == pytest.approx(alone)
 
 
-@pytest.mark.parametrize("tilt", [False, True], ids=["", "tilt"])
-@pytest.mark.parametrize("ease", [False, True], ids=["", "ease"])
-@pytest.mark.parametrize("world", [plain_crowd, tilted_crowd, repeating_crowd, uneven_crowd])
 def test_answers_take_half_the_class_rate_and_no_prior_odds():
     model = replace(draw_model(7, NOBODY, tilt=False, ease=False), rate=2.0)
     values = np.array([[1, 1, -1], [0, 0, 0], [-1, 0, 0]], dtype=np.int8)

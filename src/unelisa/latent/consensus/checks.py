@@ -134,8 +134,8 @@ def _are_few(choice: Choice) -> Iterator[Caution]:
         end = "" if choice.few is choice.best else ", so the labels are the share of yes"
         yield Caution(
             "{voters} repeat each other, which leaves "
-            f"{_count(choice.few.branches)}; {LEAST_CLEAR} are needed to find out how good they are, "
-            f"and {LEAST_BRANCHES} to check it{end}",
+            f"{_count(choice.few.branches)}; {LEAST_CLEAR} are needed to estimate how good they "
+            f"are, {LEAST_BRANCHES} to check it{end}",
             tuple(related.tolist()),
         )
     elif choice.best.clear < LEAST_CLEAR:

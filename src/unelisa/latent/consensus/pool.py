@@ -8,9 +8,9 @@ the class rate. The probability of an item is a mixture::
 
 The last part is the share of yes over branches: a family's votes on an item count as one. Where the
 model describes the votes, its weight w is a tenth. It grows with the doubt of the model
-(`doubt.py`): the misfit, which is the share of the voters' pairwise dependence that the model leaves
-unexplained (an upper bound, so that few items cannot prove a model right), times the share of items
-on which its answer leaves the majority's::
+(`doubt.py`): the misfit, which is the share of the voters' pairwise dependence that the model
+leaves unexplained (an upper bound, so that few items cannot prove a model right), times the share
+of items on which its answer leaves the majority's::
 
     w = .1 + .8 min(1, misfit / .1) min(1, apart / .2)
 
