@@ -1,7 +1,7 @@
 """Take the pictures of the report: `python docs/take_report_images.py` (needs chromium).
 
-The report is that of `unelisa demo`: a simulated crowd whose truth is known; that on families is of its
-breast cancer rules.
+The report is that of `unelisa demo`: a simulated crowd whose truth is known; that on families is of
+its breast cancer rules.
 """
 
 import shutil
