@@ -1,6 +1,7 @@
 """Take the pictures of the report: `python docs/take_report_images.py` (needs chromium).
 
-The report is that of `unelisa demo`: a simulated crowd whose truth is known.
+The report is that of `unelisa demo`: a simulated crowd whose truth is known; that on families is of
+its breast cancer rules.
 """
 
 import shutil
@@ -10,7 +11,8 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-from unelisa.cli.demo import demo
+from unelisa.aggregators import LatentIsing
+from unelisa.cli.demo import breast_cancer_votes, demo
 
 IMAGES = Path(__file__).parent / "images"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -24,12 +26,14 @@ class Shot(NamedTuple):
     height: int
     looks: dict[str, Any]
     scroll_to: str = "h1"
+    page: str = "report.html"
 
 
 SHOTS = (
     Shot("report-1280.png", 1280, 1190, {}),
     Shot("report-1280-dark.png", 1280, 1190, {"color_scheme": "dark"}),
     Shot("report-1280-labels.png", 1280, 1150, {}, "#labels-title"),
+    Shot("report-families.png", 1280, 800, {}, "#graph-title", "families.html"),
     Shot("report-390.png", 390, 1180, {"has_touch": True, "is_mobile": True}),
 )
 
@@ -50,10 +54,12 @@ def main() -> None:
     """Make the demo's report and take all pictures of it."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         demo(Path(folder))
+        rules = breast_cancer_votes().votes
+        LatentIsing().fit(rules).report(Path(folder) / "families.html", rules)
         chromium = shutil.which("chromium")
         browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
         for shot in SHOTS:
-            take(browser, Path(folder) / "report.html", shot)
+            take(browser, Path(folder) / shot.page, shot)
         browser.close()
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BLUE, SKY, RED, GRAY, PALE = "#0072B2", "#4b9fd0", "#D55E00", "#9aa0a6", "#9cc9e3"
 INK, SOFT = "#202124", "#5f6368"
-FAMILIES = ("#009E73", "#CC79A7", "#E69F00", "#6a3d9a", "#56B4E9", "#8c6d1f")
+FAMILIES = ("#009E73", "#CC79A7", "#E69F00", "#6a3d9a", "#56B4E9", "#8c6d1f", "#7f7f7f")
 LONGEST_NAME = 24
 
 

@@ -1,11 +1,13 @@
 import json
 import re
+import warnings
 
 import numpy as np
 import pytest
 
 from report.judging import divided_crowd, divided_model, family_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
+from unelisa.errors import UnelisaWarning
 from unelisa.report.page import render_report
 from unelisa.report.readings import describe_structure, explain_structure, list_readings
 from unelisa.report.voters import rank_voters
@@ -104,3 +106,17 @@ def test_one_reading_needs_no_comparison(crowd):
 def test_without_votes_nobody_counts_labels():
     model = divided_model()
     assert {one["differ"] for one in list_readings(model, rank_voters(model), None)} == {None}
+
+
+def test_regressions_on_gold_labels_are_listed_beside_the_structures():
+    votes = divided_crowd()
+    gold = {votes.items[i]: ("yes" if votes.values[i, 0] > 0 else "no") for i in range(60)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)
+        model = LatentIsing().fit(votes, gold)
+    findings = findings_of(model, votes)
+    rows = findings["structure"]["rows"]
+    assert {type(row["branches"]) for row in rows} == {int, type(None)}
+    weights = [row["weight"] for row in rows if row["weight"] is not None]
+    assert sum(weights) == pytest.approx(1)
+    assert "Gold log score: " in render_report(findings)

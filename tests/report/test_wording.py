@@ -1,11 +1,14 @@
 import json
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from report.judging import family_model, findings_of
+from unelisa import plots
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.report import wording
+from unelisa.report.page import render_report
 from unelisa.report.wording import count_noun, make_plain
 
 
@@ -131,9 +134,12 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
 def test_the_legend_has_the_words_of_the_table():
     model, votes = family_model()
     findings = findings_of(model, votes)
-    shown = {one["verdict"] for one in wording.list_roles(findings)}
-    words = {voter["verdict"] for voter in findings["voters"]}
-    assert shown == {"family of …" if word.startswith("family of ") else word for word in words}
+    shown = {one["role"] for one in wording.list_roles(findings)}
+    assert shown == {wording.show_verdict(voter["verdict"]) for voter in findings["voters"]}
+    page = render_report(findings)
+    for word in shown:
+        assert f'<i class="dot {word}"></i>{word}</span>' in page
+        assert f'<span class="chip {word}">{word}</span>' in page
 
 
 def test_relatives_share_a_color_and_a_column():
@@ -145,3 +151,15 @@ def test_relatives_share_a_color_and_a_column():
     titles = [column.title for column in wording.choose_columns(findings["voters"])]
     assert titles[:3] == ["Voter", "Verdict", "Family"]
     assert "Depends on" not in titles
+
+
+def test_style_script_and_plots_know_every_family_and_role():
+    folder = files("unelisa.report").joinpath("templates")
+    style = folder.joinpath("page.css").read_text(encoding="utf-8")
+    script = folder.joinpath("page.js").read_text(encoding="utf-8")
+    for c in range(wording.FAMILY_COLORS):
+        assert style.count(f"--kin-{c}: #") == 2  # light and dark
+        assert f".family-{c} " in style
+    assert f"FAMILY_COLORS = {wording.FAMILY_COLORS};" in script
+    assert f"OUTSIDE = {json.dumps(sorted(wording.OUTSIDE))};" in script
+    assert len(plots.FAMILIES) == wording.FAMILY_COLORS

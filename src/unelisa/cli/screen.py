@@ -161,7 +161,9 @@ def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) 
 
 def _verdict(voter: dict[str, Any]) -> Text:
     """Return the verdict on a voter; that of a relative in one word, beside the family's name."""
-    word = voter["verdict"].split(" of ")[0]
+    from unelisa.report.wording import show_verdict  # noqa: PLC0415 - loads NumPy
+
+    word = show_verdict(voter["verdict"])
     return Text(word, _COLORS.get(word, "dim"))
 
 

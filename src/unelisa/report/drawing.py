@@ -29,7 +29,7 @@ OUTER_GAP = 96.0  # between the last expert and the first pruned voter
 SPACING, OUTER_SPACING = 74.0, 52.0  # along a ring
 PASSES = 3  # how many links away from an expert a voter is still drawn toward it
 # a ring may grow by this factor before a second one is opened
-STRETCH, OUTER_STRETCH = 2.2, 1.3
+STRETCH, HUB_STRETCH, OUTER_STRETCH = 2.2, 3.0, 1.3
 
 
 class Panel(NamedTuple):
@@ -205,7 +205,8 @@ def place_voters(network: Network) -> Floats:
     own, first = network.weights[inner], network.weights[lead[inner]]
     order = inner[np.lexsort((inner, -np.abs(own), lead[inner], -np.abs(first), first < 0))]
     families = any(counted[kin].any() for kin in network.families)
-    rings = share_rings(len(order), HUB_INNER if families else INNER, GAP, SPACING, STRETCH)
+    radius, stretch = (HUB_INNER, HUB_STRETCH) if families else (INNER, STRETCH)
+    rings = share_rings(len(order), radius, GAP, SPACING, stretch)
     places[order] = _stand(rings)
     start = rings[-1][0] + OUTER_GAP if rings else INNER
     wanted = _wanted_angles(network.links, places, counted)

@@ -48,7 +48,7 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
         return None
     columns = [column for column in STRUCTURE_COLUMNS if column[0] in table]
     rows = [
-        {key: make_plain(row[key]) for key, *_ in columns}
+        {key: _make_plain(row[key], kind) for key, _, kind in columns}
         | {"structure": explain_structure(row["structure"])}
         for row in table.to_dict("records")
     ]
@@ -60,6 +60,11 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
         "columns": [dict(zip(("key", "title", "kind"), one, strict=True)) for one in columns],
         "rows": rows,
     }
+
+
+def _make_plain(value: Any, kind: str) -> Any:
+    plain = make_plain(value)
+    return int(plain) if kind == "count" and plain is not None else plain
 
 
 def explain_structure(name: str) -> str:

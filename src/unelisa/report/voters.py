@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.ising import Ising
-from unelisa.report.wording import OUTSIDE, make_plain
+from unelisa.report.wording import OUTSIDE, make_plain, show_verdict
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -16,7 +16,6 @@ Link = tuple[int, int, float]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
 MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
-FAMILY = "family of "  # how the verdict on a voter who repeats another one begins
 
 
 class Network(NamedTuple):
@@ -24,7 +23,7 @@ class Network(NamedTuple):
 
     names: list[str]  # the voters' names
     weights: Floats  # weight of each voter; 0 for those that do not count
-    roles: list[str]  # the verdict on each voter in one word; "family" for "family of X"
+    roles: list[str]  # the verdict on each voter, as `show_verdict` words it
     links: list[Link]  # (s, t, weight) between voters, strongest first
     families: Sequence[list[int]] = ()  # voters who repeat each other, the heaviest first
 
@@ -32,7 +31,7 @@ class Network(NamedTuple):
     def of_model(cls, model: Aggregator) -> "Network":
         """Return the network of a fitted model; without links where it learns no graph."""
         table, graph = model.voters_, getattr(model, "graph_", None)
-        roles = ["family" if word.startswith(FAMILY) else word for word in table["verdict"]]
+        roles = [show_verdict(verdict) for verdict in table["verdict"]]
         return cls(
             [str(name) for name in model.voter_names_],
             np.where([role not in OUTSIDE for role in roles], model.weights_, 0.0),

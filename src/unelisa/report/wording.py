@@ -15,10 +15,10 @@ Findings = Mapping[str, Any]
 LONGEST_NAME, SHORT_NAME = 80, 17
 SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
 DASH = "\N{EN DASH}"
-FAMILY_COLORS = 6
+FAMILY_COLORS = 7  # in the page's style and script, and in `plots`
 OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
 ROLES = ("expert", "counted", "family", "contrarian", *OUTSIDE)
-_VERDICTS = {"family": "family of …"}
+FAMILY = "family of "  # how the verdict on a voter who repeats another one begins
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
@@ -103,11 +103,7 @@ def list_figures(findings: Findings) -> list[dict[str, str]]:
 def list_roles(findings: Findings) -> list[dict[str, Any]]:
     """Return the kinds of voters in the graph, with the table's words for them."""
     present = set(findings["graph"]["roles"])
-    return [
-        {"role": role, "verdict": _VERDICTS.get(role, role), "outside": role in OUTSIDE}
-        for role in ROLES
-        if role in present
-    ]
+    return [{"role": role, "outside": role in OUTSIDE} for role in ROLES if role in present]
 
 
 def number_families(findings: Findings) -> dict[int, int]:
@@ -163,6 +159,17 @@ def show_name(name: Any, longest: int = LONGEST_NAME) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def show_verdict(verdict: str) -> str:
+    """Return a verdict in one word; the name of a family stands in a column of its own.
+
+    Examples
+    --------
+    >>> show_verdict("family of ann"), show_verdict("left out")
+    ('family', 'left out')
+    """
+    return "family" if verdict.startswith(FAMILY) else verdict
+
+
 def show_percent(share: float | None) -> str:
     """Return a share as a percentage; a dash for None."""
     return DASH if share is None else f"{share:.1%}"
@@ -204,6 +211,7 @@ def show_seconds(value: float | None) -> str:
 
 FILTERS = {
     "name": show_name,
+    "word": show_verdict,
     "short": partial(show_name, longest=SHORT_NAME),
     "percent": show_percent,
     "number": show_number,

@@ -17,8 +17,8 @@
 
   // -- the graph ---------------------------------------------------------------------------------
 
-  const OUTSIDE = ["pruned", "left out", "uninformative"];
-  const FAMILY_COLORS = 6;
+  const OUTSIDE = ["left out", "pruned", "uninformative"];
+  const FAMILY_COLORS = 7;
   const LONGEST_LABEL = 17;
   const STEP = 1.3; // of one zoom
   const MARGIN = 28;
