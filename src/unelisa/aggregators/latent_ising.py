@@ -98,10 +98,11 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     Where one-sided voters cast most votes, as labeling rules do, silence is their other answer on
     items with votes.
 
-    Gold labels decide which side is yes. Ten or more also choose between readings, and are regressed
-    on the log-odds of the reading and its rivals and on the votes, with priors around "as the
-    reading says": they recalibrate the probabilities and, where held-out labels ask for it, weight
-    the voters. `reading_` is "gold" where that changes the labels of more than a tenth of the items.
+    Gold labels decide which side is yes. Ten or more also choose between readings, and are
+    regressed on the log-odds of the reading and its rivals and on the votes, with priors around "as
+    the reading says": they recalibrate the probabilities and, where held-out labels ask for it,
+    weight the voters. `reading_` is "gold" where that changes the labels of more than a tenth of
+    the items.
 
     Examples
     --------
