@@ -8,7 +8,7 @@ broken     section 5.1's votes with one assumption broken; 49 voters, medium sig
 intercepts the paper's method with intercepts on the same votes
 parts      every structure forced in turn, on simulated cells
 real       the same on real votes with known truth
-gold       10, 20 and 50 random gold labels, 20 draws, scored on all other items (one row per set)
+gold       10, 20 and 50 random gold labels, 20 draws, scored on all other items (a row per set)
 medical    breast cancer (scikit-learn): 30 medians as voters, and nine nested thresholds each
 rate       the weight of the estimated class rate, chosen on all other sets, for every set
 noise      votes without any truth

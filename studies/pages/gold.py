@@ -34,10 +34,7 @@ def gold_table(rows: Sequence[Json]) -> str:
     """
     blocks = []
     for figure, title in FIGURES.items():
-        means = {
-            row["set"]: [float(np.mean(row[f"{figure}, {way}, {n}"])) for way, n in COLUMNS]
-            for row in rows
-        }
+        means = {row["set"]: [row[f"{figure}, {way}, {n}"] for way, n in COLUMNS] for row in rows}
         table = [[_mark(name), *map(share, cells)] for name, cells in means.items()]
         for text, starred in (("mean, no star", False), ("mean, star", True)):
             own = [cells for name, cells in means.items() if (name in CHOSEN_ON) == starred]

@@ -25,7 +25,7 @@ FIGURES = ("accuracy", "log_loss")
 
 
 def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
-    """Return accuracy and log loss without labels, with them, and of a regression, per budget.
+    """Return mean accuracy and log loss without labels, with them and by regression, per budget.
 
     The votes are read once; a fit with labels reads them in the same way. The labels of a draw are
     those of random items with votes, at most half of them; all other items are scored.
@@ -39,7 +39,7 @@ def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
             reading = reading.turned()
         ballots = list_ballots(asked.blocks)
         odds = reading.score(ballots)
-        found: Json = {}
+        found: dict[str, list[float]] = {}
         for budget in BUDGETS:
             for draw in range(draws):
                 gold = draw_labels(known.signs, budget, first_seed + draw)
@@ -51,8 +51,8 @@ def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
                     scored = score_labels(rest, scores, expit(scores))
                     for figure in FIGURES:
                         key = f"{figure}, {way}, {budget}"
-                        found.setdefault(key, []).append(round(getattr(scored, figure), 5))
-    return found
+                        found.setdefault(key, []).append(getattr(scored, figure))
+    return {key: round(float(np.mean(values)), 5) for key, values in found.items()}
 
 
 def draw_labels(signs: Signs, budget: int, seed: int) -> Signs:

@@ -12,7 +12,6 @@ from latent.worlds import ballots_of, echo, plain_crowd, rules, sides
 from unelisa.errors import ReliabilityWarning
 from unelisa.latent import interpret
 from unelisa.latent.ballots import set_prior_odds
-from unelisa.latent.edges.reading import score_edges
 from unelisa.latent.gold import (
     CHOSEN,
     LIKELIER,
@@ -33,6 +32,12 @@ from unelisa.latent.gold import (
 from unelisa.latent.reading import TWO_READINGS, Caution, Links, Reading
 
 
+def weigh(run, weights):
+    """2 sum_s a_s f_is and the prior odds."""
+    said = np.bincount(run.items, weights[run.voters] * run.votes, run.n_items)
+    return 2 * said + run.prior_odds
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Count(Reading):
     """A reading whose log-odds are a weighted count of the votes."""
@@ -42,7 +47,7 @@ class Count(Reading):
     field, links, effective_voters = 0.0, Links.none(), 1.0
 
     def score(self, ballots):
-        return ballots.concatenate(score_edges, self.weights, 0.0)
+        return ballots.concatenate(weigh, self.weights)
 
     def is_upside_down(self, ballots, prior_odds):
         return False

@@ -14,12 +14,12 @@ def known(crowd):
     return KnownLabels(votes, truth.astype(np.int8), *nothing)
 
 
-def test_every_way_is_scored_on_every_draw(known):
+def test_every_way_is_scored_with_every_number_of_labels(known):
     found = run_gold(known, first_seed=0, draws=2)
     for figure in ("accuracy", "log_loss"):
         keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
-        assert all(len(found[key]) == 2 for key in keys)
-    assert min(found["accuracy, with, 50"]) > 0.5
+        assert all(0 < found[key] < 1 for key in keys)
+    assert found["accuracy, with, 50"] > 0.8
 
 
 def test_labels_are_those_of_known_items_and_at_most_half_of_them():
