@@ -1,12 +1,14 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
@@ -17,8 +19,9 @@ from unelisa.cli.screen import bare_table, busy, figure, printable, results, tel
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
-from unelisa.phenotyping.omop.counts import count_patients
+from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
+from unelisa.phenotyping.omop.persons import Persons, describe_persons
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
@@ -29,13 +32,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_TABLE = 15
+COLUMNS_OF_LABELS = ("person_id", "label", "probability", "note")
 Charts = dict[str, Any]  # person_id -> label
 
 
 class Cases(NamedTuple):
-    """Person, label and P(case) of all patients, the model, facts that name none, the cohort."""
+    """Person, label, P(case) and note of all patients, the model, facts without names, the cohort."""
 
-    labels: Iterable[tuple[Any, Any, str]]
+    labels: Iterable[tuple[Any, Any, str, str]]
     model: Phenotyper
     facts: dict[str, Any]
     cohort: Any
@@ -55,7 +59,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="phenotype.csv", help="Write person_id, label and probability."),
+        typer.Option(metavar="phenotype.csv", help="Write person_id, label, probability and note."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -98,7 +102,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         kept, wanted = load_kept(model, wanted)
     found = find_cases(database, wanted, kept, charts, dated=cohort is not None or insert)
     with output_files() as files:
-        files.write_csv(out, ("person_id", "label", "probability"), found.labels)
+        files.write_csv(out, COLUMNS_OF_LABELS, found.labels)
         if cohort is not None:
             files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
         if report is not None:
@@ -149,31 +153,88 @@ def find_cases(
     with busy("opening the database") as status, open_database(database) as connection:
         tables = OmopTables.of(connection, wanted.schema)
         counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
+        people = describe_persons(tables, counts.table.index, wanted.limits, request.window)
+        related = find_related(tables, request, wanted.anchors) if kept is None else []
         status.update("finding the cases ...")
-        with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
-            warnings.simplefilter("always", UnelisaWarning)
-            if kept is not None:
-                model = kept
-                _warn_of_absent(kept, counts.table)
-            else:
-                anchors, utilization = wanted.anchor_names, request.utilization
-                model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed)
-                model.fit(counts.table, charts)
-        replay_warnings(caught)
-        chances = model.predict_proba(counts.table)[:, 1]
-        flagged = chances >= model.threshold_
-        persons, rows = counts.table.index.to_numpy(), None
+        labeled = _label_patients(counts.table, people, wanted, charts, kept or related)
+        rows = None
         if dated:
             status.update("dating the cohort ...")
-            cases, first = persons[flagged], wanted.anchors
-            rows = list_cohort(tables, cases, wanted.cohort, first, request.window)
-    ppv = model.ppv_ if kept is None else model.expect_ppv(counts.table)
-    facts = describe_phenotype(wanted.title, model, chances, counts.steps, ppv)
+            cases = counts.table.index.to_numpy()[labeled.flagged]
+            rows = list_cohort(tables, cases, wanted.cohort, wanted.anchors, request.window)
+    performance = None if kept is None else kept.expect_performance(labeled.counts)
+    shown = labeled.chances[people.eligible]
+    facts = describe_phenotype(wanted.title, labeled.model, shown, counts.steps, performance)
+    facts.update(seconds=labeled.seconds if kept is None else None, warnings=labeled.warnings)
+    facts.update(
+        reliable=facts["reliable"] and labeled.doubt is None,
+        unobserved=0 if people.observed is None else int((~people.observed).sum()),
+        excluded=int((~people.possible).sum()),
+    )
+    active = (counts.table > 0).any(axis=1).to_numpy()
+    return Cases(_list_labels(labeled, people, active), labeled.model, facts, rows)
+
+
+class Labeled(NamedTuple):
+    """The patients of a fit, the model, P(case) and label of everybody, and what is to be told."""
+
+    counts: "pd.DataFrame"
+    model: Phenotyper
+    chances: NDArray[np.float64]
+    flagged: NDArray[np.bool_]
+    persons: NDArray[np.int64]
+    doubt: str | None
+    warnings: list[str]
+    seconds: float
+
+
+def _label_patients(
+    table: "pd.DataFrame",
+    people: Persons,
+    wanted: PhenotypeConfig,
+    charts: Charts | None,
+    given: Phenotyper | list[str],
+) -> Labeled:
+    """Label everybody by a kept phenotyper, or by a new one, given what is related to anchors.
+
+    It is fitted to the eligible patients; the others show whether it means the disease.
+    """
+    eligible = table[people.eligible]
+    if eligible.empty:
+        raise RecordsError("no patient was observed in the window and can have the disease")
+    with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
+        warnings.simplefilter("always", UnelisaWarning)
+        if isinstance(given, Phenotyper):
+            model = given
+            _warn_of_absent(model, table)
+        else:
+            anchors, utilization = wanted.anchor_names, wanted.request.utilization
+            model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed, given)
+            model.fit(eligible, charts)
+        chances = model.predict_proba(table)[:, 1]
+        flagged = chances >= model.threshold_
+        doubt = people.doubt(flagged)
+        if doubt is not None:
+            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
+    replay_warnings(caught)
     notes = [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
-    facts.update(seconds=watch.seconds if kept is None else None, warnings=notes)
-    labels, shown = model.classes_[flagged.astype(int)], (f"{chance:.6f}" for chance in chances)
-    listed = zip(persons.tolist(), labels.tolist(), shown, strict=True)
-    return Cases(listed, model, facts, rows)
+    flagged &= people.eligible
+    persons = table.index.to_numpy()
+    return Labeled(eligible, model, chances, flagged, persons, doubt, notes, watch.seconds)
+
+
+def _list_labels(
+    labeled: Labeled, people: Persons, active: NDArray[np.bool_]
+) -> Iterator[tuple[Any, Any, str, str]]:
+    """Yield person, label, P(case) and note; no label for those who were not observed."""
+    labels = labeled.model.classes_[labeled.flagged.astype(int)].tolist()
+    chances = np.where(people.possible, labeled.chances, 0.0)
+    observed = np.ones(len(chances), dtype=bool) if people.observed is None else people.observed
+    rows = zip(
+        labeled.persons.tolist(), labels, chances, observed, people.note(active), strict=True
+    )
+    for person, label, chance, seen, note in rows:
+        yield (person, label, f"{chance:.6f}", note) if seen else (person, "", "", note)
 
 
 def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
