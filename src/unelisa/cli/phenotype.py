@@ -37,7 +37,7 @@ Charts = dict[str, Any]  # person_id -> label
 
 
 class Cases(NamedTuple):
-    """Person, label, P(case) and note of all patients, the model, facts without names, the cohort."""
+    """Person, label, P(case) and note of all patients, the model, facts on them, the cohort."""
 
     labels: Iterable[tuple[Any, Any, str, str]]
     model: Phenotyper
@@ -273,6 +273,10 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     for step in facts["steps"]:
         screen.print(f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s")
     screen.print(Text(facts["answer"], "bold"))
+    words = {"ppv": "PPV", "npv": "NPV", "sensitivity": "sensitivity"}
+    known = {word: facts[name] for name, word in words.items() if facts[name] is not None}
+    intervals = [f"{word} {one['low']:.0%} to {one['high']:.0%}" for word, one in known.items()]
+    screen.print(f"{', '.join(intervals)} (95% intervals)")
     selected = [one for one in facts["features"] if one["selected"]]
     rest = len(selected) - LONGEST_TABLE
     caption = f"and {rest} more" if rest > 0 else None

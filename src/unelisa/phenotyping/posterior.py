@@ -142,9 +142,11 @@ def review_performance(
     if MODEL in (ppv.basis, npv.basis) or not flagged.any():
         return Performance(ppv, npv, expected.sensitivity)
     share = float(flagged.mean())
-    pairs = zip(ppv[:3], npv[:3], strict=True)
-    values = [share * p / max(share * p + (1 - share) * (1 - n), 1e-12) for p, n in pairs]
-    return Performance(ppv, npv, Estimate(*values, "reviewed charts"))
+    value, low, high = (
+        share * p / max(share * p + (1 - share) * (1 - n), 1e-12)
+        for p, n in zip(ppv[:3], npv[:3], strict=True)
+    )
+    return Performance(ppv, npv, Estimate(value, low, high, "reviewed charts"))
 
 
 def review_share(right: NDArray[np.bool_], reviewed: NDArray[np.bool_]) -> Estimate | None:
