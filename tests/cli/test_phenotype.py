@@ -360,3 +360,31 @@ def test_intervals_come_first(run, database, tmp_path):
     for name in ("ppv", "npv", "sensitivity"):
         assert facts[name]["low"] <= facts[name]["share"] <= facts[name]["high"]
     assert f"PPV {facts['ppv']['low']:.0%} to {facts['ppv']['high']:.0%}" in result.stdout
+
+
+def test_charts_are_drawn_filled_in_and_correct_the_figures(run, database, drawn, tmp_path):
+    charts, told = tmp_path / "charts.csv", tmp_path / "p.json"
+    start = ("phenotype", database, "--config", EXAMPLE, "--json", told)
+    result = run(*start, "--charts", 80, "--charts-out", charts)
+    assert result.exit_code == 0, result.output
+    before = json.loads(told.read_text())
+    table = pd.read_csv(charts)
+    assert 60 < len(table) < 120
+    assert table["label"].isna().all()
+    assert table["drawn"].between(0, 1).all()
+    table["label"] = (drawn.truth[table["person_id"]] > 0).astype(int).to_numpy()
+    table.to_csv(charts, index=False)
+    assert run(*start, "--gold", charts).exit_code == 0
+    after = json.loads(told.read_text())
+    assert after["ppv"]["basis"].endswith("reviewed charts")
+    true = (drawn.truth > 0).mean()
+    assert abs(after["prevalence"] - true) < abs(before["prevalence"] - true)
+    width = {name: after[name]["high"] - after[name]["low"] for name in ("npv", "sensitivity")}
+    assert width["sensitivity"] < before["sensitivity"]["high"] - before["sensitivity"]["low"]
+
+
+def test_shares_that_cannot_be_are_refused(refused, database, tmp_path):
+    charts = tmp_path / "charts.csv"
+    charts.write_text("person_id,label,drawn\n100001,1,0\n100002,0,0.5\n")
+    told = refused("phenotype", database, "--config", EXAMPLE, "--gold", charts)
+    assert "must be above 0 and at most 1" in told

@@ -18,6 +18,7 @@ from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
+from unelisa.phenotyping.charts import draw_charts
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
 from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 LONGEST_TABLE = 15
 COLUMNS_OF_LABELS = ("person_id", "label", "probability", "note")
-Charts = dict[str, Any]  # person_id -> label
+COLUMNS_OF_CHARTS = ("person_id", "label", "probability", "drawn")
+Charts = Any  # labels by person_id, and the share of similar charts that were drawn if known
 
 
 class Cases(NamedTuple):
@@ -43,6 +45,15 @@ class Cases(NamedTuple):
     model: Phenotyper
     facts: dict[str, Any]
     cohort: Any
+    # persons, chances: the eligible patients and their P(case)
+    persons: NDArray[np.int64]
+    chances: NDArray[np.float64]
+
+    def draw(self, n: int, seed: int) -> Iterator[tuple[int, str, str, str]]:
+        """Yield person, an empty label, P(case) and share drawn of charts worth reviewing."""
+        sample = draw_charts(self.chances, n, np.random.default_rng(seed))
+        for row, share in zip(sample.rows, sample.drawn, strict=True):
+            yield int(self.persons[row]), "", f"{self.chances[row]:.6f}", f"{share:.6g}"
 
 
 def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -86,25 +97,38 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         Path | None,
         typer.Option(metavar="MODEL", help="Label with a saved model instead of fitting one."),
     ] = None,
+    charts: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=10, help="Draw about N charts worth reviewing."),
+    ] = None,
+    charts_out: Annotated[
+        Path,
+        typer.Option(
+            metavar="charts.csv",
+            help="Where to write them; fill in the labels (0 or 1) and pass the file as --gold.",
+        ),
+    ] = Path("charts.csv"),
     json: options.JsonFile = None,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
     inputs = (config, gold, model, None if is_server(database) else Path(database))
-    check_outputs(out, report, cohort, save, json=json, inputs=inputs)
+    drawn = None if charts is None else charts_out
+    check_outputs(out, report, cohort, save, drawn, json=json, inputs=inputs)
     if report is not None:
         require_jinja()
     if model is not None and (gold, save) != (None, None):
         raise ModelError("--gold and --save apply to a fit; omit them with --model")
     wanted = read_config(config)
-    charts = None if gold is None else read_charts(gold)
+    reviewed = None if gold is None else read_charts(gold)
     kept = None
     if model is not None:
         kept, wanted = load_kept(model, wanted)
-    found = find_cases(database, wanted, kept, charts, dated=cohort is not None or insert)
+    found = find_cases(database, wanted, kept, reviewed, dated=cohort is not None or insert)
     with output_files() as files:
         files.write_csv(out, COLUMNS_OF_LABELS, found.labels)
         if cohort is not None:
             files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
+        files.write_csv(drawn, COLUMNS_OF_CHARTS, found.draw(charts or 0, wanted.seed))
         if report is not None:
             files.write_text(report, render_phenotype(found.facts))
         if save is not None:
@@ -115,7 +139,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
                 write_cohort(connection, found.cohort, wanted.schema)
     screen = results(quiet=json == STDOUT)
     show_phenotype(screen, found.facts)
-    tell_written(screen, out, report, cohort, save, json)
+    tell_written(screen, out, report, cohort, drawn, save, json)
 
 
 def load_kept(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:
@@ -172,7 +196,8 @@ def find_cases(
         excluded=int((~people.possible).sum()),
     )
     active = (counts.table > 0).any(axis=1).to_numpy()
-    return Cases(_list_labels(labeled, people, active), labeled.model, facts, rows)
+    able = labeled.persons[people.eligible], shown
+    return Cases(_list_labels(labeled, people, active), labeled.model, facts, rows, *able)
 
 
 class Labeled(NamedTuple):
@@ -251,7 +276,7 @@ def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
 
 
 def read_charts(path: Path) -> Charts:
-    """Return the labels of reviewed charts by person_id."""
+    """Return the labels of reviewed charts by person_id, with the shares drawn by --charts."""
     import pandas as pd  # noqa: PLC0415 - only this needs it here
 
     try:
@@ -261,11 +286,12 @@ def read_charts(path: Path) -> Charts:
         raise RecordsError(f"{path.name} cannot be read as a CSV table") from None
     if not {"person_id", "label"} <= set(table.columns):
         raise RecordsError(f"{path.name} needs the columns person_id and label")
-    table = table[["person_id", "label"]].dropna()
-    persons = table["person_id"].str.strip()
-    if persons.duplicated().any():
+    table = table.dropna(subset=["person_id", "label"])
+    table = table.set_index(table["person_id"].str.strip())
+    if table.index.has_duplicates:
         raise RecordsError(f"{path.name} lists a patient more than once")
-    return dict(zip(persons, table["label"].tolist(), strict=True))
+    labels = dict(zip(table.index, table["label"].tolist(), strict=True))
+    return table[["label", "drawn"]] if "drawn" in table else labels
 
 
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
