@@ -34,7 +34,7 @@ class LabelScore(NamedTuple):
     f_score: float
 
 
-def bound_frequency(share: float, n: int) -> tuple[float, float]:
+def bound_frequency(share: float, n: float) -> tuple[float, float]:
     """Return Wilson's 95% interval of a probability, given the observed share of n cases.
 
     Examples

@@ -6,7 +6,18 @@ No result is written in this file.
 from collections.abc import Mapping, Sequence
 
 from studies.ehr.rare import CHARTS, COHORTS, PATIENTS, SHARE
-from studies.ehr.splits import FIGURES, HIGH_AUC, LOW_AUC, NONE, OURS, PAPER, PENLOG, TRAIN, UNELISA
+from studies.ehr.splits import (
+    FIGURES,
+    HIGH_AUC,
+    LOW_AUC,
+    NONE,
+    OURS,
+    PAPER,
+    PENLOG,
+    TRAIN,
+    UNELISA,
+    UNLABELED,
+)
 from studies.ehr.tables import PUBLISHED, SIMULATED, TITLES
 from studies.markdown import join_blocks, markdown_table, share
 from studies.records import Json
@@ -33,17 +44,19 @@ Three protocols:
 
 - **All labels choose the voters**, as in the paper: percentiles .1 to .9 and k-means of every
   feature; those with an AUC between {low} and {high} on all reviewed charts are kept. Since the
-  test half takes part in that choice, the numbers are **optimistic because of leakage**.
+  test half takes part in that choice, the numbers are **optimistic because of leakage**. Every
+  method that needs no labels sees the same voters; *unElisa, {unlabeled:,} patients* sees their
+  votes on that many patients instead of the training half.
 - **Training labels choose the voters**: the same without the leak. *penLog, counts* learns from the
   training labels and the log counts of all features, without voters.
 - **No labels**: `Phenotyper` learns from the counts of all patients and two named anchors."""
 
-_METHODS = """Under the first two protocols unElisa and penLog see the votes of the training half;
-their regressions have intercepts, since cuts at the 10th percentile are far from balanced. penLog
-is l1-penalized logistic regression with the penalty chosen by five-fold cross-validation. MAP-like
-and PheNorm-like are written from the papers' formulas (Liao et al. 2019, Yu et al. 2018); they are
-not the authors' programs, and what the papers leave open is our choice. The rules cut a sum of
-log(1 + count) between two means."""
+_METHODS = """Under the first two protocols unElisa, its rivals and penLog see the votes of the
+training half; unElisa's regressions have intercepts, since cuts at the 10th percentile are far from
+balanced. penLog is l1-penalized logistic regression with the penalty chosen by five-fold
+cross-validation. MAP-like and PheNorm-like are written from the papers' formulas (Liao et al. 2019,
+Yu et al. 2018); they are not the authors' programs, and what the papers leave open is our choice.
+The rules cut a sum of log(1 + count) between two means."""
 
 _SELECTED = """## Which features are selected
 
@@ -78,7 +91,8 @@ def render_ehr(archive: Json) -> str:
     simulated = [facts for facts in archive["sets"] if facts["set"].startswith(SIMULATED)]
     others = [facts for facts in archive["sets"] if facts not in simulated]
     seeds = ",".join(facts["set"].removeprefix(SIMULATED) for facts in simulated)
-    blocks = [_INTRODUCTION.format(seeds=seeds, low=share(LOW_AUC, 1), high=share(HIGH_AUC, 1))]
+    limits = {"low": share(LOW_AUC, 1), "high": share(HIGH_AUC, 1), "unlabeled": UNLABELED}
+    blocks = [_INTRODUCTION.format(seeds=seeds, **limits)]
     if simulated:
         blocks += [_show_simulated(simulated, archive["methods"]), _show_selected(simulated)]
     for facts in others:

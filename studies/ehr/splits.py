@@ -7,7 +7,9 @@ Three protocols side by side:
 - "train": the same, but the voters are chosen on the training half.
 - "none": no labels are used.
 
-penLog on all features, without voters, is a supervised reference independent of the paper.
+penLog on all features, without voters, is a supervised reference independent of the paper. The
+rivals of unElisa see the same voters and the same votes of the training half. "unElisa, 10,000"
+sees the paper's voters on that many patients instead, whose labels it does not need.
 """
 
 import time
@@ -25,7 +27,15 @@ from studies.ehr.baselines import BASELINES
 from studies.ehr.sets import Places, ReviewedSet, Signs
 from studies.ehr.voters import FeatureVotes, votes_from_percentiles
 from studies.records import Json, open_results, read_lines
-from unelisa.aggregators import UnElisa
+from unelisa.aggregators import (
+    Aggregator,
+    DawidSkene,
+    LatentIsing,
+    LatentSpectralMetaLearner,
+    MajorityVote,
+    SpectralMetaLearner,
+    UnElisa,
+)
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.phenotyper import Phenotyper
@@ -40,6 +50,16 @@ LOW_AUC, HIGH_AUC = 0.6, 0.8
 PENALTIES = np.logspace(-2, 0.5, 8)  # 1 / penalty: from no feature to nearly all
 PAPER, TRAIN, NONE = "paper", "train", "none"
 OURS, UNELISA, PENLOG, FULL_PENLOG = "Phenotyper", "unElisa", "penLog", "penLog, counts"
+UNLABELED = 10_000  # patients whose votes are used without their labels
+MANY_UNELISA = f"{UNELISA}, {UNLABELED:,} patients"
+AGGREGATED: dict[str, Callable[[], Aggregator]] = {
+    UNELISA: lambda: UnElisa(fit_intercept=True, random_state=0),
+    "majority vote": MajorityVote,
+    "Dawid-Skene": lambda: DawidSkene(random_state=0),
+    "SML": SpectralMetaLearner,
+    "SML-Latent": lambda: LatentSpectralMetaLearner(random_state=0),
+    "LatentIsing": lambda: LatentIsing(random_state=0),
+}
 
 
 class Split(NamedTuple):
@@ -53,6 +73,7 @@ class Prepared(NamedTuple):
     """What is computed once per set: voters, and the scores of methods without labels."""
 
     voters: FeatureVotes
+    many: Floats  # of the paper's method, fitted to the paper's voters on many patients
     logs: NDArray[np.float32]
     scores: dict[str, Floats]
     phenotyper: Phenotyper
@@ -88,9 +109,23 @@ def prepare(data: ReviewedSet) -> Prepared:
         scores[name] = baseline(data.counts, data.anchor_places)[rows]
     made = votes_from_percentiles(data.counts)
     voters = FeatureVotes(made.votes.take_items(rows), made.features)
+    many = score_many(made.votes, data)
     logs = np.column_stack([np.log1p(data.counts.values[rows]), data.counts.log_use[rows]])
     logs = (logs - logs.mean(axis=0)) / (logs.std(axis=0) + 1e-9)
-    return Prepared(voters, logs.astype(np.float32), scores, model, seconds)
+    return Prepared(voters, many, logs.astype(np.float32), scores, model, seconds)
+
+
+def score_many(votes: Votes, data: ReviewedSet) -> Floats:
+    """Return the paper's method on the reviewed charts, fitted to the votes on many patients.
+
+    Its voters are those of the protocol "paper", so that the labels leak in the same way.
+    """
+    reviewed = votes.take_items(data.reviewed)
+    kept = screen_voters(reviewed, data.signs, np.arange(len(data.signs)))
+    rng, n = np.random.default_rng(0), min(UNLABELED, votes.n_items)
+    rows = np.sort(rng.choice(votes.n_items, n, replace=False))
+    model = AGGREGATED[UNELISA]().fit(votes.take_voters(kept).take_items(rows))
+    return np.asarray(model.decision_function(reviewed.take_voters(kept)))
 
 
 def fit_phenotyper(data: ReviewedSet, prevalence: float | None = None, y: Any = None) -> Phenotyper:
@@ -110,7 +145,10 @@ def run_split(data: ReviewedSet, made: Prepared, number: int) -> Iterator[Json]:
     for protocol, judges in ((PAPER, np.arange(len(data.signs))), (TRAIN, split.train)):
         kept = screen_voters(made.voters.votes, data.signs, judges)
         votes = made.voters.votes.take_voters(kept)
-        yield row(protocol, UNELISA, _score_unelisa(votes, split))
+        for method in AGGREGATED:
+            yield row(protocol, method, _score_votes(method, votes, split))
+        if protocol == PAPER:
+            yield row(PAPER, MANY_UNELISA, made.many[split.test])
         yield row(protocol, PENLOG, _score_penlog(votes.values, data.signs, split, number))
     yield row(TRAIN, FULL_PENLOG, _score_penlog(made.logs, data.signs, split, number))
     for method, scores in made.scores.items():
@@ -131,9 +169,9 @@ def screen_voters(votes: Votes, signs: Signs, judges: Places) -> Places:
     return kept if len(kept) else np.sort(np.argsort(-auc, kind="stable")[:10])
 
 
-def _score_unelisa(votes: Votes, split: Split) -> Floats:
-    """Return the paper's method, fitted to the training votes, on the test votes."""
-    model = UnElisa(fit_intercept=True, random_state=0).fit(votes.take_items(split.train))
+def _score_votes(method: str, votes: Votes, split: Split) -> Floats:
+    """Return a method's scores of the test votes, fitted to the training votes without labels."""
+    model = AGGREGATED[method]().fit(votes.take_items(split.train))
     return np.asarray(model.decision_function(votes.take_items(split.test)))
 
 
@@ -190,8 +228,7 @@ def describe_set(data: ReviewedSet, made: Prepared) -> Json:
 def paper_selection(data: ReviewedSet, made: Prepared) -> list[str]:
     """Return the features of the paper's experts, learned from the votes on all reviewed charts."""
     kept = screen_voters(made.voters.votes, data.signs, np.arange(len(data.signs)))
-    model = UnElisa(fit_intercept=True, random_state=0)
-    model.fit(made.voters.votes.take_voters(kept))
+    model = AGGREGATED[UNELISA]().fit(made.voters.votes.take_voters(kept))
     places = np.unique(made.voters.features[kept[model.experts_]])
     return [str(name) for name in data.counts.features[places]]
 

@@ -260,3 +260,131 @@ def test_a_folder_is_neither_configuration_nor_output(refused, database, tmp_pat
 def test_the_database_is_not_overwritten(refused, database):
     told = refused("phenotype", database, "--config", EXAMPLE, "--out", database)
     assert "is an input" in told
+
+
+def change(file, *statements):
+    with duckdb.connect(str(file)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_patients_who_were_not_observed_have_no_label(run, database, tmp_path):
+    out, told = tmp_path / "p.csv", tmp_path / "p.json"
+    change(
+        database,
+        "DELETE FROM observation_period WHERE person_id = 100001",
+        "UPDATE observation_period SET observation_period_start_date = DATE '2016-06-01', "
+        "observation_period_end_date = DATE '2017-01-01' WHERE person_id = 100002",
+    )
+    arguments = ("phenotype", database, "--config", EXAMPLE, "--out", out, "--json", told)
+    assert run(*arguments).exit_code == 0
+    labels = pd.read_csv(out, index_col="person_id")
+    for person in (100001, 100002):
+        assert labels.loc[person, ["label", "probability"]].isna().all()
+        assert labels.loc[person, "note"] == "not observed in the window: no label"
+    assert labels["label"].notna().sum() == len(labels) - 2
+    facts = json.loads(told.read_text())
+    assert (facts["patients"], facts["unobserved"]) == (len(labels) - 2, 2)
+
+
+def test_without_observation_periods_patients_without_records_are_marked(run, database, tmp_path):
+    out = tmp_path / "p.csv"
+    change(
+        database,
+        "DROP TABLE observation_period",
+        *(
+            f"DELETE FROM {table} WHERE person_id = 100001"  # noqa: S608
+            for table in ("note", "visit_occurrence", "condition_occurrence")
+        ),
+        "INSERT INTO measurement (measurement_id, person_id, measurement_concept_id, "
+        "measurement_date, measurement_type_concept_id) SELECT 999999, 100001, "
+        "measurement_concept_id, DATE '2005-01-01', 0 FROM measurement LIMIT 1",
+    )
+    assert run("phenotype", database, "--config", EXAMPLE, "--out", out).exit_code == 0
+    labels = pd.read_csv(out, index_col="person_id")
+    assert labels.loc[100001, "label"] == 0
+    assert labels["note"].dropna().index.tolist() == [100001]
+    assert labels.loc[100001, "note"].startswith("no records in the window")
+
+
+def test_labels_respect_sex_and_age_and_show_whether_the_anchors_do(
+    run, database, config, drawn, tmp_path
+):
+    out, told = tmp_path / "p.csv", tmp_path / "p.json"
+    change(
+        database,
+        "UPDATE person SET gender_concept_id = CASE person_id % 2 WHEN 0 THEN 8507 "
+        "ELSE 8532 END, year_of_birth = CASE WHEN person_id % 4 = 1 THEN 2001 ELSE 1950 END",
+    )
+    file = config(change=("[phenotype]", '[phenotype]\nsex = "female"\nage = [30, 110]'))
+    result = run("phenotype", database, "--config", file, "--out", out, "--json", told)
+    assert result.exit_code == 0, result.output
+    labels = pd.read_csv(out, index_col="person_id")
+    able = labels.index % 4 == 3
+    assert (labels["label"][~able] == 0).all()
+    assert (labels["probability"][~able] == 0).all()
+    assert set(labels["note"][~able]) == {"excluded by sex or age"}
+    assert labels["note"][able].isna().all()
+    # the disease of this datamart does not know sex and age, and that is told
+    assert "patients whose sex or age excludes the disease would" in " ".join(result.stderr.split())
+    facts = json.loads(told.read_text())
+    assert not facts["reliable"]
+    assert facts["excluded"] == (~able).sum()
+
+
+def test_a_code_under_two_names_is_not_used_twice(run, database, config, tmp_path):
+    told = tmp_path / "p.json"
+    (concept,) = (
+        duckdb.connect(str(database), read_only=True)
+        .execute(
+            "SELECT condition_concept_id FROM condition_occurrence WHERE condition_source_value = "
+            "'714.0'"
+        )
+        .fetchone()
+    )
+    file = config(change=('["ICD:714.%",', f'["ICD:714.%", "CONCEPT:{concept}",'))
+    assert run("phenotype", database, "--config", file, "--json", told).exit_code == 0
+    features = {one["feature"]: one for one in json.loads(told.read_text())["features"]}
+    assert not features[f"CONCEPT:{concept}"]["selected"]
+    assert features[f"CONCEPT:{concept}"]["reason"] == "shares records with an anchor: not used"
+
+
+def test_intervals_come_first(run, database, tmp_path):
+    page, told = tmp_path / "p.html", tmp_path / "p.json"
+    arguments = ("--config", EXAMPLE, "--report", page, "--json", told)
+    result = run("phenotype", database, *arguments)
+    facts, text = json.loads(told.read_text()), page.read_text(encoding="utf-8")
+    places = [text.index(f"<dt>{name}") for name in ("positive pred", "negative pred", "sensitiv")]
+    assert places == sorted(places)
+    assert places[-1] < text.index("<dt>patients")
+    for name in ("ppv", "npv", "sensitivity"):
+        assert facts[name]["low"] <= facts[name]["share"] <= facts[name]["high"]
+    assert f"PPV {facts['ppv']['low']:.0%} to {facts['ppv']['high']:.0%}" in result.stdout
+
+
+def test_charts_are_drawn_filled_in_and_correct_the_figures(run, database, drawn, tmp_path):
+    charts, told = tmp_path / "charts.csv", tmp_path / "p.json"
+    start = ("phenotype", database, "--config", EXAMPLE, "--json", told)
+    result = run(*start, "--charts", 80, "--charts-out", charts)
+    assert result.exit_code == 0, result.output
+    before = json.loads(told.read_text())
+    table = pd.read_csv(charts)
+    assert 60 < len(table) < 120
+    assert table["label"].isna().all()
+    assert table["drawn"].between(0, 1).all()
+    table["label"] = (drawn.truth[table["person_id"]] > 0).astype(int).to_numpy()
+    table.to_csv(charts, index=False)
+    assert run(*start, "--gold", charts).exit_code == 0
+    after = json.loads(told.read_text())
+    assert after["ppv"]["basis"].endswith("reviewed charts")
+    true = (drawn.truth > 0).mean()
+    assert abs(after["prevalence"] - true) < abs(before["prevalence"] - true)
+    width = {name: after[name]["high"] - after[name]["low"] for name in ("npv", "sensitivity")}
+    assert width["sensitivity"] < before["sensitivity"]["high"] - before["sensitivity"]["low"]
+
+
+def test_shares_that_cannot_be_are_refused(refused, database, tmp_path):
+    charts = tmp_path / "charts.csv"
+    charts.write_text("person_id,label,drawn\n100001,1,0\n100002,0,0.5\n")
+    told = refused("phenotype", database, "--config", EXAMPLE, "--gold", charts)
+    assert "must be above 0 and at most 1" in told

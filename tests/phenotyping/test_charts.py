@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from unelisa.errors import VotesError, VotesWarning
-from unelisa.phenotyping.charts import read_reviewed
+from unelisa.phenotyping.charts import FEWEST_OF_STRATUM, STRATA, draw_charts, read_reviewed
 
 PATIENTS = np.array(["p1", "p2", "p3", "p4"])
 
@@ -72,3 +72,32 @@ def test_strangers_and_wrong_lengths_are_refused():
         assert read_reviewed({"p9": 1, "p2": 1}, PATIENTS).signs.tolist() == [0, 1, 0, 0]
     with pytest.raises(VotesError, match=r"each of the 4 patients, found shape \(2,\)"):
         read_reviewed([1, 0], PATIENTS)
+
+
+def test_charts_are_drawn_in_every_stratum_and_their_shares_are_right():
+    rng = np.random.default_rng(0)
+    chances = rng.beta(0.1, 0.5, 5000)
+    sample = draw_charts(chances, 150, rng)
+    strata = np.digitize(chances, STRATA)
+    drawn = np.bincount(strata[sample.rows], minlength=len(STRATA) + 1)
+    assert (drawn >= FEWEST_OF_STRATUM).all()
+    assert len(np.unique(sample.rows)) == len(sample.rows)
+    shares = drawn / np.bincount(strata)
+    assert sample.drawn == pytest.approx(shares[strata[sample.rows]])
+    assert (1 / sample.drawn).sum() == pytest.approx(5000)  # each stands for its share
+
+
+def test_a_small_stratum_is_drawn_whole():
+    chances = np.r_[np.full(100, 0.001), 0.5, 0.6]
+    sample = draw_charts(chances, 10, np.random.default_rng(0))
+    assert {100, 101} <= set(sample.rows)
+    assert sample.drawn[-2:].tolist() == [1, 1]
+
+
+def test_the_shares_drawn_become_weights():
+    frame = pd.DataFrame({"label": [1, 0], "drawn": [0.5, 0.1]}, index=["p2", "p3"])
+    charts = read_reviewed(frame, PATIENTS)
+    assert charts.signs.tolist() == [0, 1, -1, 0]
+    assert charts.weights[1:3] == pytest.approx([2, 10])
+    with pytest.raises(VotesError, match="above 0 and at most 1"):
+        read_reviewed(frame.assign(drawn=["x", "y"]), PATIENTS)

@@ -41,12 +41,15 @@ def test_a_higher_score_never_makes_a_case_less_likely():
 
 
 def test_intervals_by_reviewed_charts_are_wilsons_and_need_ten_of_them():
-    right = np.array([True] * 18 + [False] * 2 + [True] * 30)
-    found = review_share(right, np.arange(50) < 20)
+    right = np.array([True] * 18 + [False] * 2)
+    found = review_share(right[:20], np.ones(20))
     wilson = binomtest(18, 20).proportion_ci(method="wilson")
     assert found[:3] == pytest.approx((0.9, wilson.low, wilson.high), abs=1e-6)
     assert found.basis == "20 reviewed charts"
-    assert review_share(right, np.arange(50) < 9) is None
+    assert review_share(right[:9], np.ones(9)) is None
+    unequal = review_share(right[:20], np.r_[np.ones(18), [3, 3]])
+    assert unequal.value == pytest.approx(18 / 24)
+    assert unequal.high - unequal.low > found.high - found.low
 
 
 def test_the_model_s_intervals_cover_the_alternatives():
@@ -71,10 +74,11 @@ def test_charts_of_both_sides_give_the_sensitivity():
     signs[:40] = np.where(np.arange(40) < 36, 1, -1)  # 90 % of the flagged are cases
     signs[200:300] = np.where(np.arange(100) < 5, 1, -1)  # and 5 % of the others
     expected = expect_performance(np.full(1000, 0.3), flagged, [], np.full(1000, 0.3))
-    found = review_performance(signs, flagged, expected)
+    found = review_performance(signs, flagged, expected, np.ones(1000))
     assert found.sensitivity.value == pytest.approx(0.2 * 0.9 / (0.2 * 0.9 + 0.8 * 0.05))
     assert found.sensitivity.low < found.sensitivity.value < found.sensitivity.high
     assert found.npv.basis == "100 reviewed charts"
-    half = review_performance(np.where(flagged, signs, 0).astype(np.int8), flagged, expected)
+    one_side = np.where(flagged, signs, 0).astype(np.int8)
+    half = review_performance(one_side, flagged, expected, np.ones(1000))
     assert half.ppv == found.ppv
     assert half[1:] == expected[1:]

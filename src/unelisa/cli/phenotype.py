@@ -1,12 +1,14 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
@@ -16,9 +18,11 @@ from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
+from unelisa.phenotyping.charts import draw_charts
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
-from unelisa.phenotyping.omop.counts import count_patients
+from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
+from unelisa.phenotyping.omop.persons import Persons, describe_persons
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
@@ -29,16 +33,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LONGEST_TABLE = 15
-Charts = dict[str, Any]  # person_id -> label
+COLUMNS_OF_LABELS = ("person_id", "label", "probability", "note")
+COLUMNS_OF_CHARTS = ("person_id", "label", "probability", "drawn")
+Charts = Any  # labels by person_id, and the share of similar charts that were drawn if known
 
 
 class Cases(NamedTuple):
-    """Person, label and P(case) of all patients, the model, facts that name none, the cohort."""
+    """Person, label, P(case) and note of all patients, the model, facts on them, the cohort."""
 
-    labels: Iterable[tuple[Any, Any, str]]
+    labels: Iterable[tuple[Any, Any, str, str]]
     model: Phenotyper
     facts: dict[str, Any]
     cohort: Any
+    # persons, chances: the eligible patients and their P(case)
+    persons: NDArray[np.int64]
+    chances: NDArray[np.float64]
+
+    def draw(self, n: int, seed: int) -> Iterator[tuple[int, str, str, str]]:
+        """Yield person, an empty label, P(case) and share drawn of charts worth reviewing."""
+        sample = draw_charts(self.chances, n, np.random.default_rng(seed))
+        for row, share in zip(sample.rows, sample.drawn, strict=True):
+            yield int(self.persons[row]), "", f"{self.chances[row]:.6f}", f"{share:.6g}"
 
 
 def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -55,7 +70,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="phenotype.csv", help="Write person_id, label and probability."),
+        typer.Option(metavar="phenotype.csv", help="Write person_id, label, probability and note."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -82,25 +97,38 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         Path | None,
         typer.Option(metavar="MODEL", help="Label with a saved model instead of fitting one."),
     ] = None,
+    charts: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=10, help="Draw about N charts worth reviewing."),
+    ] = None,
+    charts_out: Annotated[
+        Path,
+        typer.Option(
+            metavar="charts.csv",
+            help="Where to write them; fill in the labels (0 or 1) and pass the file as --gold.",
+        ),
+    ] = Path("charts.csv"),
     json: options.JsonFile = None,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
     inputs = (config, gold, model, None if is_server(database) else Path(database))
-    check_outputs(out, report, cohort, save, json=json, inputs=inputs)
+    drawn = None if charts is None else charts_out
+    check_outputs(out, report, cohort, save, drawn, json=json, inputs=inputs)
     if report is not None:
         require_jinja()
     if model is not None and (gold, save) != (None, None):
         raise ModelError("--gold and --save apply to a fit; omit them with --model")
     wanted = read_config(config)
-    charts = None if gold is None else read_charts(gold)
+    reviewed = None if gold is None else read_charts(gold)
     kept = None
     if model is not None:
         kept, wanted = load_kept(model, wanted)
-    found = find_cases(database, wanted, kept, charts, dated=cohort is not None or insert)
+    found = find_cases(database, wanted, kept, reviewed, dated=cohort is not None or insert)
     with output_files() as files:
-        files.write_csv(out, ("person_id", "label", "probability"), found.labels)
+        files.write_csv(out, COLUMNS_OF_LABELS, found.labels)
         if cohort is not None:
             files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
+        files.write_csv(drawn, COLUMNS_OF_CHARTS, found.draw(charts or 0, wanted.seed))
         if report is not None:
             files.write_text(report, render_phenotype(found.facts))
         if save is not None:
@@ -111,7 +139,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
                 write_cohort(connection, found.cohort, wanted.schema)
     screen = results(quiet=json == STDOUT)
     show_phenotype(screen, found.facts)
-    tell_written(screen, out, report, cohort, save, json)
+    tell_written(screen, out, report, cohort, drawn, save, json)
 
 
 def load_kept(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:
@@ -149,31 +177,89 @@ def find_cases(
     with busy("opening the database") as status, open_database(database) as connection:
         tables = OmopTables.of(connection, wanted.schema)
         counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
+        people = describe_persons(tables, counts.table.index, wanted.limits, request.window)
+        related = find_related(tables, request, wanted.anchors) if kept is None else []
         status.update("finding the cases ...")
-        with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
-            warnings.simplefilter("always", UnelisaWarning)
-            if kept is not None:
-                model = kept
-                _warn_of_absent(kept, counts.table)
-            else:
-                anchors, utilization = wanted.anchor_names, request.utilization
-                model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed)
-                model.fit(counts.table, charts)
-        replay_warnings(caught)
-        chances = model.predict_proba(counts.table)[:, 1]
-        flagged = chances >= model.threshold_
-        persons, rows = counts.table.index.to_numpy(), None
+        labeled = _label_patients(counts.table, people, wanted, charts, kept or related)
+        rows = None
         if dated:
             status.update("dating the cohort ...")
-            cases, first = persons[flagged], wanted.anchors
-            rows = list_cohort(tables, cases, wanted.cohort, first, request.window)
-    ppv = model.ppv_ if kept is None else model.expect_ppv(counts.table)
-    facts = describe_phenotype(wanted.title, model, chances, counts.steps, ppv)
+            cases = counts.table.index.to_numpy()[labeled.flagged]
+            rows = list_cohort(tables, cases, wanted.cohort, wanted.anchors, request.window)
+    performance = None if kept is None else kept.expect_performance(labeled.counts)
+    shown = labeled.chances[people.eligible]
+    facts = describe_phenotype(wanted.title, labeled.model, shown, counts.steps, performance)
+    facts.update(seconds=labeled.seconds if kept is None else None, warnings=labeled.warnings)
+    facts.update(
+        reliable=facts["reliable"] and labeled.doubt is None,
+        unobserved=0 if people.observed is None else int((~people.observed).sum()),
+        excluded=int((~people.possible).sum()),
+    )
+    active = (counts.table > 0).any(axis=1).to_numpy()
+    able = labeled.persons[people.eligible], shown
+    return Cases(_list_labels(labeled, people, active), labeled.model, facts, rows, *able)
+
+
+class Labeled(NamedTuple):
+    """The patients of a fit, the model, P(case) and label of everybody, and what is to be told."""
+
+    counts: "pd.DataFrame"
+    model: Phenotyper
+    chances: NDArray[np.float64]
+    flagged: NDArray[np.bool_]
+    persons: NDArray[np.int64]
+    doubt: str | None
+    warnings: list[str]
+    seconds: float
+
+
+def _label_patients(
+    table: "pd.DataFrame",
+    people: Persons,
+    wanted: PhenotypeConfig,
+    charts: Charts | None,
+    given: Phenotyper | list[str],
+) -> Labeled:
+    """Label everybody by a kept phenotyper, or by a new one, given what is related to anchors.
+
+    It is fitted to the eligible patients; the others show whether it means the disease.
+    """
+    eligible = table[people.eligible]
+    if eligible.empty:
+        raise RecordsError("no patient was observed in the window and can have the disease")
+    with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
+        warnings.simplefilter("always", UnelisaWarning)
+        if isinstance(given, Phenotyper):
+            model = given
+            _warn_of_absent(model, table)
+        else:
+            anchors, utilization = wanted.anchor_names, wanted.request.utilization
+            model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed, given)
+            model.fit(eligible, charts)
+        chances = model.predict_proba(table)[:, 1]
+        flagged = chances >= model.threshold_
+        doubt = people.doubt(flagged)
+        if doubt is not None:
+            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
+    replay_warnings(caught)
     notes = [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
-    facts.update(seconds=watch.seconds if kept is None else None, warnings=notes)
-    labels, shown = model.classes_[flagged.astype(int)], (f"{chance:.6f}" for chance in chances)
-    listed = zip(persons.tolist(), labels.tolist(), shown, strict=True)
-    return Cases(listed, model, facts, rows)
+    flagged &= people.eligible
+    persons = table.index.to_numpy()
+    return Labeled(eligible, model, chances, flagged, persons, doubt, notes, watch.seconds)
+
+
+def _list_labels(
+    labeled: Labeled, people: Persons, active: NDArray[np.bool_]
+) -> Iterator[tuple[Any, Any, str, str]]:
+    """Yield person, label, P(case) and note; no label for those who were not observed."""
+    labels = labeled.model.classes_[labeled.flagged.astype(int)].tolist()
+    chances = np.where(people.possible, labeled.chances, 0.0)
+    observed = np.ones(len(chances), dtype=bool) if people.observed is None else people.observed
+    rows = zip(
+        labeled.persons.tolist(), labels, chances, observed, people.note(active), strict=True
+    )
+    for person, label, chance, seen, note in rows:
+        yield (person, label, f"{chance:.6f}", note) if seen else (person, "", "", note)
 
 
 def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
@@ -190,7 +276,7 @@ def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
 
 
 def read_charts(path: Path) -> Charts:
-    """Return the labels of reviewed charts by person_id."""
+    """Return the labels of reviewed charts by person_id, with the shares drawn by --charts."""
     import pandas as pd  # noqa: PLC0415 - only this needs it here
 
     try:
@@ -200,11 +286,12 @@ def read_charts(path: Path) -> Charts:
         raise RecordsError(f"{path.name} cannot be read as a CSV table") from None
     if not {"person_id", "label"} <= set(table.columns):
         raise RecordsError(f"{path.name} needs the columns person_id and label")
-    table = table[["person_id", "label"]].dropna()
-    persons = table["person_id"].str.strip()
-    if persons.duplicated().any():
+    table = table.dropna(subset=["person_id", "label"])
+    table = table.set_index(table["person_id"].str.strip())
+    if table.index.has_duplicates:
         raise RecordsError(f"{path.name} lists a patient more than once")
-    return dict(zip(persons, table["label"].tolist(), strict=True))
+    labels = dict(zip(table.index, table["label"].tolist(), strict=True))
+    return table[["label", "drawn"]] if "drawn" in table else labels
 
 
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
@@ -212,6 +299,10 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     for step in facts["steps"]:
         screen.print(f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s")
     screen.print(Text(facts["answer"], "bold"))
+    words = {"ppv": "PPV", "npv": "NPV", "sensitivity": "sensitivity"}
+    known = {word: facts[name] for name, word in words.items() if facts[name] is not None}
+    intervals = [f"{word} {one['low']:.0%} to {one['high']:.0%}" for word, one in known.items()]
+    screen.print(f"{', '.join(intervals)} (95% intervals)")
     selected = [one for one in facts["features"] if one["selected"]]
     rest = len(selected) - LONGEST_TABLE
     caption = f"and {rest} more" if rest > 0 else None

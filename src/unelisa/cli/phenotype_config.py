@@ -8,6 +8,7 @@ from typing import Any
 
 from unelisa.errors import ModelError, RecordsError
 from unelisa.phenotyping.cautions import check_settings
+from unelisa.phenotyping.omop.persons import SEXES, Limits
 from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_request
 
 # table -> key -> what it must be
@@ -20,7 +21,13 @@ _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
         "last_day": (date,),
         "schema": (str,),
     },
-    "phenotype": {"anchors": (list,), "prevalence": (float, int), "seed": (int,)},
+    "phenotype": {
+        "anchors": (list,),
+        "prevalence": (float, int),
+        "seed": (int,),
+        "sex": (str,),
+        "age": (list,),
+    },
     "cohort": {"number": (int,)},
 }
 _WORDS = {
@@ -43,6 +50,7 @@ class PhenotypeConfig:
     anchors: tuple[Request, ...]
     prevalence: float | None
     seed: int
+    limits: Limits  # the sex and the ages that allow the disease
     schema: str | None  # schema of the OMOP tables, if any
     cohort: int  # the number of the cohort, cohort_definition_id
 
@@ -74,6 +82,7 @@ def _interpret(content: dict[str, Any]) -> PhenotypeConfig:
         raise ModelError("title must be a string, such as Rheumatoid arthritis")
     _check(content)
     records, phenotype = content.get("records", {}), content.get("phenotype", {})
+    limits = Limits(phenotype.get("sex"), phenotype.get("age") and tuple(phenotype["age"]))
     if not records.get("features") or not phenotype.get("anchors"):
         raise ModelError("features under [records] and anchors under [phenotype] are required")
     request = CountRequest.of(
@@ -88,6 +97,7 @@ def _interpret(content: dict[str, Any]) -> PhenotypeConfig:
         anchors=tuple(parse_request(text) for text in phenotype["anchors"]),
         prevalence=phenotype.get("prevalence"),
         seed=phenotype.get("seed", 0),
+        limits=limits,
         schema=records.get("schema"),
         cohort=content.get("cohort", {}).get("number", 1),
     )
@@ -100,6 +110,11 @@ def _check_values(config: PhenotypeConfig) -> None:
     check_settings(config.anchor_names, config.prevalence)
     if any(one.reach == "each" for one in config.anchors):
         raise ModelError("an anchor must be one feature; end it with + to combine codes")
+    sex, age = config.limits
+    if sex is not None and sex not in SEXES:
+        raise ModelError(f"sex under [phenotype] must be one of {', '.join(SEXES)}")
+    if age is not None and not 0 <= age[0] <= age[1]:
+        raise ModelError("age under [phenotype] must be the least and the greatest age")
     if config.seed < 0:
         raise ModelError("seed under [phenotype] must be 0 or more")
     if not 0 <= config.cohort <= LARGEST_NUMBER:
@@ -119,7 +134,16 @@ def _check(content: dict[str, Any]) -> None:
             if kinds is None:
                 known = ", ".join(_KEYS[table])
                 raise ModelError(f"[{table}] has no key {key[:40]!r}; use {known}")
-            strings = not isinstance(value, list) or all(isinstance(one, str) for one in value)
             # a bool is an int in Python
-            if not isinstance(value, kinds) or isinstance(value, bool) or not strings:
-                raise ModelError(f"{key} under [{table}] must be {_WORDS[kinds[0]]}")
+            if not isinstance(value, kinds) or isinstance(value, bool) or not _is_list(key, value):
+                words = "two integers, such as [12, 55]" if key == "age" else _WORDS[kinds[0]]
+                raise ModelError(f"{key} under [{table}] must be {words}")
+
+
+def _is_list(key: str, value: Any) -> bool:
+    """Return whether a list holds what it must: two ages, or strings."""
+    if not isinstance(value, list):
+        return True
+    if key == "age":
+        return len(value) == len(("least", "greatest")) and all(type(one) is int for one in value)
+    return all(isinstance(one, str) for one in value)

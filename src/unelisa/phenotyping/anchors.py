@@ -66,7 +66,7 @@ class ClassCounts(NamedTuple):
         --------
         >>> falls_first = ClassCounts(np.log([1.0, 9.0]), 0.0, np.array([20.0, 0.6]))
         >>> falls_first.log_ratio(np.arange(4, dtype=np.float32), np.zeros(4)).round(1)
-        array([-1.2, -1.2, -0.9, -0.3])
+        array([-1.2, -1.2, -0.8,  0. ])
         """
         mean, size = self.means(use), self.sizes[:, None]
         x = self._hold(counts.astype(np.float64), mean)

@@ -170,7 +170,9 @@ def fit_phenotype(
     )
     posterior = expit(calibration.log_odds(scores))
     model_says = phenotype.expect_performance(table, scores)
-    performance = review_performance(charts.signs, posterior >= THRESHOLD, model_says)
+    performance = review_performance(
+        charts.signs, posterior >= THRESHOLD, model_says, charts.weights
+    )
     return PhenotypeFit(phenotype, facts, posterior, performance)
 
 

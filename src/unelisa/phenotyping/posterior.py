@@ -128,40 +128,46 @@ def expect_performance(
 
 
 def review_performance(
-    signs: NDArray[np.int8], flagged: NDArray[np.bool_], expected: Performance
+    signs: NDArray[np.int8], flagged: NDArray[np.bool_], expected: Performance, weights: Floats
 ) -> Performance:
     """Return the performance by at least ten reviewed charts of each kind, or else as expected.
 
-    PPV and NPV are proportions with Wilson intervals; charts are assumed reviewed at random among
-    the flagged patients, and at random among the others. With a share f of flagged patients,
+    PPV and NPV are proportions with Wilson intervals; a chart weighs as many patients as it stands
+    for, and charts of equal weight are assumed reviewed at random among the flagged patients, and
+    at random among the others. With a share f of flagged patients,
 
         sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)).
     """
-    ppv = review_share(signs > 0, flagged & (signs != 0)) or expected.ppv
-    npv = review_share(signs < 0, ~flagged & (signs != 0)) or expected.npv
+    seen, weights = signs != 0, np.asarray(weights)
+    ppv = review_share(signs[flagged & seen] > 0, weights[flagged & seen]) or expected.ppv
+    npv = review_share(signs[~flagged & seen] < 0, weights[~flagged & seen]) or expected.npv
     if MODEL in (ppv.basis, npv.basis) or not flagged.any():
         return Performance(ppv, npv, expected.sensitivity)
     share = float(flagged.mean())
-    pairs = zip(ppv[:3], npv[:3], strict=True)
-    values = [share * p / max(share * p + (1 - share) * (1 - n), 1e-12) for p, n in pairs]
-    return Performance(ppv, npv, Estimate(*values, "reviewed charts"))
+    value, low, high = (
+        share * p / max(share * p + (1 - share) * (1 - n), 1e-12)
+        for p, n in zip(ppv[:3], npv[:3], strict=True)
+    )
+    return Performance(ppv, npv, Estimate(value, low, high, "reviewed charts"))
 
 
-def review_share(right: NDArray[np.bool_], reviewed: NDArray[np.bool_]) -> Estimate | None:
-    """Return the proportion that is right among the reviewed (Wilson interval).
+def review_share(right: NDArray[np.bool_], weights: Floats) -> Estimate | None:
+    """Return the weighted proportion of reviewed charts that are right (Wilson interval).
 
-    Returns None if fewer than ten charts were reviewed.
+    Charts of unequal weights count as (sum w)^2 / sum w^2 of equal ones (Kish). Returns None if
+    fewer than ten were reviewed.
 
     Examples
     --------
-    >>> review_share(np.array([True, False, True] * 4), np.ones(12, dtype=bool)).basis
+    >>> review_share(np.array([True, False, True] * 4), np.ones(12)).basis
     '12 reviewed charts'
     """
-    n = int(reviewed.sum())
+    n = len(right)
     if n < FEWEST_CHARTS:
         return None
-    share = float(right[reviewed].mean())
-    return Estimate(share, *bound_frequency(share, n), f"{n} reviewed charts")
+    share = float(np.average(right, weights=weights))
+    effective = float(weights.sum() ** 2 / (weights**2).sum())
+    return Estimate(share, *bound_frequency(share, effective), f"{n} reviewed charts")
 
 
 def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:

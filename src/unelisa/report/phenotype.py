@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from unelisa.phenotyping.omop.counts import Step
 from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.phenotyping.posterior import Estimate
+from unelisa.phenotyping.posterior import Estimate, Performance
 from unelisa.report.judged import BINS, SURE
 from unelisa.report.page import fill_template
 
-PPV = ("share", "low", "high", "basis")
+ESTIMATE = ("share", "low", "high", "basis")
 FEATURE_COLUMNS = ["feature", "selected", "weight", "direction", "reason"]
 Facts = dict[str, Any]
 
@@ -22,14 +22,15 @@ def describe_phenotype(
     model: Phenotyper,
     chances: NDArray[np.float64],
     steps: Sequence[Step] = (),
-    ppv: Estimate | None = None,
+    performance: Performance | None = None,
 ) -> Facts:
     """Return what a fitted phenotyper found, as plain values.
 
-    `chances` is P(case) per patient, `steps` the queries that the database answered, and `ppv` the
-    share of true cases among the labeled ones, by default for the patients of the fit.
+    `chances` is P(case) per patient, `steps` the queries that the database answered, and
+    `performance` that of the labels, by default for the patients of the fit.
     """
-    prevalence, found = float(chances.mean()), model.ppv_ if ppv is None else ppv
+    prevalence = float(chances.mean())
+    found = performance or Performance(model.ppv_, model.npv_, model.sensitivity_)
     n, cases = len(chances), int((chances >= model.threshold_).sum())
     counts, edges = np.histogram(chances, BINS, (0.0, 1.0))
     return {
@@ -43,7 +44,10 @@ def describe_phenotype(
         "decided": int(np.count_nonzero(np.abs(chances - 0.5) > SURE - 0.5)),
         "prevalence": prevalence,
         "threshold": float(model.threshold_),
-        "ppv": None if np.isnan(found.value) else dict(zip(PPV, found, strict=True)),
+        **{name: _describe(one) for name, one in found._asdict().items()},
+        "reliable": getattr(model, "reliable_", True),  # models of 0.1.0 do not know
+        "unobserved": 0,
+        "excluded": 0,
         "anchors": [str(name) for name in model.anchors],
         "utilization": model.utilization,
         "expected_prevalence": model.prevalence,
@@ -53,6 +57,11 @@ def describe_phenotype(
         "seconds": None,
         "warnings": [],
     }
+
+
+def _describe(estimate: Estimate) -> Facts | None:
+    """Return an estimate with its interval as plain values, or None if nothing is known."""
+    return None if np.isnan(estimate.value) else dict(zip(ESTIMATE, estimate, strict=True))
 
 
 def render_phenotype(facts: Facts) -> str:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from unelisa.errors import RecordsError
 from unelisa.phenotyping.omop.database import OmopTables, explain_engine, open_database
-from unelisa.phenotyping.omop.records import count_contacts, count_days, list_days, list_patients
+from unelisa.phenotyping.omop.records import (
+    count_contacts,
+    count_days,
+    list_contents,
+    list_days,
+    list_patients,
+)
 from unelisa.phenotyping.omop.requests import DOMAINS, CountRequest, Day, Request
 
 if TYPE_CHECKING:
@@ -126,6 +132,30 @@ def count_patients(
         column = pd.Series(found["days"].to_numpy(), found["person"].to_numpy())
         parts.append(column.reindex(index, fill_value=0).to_frame(use))
     return PatientCounts(pd.concat(parts, axis=1), tuple(steps))
+
+
+def find_related(
+    tables: OmopTables, request: CountRequest, anchors: Sequence[Request]
+) -> list[str]:
+    """Return the features that count some of the records that an anchor counts.
+
+    A concept shares them with its descendants, and with the source codes that are mapped to it.
+    """
+    related: list[str] = []
+    for table in dict.fromkeys(DOMAINS[one.domain].table for one in anchors):
+        kinds = [one for one in DOMAINS if DOMAINS[one].table == table and request.of_domain(one)]
+        source = next((one for one in kinds if DOMAINS[one].code is not None), kinds[0])
+        contents: dict[str, set[Any]] = {}
+        for domain in kinds:
+            with explain_engine(f"comparing the {domain} features with the anchors"):
+                found = list_contents(tables, request.of_domain(domain), source).to_pyarrow()
+            columns = (found[name].to_pylist() for name in ("concept", "code", "feature"))
+            for concept, code, feature in zip(*columns, strict=True):
+                contents.setdefault(f"{domain}:{feature}", set()).add((concept, code))
+        names = [one.column for one in anchors]
+        held = set().union(*(contents.get(name, set()) for name in names))
+        related += [name for name in contents if name not in names and contents[name] & held]
+    return related
 
 
 def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict[str, Any]:

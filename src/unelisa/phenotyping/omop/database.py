@@ -274,11 +274,9 @@ def as_number(column: Any) -> Any:
     kind = column.type()
     if kind.is_integer() or (kind.is_decimal() and kind.scale == 0):
         return column if kind.is_int64() else column.cast("int64")
-    if kind.is_string():
-        whole = ~column.contains(".") | column.re_search(r"\.0*\s*$")
-        return whole.ifelse(column, "fraction").cast("int64")
-    whole = column == column.floor()
-    return whole.ifelse(column.cast("int64").cast("string"), "fraction").cast("int64")
+    number = column.cast("float64")
+    text = column if kind.is_string() else column.cast("int64").cast("string")
+    return (number == number.floor()).ifelse(text, "fraction").cast("int64")
 
 
 def as_day(column: Any) -> Any:

@@ -36,17 +36,40 @@ def list_days(tables: OmopTables, requests: Sequence[Request], window: Window) -
     """Return the days (person, feature, day) of some features, possibly repeated."""
     parts: list[Any] = []
     for domain in dict.fromkeys(one.domain for one in requests):
-        records = _list_records(tables, domain, window)
         asked = [one for one in requests if one.domain == domain]
-        by_text = [one for one in asked if one.concept is None]
-        parts += [_days_by_number(records, one, tables) for one in asked if one not in by_text]
-        if by_text:
-            parts += _days_by_text(_name_records(records, tables, by_text), by_text)
+        parts += _find_days(_list_records(tables, domain, window), asked, tables)
+    return _unite(parts, {"person": "int64", "day": "date", "feature": "string"})
+
+
+def list_contents(tables: OmopTables, requests: Sequence[Request], source: str) -> Any:
+    """Return which records some features of one domain count: concept, code, feature; once each.
+
+    `source` is the domain that says where concept and code are: a condition is coded in both ways.
+    """
+    records = _list_records(tables, source, (None, None))
+    code = as_text(records.code) if "code" in records.columns else records.concept.cast("string")
+    # what is in a record takes the place of whose it is, and of its day
+    contents = records.select(person=records.concept, day=code, code=code, concept=records.concept)
+    kinds = {"person": "int64", "day": "string", "feature": "string"}
+    found = _unite(list(_find_days(contents.distinct(), requests, tables)), kinds)
+    return found.select(concept=found.person, code=found.day, feature=found.feature).distinct()
+
+
+def _find_days(records: Any, requests: Sequence[Request], tables: OmopTables) -> Iterator[Any]:
+    """Yield the days of the features of one domain, in one or more tables."""
+    by_text = [one for one in requests if one.concept is None]
+    for one in requests:
+        if one not in by_text:
+            yield _days_by_number(records, one, tables)
+    if by_text:
+        yield from _days_by_text(_name_records(records, tables, by_text), by_text)
+
+
+def _unite(parts: list[Any], kinds: dict[str, str]) -> Any:
     if len(parts) == 1:
         return parts[0]
     # engines differ in which columns they know to be nullable
-    kinds = {"person": "int64", "day": "date", "feature": "string"}
-    alike = [part.select("person", "day", "feature").cast(kinds) for part in parts]
+    alike = [part.select(*kinds).cast(kinds) for part in parts]
     return alike[0].union(*alike[1:])
 
 
