@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from unelisa.errors import VotesError, VotesWarning
+from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning
 from unelisa.votes import Votes
 
 LONG = {
@@ -181,9 +181,16 @@ def test_categories_and_bytes_are_the_labels_they_spell():
         assert votes.classes == ("no", "yes")
 
 
-def test_estimators_accept_arrays_with_zeros_as_abstentions():
-    assert Votes.accept(np.array([[-1, 0, 1]])).values.tolist() == [[-1, 0, 1]]
+@pytest.mark.parametrize("table", [[[-1, 0, 1]], [[0, -1]], [[1, 1]], [["-1", "0", "1"]]])
+def test_what_estimators_are_given_is_read_as_ever_and_the_refusal_says_where_to_declare(table):
+    with pytest.raises(AmbiguousVotesError) as plain:
+        Votes.of(table)
+    with pytest.raises(AmbiguousVotesError) as refusal:
+        Votes.accept(table)
+    assert str(refusal.value) == f"{plain.value}: read X with Votes.of(X, coding=...)"
+    assert refusal.value.hints == plain.value.hints
     assert Votes.accept(np.array([[0, 1]])).classes == (0, 1)
+    assert Votes.accept(np.array([[-1, 1]])).classes == (-1, 1)
 
 
 def test_voters_are_aligned_by_name():

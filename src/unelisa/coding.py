@@ -118,7 +118,7 @@ class Coding:
 
     votes: dict[Label, int]  # label -> -1 (no), 0 (abstained), +1 (yes)
     classes: tuple[Label, Label]  # the user's two labels: (negative, positive)
-    # of the coding, if it has a code for abstained; "" if two labels say everything
+    # of a declared coding with a code for abstained; "" if two labels say everything
     name: Literal["", "pm1", "snorkel"] = ""
 
 
@@ -151,7 +151,8 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
             allowed = ", ".join(str(code) for code in meaning)
             raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
     votes = {label: meaning[numbers[label]] for label in found} if numbers else {}
-    return Coding(votes, classes, "" if name == "01" else name)  # type: ignore[arg-type]
+    named = coding if coding in ("pm1", "snorkel") else ""
+    return Coding(votes, classes, named)  # type: ignore[arg-type]
 
 
 def _declared_labels(

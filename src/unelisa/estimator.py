@@ -14,13 +14,17 @@ from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.votes import Votes
 
+# with two labels that are codes, the code that may mean abstained and the coding in which it does
+ABSTAINED: dict[CodingChoice, tuple[int, str]] = {(0, 1): (-1, "snorkel"), (-1, 1): (0, "pm1")}
+
 
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything that is fitted to votes.
 
-    X may be `Votes`, an array of -1 / 0 / +1, or any table that `Votes.of` reads. Voters with
-    names are matched by name in `predict`: an absent voter counts as abstaining, an unknown one is
-    ignored with a warning. Voters without names are matched by position.
+    X may be `Votes`, an array of -1 / +1 or of 0 / 1, or any table that `Votes.of` reads; -1, 0 and
+    1 together can mean two things and need ``Votes.of(X, coding=...)``. Voters with names are
+    matched by name in `predict`: an absent voter counts as abstaining, an unknown one is ignored
+    with a warning. Voters without names are matched by position.
 
     Attributes
     ----------
@@ -74,20 +78,22 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         try:
             return Votes.of(table, coding=self.coding_)
         except VotesError as error:
-            if self.coding_ != (0, 1):
+            if self.coding_ not in ABSTAINED:
                 raise
-            hint = "if -1 means abstained, pass Votes.of(table, coding='snorkel')"
+            code, coding = ABSTAINED[self.coding_]
+            hint = f"if {code} means abstained, pass Votes.of(table, coding={coding!r})"
             raise VotesError(f"{error}; {hint}") from None
 
     @property
     def coding_(self) -> CodingChoice:
         """How raw tables are read after `fit`: in the same way, even if a label is absent.
 
-        Models of earlier versions have no named coding.
+        A code for abstained is read if it was declared. Models of earlier versions do not say.
         """
-        named: CodingChoice | None = getattr(self, "_named_coding", None)
         negative, positive = self.classes_.tolist()
-        return named or ("pm1" if (negative, positive) == (-1, 1) else (negative, positive))
+        unsaid = "pm1" if (negative, positive) == (-1, 1) else ""
+        named: CodingChoice = getattr(self, "_named_coding", unsaid)
+        return named or (negative, positive)
 
     @property
     def columns_(self) -> ColumnNames:

@@ -46,7 +46,7 @@ class Votes:
     named
         Whether the voters' names come from the table; for a bare array they are generated.
     coding
-        "pm1" or "snorkel" where the table was read so: a model reads further tables alike.
+        "pm1" or "snorkel" where it was declared: a model reads further tables alike.
     columns
         The columns of items, voters and votes as the user named them, None where not: alike.
 
@@ -106,7 +106,7 @@ class Votes:
         if isinstance(table, Votes):
             return table
         if is_partitioned(table):
-            return cls._of_partitions(table, (coding,))
+            return cls._of_partitions(table, coding)
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
         if (frame := as_frame(table)) is not None:
@@ -115,17 +115,15 @@ class Votes:
 
     @classmethod
     def accept(cls, table: Any) -> "Votes":
-        """Return the votes that an estimator is given as X.
+        """Return the votes that a function without `coding=` is given, as `Votes.of` reads them.
 
-        As `Votes.of`, except that -1 / 0 / +1 is read as no / abstained / yes, the form in which
-        estimators take arrays.
+        The message for ambiguous codes says where the coding can be declared.
         """
-        if is_partitioned(table):
-            return cls._of_partitions(table, ("auto", "pm1"))
         try:
             return cls.of(table)
-        except AmbiguousVotesError:
-            return cls.of(table, coding="pm1")
+        except AmbiguousVotesError as error:
+            error.args = (f"{error}: read X with Votes.of(X, coding=...)",)
+            raise
 
     @classmethod
     def of_values(
@@ -145,9 +143,9 @@ class Votes:
         return replace(assemble(array_columns(array), items, voters, coding), named=False)
 
     @classmethod
-    def _of_partitions(cls, table: Any, codings: tuple[CodingChoice, ...]) -> "Votes":
+    def _of_partitions(cls, table: Any, coding: CodingChoice) -> "Votes":
         """Return the votes of a Dask collection, which stays where it is."""
-        blocks, voters, settled, named = read_partitions(table, codings)
+        blocks, voters, settled, named = read_partitions(table, coding)
         items: Any = RowNumbers(blocks.n_items)
         return cls(blocks, items, voters, settled.classes, named, settled.name)
 

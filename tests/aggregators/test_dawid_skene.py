@@ -81,7 +81,7 @@ def test_the_truth_behind_the_votes_is_found():
     specificity = np.array([0.8, 0.95, 0.7, 0.6, 0.2])
     yes = np.where(truth[:, None] > 0, sensitivity, 1 - specificity)
     values = np.where(rng.random((4000, 5)) < yes, 1, -1) * (rng.random((4000, 5)) < 0.9)
-    model = DawidSkene(random_state=0).fit(values)
+    model = DawidSkene(random_state=0).fit(Votes.of(values, coding="pm1"))
     assert model.sensitivity_ == pytest.approx(sensitivity, abs=0.05)
     assert model.specificity_ == pytest.approx(specificity, abs=0.05)
     assert model.prevalence_ == pytest.approx(0.3, abs=0.04)
@@ -93,7 +93,7 @@ def test_the_truth_behind_the_votes_is_found():
 
 
 def test_the_score_is_the_log_odds_of_bayes():
-    model = DawidSkene(random_state=0).fit(SMALL)
+    model = DawidSkene(random_state=0).fit(Votes.of(SMALL, coding="pm1"))
     for row, score in zip(SMALL, model.decision_function(SMALL), strict=True):
         odds = model.prevalence_ / (1 - model.prevalence_)
         for s, f in enumerate(row):
@@ -128,7 +128,7 @@ def test_nothing_to_learn_is_said():
     ):
         model = DawidSkene().fit(np.array([[1, -1, 1], [1, -1, 1]]))
     assert model.experts_.size == 0
-    assert np.ptp(model.predict_proba([[1, -1, 1], [0, 0, 0]])[:, 1]) == 0
+    assert np.ptp(model.predict_proba([[1, -1, 1], [None, None, None]])[:, 1]) == 0
 
 
 def test_two_voters_are_worth_what_the_majority_says():

@@ -286,7 +286,9 @@ def test_threads_and_sparse_votes_change_no_bit(world, monkeypatch):
     monkeypatch.setattr("unelisa.latent.ballots.RUN", 200)
     values, _ = world(3)
     one = fit(values)
-    sparse = Votes(SparseBlocks(sp.csr_array(values)), np.arange(len(values)), one.voter_names_)
+    sparse = Votes(
+        SparseBlocks(sp.csr_array(values)), np.arange(len(values)), one.voter_names_, coding="pm1"
+    )
     for other in (fit(values, n_jobs=2), fit(values, n_jobs=4), fit(sparse)):
         assert np.array_equal(other.weights_, one.weights_)
         assert np.array_equal(other.decision_function(values), one.decision_function(values))
@@ -383,4 +385,4 @@ def test_rounds_that_end_before_the_weights_settle_are_told_of(monkeypatch):
     values, _ = tilted_crowd(0)
     monkeypatch.setattr("unelisa.latent.consensus.tilt.TILT_ITER", 2)
     with pytest.warns(ConvergenceWarning, match="EM stopped after 2 iterations"):
-        LatentIsing("tilt", random_state=0).fit(values)
+        LatentIsing("tilt", random_state=0).fit(Votes.of(values, coding="pm1"))

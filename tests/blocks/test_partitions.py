@@ -31,7 +31,7 @@ def client():
 
 @pytest.fixture(scope="module")
 def in_memory():
-    return ue.UnElisa(fit_intercept=True, random_state=0).fit(crowd())
+    return ue.UnElisa(fit_intercept=True, random_state=0).fit(ue.Votes.of(crowd(), coding="pm1"))
 
 
 def assert_same(model, other):
@@ -44,7 +44,7 @@ def assert_same(model, other):
 
 def test_a_dask_array_is_fitted_where_it_lives(client, in_memory):
     table = da.from_array(crowd(), chunks=(3000, 5))  # cut along both axes
-    model = ue.UnElisa(fit_intercept=True, random_state=0).fit(table)
+    model = ue.UnElisa(fit_intercept=True, random_state=0).fit(ue.Votes.of(table, coding="pm1"))
     assert_same(model, in_memory)
     labels, chances = model.predict(table), model.predict_proba(table)
     assert isinstance(labels, da.Array)
@@ -70,12 +70,16 @@ def test_a_dask_frame_keeps_its_labels_and_names(client):
 
 def test_gold_and_an_anchor_settle_the_side(client):
     table, gold = da.from_array(crowd(), chunks=(2000, 12)), np.zeros(len(crowd()))
-    plain = ue.UnElisa(fit_intercept=True, random_state=0).fit(crowd())
+    plain = ue.UnElisa(fit_intercept=True, random_state=0).fit(ue.Votes.of(crowd(), coding="pm1"))
     gold[:500] = -plain.predict(crowd())[:500]
     gold[500:] = np.nan
-    turned = ue.UnElisa(fit_intercept=True, random_state=0).fit(table, gold)
+    turned = ue.UnElisa(fit_intercept=True, random_state=0).fit(
+        ue.Votes.of(table, coding="pm1"), gold
+    )
     assert turned.weights_ == pytest.approx(-plain.weights_, abs=1e-6)
-    anchored = ue.UnElisa(fit_intercept=True, orient=0, random_state=0).fit(table)
+    anchored = ue.UnElisa(fit_intercept=True, orient=0, random_state=0).fit(
+        ue.Votes.of(table, coding="pm1")
+    )
     assert anchored.weights_ == pytest.approx(plain.weights_, abs=1e-6)
 
 
@@ -92,7 +96,7 @@ def test_the_fit_survives_a_worker_that_is_killed(client, in_memory, monkeypatch
 
     monkeypatch.setattr(Partitions, "sum", sum_while_a_worker_dies)
     table = da.from_array(crowd(), chunks=(1000, 12))
-    model = ue.UnElisa(fit_intercept=True, random_state=0).fit(table)
+    model = ue.UnElisa(fit_intercept=True, random_state=0).fit(ue.Votes.of(table, coding="pm1"))
     assert_same(model, in_memory)
     client.wait_for_workers(2)
     assert killed[0] not in client.run(os.getpid).values()
@@ -132,8 +136,8 @@ def test_resamples_are_fitted_by_the_workers(client, monkeypatch):
 
 def test_the_latent_model_is_fitted_where_the_votes_live(client):
     table = da.from_array(crowd(), chunks=(2500, 12))
-    here = ue.LatentIsing("plain", random_state=0).fit(crowd())
-    there = ue.LatentIsing("plain", random_state=0).fit(table)
+    here = ue.LatentIsing("plain", random_state=0).fit(ue.Votes.of(crowd(), coding="pm1"))
+    there = ue.LatentIsing("plain", random_state=0).fit(ue.Votes.of(table, coding="pm1"))
     assert there.weights_ == pytest.approx(here.weights_, abs=1e-6)
     assert there.prevalence_ == pytest.approx(here.prevalence_, abs=1e-6)
     assert np.array_equal(there.predict(table).compute(), here.predict(crowd()))

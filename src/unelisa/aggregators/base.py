@@ -50,8 +50,9 @@ class Aggregator(VotesEstimator):
         Parameters
         ----------
         X
-            `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads. A
-            Dask array or frame is fitted where its partitions live.
+            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
+            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``. A Dask array or frame is
+            fitted where its partitions live.
         y
             Optional gold labels in the voters' own two labels: a dict or a pandas Series from item
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)

@@ -66,7 +66,7 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = [[1, 1, 1, -1], [1, 1, 0, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
     >>> model = ue.DawidSkene(random_state=0).fit(votes)
     >>> model.predict(votes)
     array([ 1,  1, -1, -1,  1])

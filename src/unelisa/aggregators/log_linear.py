@@ -199,7 +199,7 @@ class LogLinear(PosteriorAggregator):
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = [[1, 1, 1, -1], [1, 1, 0, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
     >>> ue.LogLinear(random_state=0).fit_predict(votes)
     array([ 1,  1, -1, -1,  1])
     """

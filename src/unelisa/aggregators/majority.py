@@ -14,7 +14,7 @@ class MajorityVote(Aggregator):
     Examples
     --------
     >>> import unelisa as ue
-    >>> ue.MajorityVote().fit_predict([[1, 1, -1], [-1, 0, -1], [-1, -1, 1]])
+    >>> ue.MajorityVote().fit_predict([[1, 1, -1], [-1, None, -1], [-1, -1, 1]])
     array([ 1, -1, -1])
     """
 
