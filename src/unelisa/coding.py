@@ -152,7 +152,7 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
             raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
     votes = {label: meaning[numbers[label]] for label in found} if numbers else {}
     named = coding if coding in ("pm1", "snorkel") else ""
-    return Coding(votes, classes, named)  # type: ignore[arg-type]
+    return Coding(votes, classes, named)
 
 
 def _declared_labels(

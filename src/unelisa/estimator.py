@@ -1,8 +1,10 @@
 """VotesEstimator: how votes enter a scikit-learn estimator, in fit and again in predict."""
 
 from collections.abc import Callable
+from copy import copy
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,8 +16,42 @@ from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.votes import Votes
 
+Model = TypeVar("Model", bound=BaseEstimator)
+Given = ParamSpec("Given")
 # with two labels that are codes, the code that may mean abstained and the coding in which it does
 ABSTAINED: dict[CodingChoice, tuple[int, str]] = {(0, 1): (-1, "snorkel"), (-1, 1): (0, "pm1")}
+
+
+def fit_aside(
+    fit: Callable[Concatenate[Model, Given], Any],
+) -> Callable[Concatenate[Model, Given], Model]:
+    """Return `fit` as a method that succeeds as a whole or leaves the model as it was.
+
+    A copy is fitted, and its state is taken over in one step when it is complete.
+
+    Examples
+    --------
+    >>> class Mean(BaseEstimator):
+    ...     @fit_aside
+    ...     def fit(self, X):
+    ...         self.total_ = sum(X)
+    ...         self.mean_ = self.total_ / len(X)
+    >>> model = Mean().fit([1, 3])
+    >>> try:
+    ...     model.fit([])
+    ... except ZeroDivisionError:
+    ...     model.total_
+    4
+    """
+
+    @wraps(fit)
+    def fit_copy(self: Model, /, *given: Given.args, **named: Given.kwargs) -> Model:
+        fresh = copy(self)
+        fit(fresh, *given, **named)
+        self.__dict__ = fresh.__dict__
+        return self
+
+    return fit_copy
 
 
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
@@ -92,7 +128,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         """
         negative, positive = self.classes_.tolist()
         unsaid = "pm1" if (negative, positive) == (-1, 1) else ""
-        named: CodingChoice = getattr(self, "_named_coding", unsaid)
+        named: Any = getattr(self, "_named_coding", unsaid)
         return named or (negative, positive)
 
     @property

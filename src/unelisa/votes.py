@@ -258,6 +258,15 @@ class Votes:
         """Return which voters are constant: one answer only, or never voted."""
         return np.asarray(self.sides.min(axis=0) == 0)
 
+    def discerning(self) -> NDArray[np.bool_]:
+        """Return which voters tell items apart: not silent, nor the same vote on every item.
+
+        If nobody does, those who voted.
+        """
+        votes = self.vote_counts()
+        found = (votes > 0) & (self.sides.max(axis=0) < self.n_items)
+        return np.asarray(found if found.any() else votes > 0)
+
     def warn_of_idle_voters(self) -> None:
         """Warn of voters who never voted, of constant voters, and of votes without overlap."""
         silent = self.vote_counts() == 0

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from unelisa.aggregators.coins import draw_starts, estimate_coins
+from unelisa.aggregators.coins import estimate_coins
 from unelisa.aggregators.dawid_skene import DawidSkene
 from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
@@ -63,15 +63,6 @@ def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
     share = 0.5 + values.sum(axis=0) / np.maximum(np.abs(values).sum(axis=0), 1) / 2
     density = share * np.log(fit.coins) + (1 - share) * np.log(1 - fit.coins)
     assert fit.lower_bound[-1] == pytest.approx((likelihood + smoothing * density.sum()) / voted)
-
-
-def test_starts_are_the_majority_and_random_crowds():
-    values = np.asfortranarray([[1, 1, -1, 0], [-1, 0, 0, 0], [0, 0, 0, 0]], dtype=np.int8)
-    starts = draw_starts(WholeTable(values), 3, np.random.default_rng(0))
-    assert starts[0] == pytest.approx([2 / 3, 0, 0.5])
-    for start in starts[1:]:
-        assert 0 < start[0] < 1
-        assert start[1:] == pytest.approx([0, 0.5])
 
 
 def test_the_truth_behind_the_votes_is_found():

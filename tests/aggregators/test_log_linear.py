@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from unelisa.aggregators import DawidSkene, LogLinear
-from unelisa.aggregators.coins import draw_starts, estimate_coins
+from unelisa.aggregators.coins import estimate_coins, list_shares
 from unelisa.aggregators.log_linear import Terms, measure_fit
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 from unelisa.votes import Votes
@@ -73,7 +73,7 @@ def test_without_pairs_it_scores_as_dawid_and_skene(crowd):
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
     votes = Votes.of(values, coding="pm1")
-    coins = estimate_coins(votes.blocks, draw_starts(votes.blocks, 1, np.random.default_rng(0))[0])
+    coins = estimate_coins(votes.blocks, list_shares(votes.blocks, 1)[0])
     model, twin = LogLinear(), DawidSkene()
     for fitted in (model, twin):
         fitted.fit(votes)

@@ -10,8 +10,8 @@ from unelisa.aggregators.stacked_rbm import (
     climb,
     count_units,
     draw_states,
+    find_sign,
     finish_top,
-    order_voters,
 )
 from unelisa.errors import ExpertsWarning, ModelError
 
@@ -77,12 +77,20 @@ def test_a_missing_vote_is_filled_with_its_expectation_by_hand():
     assert filling.complete(drawn, np.random.default_rng(0)) is drawn
 
 
-def test_training_sees_voters_in_an_order_of_their_own(crowd):
-    values = crowd[0].values
-    mixed = np.random.default_rng(0).permutation(9)
-    plain, sign = order_voters(values)
-    other, flipped = order_voters(-values[:, mixed])
-    assert np.array_equal(sign * values[:, plain], flipped * -values[:, mixed][:, other])
+def test_the_sign_turns_with_the_votes():
+    uneven, skewed = np.array([[1, 1, -1]]), np.array([[1, 1], [-1, 0], [0, -1]])
+    even = np.array([[1, 1], [-1, -1]])
+    assert (find_sign(uneven), find_sign(-uneven)) == (1, -1)
+    assert (find_sign(skewed), find_sign(-skewed)) == (1, -1)
+    assert (find_sign(even), find_sign(-even)) == (1, 1)
+
+
+def test_an_answer_that_depends_on_the_seed_is_told():
+    noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (80, 6))
+    with pytest.warns(ExpertsWarning, match="depends on the seed: .* label .*% of the items"):
+        model = StackedRBM(max_iter=50, random_state=0).fit(noise)
+    assert not model.reliable_
+    assert "depends on the seed" in model.reliability_reason_
 
 
 def test_a_weak_start_still_leaves_the_middle():

@@ -12,11 +12,12 @@ from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import (
     LEAST_VARYING,
     TwoCoins,
-    choose_fit,
-    draw_starts,
+    choose_fits,
     estimate_coins,
+    list_shares,
 )
 from unelisa.blocks import WholeTable
+from unelisa.canonical import order_voters
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -165,7 +166,7 @@ class LogLinear(PosteriorAggregator):
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator for the Dawid-Skene fit that initializes the optimizer.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
@@ -221,7 +222,8 @@ class LogLinear(PosteriorAggregator):
         self.random_state = random_state
 
     def _fit(self, votes: Votes) -> None:
-        active = np.flatnonzero(~votes.constant())
+        voters = order_voters(votes)
+        active = voters[~votes.constant()[voters]]
         if len(active) > self.max_voters:
             raise ModelError(
                 f"the log-linear model has a term for every pair of voters, {len(active)} voters "
@@ -244,8 +246,8 @@ class LogLinear(PosteriorAggregator):
             return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
         values = np.asfortranarray(votes.values[:, active])
         blocks = WholeTable(values)
-        starts = draw_starts(blocks, 5, np.random.default_rng(self.random_state))
-        start = Terms.of_coins(choose_fit(blocks, starts, len(active), estimate_coins))
+        fits = choose_fits(blocks, list_shares(blocks, 5), len(active), estimate_coins)
+        start = Terms.of_coins(fits[0])
         if len(active) < LEAST_VARYING:
             return start
         terms, self.n_iter_, done = fit_terms(values, start, self.ridge, self.max_iter)

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from unelisa.estimator import fit_aside
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.cautions import (
     check_settings,
@@ -91,6 +92,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.prevalence = prevalence
         self.random_state = random_state
 
+    @fit_aside
     def fit(self, counts: Any, y: Any = None) -> "Phenotyper":
         """Return self, fitted to the counts.
 
