@@ -109,6 +109,56 @@ def test_a_model_of_0_and_1_does_not_guess_what_minus_1_means():
         model.predict(-codes)
 
 
+def state_of(model):
+    """What a model holds, and where: arrays that are the same objects are the same state."""
+    return {name: id(value) for name, value in vars(model).items()}
+
+
+def fail_late(cls, error, monkeypatch):
+    """Let a fit fail when nearly everything is learned."""
+    late = "_describe_voters" if hasattr(cls, "_describe_voters") else "_enter"
+    done = getattr(cls, late)
+
+    def fail(self, *given):
+        done(self, *given)
+        raise error
+
+    monkeypatch.setattr(cls, late, fail)
+
+
+@pytest.mark.parametrize("error", [VotesError("late"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("cls", [*AGGREGATORS.values(), ExpertSelector])
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_a_fit_that_fails_or_is_interrupted_leaves_the_model_as_it_was(
+    cls, error, crowd, monkeypatch
+):
+    votes, _ = crowd
+    model, before = cls().fit(votes), cls()
+    kept, expected = state_of(model), state_of(before)
+    other = pd.DataFrame(-votes.values[:200, :5]).add_prefix("w")
+    fail_late(cls, error, monkeypatch)
+    for one, held in ((model, kept), (before, expected)):
+        with pytest.raises(type(error)):
+            one.fit(other)
+        assert state_of(one) == held
+    assert model.n_features_in_ == 9
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_an_interrupt_in_the_midst_of_the_regressions_changes_no_label(crowd, monkeypatch):
+    votes, _ = crowd
+    model = UnElisa().fit(votes)
+    labels = model.predict(votes)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unelisa.aggregators.unelisa.best_reliability", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(votes.take_items(np.arange(300)))
+    assert np.array_equal(model.predict(votes), labels)
+
+
 @pytest.mark.parametrize("cls", [*AGGREGATORS.values(), ExpertSelector])
 def test_no_estimator_guesses_what_three_codes_mean(cls):
     codes = np.random.default_rng(0).choice([-1, 0, 1], (40, 5))

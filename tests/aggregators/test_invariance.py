@@ -17,6 +17,7 @@ from unelisa.simulation import simulate_votes
 from unelisa.votes import Votes
 
 ONE_PERCENT = 0.01  # of the other items' labels may move with one item more
+UNDECIDED = 0.05  # of the largest score: what is nearer to 0 may go either way
 
 
 def _follow(accuracies, n_items, seed, truth=None):
@@ -94,6 +95,7 @@ CASES = [
 class Answer(NamedTuple):
     """The labels of a fit, -1 / +1, 0 where the score is 0; and whether it says "tie"."""
 
+    scores: np.ndarray
     labels: np.ndarray
     told: bool
     reliable: bool
@@ -107,10 +109,10 @@ def answer(name, values, seed=0):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)
         model = cls(**settings).fit(votes)
-    labels = np.sign(model.decision_function(votes))
+    scores = model.decision_function(votes)
     reason = model.reliability_reason_
     said = not model.reliable_ and ("depends on a tie" in reason or "depends on the seed" in reason)
-    return Answer(labels, said, model.reliable_, reason)
+    return Answer(scores, np.sign(scores), said, model.reliable_, reason)
 
 
 @cache
@@ -173,15 +175,18 @@ def _name(function):
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_no_label_changes_or_the_model_says_that_it_rests_on_a_tie(name, case, change):
     before = plain(name, case)
-    assert before.told or np.array_equal(change(name, case()), before.labels)
+    changed = float(np.mean(change(name, case()) != before.labels))
+    assert before.told or changed == 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=_name)
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_one_item_more_moves_hardly_any_other_label(name, case):
     before, values = plain(name, case), case()
+    decided = np.abs(before.scores) > UNDECIDED * np.abs(before.scores).max()
     moved = 0.0
     for item in (0, len(values) // 2):
         after = answer(name, np.vstack([values, values[item]])).labels[:-1]
-        moved = max(moved, float(np.delete(after != before.labels, item).mean()))
+        changed = decided & (after != before.labels)
+        moved = max(moved, float(np.delete(changed, item).mean()))
     assert not before.reliable or moved <= ONE_PERCENT

@@ -116,6 +116,7 @@ def test_it_finds_who_depends_on_whom():
     assert "strongest tie" in model.voters_.reason[4]
 
 
+@pytest.mark.filterwarnings("ignore:the answer depends on a tie")
 def test_many_voters_are_refused_with_the_reason():
     values = np.random.default_rng(0).choice([-1, 1], (40, 30))
     with pytest.raises(ModelError, match="30 voters make 435"):

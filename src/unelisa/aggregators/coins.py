@@ -129,7 +129,7 @@ class CoinAggregator(PosteriorAggregator):
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter",
                 ConvergenceWarning,
             )
-        for fit in tied:
+        for fit in tied if best.converged else []:
             self._adopt(fit, votes, voters)
             self._note_rival(votes, TIED_FITS)
         self._adopt(best, votes, voters)

@@ -203,7 +203,7 @@ class LatentSpectralMetaLearner(OrientedAggregator):
 
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
-        moments = measure_pairs(votes.values[:, voters])
+        moments = measure_pairs(votes.values).take(voters)
         usable = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
         active = voters[usable]
         one = np.full(votes.n_voters, -1)

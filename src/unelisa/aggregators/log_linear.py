@@ -24,6 +24,7 @@ from unelisa.votes import Votes
 
 # items converted to floats at a time
 BLOCK = 4096
+TIED_OPTIMA = "a tie: optima of the pseudo-likelihood that two starts reach"
 
 
 class Terms(NamedTuple):
@@ -188,7 +189,10 @@ class LogLinear(PosteriorAggregator):
     given the truth: it adds d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds.
     Without pairs this is exact, and the score is that of Dawid and Skene.
 
-    Pairs and truth are identified by third and higher moments only. More than 25 varying voters
+    Pairs and truth are identified by third and higher moments only, so the pseudo-likelihood often
+    has several optima. The one that Dawid-Skene's fit leads to is taken; if the one that the
+    majority vote leads to labels more than 1 % of the items differently, the answer depends on a
+    tie: `reliable_` is False, with a warning. More than 25 varying voters
     (300 pairs) are rejected. If fewer than three voters vary, the result is the majority vote's,
     with an `ExpertsWarning`.
 
@@ -230,7 +234,14 @@ class LogLinear(PosteriorAggregator):
                 f"make {len(active) * (len(active) - 1) // 2}, and votes determine those of at "
                 f"most {self.max_voters} voters: select voters first, or use another method"
             )
-        terms = self._estimate(votes, active)
+        best, *tied = self._estimate(votes, active)
+        for terms in tied:
+            self._adopt(terms, votes, active)
+            self._note_rival(votes, TIED_OPTIMA)
+        self._adopt(best, votes, active)
+
+    def _adopt(self, terms: Terms, votes: Votes, active: NDArray[np.intp]) -> None:
+        """Store the terms of the voters who vary."""
         n = votes.n_voters
         self.weights_, self.main_, self.pairs_ = np.zeros(n), np.zeros(n), np.zeros((n, n))
         self.weights_[active], self.main_[active] = terms.truth, terms.main
@@ -239,21 +250,23 @@ class LogLinear(PosteriorAggregator):
         posterior = expit(self._score(votes))
         self.prevalence_ = float(posterior[votes.values.any(axis=1)].mean())
 
-    def _estimate(self, votes: Votes, active: NDArray[np.intp]) -> Terms:
-        """Return the terms of the voters who vary."""
+    def _estimate(self, votes: Votes, active: NDArray[np.intp]) -> list[Terms]:
+        """Return the terms of the voters who vary: from Dawid-Skene, then from the majority."""
         self.n_iter_ = 1
         if not len(active):
-            return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
+            return [Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))]
         values = np.asfortranarray(votes.values[:, active])
         blocks = WholeTable(values)
-        fits = choose_fits(blocks, list_shares(blocks, 5), len(active), estimate_coins)
-        start = Terms.of_coins(fits[0])
+        shares = list_shares(blocks, 5)
+        start = Terms.of_coins(choose_fits(blocks, shares, len(active), estimate_coins)[0])
         if len(active) < LEAST_VARYING:
-            return start
+            return [start]
         terms, self.n_iter_, done = fit_terms(values, start, self.ridge, self.max_iter)
         if not done:
             warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
-        return terms
+            return [terms]
+        first = Terms.of_coins(estimate_coins(blocks, shares[0], max_iter=1))
+        return [terms, fit_terms(values, first, self.ridge, self.max_iter)[0]]
 
     def _score(self, votes: Votes) -> Floats:
         terms = Terms(self.field_, self.main_, self.weights_, self.pairs_)

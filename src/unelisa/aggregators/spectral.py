@@ -156,7 +156,7 @@ class SpectralMetaLearner(OrientedAggregator):
 
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
-        fit = fit_rank_one(measure_pairs(votes.values[:, voters]))
+        fit = fit_rank_one(measure_pairs(votes.values).take(voters))
         self.weights_ = unit_weights(fit, voters, votes.n_voters)
 
     def _score(self, votes: Votes) -> Floats:
