@@ -62,6 +62,12 @@ def test_what_dask_cannot_hold_is_refused():
         )
 
 
+def test_masked_cells_of_partitions_are_abstentions():
+    table = np.ma.masked_equal(crowd(400), 0)
+    votes = Votes.of(da.from_array(table, chunks=(150, 12)))
+    assert np.array_equal(votes.take_items(np.arange(400)).values, crowd(400))
+
+
 def test_empty_partitions_are_passed_over():
     frame = pd.DataFrame(crowd(300), columns=[f"w{s}" for s in range(12)])
     table = dd.from_pandas(frame, npartitions=3)

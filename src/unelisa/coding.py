@@ -28,9 +28,25 @@ _NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
 
 def are_signs(values: NDArray[Any]) -> bool:
     """Return whether an array holds int8 of -1, 0, +1: the common case, which is much faster."""
-    return bool(
-        values.dtype == np.int8 and values.size and values.min() >= -1 and values.max() <= 1
-    )
+    if values.dtype != np.int8 or not values.size or np.ma.isMaskedArray(values):
+        return False
+    return bool(values.min() >= -1 and values.max() <= 1)
+
+
+def fill_mask(values: Any) -> Any:
+    """Return a masked array as one with NaN or None where it is masked; others unchanged.
+
+    Examples
+    --------
+    >>> fill_mask(np.ma.masked_equal([1, 9, 0], 9))
+    array([ 1., nan,  0.])
+    """
+    if not np.ma.isMaskedArray(values):
+        return values
+    number = values.dtype.kind in "iuf"
+    filled = np.array(values.data, dtype=np.float64 if number else object)
+    filled[np.ma.getmaskarray(values)] = np.nan if number else None
+    return filled
 
 
 class NumberColumn:

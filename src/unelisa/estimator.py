@@ -208,5 +208,7 @@ KINDS = {
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(_is_side, "'majority', or a voter's name or index"),
     "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
-    "random_state": Kind(_is_seed, "None, a nonnegative integer, or a generator"),
+    "random_state": Kind(
+        _is_seed, "None, a nonnegative integer, or a generator of np.random.default_rng"
+    ),
 }

@@ -16,6 +16,7 @@ from unelisa.coding import Coding, CodingChoice, Column, Label, are_signs, settl
 from unelisa.errors import VotesError
 from unelisa.frames import (
     array_columns,
+    as_array,
     as_frame,
     list_names,
     long_columns,
@@ -110,7 +111,7 @@ def _split(table: Any) -> tuple[list[Any], list[str] | None]:
 
 def _columns(part: Any, names: list[str] | None) -> list[Column]:
     if names is None:
-        return array_columns(np.asarray(part))
+        return array_columns(as_array(part))
     frame = as_frame(part)
     if frame is None:
         raise VotesError("a partition is not a pandas frame")

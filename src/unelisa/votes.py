@@ -1,5 +1,6 @@
 """Votes: what every voter said on every item; all votes are validated here."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -324,10 +325,16 @@ def assemble_long(
 
 def refuse_repeated_items(items: NDArray[Any]) -> None:
     """Raise `VotesError` where a wide table has two rows for one item."""
-    _, first, counts = np.unique(items, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        row = int(first[counts > 1].min()) + 1
-        raise VotesError(f"the item of data row {row} appears twice; keep one row per item")
+    if items.dtype == object:  # names that cannot be sorted can still be counted
+        counted = Counter(items.tolist())
+        first = (i for i, name in enumerate(items.tolist()) if counted[name] > 1)
+        row = next(first, -1) if len(counted) < len(items) else -1
+    else:
+        _, starts, counts = np.unique(items, return_index=True, return_counts=True)
+        row = int(starts[counts > 1].min(initial=len(items)))
+        row = row if row < len(items) else -1
+    if row >= 0:
+        raise VotesError(f"the item of data row {row + 1} appears twice; keep one row per item")
 
 
 def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
@@ -343,6 +350,8 @@ def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
     items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
     names = np.array([str(name) for name in chosen], dtype=object)
+    if len(set(names.tolist())) < len(names):
+        raise VotesError("two columns have the same name as text; rename one")
     columns = [read_column(frame.get_column(c)) for c in chosen]
     try:
         return replace(assemble(columns, items, names, coding), columns=named)
