@@ -138,6 +138,13 @@ def test_starts_follow_the_votes():
     assert np.flatnonzero(alone).tolist() == [0]
 
 
+def test_rows_that_stand_for_many_items_start_alike():
+    values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
+    ballots, copies = distinct_ballots(WholeTable(values))
+    short = list_starts(ballots, np.ones(4), 5, copies)
+    assert np.allclose(short, list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
+
+
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
     values = star(3000, [0.7] * 5, 0.5)
     fit = fit_from(values, np.full(5, 0.5), OneCoin(pooled=True))

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -155,9 +157,8 @@ def test_parts_without_an_edge_between_them_are_split_each_by_itself():
 def test_groups_of_equal_weight_are_split_by_the_majority():
     graph = VoterGraph.of(np.array([[0.0, -1.0], [-1.0, 0.0]]))
     for leans in ([5.0, -3.0], [-3.0, 5.0]):
-        assert (
-            split_polarity(graph, np.arange(2), np.array(leans)).tolist() == np.sign(leans).tolist()
-        )
+        found = split_polarity(graph, np.arange(2), partial(np.array, leans))
+        assert found.tolist() == np.sign(leans).tolist()
 
 
 def test_voters_who_discern_nothing_have_no_part_in_the_graph(simulated, selector):

@@ -7,7 +7,7 @@ this order, it does not.
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks
+from unelisa.blocks import Block, tally_votes, weigh_votes
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -31,16 +31,18 @@ def order_voters(votes: Votes) -> NDArray[np.intp]:
     """
     voters = np.flatnonzero(votes.discerning())
     blocks = votes.blocks.rearrange(voters)
-    margins = _margins(blocks, np.ones(len(voters)))
-    keys = [blocks.tally(margins)[0]]
+    keys, weights = [votes.vote_counts()[voters]], np.ones(len(voters))
     for _ in range(ROUNDS):
-        keys.append(blocks.tally(_hash(margins))[0])
-        margins = _margins(blocks, _hash(keys[-1]))
-    return voters[np.lexsort([votes.vote_counts()[voters], *keys[::-1]])]
+        plain, hashed = blocks.sum(_measure, weights)
+        keys += [plain, hashed]
+        weights = _hash(hashed)
+    return voters[np.lexsort([*keys[2:], keys[0], keys[1]])]
 
 
-def _margins(blocks: ItemBlocks, weights: Floats) -> Floats:
-    return blocks.weigh(weights, np.zeros(len(weights)))
+def _measure(block: Block, weights: Floats) -> tuple[Floats, Floats]:
+    """Return sum_i m_i f_is and sum_i h(m_i) f_is per voter, m_i the weighted margin. A pass."""
+    margins = weigh_votes(block.votes, weights, np.zeros(len(weights)))
+    return tally_votes(block.votes, margins)[0], tally_votes(block.votes, _hash(margins))[0]
 
 
 def _hash(numbers: Floats) -> Floats:

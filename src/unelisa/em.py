@@ -175,7 +175,9 @@ def rank_fits(fits: Sequence[Fit], n_items: float) -> list[Fit]:
     return [kept[gap] for gap in sorted(kept)]
 
 
-def list_starts(blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int) -> list[Floats]:
+def list_starts(
+    blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int, copies: Floats | None = None
+) -> list[Floats]:
     """Return the voters' weights from which EM starts, five at most, determined by the votes.
 
     1. All equal, with the signs `polarity`: the (augmented) majority vote.
@@ -184,6 +186,8 @@ def list_starts(blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int) -> li
     4. The same, squared: the best voters count most.
     5. The voter with the largest entry alone, the first one in case of a tie.
 
+    `copies` is the number of items that each row stands for, by default one.
+
     Examples
     --------
     >>> votes = WholeTable(np.array([[1, 1, -1], [1, 1, 1], [-1, -1, -1], [-1, 1, 1]], np.int8))
@@ -191,11 +195,12 @@ def list_starts(blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int) -> li
     [[1.0, 1.0, 1.0], [0.5, 1.0, 0.5]]
     """
     equal = np.asarray(polarity, dtype=np.float64)
+    times = np.ones(len(blocks)) if copies is None else copies
     margin = blocks.weigh(equal, np.zeros(len(equal)))
-    counts = np.maximum(blocks.tally(np.ones(len(blocks)))[1], 1.0)
-    starts = [equal, blocks.tally(np.sign(margin))[0] / counts]
+    signed, counts = blocks.tally(times * np.sign(margin))[0], blocks.tally(times)[1]
+    starts = [equal, signed / np.maximum(counts, 1.0)]
     if n_starts > len(starts):
-        lead = find_lead(blocks, equal)
+        lead = find_lead(blocks, equal, times)
         alone = np.zeros(len(lead))
         best = int(np.argmax(np.round(np.abs(lead), 9)))
         alone[best] = np.sign(lead[best])
@@ -203,20 +208,20 @@ def list_starts(blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int) -> li
     return starts[:n_starts]
 
 
-def find_lead(blocks: ItemBlocks, start: Floats) -> Floats:
+def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
     """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1.
 
     By power iteration; each voter's votes are centered and scaled to length 1, missing votes are 0.
-    A voter with one answer only has 0.
+    A voter with one answer only has 0. `times` is the number of items that each row stands for.
     """
-    signed, counts = blocks.tally(np.ones(len(blocks)))
+    signed, counts = blocks.tally(times)
     means = signed / np.maximum(counts, 1.0)
     lengths = np.sqrt(counts * (1 - means**2))
     scales = np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)
     lead = start * (scales > 0)
     for _ in range(POWER_STEPS):
         weights = lead * scales
-        shared, seen = blocks.tally(blocks.weigh(weights, -weights * means))
+        shared, seen = blocks.tally(times * blocks.weigh(weights, -weights * means))
         lead = (shared - means * seen) * scales
         top = np.abs(lead).max(initial=0.0)
         if top == 0:
@@ -235,7 +240,7 @@ def best_reliability(
     ballots, copies = distinct_ballots(blocks)
     fits = [
         estimate_reliability(ballots, weigh_posterior(ballots, weights), copies=copies)
-        for weights in list_starts(blocks, polarity, n_starts)
+        for weights in list_starts(ballots, polarity, n_starts, copies)
     ]
     return rank_fits(fits, blocks.n_items)
 

@@ -1,6 +1,8 @@
 """VoterGraph -> experts (Theorem 3.3) and their polarity (section 4.2); ExpertSelector."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,7 +95,7 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
         self.selection_ = select_experts(self.graph_, order)
         self.experts_ = self.selection_.experts
         self.polarity_ = np.zeros(votes.n_voters, dtype=np.int8)
-        leans = measure_leans(votes)[self.experts_]
+        leans = partial(measure_leans, votes, self.experts_)
         self.polarity_[self.experts_] = split_polarity(self.graph_, self.experts_, leans)
         return self
 
@@ -125,10 +127,11 @@ def _take_penalties(penalty: Penalty, order: NDArray[np.intp], n_voters: int) ->
     return numbers[order] if numbers.shape == (n_voters,) else penalty
 
 
-def measure_leans(votes: Votes) -> NDArray[np.float64]:
-    """Return how many more votes of each voter agree with the majority than disagree."""
+def measure_leans(votes: Votes, voters: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how many more votes of these voters agree with the majority of all than disagree."""
     counted = votes.discerning().astype(np.float64)
-    return votes.blocks.tally(np.sign(votes.blocks.weigh(counted, 0 * counted)))[0]
+    agreement = votes.blocks.tally(np.sign(votes.blocks.weigh(counted, 0 * counted)))[0]
+    return np.asarray(agreement[voters])
 
 
 def spread_neighborhoods(
@@ -210,7 +213,9 @@ def _common_neighbors(adjacency: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def split_polarity(
-    graph: VoterGraph, experts: NDArray[np.intp], leans: NDArray[np.float64] | None = None
+    graph: VoterGraph,
+    experts: NDArray[np.intp],
+    leans: Callable[[], NDArray[np.float64]] | None = None,
 ) -> NDArray[np.int8]:
     """Return +1 / -1 per expert: the two groups of section 4.2, the larger one positive.
 
@@ -219,22 +224,24 @@ def split_polarity(
     weights, which is the paper's split if the signs are consistent. Each connected component of the
     experts is split by itself: outside one component an eigenvector of all experts is zero up to
     rounding, and its signs are meaningless there. Of two groups of equal size and weight, the one
-    with the larger `leans` (agreement with the majority of all voters) is positive.
+    with the larger sum of `leans()`, agreement with the majority of all voters, is positive.
     """
-    leans = np.zeros(len(experts)) if leans is None else leans
     weights = graph.weights[np.ix_(experts, experts)]
     components = connected_components(weights != 0, directed=False)[1]
     signs = np.zeros(len(experts), dtype=np.int8)
     for component in np.unique(components):
         members = np.flatnonzero(components == component)
-        signs[members] = _split_component(weights[np.ix_(members, members)], leans[members])
+        signs[members], decided = _split_component(weights[np.ix_(members, members)])
+        if not decided and leans is not None and signs[members] @ leans()[members] < 0:
+            signs[members] *= -1
     return signs
 
 
-def _split_component(weights: NDArray[np.float64], leans: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Return the split of connected experts."""
+def _split_component(weights: NDArray[np.float64]) -> tuple[NDArray[np.int8], bool]:
+    """Return the split of connected experts, and whether one side is larger or heavier."""
     lead = np.linalg.eigh(weights)[1][:, -1]
     signs = np.where(lead >= 0, 1, -1).astype(np.int8)
-    # equal groups: the side with more weight is positive, then the majority's, then the first's
-    balance = signs.sum() or np.round(lead.sum(), 9) or signs @ leans or signs[0]
-    return signs if balance > 0 else -signs
+    # equal groups: the side with more weight is positive, and where that is equal the first's
+    balance = signs.sum() or np.round(lead.sum(), 9)
+    side = balance or signs[0]
+    return (signs if side > 0 else -signs), bool(balance)

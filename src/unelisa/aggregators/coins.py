@@ -120,7 +120,7 @@ class CoinAggregator(PosteriorAggregator):
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
         told = votes.take_voters(voters)
-        varying = int(np.count_nonzero(~told.constant()))
+        varying = int(np.count_nonzero(~votes.constant()[voters]))
         starts = list_shares(told.blocks, self.n_starts)
         estimate = partial(self._estimate, tol=self.tol)
         best, *tied = choose_fits(told.blocks, starts, varying, estimate, self.max_iter)

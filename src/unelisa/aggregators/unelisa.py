@@ -1,5 +1,6 @@
 """UnElisa, the paper's method: prune by the Ising graph, then predict from the experts."""
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -144,7 +145,8 @@ class UnElisa(PosteriorAggregator):
         """Learn all voters' weights if these are the experts; return whether EM converged."""
         self.field_, self.prevalence_, self.lower_bound_ = 0.0, float("nan"), np.empty(0)
         polarity = np.zeros(votes.n_voters)
-        polarity[experts] = split_polarity(self.graph_, experts, measure_leans(votes)[experts])
+        leans = partial(measure_leans, votes, experts)
+        polarity[experts] = split_polarity(self.graph_, experts, leans)
         if len(experts) == 0:
             polarity = votes.discerning().astype(np.float64)  # majority vote
         if self.rule == "majority":
