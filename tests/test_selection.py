@@ -112,7 +112,14 @@ def pairs_of_strength(*strengths):
     return VoterGraph.of(np.kron(np.diag(strengths), np.array([[0.0, 1.0], [1.0, 0.0]])))
 
 
-def test_ties_are_broken_by_the_strength_of_the_edges():
+def test_ties_are_broken_by_the_neighbors_then_by_the_strength_of_the_edges():
+    # two weak triangles that share voter 2, and a strong one
+    bowtie = np.zeros((8, 8))
+    for voters, edge in (([0, 1, 2], 0.2), ([2, 3, 4], 0.3), ([5, 6, 7], 0.9)):
+        bowtie[np.ix_(voters, voters)] = edge
+    found = select_experts(VoterGraph.of(bowtie - np.diag(np.diag(bowtie))))
+    assert np.argsort(found.ranks).tolist() == [2, 3, 4, 0, 1, 5, 6, 7]
+    assert found.experts.tolist() == [2, 3, 4]
     graph = pairs_of_strength(0.3, 0.5, -0.9, 0.2)
     assert select_experts(graph).experts.tolist() == [4, 5]
     assert select_experts(graph, reverse=True).experts.tolist() == [6, 7]

@@ -167,9 +167,10 @@ def select_experts(
     Among the knots, ordered by decreasing degree, keep s if its degree is at least i_s - 1.
 
     The paper leaves two points open. Here a voter without neighbors is not a knot. Among knots of
-    equal degree those with the stronger edges, sum_t |theta_st|, come first, not those first in the
-    table, whose order may reveal the experts. Only if these are equal too, as between copies, the
-    order of the voters decides: `order`, or the graph's own.
+    equal degree those come first whose neighbors have more neighbors (experts are neighbors of
+    experts), then those with the stronger edges, sum_t |theta_st|; not those first in the table,
+    whose order may reveal the experts. Only if all are equal, as between copies, the order of the
+    voters decides: `order`, or the graph's own.
 
     Parameters
     ----------
@@ -193,8 +194,10 @@ def select_experts(
     knots = (shared == 0) & (degrees > 0)
     voters = np.arange(graph.n_voters) if order is None else order
     candidates = voters[knots[voters]][:: -1 if reverse else 1]
-    strengths = np.round(np.abs(graph.weights).sum(axis=1), STRENGTH_DIGITS)[candidates]
-    ranked = candidates[np.lexsort((strengths if reverse else -strengths, -degrees[candidates]))]
+    support = graph.adjacency @ degrees
+    strengths = np.round(np.abs(graph.weights).sum(axis=1), STRENGTH_DIGITS)
+    ties = [key[candidates] * (1 if reverse else -1) for key in (strengths, support)]
+    ranked = candidates[np.lexsort([*ties, -degrees[candidates]])]
     ranks = np.zeros(graph.n_voters, dtype=np.int64)
     ranks[ranked] = np.arange(1, len(ranked) + 1)
     experts = np.flatnonzero(knots & (degrees >= ranks - 1))

@@ -90,7 +90,7 @@ class UnElisa(PosteriorAggregator):
     `experts_` is then empty, and rule "bayes" estimates one reliability for all voters.
 
     Voters who never voted or gave every item the same vote are left out before the graph is
-    learned. Where knots of equal degree compete for the last place, those with stronger edges win;
+    learned. Where knots of equal degree compete for the last place, `select_experts` says who wins;
     if the other choice, or another fixed point of EM with nearly the same likelihood, labels more
     than 1 % of the items differently, the answer depends on a tie: `reliable_` is False, with a
     warning.
