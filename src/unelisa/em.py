@@ -82,7 +82,7 @@ def estimate_reliability(
     blocks: ItemBlocks,
     start: Floats,
     model: OneCoin | None = None,
-    max_iter: int = 500,
+    max_iter: int = 2000,
     tol: float = 1e-9,
     *,
     copies: Floats | None = None,

@@ -1,7 +1,7 @@
 """What must not change a label: the order of voters and items, seeds, and voters who say nothing.
 
 Where the answer rests on a tie, the model says so: `reliable_` is False and the reason has the
-word "tie". What a fit cannot say is then not asked of it.
+word "tie", or "chance" where training draws random numbers. It is then not asked for more.
 """
 
 import warnings
@@ -111,7 +111,7 @@ def answer(name, values, seed=0):
         model = cls(**settings).fit(votes)
     scores = model.decision_function(votes)
     reason = model.reliability_reason_
-    said = not model.reliable_ and ("depends on a tie" in reason or "depends on the seed" in reason)
+    said = not model.reliable_ and ("depends on a tie" in reason or "depends on chance" in reason)
     return Answer(scores, np.sign(scores), said, model.reliable_, reason)
 
 

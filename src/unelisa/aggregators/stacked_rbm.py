@@ -26,7 +26,8 @@ SHARE = 0.95
 MAX_HIDDEN = 64
 # chosen on simulated stars and groups: superfluous units vanish in 500 steps
 RATE, DECAY, BATCH = 0.5, 0.01, 100
-TWO_SEEDS = "the seed: two trainings with different random numbers"
+SEED = 0
+TWO_TRAININGS = "chance: two trainings with different random numbers"
 
 
 class Layer(NamedTuple):
@@ -219,8 +220,9 @@ class StackedRBM(PosteriorAggregator):
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator. The machines are trained twice with different random numbers; if a label
-        differs, the answer depends on the seed: `reliable_` is False, with a warning.
+        Not used: the random numbers of training are the same in every fit. The machines are trained
+        twice, with different ones; if a label differs, the answer depends on chance: `reliable_` is
+        False, with a warning.
 
     Attributes
     ----------
@@ -277,7 +279,7 @@ class StackedRBM(PosteriorAggregator):
         few = len(varying) < LEAST_VARYING  # then all voters take part in the majority vote
         self.active_ = voters if few else varying
         self.sign_ = find_sign(votes.values[:, self.active_])
-        values, rng = self._arrange(votes), np.random.default_rng(self.random_state)
+        values, rng = self._arrange(votes), np.random.default_rng(SEED)
         values = np.asfortranarray(values[np.lexsort(values.T)])
         starts = list_shares(WholeTable(values), 3)
         coins = choose_fits(WholeTable(values), starts, len(varying), estimate_coins, max_iter=100)[
@@ -292,7 +294,7 @@ class StackedRBM(PosteriorAggregator):
             stack_machines(filling.complete(values, rng), sizes, self.max_iter, rng) for _ in "12"
         )
         self._adopt(second, votes)
-        self._note_rival(votes, TWO_SEEDS, allowed=0.0)
+        self._note_rival(votes, TWO_TRAININGS, allowed=0.0)
         self._adopt(first, votes)
 
     def _adopt(self, layers: list[Layer], votes: Votes) -> None:
