@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from unelisa.em import (
     best_reliability,
     distinct_ballots,
     estimate_reliability,
+    list_starts,
+    rank_fits,
     weigh_posterior,
 )
 
@@ -70,7 +73,7 @@ def test_4_4_without_the_entropy_can_fall_and_is_no_bound():
 def test_reliabilities_and_prevalence_are_consistent():
     values = star(40_000, [0.9, 0.8, 0.7, 0.65, 0.25], 0.3)
     polarity = np.array([1, 1, 1, 1, -1], dtype=np.int8)
-    fit = best_reliability(WholeTable(values), polarity, 3, np.random.default_rng(0))
+    fit = best_reliability(WholeTable(values), polarity, 3)[0]
     assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.65, 0.25], abs=0.015)
     assert fit.prevalence == pytest.approx(0.3, abs=0.015)
     assert fit.converged
@@ -79,18 +82,14 @@ def test_reliabilities_and_prevalence_are_consistent():
 def test_abstentions_divide_by_the_observed_counts():
     values = star(40_000, [0.9, 0.8, 0.7, 0.75], 0.5)
     values[np.random.default_rng(1).random(values.shape) < 0.5] = 0
-    fit = best_reliability(
-        WholeTable(values), np.ones(4, dtype=np.int8), 2, np.random.default_rng(0)
-    )
+    fit = best_reliability(WholeTable(values), np.ones(4, dtype=np.int8), 2)[0]
     assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.75], abs=0.02)
 
 
 def test_a_perfect_expert_stays_finite():
     truth = np.array([1, -1] * 20, dtype=np.int8)
     values = np.asfortranarray(np.column_stack([truth] * 3))
-    fit = best_reliability(
-        WholeTable(values), np.ones(3, dtype=np.int8), 1, np.random.default_rng(0)
-    )
+    fit = best_reliability(WholeTable(values), np.ones(3, dtype=np.int8), 1)[0]
     assert fit.reliabilities == pytest.approx(1 - CLIP)
     assert np.isfinite(fit.weights).all()
     assert np.array_equal(fit.posterior(WholeTable(values)) > 0.5, truth > 0)
@@ -110,9 +109,40 @@ def test_the_mirror_solution_turns_everything():
 def test_more_starts_never_give_a_lower_likelihood():
     values = star(150, [0.7, 0.65, 0.6, 0.55, 0.6], 0.5, seed=4)
     polarity = np.ones(5, dtype=np.int8)
-    one = best_reliability(WholeTable(values), polarity, 1, np.random.default_rng(0))
-    many = best_reliability(WholeTable(values), polarity, 10, np.random.default_rng(0))
+    one = best_reliability(WholeTable(values), polarity, 1)[0]
+    many = best_reliability(WholeTable(values), polarity, 5)[0]
     assert many.lower_bound[-1] >= one.lower_bound[-1]
+
+
+def test_fits_are_ranked_and_those_out_of_reach_left_out():
+    class End(NamedTuple):
+        lower_bound: np.ndarray
+
+    ends = [End(np.array([-9.0, end])) for end in (-1.5, -1.0, -1.02, -1.0 - 1e-9, -1.1)]
+    # times 50 items: 25, 0, 1, 5e-8 and 5 nats behind
+    assert rank_fits(ends, 50) == [ends[1], ends[2]]
+
+
+def test_starts_follow_the_votes():
+    values = star(4000, [0.9, 0.7, 0.6, 0.2], 0.5)
+    values = np.asfortranarray(np.hstack([values, np.ones((4000, 1), np.int8)]))
+    equal, agreement, lead, sharp, alone = list_starts(WholeTable(values), np.ones(5), 9)
+    assert equal.tolist() == [1, 1, 1, 1, 1]
+    side = np.sign(values.sum(axis=1))
+    assert agreement == pytest.approx((values * side[:, None]).mean(axis=0))
+    vectors = np.linalg.eigh(np.corrcoef(values[:, :4].T))[1]
+    exact = vectors[:, -1] / np.abs(vectors[:, -1]).max()
+    assert np.abs(lead[:4]) == pytest.approx(np.abs(exact), abs=1e-4)
+    assert lead[4] == 0  # it always says yes
+    assert sharp == pytest.approx(lead * np.abs(lead))
+    assert np.flatnonzero(alone).tolist() == [0]
+
+
+def test_rows_that_stand_for_many_items_start_alike():
+    values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
+    ballots, copies = distinct_ballots(WholeTable(values))
+    short = list_starts(ballots, np.ones(4), 5, copies)
+    assert np.allclose(short, list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
 
 
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():

@@ -1,9 +1,18 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from unelisa.aggregators import MajorityVote, UnElisa
-from unelisa.errors import ModelError, VotesError, VotesWarning
+from unelisa.aggregators import AGGREGATORS, MajorityVote, UnElisa
+from unelisa.errors import (
+    AmbiguousVotesError,
+    ModelError,
+    UnelisaWarning,
+    VotesError,
+    VotesWarning,
+)
+from unelisa.selection import ExpertSelector
 from unelisa.storage import load, save
 from unelisa.votes import Votes
 
@@ -54,7 +63,8 @@ def test_raw_tables_are_read_as_in_fit_even_with_one_label_left():
     assert model.classes_.tolist() == [0, 1]
     assert model.predict(np.zeros((1, 3))).tolist() == [0]
     assert model.predict(np.ones((1, 3))).tolist() == [1]
-    signs = MajorityVote().fit(np.array([[1, -1, 0], [-1, 1, 1], [1, 1, -1]]))
+    codes = np.array([[1, -1, 0], [-1, 1, 1], [1, 1, -1]])
+    signs = MajorityVote().fit(Votes.of(codes, coding="pm1"))
     assert signs.decision_function(np.array([[0, 1, 1]])) == pytest.approx([1.0])
 
 
@@ -97,3 +107,74 @@ def test_a_model_of_0_and_1_does_not_guess_what_minus_1_means():
     model = MajorityVote().fit(codes)
     with pytest.raises(VotesError, match="if -1 means abstained, pass Votes.of"):
         model.predict(-codes)
+
+
+def state_of(model):
+    """What a model holds, and where: arrays that are the same objects are the same state."""
+    return {name: id(value) for name, value in vars(model).items()}
+
+
+def fail_late(cls, error, monkeypatch):
+    """Let a fit fail when nearly everything is learned."""
+    late = "_describe_voters" if hasattr(cls, "_describe_voters") else "_enter"
+    done = getattr(cls, late)
+
+    def fail(self, *given):
+        done(self, *given)
+        raise error
+
+    monkeypatch.setattr(cls, late, fail)
+
+
+@pytest.mark.parametrize("error", [VotesError("late"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("cls", [*AGGREGATORS.values(), ExpertSelector])
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_a_fit_that_fails_or_is_interrupted_leaves_the_model_as_it_was(
+    cls, error, crowd, monkeypatch
+):
+    votes, _ = crowd
+    model, before = cls().fit(votes), cls()
+    kept, expected = state_of(model), state_of(before)
+    other = pd.DataFrame(-votes.values[:200, :5]).add_prefix("w")
+    fail_late(cls, error, monkeypatch)
+    for one, held in ((model, kept), (before, expected)):
+        with pytest.raises(type(error)):
+            one.fit(other)
+        assert state_of(one) == held
+    assert model.n_features_in_ == 9
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_an_interrupt_in_the_midst_of_the_regressions_changes_no_label(crowd, monkeypatch):
+    votes, _ = crowd
+    model = UnElisa().fit(votes)
+    labels = model.predict(votes)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unelisa.aggregators.unelisa.best_reliability", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(votes.take_items(np.arange(300)))
+    assert np.array_equal(model.predict(votes), labels)
+
+
+@pytest.mark.parametrize("cls", [*AGGREGATORS.values(), ExpertSelector])
+def test_no_estimator_guesses_what_three_codes_mean(cls):
+    codes = np.random.default_rng(0).choice([-1, 0, 1], (40, 5))
+    complete = np.where(codes == 0, 1, codes)
+    with pytest.raises(AmbiguousVotesError) as refusal:
+        cls().fit(codes)
+    assert "coding='pm1' if -1 is no and 0 is abstained" in str(refusal.value)
+    assert "coding='snorkel' if -1 is abstained and 0 is no" in str(refusal.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)
+        cls().fit(Votes.of(codes, coding="pm1"))
+        cls().fit(Votes.of(codes, coding="snorkel"))
+        model = cls().fit(complete)
+    for name in {"predict", "decision_function", "predict_proba"} & set(dir(model)):
+        with pytest.raises(VotesError, match="if 0 means abstained, pass Votes.of"):
+            getattr(model, name)(codes)
+    if hasattr(model, "score"):
+        with pytest.raises(VotesError, match="if 0 means abstained, pass Votes.of"):
+            model.score(codes, np.ones(40))

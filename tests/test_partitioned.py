@@ -40,11 +40,11 @@ def test_a_third_label_is_named_by_its_row():
         Votes.of(da.from_array(words, chunks=(2, 1)))
 
 
-def test_abstentions_are_read_as_every_estimator_reads_them():
+def test_abstentions_need_a_declared_coding():
     table = da.from_array(crowd(400), chunks=(150, 12))
     with pytest.raises(VotesError, match="ambiguous"):
         Votes.of(table)
-    assert Votes.accept(table).classes == (-1, 1)
+    assert Votes.of(table, coding="pm1").classes == (-1, 1)
     assert Votes.of(table, coding="snorkel").classes == (0, 1)
 
 
@@ -57,7 +57,15 @@ def test_what_dask_cannot_hold_is_refused():
     with pytest.raises(VotesError, match="every cell is missing"):
         Votes.of(da.full((4, 2), np.nan, chunks=(2, 2)))
     with pytest.raises(VotesError, match="in Dask partitions, and this method needs"):
-        ue.SpectralMetaLearner().fit(da.from_array(crowd(400), chunks=(150, 12)))
+        ue.SpectralMetaLearner().fit(
+            Votes.of(da.from_array(crowd(400), chunks=(150, 12)), coding="pm1")
+        )
+
+
+def test_masked_cells_of_partitions_are_abstentions():
+    table = np.ma.masked_equal(crowd(400), 0)
+    votes = Votes.of(da.from_array(table, chunks=(150, 12)))
+    assert np.array_equal(votes.take_items(np.arange(400)).values, crowd(400))
 
 
 def test_empty_partitions_are_passed_over():

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,14 +86,15 @@ def graph_of(neighborhoods):
 
 def test_figure_2_1_gives_its_five_experts():
     model = figure_2_1()
-    selection = select_experts(graph_of(model.effective_neighborhoods), np.random.default_rng(0))
+    selection = select_experts(graph_of(model.effective_neighborhoods))
     assert selection.experts.tolist() == [0, 1, 2, 3, 4]
 
 
 @given(SQUARES, st.integers(0, 1000))
 def test_theorem_3_3_with_sets(nodewise, seed):
     graph = VoterGraph.of(nodewise)
-    selection = select_experts(graph, np.random.default_rng(seed))
+    voters = np.random.default_rng(seed).permutation(graph.n_voters)
+    selection = select_experts(graph, voters)
     neighborhoods = [set(graph.neighbors(s).tolist()) for s in range(graph.n_voters)]
     assert np.flatnonzero(selection.knots).tolist() == naive.knots(neighborhoods)
     order = np.argsort(selection.ranks).tolist()
@@ -99,29 +102,42 @@ def test_theorem_3_3_with_sets(nodewise, seed):
 
 
 def test_an_empty_neighborhood_is_no_knot():
-    selection = select_experts(VoterGraph.of(np.zeros((4, 4))), np.random.default_rng(0))
+    selection = select_experts(VoterGraph.of(np.zeros((4, 4))))
     assert len(selection.experts) == 0
     assert not selection.knots.any()
 
 
-def test_ties_do_not_follow_the_order_of_the_voters():
-    # seven separate pairs: every voter is a knot of degree 1, so ranks 1 and 2 are kept: any two
-    pairs = np.kron(np.eye(7), np.array([[0.0, 1.0], [1.0, 0.0]]))
-    chosen = {
-        tuple(select_experts(VoterGraph.of(pairs), np.random.default_rng(seed)).experts)
-        for seed in range(20)
-    }
-    assert len(chosen) > 5
-    assert all(len(experts) == 2 for experts in chosen)
+def pairs_of_strength(*strengths):
+    """Separate pairs: every voter is a knot of degree 1, so ranks 1 and 2 are kept."""
+    return VoterGraph.of(np.kron(np.diag(strengths), np.array([[0.0, 1.0], [1.0, 0.0]])))
+
+
+def test_ties_are_broken_by_the_neighbors_then_by_the_strength_of_the_edges():
+    # two weak triangles that share voter 2, and a strong one
+    bowtie = np.zeros((8, 8))
+    for voters, edge in (([0, 1, 2], 0.2), ([2, 3, 4], 0.3), ([5, 6, 7], 0.9)):
+        bowtie[np.ix_(voters, voters)] = edge
+    found = select_experts(VoterGraph.of(bowtie - np.diag(np.diag(bowtie))))
+    assert np.argsort(found.ranks).tolist() == [2, 3, 4, 0, 1, 5, 6, 7]
+    assert found.experts.tolist() == [2, 3, 4]
+    graph = pairs_of_strength(0.3, 0.5, -0.9, 0.2)
+    assert select_experts(graph).experts.tolist() == [4, 5]
+    assert select_experts(graph, reverse=True).experts.tolist() == [6, 7]
+
+
+def test_equal_strengths_follow_the_given_order():
+    graph = pairs_of_strength(0.5, 0.5, 0.5)
+    assert select_experts(graph, np.array([3, 5, 0, 1, 2, 4])).experts.tolist() == [3, 5]
+    assert select_experts(graph).experts.tolist() == [0, 1]
+    assert select_experts(graph, reverse=True).experts.tolist() == [4, 5]
 
 
 @given(SQUARES, st.randoms(use_true_random=False))
 def test_permuting_voters_permutes_knots(nodewise, random):
     order = list(range(len(nodewise)))
     random.shuffle(order)
-    rng = np.random.default_rng(0)
-    straight = select_experts(VoterGraph.of(nodewise), rng).knots
-    permuted = select_experts(VoterGraph.of(nodewise[np.ix_(order, order)]), rng).knots
+    straight = select_experts(VoterGraph.of(nodewise)).knots
+    permuted = select_experts(VoterGraph.of(nodewise[np.ix_(order, order)])).knots
     assert np.array_equal(permuted, straight[order])
 
 
@@ -143,6 +159,30 @@ def test_parts_without_an_edge_between_them_are_split_each_by_itself():
     order = np.array([4, 0, 3, 6, 1, 5, 2])
     found = split_polarity(VoterGraph.of(weights[np.ix_(order, order)]), np.arange(7))
     assert found.tolist() == np.concatenate([strong, weak])[order].tolist()
+
+
+def test_groups_of_equal_weight_are_split_by_the_majority():
+    graph = VoterGraph.of(np.array([[0.0, -1.0], [-1.0, 0.0]]))
+    for leans in ([5.0, -3.0], [-3.0, 5.0]):
+        found = split_polarity(graph, np.arange(2), partial(np.array, leans))
+        assert found.tolist() == np.sign(leans).tolist()
+
+
+def test_voters_who_discern_nothing_have_no_part_in_the_graph(simulated, selector):
+    values = np.insert(simulated.votes.values, 3, 1, axis=1)
+    wider = ExpertSelector().fit(Votes.of(np.insert(values, 0, 0, axis=1), coding="pm1"))
+    others = [s for s in range(27) if s not in (0, 4)]
+    assert np.array_equal(
+        wider.neighborhoods_.weights[np.ix_(others, others)], selector.neighborhoods_.weights
+    )
+    assert wider.graph_.degrees[[0, 4]].tolist() == [0, 0]
+    assert [others.index(s) for s in wider.experts_] == selector.experts_.tolist()
+
+
+def test_penalties_of_voters_follow_them(simulated):
+    penalties = np.linspace(0.1, 0.3, 25)
+    found = ExpertSelector(penalty=penalties).fit(simulated.votes).neighborhoods_
+    assert found.penalties.tolist() == penalties.tolist()
 
 
 def test_polarity_of_nobody_and_of_one():

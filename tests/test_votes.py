@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from unelisa.errors import VotesError, VotesWarning
+from unelisa.aggregators.known import read_gold, read_prior
+from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning
 from unelisa.votes import Votes
 
 LONG = {
@@ -181,9 +182,16 @@ def test_categories_and_bytes_are_the_labels_they_spell():
         assert votes.classes == ("no", "yes")
 
 
-def test_estimators_accept_arrays_with_zeros_as_abstentions():
-    assert Votes.accept(np.array([[-1, 0, 1]])).values.tolist() == [[-1, 0, 1]]
+@pytest.mark.parametrize("table", [[[-1, 0, 1]], [[0, -1]], [[1, 1]], [["-1", "0", "1"]]])
+def test_what_estimators_are_given_is_read_as_ever_and_the_refusal_says_where_to_declare(table):
+    with pytest.raises(AmbiguousVotesError) as plain:
+        Votes.of(table)
+    with pytest.raises(AmbiguousVotesError) as refusal:
+        Votes.accept(table)
+    assert str(refusal.value) == f"{plain.value}: read X with Votes.of(X, coding=...)"
+    assert refusal.value.hints == plain.value.hints
     assert Votes.accept(np.array([[0, 1]])).classes == (0, 1)
+    assert Votes.accept(np.array([[-1, 1]])).classes == (-1, 1)
 
 
 def test_voters_are_aligned_by_name():
@@ -232,3 +240,59 @@ def test_a_column_of_names_is_pointed_to():
     ):
         Votes.of(frame)
     assert Votes.of(frame, item="mrn").shape == (100, 2)
+
+
+MASK = [[False, True, False], [False, False, False], [True, False, False]]
+MASKED = {
+    "numbers": np.array([[1, 9, 0], [0, 0, 1], [7, 1, 0]]),
+    "floats": np.array([[1.0, -5.0, 0.0], [0.0, 0.0, 1.0], [np.nan, 1.0, 0.0]]),
+    "words": np.array([["yes", "perhaps", "no"], ["no", "no", "yes"], ["?", "yes", "no"]]),
+    "signs": np.array([[1, 1, -1], [-1, -1, 1], [-1, 1, -1]], dtype=np.int8),
+}
+
+
+@pytest.mark.parametrize("kind", MASKED)
+def test_masked_cells_are_abstentions(kind):
+    table = np.ma.masked_array(MASKED[kind], mask=MASK)
+    for either in (table, list(table)):
+        assert Votes.of(either).values.tolist() == [[1, 0, -1], [-1, -1, 1], [0, 1, -1]]
+    with pytest.raises(VotesError, match="every cell is missing"):
+        Votes.of(np.ma.masked_all((3, 2)))
+
+
+def test_masked_gold_labels_are_unknown():
+    votes = Votes.of([[1, 0, 1], [0, 0, 1], [1, 1, 0]])
+    gold = np.ma.masked_array([1, 5, 0], mask=[False, True, False])
+    assert read_gold(gold, votes).tolist() == [1, 0, -1]
+    with pytest.raises(VotesError, match="1 missing or infinite"):
+        read_prior(np.ma.masked_array([0.5, 0.1, 2.0], mask=[False, True, False]), votes)
+
+
+@pytest.mark.parametrize("columns", [LONG, WIDE], ids=["long", "wide"])
+def test_whatever_speaks_arrow_is_a_frame(columns):
+    table = pa.table(columns)
+    for other in (table.to_batches()[0], table.to_reader()):
+        votes = Votes.of(other)
+        assert votes.values.tolist() == EXPECTED
+        assert votes.voters.tolist() == ["ann", "bob"]
+
+
+def test_an_index_of_several_types_names_items_by_their_text():
+    frame = pd.DataFrame({"ann": [1, 0, 1], "bob": [0, 0, 1]}, index=[1, "x", (2, "y")])
+    assert Votes.of(frame).items.tolist() == ["1", "x", "(2, 'y')"]
+    with pytest.raises(VotesError, match="data row 1 appears twice"):
+        Votes.of(frame.set_axis([1, "x", "1"]))
+    pairs = pd.MultiIndex.from_tuples([("x", 1), ("x", "a"), (2, 2)])
+    assert Votes.of(frame.set_axis(pairs)).items.tolist() == [("x", 1), ("x", "a"), (2, 2)]
+
+
+def test_columns_with_the_same_text_are_refused():
+    with pytest.raises(VotesError, match="same name as text"):
+        Votes.of(pd.DataFrame([[1, 0], [0, 1]], columns=[1, "1"]))
+
+
+def test_voters_who_tell_items_apart():
+    values = np.array([[1, 1, 0, 1, 0], [1, -1, 0, 0, 0], [1, 1, -1, 1, 0]])
+    assert Votes.of(values, coding="pm1").discerning().tolist() == [False, True, True, True, False]
+    one = Votes.of([[1, -1, 0]], coding="pm1")  # nobody can tell one item from another
+    assert one.discerning().tolist() == [True, True, False]

@@ -28,9 +28,25 @@ _NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
 
 def are_signs(values: NDArray[Any]) -> bool:
     """Return whether an array holds int8 of -1, 0, +1: the common case, which is much faster."""
-    return bool(
-        values.dtype == np.int8 and values.size and values.min() >= -1 and values.max() <= 1
-    )
+    if values.dtype != np.int8 or not values.size or np.ma.isMaskedArray(values):
+        return False
+    return bool(values.min() >= -1 and values.max() <= 1)
+
+
+def fill_mask(values: Any) -> Any:
+    """Return a masked array as one with NaN or None where it is masked; others unchanged.
+
+    Examples
+    --------
+    >>> fill_mask(np.ma.masked_equal([1, 9, 0], 9))
+    array([ 1., nan,  0.])
+    """
+    if not np.ma.isMaskedArray(values):
+        return values
+    number = values.dtype.kind in "iuf"
+    filled = np.array(values.data, dtype=np.float64 if number else object)
+    filled[np.ma.getmaskarray(values)] = np.nan if number else None
+    return filled
 
 
 class NumberColumn:
@@ -118,7 +134,7 @@ class Coding:
 
     votes: dict[Label, int]  # label -> -1 (no), 0 (abstained), +1 (yes)
     classes: tuple[Label, Label]  # the user's two labels: (negative, positive)
-    # of the coding, if it has a code for abstained; "" if two labels say everything
+    # of a declared coding with a code for abstained; "" if two labels say everything
     name: Literal["", "pm1", "snorkel"] = ""
 
 
@@ -151,7 +167,8 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
             allowed = ", ".join(str(code) for code in meaning)
             raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
     votes = {label: meaning[numbers[label]] for label in found} if numbers else {}
-    return Coding(votes, classes, "" if name == "01" else name)  # type: ignore[arg-type]
+    named = coding if coding in ("pm1", "snorkel") else ""
+    return Coding(votes, classes, named)
 
 
 def _declared_labels(

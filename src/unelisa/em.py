@@ -1,7 +1,8 @@
 """Expert votes -> reliabilities, prevalence and posteriors: Algorithm 2, (4.1)-(4.6)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ CLIP = 1e-4
 Z95 = 1.959963984540054  # half width of a 95 % interval, in standard errors
 FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
 MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
+# fits whose log-likelihoods differ by less are tied: one item more can change which is higher
+TIE_NATS = 3.0
+POWER_STEPS = 20  # toward the leading eigenvector, from which EM only starts
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def estimate_reliability(
     blocks: ItemBlocks,
     start: Floats,
     model: OneCoin | None = None,
-    max_iter: int = 500,
+    max_iter: int = 2000,
     tol: float = 1e-9,
     *,
     copies: Floats | None = None,
@@ -149,25 +153,96 @@ def _expect(
     return *_tally(block, copies, posterior), np.asarray(times @ mixture)
 
 
-def best_reliability(
-    blocks: ItemBlocks,
-    polarity: NDArray[Any],
-    n_starts: int,
-    rng: np.random.Generator,
-) -> Reliability:
-    """Return the fixed point with the highest bound over several starts.
+class Bounded(Protocol):
+    """A fixed point of EM."""
 
-    The first start weighs the experts equally (their augmented majority), the others draw a
-    weight theta_0s between 0 and 1 for each, always with the sign of its polarity.
+    @property
+    def lower_bound(self) -> Floats:
+        """The objective per item after each iteration."""
+
+
+Fit = TypeVar("Fit", bound=Bounded)
+
+
+def rank_fits(fits: Sequence[Fit], n_items: float) -> list[Fit]:
+    """Return the most likely fit, then those tied with it: less than 3 nats behind.
+
+    Fits with the same objective up to rounding stay in their order, and only the first is kept.
     """
-    d0 = len(polarity)
-    drawn = np.vstack([np.ones(d0), rng.uniform(0, 1, (n_starts - 1, d0))]) * polarity
+    ends = np.array([float(fit.lower_bound[-1]) for fit in fits])
+    behind = np.round((ends.max() - ends) * n_items, 3)
+    kept = {float(behind[k]): fits[k] for k in reversed(range(len(fits))) if behind[k] < TIE_NATS}
+    return [kept[gap] for gap in sorted(kept)]
+
+
+def list_starts(
+    blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int, copies: Floats | None = None
+) -> list[Floats]:
+    """Return the voters' weights from which EM starts, five at most, determined by the votes.
+
+    1. All equal, with the signs `polarity`: the (augmented) majority vote.
+    2. By agreement with it: 2 P(f_s = majority) - 1.
+    3. By the leading eigenvector of the voters' correlations.
+    4. The same, squared: the best voters count most.
+    5. The voter with the largest entry alone, the first one in case of a tie.
+
+    `copies` is the number of items that each row stands for, by default one.
+
+    Examples
+    --------
+    >>> votes = WholeTable(np.array([[1, 1, -1], [1, 1, 1], [-1, -1, -1], [-1, 1, 1]], np.int8))
+    >>> np.round(list_starts(votes, np.ones(3), 2), 2).tolist()
+    [[1.0, 1.0, 1.0], [0.5, 1.0, 0.5]]
+    """
+    equal = np.asarray(polarity, dtype=np.float64)
+    times = np.ones(len(blocks)) if copies is None else copies
+    margin = blocks.weigh(equal, np.zeros(len(equal)))
+    signed, counts = blocks.tally(times * np.sign(margin))[0], blocks.tally(times)[1]
+    starts = [equal, signed / np.maximum(counts, 1.0)]
+    if n_starts > len(starts):
+        lead = find_lead(blocks, equal, times)
+        alone = np.zeros(len(lead))
+        best = int(np.argmax(np.round(np.abs(lead), 9)))
+        alone[best] = np.sign(lead[best])
+        starts += [lead, lead * np.abs(lead), alone]
+    return starts[:n_starts]
+
+
+def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
+    """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1.
+
+    By power iteration; each voter's votes are centered and scaled to length 1, missing votes are 0.
+    A voter with one answer only has 0. `times` is the number of items that each row stands for.
+    """
+    signed, counts = blocks.tally(times)
+    means = signed / np.maximum(counts, 1.0)
+    lengths = np.sqrt(counts * (1 - means**2))
+    scales = np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)
+    lead = start * (scales > 0)
+    for _ in range(POWER_STEPS):
+        weights = lead * scales
+        shared, seen = blocks.tally(times * blocks.weigh(weights, -weights * means))
+        lead = (shared - means * seen) * scales
+        top = np.abs(lead).max(initial=0.0)
+        if top == 0:
+            return start
+        lead = lead / top
+    return lead
+
+
+def best_reliability(
+    blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int
+) -> list[Reliability]:
+    """Return the fixed point with the highest bound over several starts, then those tied with it.
+
+    The first start weighs the experts equally (their augmented majority); see `list_starts`.
+    """
     ballots, copies = distinct_ballots(blocks)
     fits = [
         estimate_reliability(ballots, weigh_posterior(ballots, weights), copies=copies)
-        for weights in drawn
+        for weights in list_starts(ballots, polarity, n_starts, copies)
     ]
-    return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
+    return rank_fits(fits, blocks.n_items)
 
 
 def bound_share(share: float, information: float) -> tuple[float, float]:

@@ -1,8 +1,10 @@
 """VotesEstimator: how votes enter a scikit-learn estimator, in fit and again in predict."""
 
 from collections.abc import Callable
+from copy import copy
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,6 +16,43 @@ from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.schema import stored
 from unelisa.votes import Votes
+
+Model = TypeVar("Model", bound=BaseEstimator)
+Given = ParamSpec("Given")
+# with two labels that are codes, the code that may mean abstained and the coding in which it does
+ABSTAINED: dict[CodingChoice, tuple[int, str]] = {(0, 1): (-1, "snorkel"), (-1, 1): (0, "pm1")}
+
+
+def fit_aside(
+    fit: Callable[Concatenate[Model, Given], Any],
+) -> Callable[Concatenate[Model, Given], Model]:
+    """Return `fit` as a method that succeeds as a whole or leaves the model as it was.
+
+    A copy is fitted, and its state is taken over in one step when it is complete.
+
+    Examples
+    --------
+    >>> class Mean(BaseEstimator):
+    ...     @fit_aside
+    ...     def fit(self, X):
+    ...         self.total_ = sum(X)
+    ...         self.mean_ = self.total_ / len(X)
+    >>> model = Mean().fit([1, 3])
+    >>> try:
+    ...     model.fit([])
+    ... except ZeroDivisionError:
+    ...     model.total_
+    4
+    """
+
+    @wraps(fit)
+    def fit_copy(self: Model, /, *given: Given.args, **named: Given.kwargs) -> Model:
+        fresh = copy(self)
+        fit(fresh, *given, **named)
+        self.__dict__ = fresh.__dict__
+        return self
+
+    return fit_copy
 
 
 @stored(
@@ -28,9 +67,10 @@ from unelisa.votes import Votes
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything that is fitted to votes.
 
-    X may be `Votes`, an array of -1 / 0 / +1, or any table that `Votes.of` reads. Voters with
-    names are matched by name in `predict`: an absent voter counts as abstaining, an unknown one is
-    ignored with a warning. Voters without names are matched by position.
+    X may be `Votes`, an array of -1 / +1 or of 0 / 1, or any table that `Votes.of` reads; -1, 0 and
+    1 together can mean two things and need ``Votes.of(X, coding=...)``. Voters with names are
+    matched by name in `predict`: an absent voter counts as abstaining, an unknown one is ignored
+    with a warning. Voters without names are matched by position.
 
     Attributes
     ----------
@@ -84,20 +124,22 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         try:
             return Votes.of(table, coding=self.coding_)
         except VotesError as error:
-            if self.coding_ != (0, 1):
+            if self.coding_ not in ABSTAINED:
                 raise
-            hint = "if -1 means abstained, pass Votes.of(table, coding='snorkel')"
+            code, coding = ABSTAINED[self.coding_]
+            hint = f"if {code} means abstained, pass Votes.of(table, coding={coding!r})"
             raise VotesError(f"{error}; {hint}") from None
 
     @property
     def coding_(self) -> CodingChoice:
         """How raw tables are read after `fit`: in the same way, even if a label is absent.
 
-        Models of earlier versions have no named coding.
+        A code for abstained is read if it was declared. Models of earlier versions do not say.
         """
-        named: CodingChoice | None = getattr(self, "_named_coding", None)
         negative, positive = self.classes_.tolist()
-        return named or ("pm1" if (negative, positive) == (-1, 1) else (negative, positive))
+        unsaid = "pm1" if (negative, positive) == (-1, 1) else ""
+        named: Any = getattr(self, "_named_coding", unsaid)
+        return named or (negative, positive)
 
     @property
     def columns_(self) -> ColumnNames:
@@ -176,5 +218,7 @@ KINDS = {
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(_is_side, "'majority', or a voter's name or index"),
     "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
-    "random_state": Kind(_is_seed, "None, a nonnegative integer, or a generator"),
+    "random_state": Kind(
+        _is_seed, "None, a nonnegative integer, or a generator of np.random.default_rng"
+    ),
 }

@@ -8,7 +8,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from unelisa.coding import Column, NumberColumn, TextColumn, as_text
+from unelisa.coding import Column, NumberColumn, TextColumn, as_text, fill_mask
 from unelisa.errors import Hint, VotesError
 
 # the first of these that is present; "id" last, because exports often number their rows with it
@@ -27,7 +27,19 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
         raise VotesError("two columns have the same name; rename one") from None
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
-    return frame if isinstance(frame, nw.DataFrame) else None
+    if isinstance(frame, nw.DataFrame) and nw.get_level(frame) == "full":
+        return frame
+    return _import_arrow(table) if hasattr(table, "__arrow_c_stream__") else None
+
+
+def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
+    """Return whatever else speaks Arrow, such as record batches, as a frame; None for a column."""
+    import pyarrow as pa  # noqa: PLC0415 - a third of a second that only such tables need
+
+    try:
+        return nw.from_native(pa.table(table), eager_only=True)
+    except pa.ArrowInvalid:
+        return None
 
 
 def read_column(series: "nw.Series[Any]") -> Column:
@@ -82,9 +94,15 @@ def _read_categories(series: "nw.Series[Any]") -> tuple[list[Any], NDArray[np.in
 
 
 def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
-    """Return the rows' names: the index of a pandas frame, otherwise numbers."""
+    """Return the rows' names: the index of a pandas frame, otherwise numbers.
+
+    An index of several types becomes text, like a column of names.
+    """
     index = nw.maybe_get_index(frame)
-    return np.arange(len(frame)) if index is None else np.asarray(index)
+    names = np.arange(len(frame)) if index is None else np.asarray(index)
+    if names.dtype == object and len(set(map(type, names.tolist()))) > 1:
+        return np.array([str(as_text(name)) for name in names.tolist()], dtype=object)
+    return names
 
 
 def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
@@ -116,6 +134,9 @@ def refuse_names(names: list[str], columns: list[Column]) -> None:
 
 def as_array(table: Any) -> NDArray[Any]:
     """Return a table that is not a frame as a two-dimensional array."""
+    if isinstance(table, list | tuple) and any(map(np.ma.isMaskedArray, table)):
+        table = np.ma.array(table)  # type: ignore[no-untyped-call]
+    table = fill_mask(table)
     numeric = isinstance(table, np.ndarray) and table.dtype.kind != "O"
     array = np.asarray(table) if numeric else np.asarray(table, dtype=object)
     if array.ndim != 2:

@@ -62,7 +62,7 @@ def select_neighborhoods(
     Parameters
     ----------
     votes
-        `Votes`, or an array of -1 / 0 / +1.
+        `Votes`, or a table that `Votes.of` reads.
     penalty
         "theory": lambda = 2 sqrt(log p / n_s), the paper's rate on w = 2 theta. "ebic": per voter
         the penalty on a path that minimizes the extended BIC with gamma = .25. A number, or one

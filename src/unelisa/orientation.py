@@ -10,7 +10,7 @@ unchanged. The side is decided, in this order, by
    than wrong.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,15 @@ from unelisa.votes import Votes
 Orient = str | int
 
 
+class Side(NamedTuple):
+    """Which side is yes, and the evidence of gold labels or of the anchor voter."""
+
+    upside_down: bool
+    # +1 and -1 for gold labels (or votes of the anchor) that agree and disagree with the scores
+    agreements: NDArray[Any] | None = None
+    whose: str = ""
+
+
 def is_upside_down(
     orient: Orient,
     votes: Votes,
@@ -29,22 +38,42 @@ def is_upside_down(
     weights: NDArray[np.float64],
     gold: NDArray[np.int8] | None = None,
 ) -> bool:
-    """Return whether truth and polarity must be flipped together.
+    """Return whether truth and polarity must be flipped together; warn of thin evidence.
 
     The sign of a voter's weight is its polarity, and 0 does not count. `gold` is -1 / +1 for items
     whose truth is known, 0 elsewhere.
     """
+    side = find_side(orient, votes, scores, weights, gold)
+    if side.agreements is not None:
+        _warn_of_thin_evidence(side.agreements, side.whose)
+    return side.upside_down
+
+
+def find_side(
+    orient: Orient,
+    votes: Votes,
+    scores: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    gold: NDArray[np.int8] | None = None,
+) -> Side:
+    """Return the side as `is_upside_down` does, without a warning.
+
+    If weights of both signs are equally many and sum to 0, the side that agrees with the majority
+    of all votes is taken.
+    """
     sides = np.sign(scores)
     # for log odds this sum is the log likelihood ratio of the two orientations
     if gold is not None and (agreement := float(gold @ scores)) != 0:
-        _warn_of_thin_evidence(gold * sides, "gold labels")
-        return agreement < 0
+        return Side(agreement < 0, gold * sides, "gold labels")
     if orient == "majority":
-        return float(np.sign(weights).sum() or weights.sum()) < 0
+        lean = float(np.sign(weights).sum() or np.round(weights.sum(), 12))
+        if lean == 0 and len(sides):
+            everybody = np.ones(votes.n_voters)
+            lean = float(sides @ np.sign(votes.blocks.weigh(everybody, 0 * everybody)))
+        return Side(lean < 0)
     chosen = np.arange(votes.n_voters) == find_voter(votes.voters, orient)
     anchor = votes.blocks.weigh(chosen.astype(np.float64), np.zeros(votes.n_voters))
-    _warn_of_thin_evidence(anchor * sides, "votes of the anchor")
-    return float(anchor @ sides) < 0
+    return Side(float(anchor @ sides) < 0, anchor * sides, "votes of the anchor")
 
 
 def find_voter(voters: NDArray[Any], voter: Orient) -> int:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from unelisa.blocks.partitions import Partitions
 from unelisa.coding import Coding, CodingChoice, Column, Label, are_signs, settle_coding
-from unelisa.errors import AmbiguousVotesError, VotesError
+from unelisa.errors import VotesError
 from unelisa.frames import (
     array_columns,
+    as_array,
     as_frame,
     list_names,
     long_columns,
@@ -39,11 +40,11 @@ def is_partitioned(table: Any) -> bool:
 
 
 def read_partitions(
-    table: Any, codings: Sequence[CodingChoice]
+    table: Any, coding: CodingChoice
 ) -> tuple[Partitions, NDArray[Any], Coding, bool]:
     """Return the int8 blocks of a Dask collection, the voters, the coding, and if they have names.
 
-    The blocks are persisted where they are. The first coding that is not ambiguous is taken.
+    The blocks are persisted where they are.
     """
     import dask  # noqa: PLC0415 - an extra, loaded already
 
@@ -55,7 +56,7 @@ def read_partitions(
         raise VotesError("the table holds 0 items; at least 1 is required")
     n_voters = found[filled[0]].shape[1]
     voters = name_voters(n_voters) if names is None else np.array(names, dtype=object)
-    settled = _settle([found[k] for k in filled], voters, codings)
+    settled = _settle([found[k] for k in filled], voters, coding)
     blocks = [encode(parts[k], names, settled.votes) for k in filled]
     lengths = [found[k].shape[0] for k in filled]
     return Partitions(blocks, lengths, n_voters), voters, settled, names is not None
@@ -110,7 +111,7 @@ def _split(table: Any) -> tuple[list[Any], list[str] | None]:
 
 def _columns(part: Any, names: list[str] | None) -> list[Column]:
     if names is None:
-        return array_columns(np.asarray(part))
+        return array_columns(as_array(part))
     frame = as_frame(part)
     if frame is None:
         raise VotesError("a partition is not a pandas frame")
@@ -133,9 +134,7 @@ def _examine(part: Any, names: list[str] | None) -> _Found:
     return _Found((len(part), len(columns)), labels)
 
 
-def _settle(
-    found: Sequence[_Found], voters: NDArray[Any], codings: Sequence[CodingChoice]
-) -> Coding:
+def _settle(found: Sequence[_Found], voters: NDArray[Any], coding: CodingChoice) -> Coding:
     places: dict[Label, str] = {}
     first = 0
     for one in found:
@@ -145,12 +144,7 @@ def _settle(
         first += one.shape[0]
     if not places:
         raise VotesError("there are no votes: every cell is missing")
-    for coding in codings[:-1]:
-        try:
-            return settle_coding(places, coding)
-        except AmbiguousVotesError:
-            continue
-    return settle_coding(places, codings[-1])
+    return settle_coding(places, coding)
 
 
 def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDArray[np.int8]:

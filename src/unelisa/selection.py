@@ -1,6 +1,8 @@
 """VoterGraph -> experts (Theorem 3.3) and their polarity (section 4.2); ExpertSelector."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,12 +11,15 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from unelisa.estimator import VotesEstimator
+from unelisa.canonical import order_voters
+from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.frames import long_columns
 from unelisa.graph import EdgeRule, VoterGraph
-from unelisa.neighborhood import Penalty, select_neighborhoods
+from unelisa.neighborhood import Neighborhoods, Penalty, select_neighborhoods
 from unelisa.schema import stored
 from unelisa.votes import Votes
+
+STRENGTH_DIGITS = 6  # the solver's last digits do not rank knots
 
 
 @stored(
@@ -41,7 +46,7 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
     n_jobs
         Number of threads, as in scikit-learn.
     random_state
-        Seed or generator for breaking ties in the ranking.
+        Not used: ties are broken by the votes.
 
     Attributes
     ----------
@@ -81,21 +86,25 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @fit_aside
     def fit(self, X: Any, y: Any = None) -> "ExpertSelector":  # noqa: ARG002 - scikit-learn's
         """Return the fitted selector; y is ignored."""
         votes = self._enter(X)
-        self.neighborhoods_ = select_neighborhoods(
-            votes,
-            self.penalty,
+        order = order_voters(votes)
+        found = select_neighborhoods(
+            votes.take_voters(order),
+            _take_penalties(self.penalty, order, votes.n_voters),
             self.fit_intercept,
             solver=self.solver,
             n_jobs=self.n_jobs,
         )
+        self.neighborhoods_ = spread_neighborhoods(found, order, votes.n_voters)
         self.graph_ = VoterGraph.of(self.neighborhoods_.weights, self.edge_rule)
-        self.selection_ = select_experts(self.graph_, np.random.default_rng(self.random_state))
+        self.selection_ = select_experts(self.graph_, order)
         self.experts_ = self.selection_.experts
         self.polarity_ = np.zeros(votes.n_voters, dtype=np.int8)
-        self.polarity_[self.experts_] = split_polarity(self.graph_, self.experts_)
+        leans = partial(measure_leans, votes, self.experts_)
+        self.polarity_[self.experts_] = split_polarity(self.graph_, self.experts_, leans)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -120,6 +129,31 @@ def _is_long(table: Any) -> bool:
     return None not in long_columns(map(str, names), (None, None, None))
 
 
+def _take_penalties(penalty: Penalty, order: NDArray[np.intp], n_voters: int) -> Penalty:
+    """Return the penalties of the voters in an order; one for all stays what it is."""
+    numbers = np.asarray(penalty)
+    return numbers[order] if numbers.shape == (n_voters,) else penalty
+
+
+def measure_leans(votes: Votes, voters: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return how many more votes of these voters agree with the majority of all than disagree."""
+    counted = votes.discerning().astype(np.float64)
+    agreement = votes.blocks.tally(np.sign(votes.blocks.weigh(counted, 0 * counted)))[0]
+    return np.asarray(agreement[voters])
+
+
+def spread_neighborhoods(
+    found: Neighborhoods, order: NDArray[np.intp], n_voters: int
+) -> Neighborhoods:
+    """Return the regressions of some voters as those of all; the others have no neighbors."""
+    weights = np.zeros((n_voters, n_voters))
+    weights[np.ix_(order, order)] = found.weights
+    per_voter: list[Any] = [np.zeros(n_voters, dtype=values.dtype) for values in found[1:]]
+    for values, some in zip(per_voter, found[1:], strict=True):
+        values[order] = some
+    return Neighborhoods(weights, *per_voter)
+
+
 @stored(
     experts="index(voters)[experts]",
     knots="flag[voters]",
@@ -138,29 +172,48 @@ class ExpertSelection:
     shared: NDArray[np.int64]
 
 
-def select_experts(graph: VoterGraph, rng: np.random.Generator) -> ExpertSelection:
+def select_experts(
+    graph: VoterGraph, order: NDArray[np.intp] | None = None, *, reverse: bool = False
+) -> ExpertSelection:
     """Return the experts by Theorem 3.3.
 
     A_s is the intersection of the neighborhoods of all neighbors of s; s is a knot if A_s = {s}.
     Among the knots, ordered by decreasing degree, keep s if its degree is at least i_s - 1.
 
-    The paper leaves two points open: here a voter without neighbors is not a knot, and ties in the
-    order are broken by `rng`, not by the order of the voters, which may reveal the experts.
+    The paper leaves two points open. Here a voter without neighbors is not a knot. Among knots of
+    equal degree those come first whose neighbors have more neighbors (experts are neighbors of
+    experts), then those with the stronger edges, sum_t |theta_st|; not those first in the table,
+    whose order may reveal the experts. Only if all are equal, as between copies, the order of the
+    voters decides: `order`, or the graph's own.
+
+    Parameters
+    ----------
+    graph
+        The voters' graph.
+    order
+        All voters with neighbors, in an order that does not depend on the table, see
+        `canonical.order_voters`.
+    reverse
+        Whether ties are broken the other way: where the experts differ, they rest on a tie.
 
     Examples
     --------
     >>> import numpy as np
     >>> clique = VoterGraph.of(np.ones((3, 3)) - np.eye(3))
-    >>> select_experts(clique, np.random.default_rng(0)).experts
+    >>> select_experts(clique).experts
     array([0, 1, 2])
     """
     degrees = graph.degrees
     shared = _common_neighbors(graph.adjacency) - 1  # s itself is always in A_s
     knots = (shared == 0) & (degrees > 0)
-    candidates = np.flatnonzero(knots)
-    order = candidates[np.lexsort((rng.random(len(candidates)), -degrees[candidates]))]
+    voters = np.arange(graph.n_voters) if order is None else order
+    candidates = voters[knots[voters]][:: -1 if reverse else 1]
+    support = graph.adjacency @ degrees
+    strengths = np.round(np.abs(graph.weights).sum(axis=1), STRENGTH_DIGITS)
+    ties = [key[candidates] * (1 if reverse else -1) for key in (strengths, support)]
+    ranked = candidates[np.lexsort([*ties, -degrees[candidates]])]
     ranks = np.zeros(graph.n_voters, dtype=np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
+    ranks[ranked] = np.arange(1, len(ranked) + 1)
     experts = np.flatnonzero(knots & (degrees >= ranks - 1))
     return ExpertSelection(experts, knots, ranks, shared)
 
@@ -176,28 +229,36 @@ def _common_neighbors(adjacency: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.asarray((paths == degrees[:, None]).sum(axis=1), dtype=np.int64)
 
 
-def split_polarity(graph: VoterGraph, experts: NDArray[np.intp]) -> NDArray[np.int8]:
+def split_polarity(
+    graph: VoterGraph,
+    experts: NDArray[np.intp],
+    leans: Callable[[], NDArray[np.float64]] | None = None,
+) -> NDArray[np.int8]:
     """Return +1 / -1 per expert: the two groups of section 4.2, the larger one positive.
 
     By Proposition 3.1, two experts of the same group have theta-tilde > 0. Estimated signs may
     contradict each other, so the split is the sign of the leading eigenvector of the experts'
     weights, which is the paper's split if the signs are consistent. Each connected component of the
     experts is split by itself: outside one component an eigenvector of all experts is zero up to
-    rounding, and its signs are meaningless there.
+    rounding, and its signs are meaningless there. Of two groups of equal size and weight, the one
+    with the larger sum of `leans()`, agreement with the majority of all voters, is positive.
     """
     weights = graph.weights[np.ix_(experts, experts)]
     components = connected_components(weights != 0, directed=False)[1]
     signs = np.zeros(len(experts), dtype=np.int8)
     for component in np.unique(components):
         members = np.flatnonzero(components == component)
-        signs[members] = _split_component(weights[np.ix_(members, members)])
+        signs[members], decided = _split_component(weights[np.ix_(members, members)])
+        if not decided and leans is not None and signs[members] @ leans()[members] < 0:
+            signs[members] *= -1
     return signs
 
 
-def _split_component(weights: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Return the split of connected experts."""
+def _split_component(weights: NDArray[np.float64]) -> tuple[NDArray[np.int8], bool]:
+    """Return the split of connected experts, and whether one side is larger or heavier."""
     lead = np.linalg.eigh(weights)[1][:, -1]
     signs = np.where(lead >= 0, 1, -1).astype(np.int8)
-    # equal groups: the side with more weight is positive, then the first expert's side
-    balance = signs.sum() or np.sign(np.round(lead.sum(), 12)) or signs[0]
-    return signs if balance > 0 else -signs
+    # equal groups: the side with more weight is positive, and where that is equal the first's
+    balance = signs.sum() or np.round(lead.sum(), 9)
+    side = balance or signs[0]
+    return (signs if side > 0 else -signs), bool(balance)

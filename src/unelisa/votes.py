@@ -1,5 +1,6 @@
 """Votes: what every voter said on every item; all votes are validated here."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,7 +47,7 @@ class Votes:
     named
         Whether the voters' names come from the table; for a bare array they are generated.
     coding
-        "pm1" or "snorkel" where the table was read so: a model reads further tables alike.
+        "pm1" or "snorkel" where it was declared: a model reads further tables alike.
     columns
         The columns of items, voters and votes as the user named them, None where not: alike.
 
@@ -106,7 +107,7 @@ class Votes:
         if isinstance(table, Votes):
             return table
         if is_partitioned(table):
-            return cls._of_partitions(table, (coding,))
+            return cls._of_partitions(table, coding)
         if sp.issparse(table):
             return cls._of_sparse(table, coding)
         if (frame := as_frame(table)) is not None:
@@ -115,17 +116,15 @@ class Votes:
 
     @classmethod
     def accept(cls, table: Any) -> "Votes":
-        """Return the votes that an estimator is given as X.
+        """Return the votes that a function without `coding=` is given, as `Votes.of` reads them.
 
-        As `Votes.of`, except that -1 / 0 / +1 is read as no / abstained / yes, the form in which
-        estimators take arrays.
+        The message for ambiguous codes says where the coding can be declared.
         """
-        if is_partitioned(table):
-            return cls._of_partitions(table, ("auto", "pm1"))
         try:
             return cls.of(table)
-        except AmbiguousVotesError:
-            return cls.of(table, coding="pm1")
+        except AmbiguousVotesError as error:
+            error.args = (f"{error}: read X with Votes.of(X, coding=...)",)
+            raise
 
     @classmethod
     def of_values(
@@ -145,9 +144,9 @@ class Votes:
         return replace(assemble(array_columns(array), items, voters, coding), named=False)
 
     @classmethod
-    def _of_partitions(cls, table: Any, codings: tuple[CodingChoice, ...]) -> "Votes":
+    def _of_partitions(cls, table: Any, coding: CodingChoice) -> "Votes":
         """Return the votes of a Dask collection, which stays where it is."""
-        blocks, voters, settled, named = read_partitions(table, codings)
+        blocks, voters, settled, named = read_partitions(table, coding)
         items: Any = RowNumbers(blocks.n_items)
         return cls(blocks, items, voters, settled.classes, named, settled.name)
 
@@ -260,6 +259,15 @@ class Votes:
         """Return which voters are constant: one answer only, or never voted."""
         return np.asarray(self.sides.min(axis=0) == 0)
 
+    def discerning(self) -> NDArray[np.bool_]:
+        """Return which voters tell items apart: not silent, nor the same vote on every item.
+
+        If nobody does, those who voted.
+        """
+        votes = self.vote_counts()
+        found = (votes > 0) & (self.sides.max(axis=0) < self.n_items)
+        return np.asarray(found if found.any() else votes > 0)
+
     def warn_of_idle_voters(self) -> None:
         """Warn of voters who never voted, of constant voters, and of votes without overlap."""
         silent = self.vote_counts() == 0
@@ -317,10 +325,16 @@ def assemble_long(
 
 def refuse_repeated_items(items: NDArray[Any]) -> None:
     """Raise `VotesError` where a wide table has two rows for one item."""
-    _, first, counts = np.unique(items, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        row = int(first[counts > 1].min()) + 1
-        raise VotesError(f"the item of data row {row} appears twice; keep one row per item")
+    if items.dtype == object:  # names that cannot be sorted can still be counted
+        counted = Counter(items.tolist())
+        first = (i for i, name in enumerate(items.tolist()) if counted[name] > 1)
+        row = next(first, -1) if len(counted) < len(items) else -1
+    else:
+        _, starts, counts = np.unique(items, return_index=True, return_counts=True)
+        row = int(starts[counts > 1].min(initial=len(items)))
+        row = row if row < len(items) else -1
+    if row >= 0:
+        raise VotesError(f"the item of data row {row + 1} appears twice; keep one row per item")
 
 
 def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
@@ -336,6 +350,8 @@ def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
     items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
     names = np.array([str(name) for name in chosen], dtype=object)
+    if len(set(names.tolist())) < len(names):
+        raise VotesError("two columns have the same name as text; rename one")
     columns = [read_column(frame.get_column(c)) for c in chosen]
     try:
         return replace(assemble(columns, items, names, coding), columns=named)

@@ -9,7 +9,8 @@ from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 
 # items x voters: the last voter abstains twice
-TABLE = np.array([[1, 1, 0], [1, -1, 1], [-1, -1, 0], [1, 0, -1]])
+VALUES = np.array([[1, 1, 0], [1, -1, 1], [-1, -1, 0], [1, 0, -1]])
+TABLE = Votes.of(VALUES, coding="pm1")
 
 
 class Trusting(PosteriorAggregator):
@@ -28,7 +29,7 @@ class Trusting(PosteriorAggregator):
 
 
 def test_coverage_overlaps_and_conflicts_by_hand():
-    told = describe_votes(Votes.of(TABLE, coding="pm1"))
+    told = describe_votes(TABLE)
     assert told["votes"].tolist() == [4, 3, 2]
     assert told["coverage"].tolist() == [1.0, 0.75, 0.5]
     # voter 0 meets another on all four items, voter 1 on three, voter 2 on two
@@ -81,10 +82,10 @@ def test_a_score_of_zero_counts_as_positive():
 
 @pytest.mark.filterwarnings("ignore:.*hardly decided")
 def test_voters_are_told_apart_in_a_table():
-    frame = pd.DataFrame(TABLE, columns=["ann", "bob", "eve"])
+    frame = pd.DataFrame(VALUES, columns=["ann", "bob", "eve"])
     frame["eve"] = 1
     with pytest.warns(VotesWarning, match="always gave the same vote"):
-        model = Trusting(sign=-1.0, orient="bob").fit(frame)
+        model = Trusting(sign=-1.0, orient="bob").fit(Votes.of(frame, coding="pm1"))
     table = model.voters_
     assert list(table) == [
         *("voter", "verdict", "weight", "votes", "coverage", "overlaps", "conflicts", "reason")
@@ -101,11 +102,10 @@ def test_voters_are_told_apart_in_a_table():
 
 
 def test_what_a_subclass_must_write():
-    votes = Votes.of(TABLE, coding="pm1")
     with pytest.raises(NotImplementedError):
-        Aggregator()._fit(votes)
+        Aggregator()._fit(TABLE)
     with pytest.raises(NotImplementedError):
-        Aggregator()._score(votes)
+        Aggregator()._score(TABLE)
 
 
 def test_only_log_odds_give_probabilities():

@@ -28,6 +28,7 @@ def fit(cls, votes, **settings):
     return cls(**settings).fit(votes)
 
 
+@pytest.mark.filterwarnings("ignore:the answer depends on chance")
 @pytest.mark.parametrize("name", [name for name in AGGREGATORS if name not in NOT_CONSISTENT])
 def test_consistent_methods_reach_the_oracle(name, star):
     votes, truth, oracle = star

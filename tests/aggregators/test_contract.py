@@ -116,7 +116,7 @@ def test_permuting_voters_permutes_what_is_said_of_them(name, crowd):
 @pytest.mark.parametrize("place", [0, 4, 9])
 def test_a_voter_who_never_votes_changes_nothing(name, place, crowd):
     values = crowd[0].values
-    more = np.insert(values, place, 0, axis=1)
+    more = Votes.of(np.insert(values, place, 0, axis=1), coding="pm1")
     plain, before = fit_quietly(make(name), values)
     silent, after = fit_quietly(make(name), more)
     assert any("never voted" in message for message in set(after) - set(before))
@@ -190,7 +190,7 @@ def test_missing_votes(name, crowd):
 def test_an_item_without_votes(name, crowd):
     values = crowd[0].values.copy()
     values[[3, 599]] = 0
-    model, _ = fit_quietly(make(name), values)
+    model, _ = fit_quietly(make(name), Votes.of(values, coding="pm1"))
     assert_sound(model, values, 600)
     assert_sound(model, np.zeros((1, 9)), 1)
 
@@ -222,9 +222,9 @@ def test_more_voters_than_items(name, crowd):
 
 @ANY
 def test_two_items(name):
-    values = np.array([[1, 1, -1, 0], [-1, -1, 1, 1]])
-    model, _ = fit_quietly(make(name), values)
-    assert_sound(model, values, 2)
+    votes = Votes.of([[1, 1, -1, None], [-1, -1, 1, 1]])
+    model, _ = fit_quietly(make(name), votes)
+    assert_sound(model, votes, 2)
 
 
 @ANY
@@ -245,7 +245,8 @@ def test_voters_are_matched_by_name(name, crowd):
         ([["a", "b"], ["c", "a"]], None, "two labels, found 3"),
         (np.empty((0, 3)), None, "0 items"),
         (np.full((3, 2), np.nan), None, "there are no votes"),
-        (np.zeros((3, 2)), None, "there are no votes"),
+        (Votes.of(np.zeros((3, 2)), coding="pm1"), None, "there are no votes"),
+        (np.eye(3) - np.eye(3)[::-1], None, "the codes -1, 0, 1 are ambiguous"),
         ([["yes", "no"], ["no", "no"]], ["yes"], "one label or a missing value"),
         ([["yes", "no"], ["no", "no"]], ["yes", "perhaps"], "row 2 of y"),
     ],

@@ -19,7 +19,7 @@ def table():
 
 @pytest.fixture(scope="module", params=["auto", "plain"])
 def in_memory(request, table):
-    return ue.LatentIsing(request.param, random_state=0).fit(table)
+    return ue.LatentIsing(request.param, random_state=0).fit(Votes.of(table, coding="pm1"))
 
 
 @pytest.mark.parametrize("place", NAMES[1:])
@@ -38,9 +38,9 @@ def test_the_place_of_the_votes_changes_nothing(place, table, in_memory, tmp_pat
 
 
 def test_a_dask_array_is_fitted_and_labeled_lazily(table):
-    here = ue.LatentIsing("plain", random_state=0).fit(table)
+    here = ue.LatentIsing("plain", random_state=0).fit(Votes.of(table, coding="pm1"))
     lazy = da.from_array(table, chunks=(4000, 10))
-    model = ue.LatentIsing("plain", random_state=0).fit(lazy)
+    model = ue.LatentIsing("plain", random_state=0).fit(Votes.of(lazy, coding="pm1"))
     assert model.weights_ == pytest.approx(here.weights_, abs=1e-6)
     chances = model.predict_proba(lazy)
     assert isinstance(chances, da.Array)
@@ -49,10 +49,10 @@ def test_a_dask_array_is_fitted_and_labeled_lazily(table):
 
 def test_a_prior_keeps_dasks_answers_lazy(table):
     prior = np.random.default_rng(0).normal(0, 1, len(table))
-    here = ue.LatentIsing("plain", random_state=0).fit(table, prior=prior)
+    here = ue.LatentIsing("plain", random_state=0).fit(Votes.of(table, coding="pm1"), prior=prior)
     lazy = da.from_array(table, chunks=(4000, 10))
     spread = da.from_array(prior, chunks=4000)
-    model = ue.LatentIsing("plain", random_state=0).fit(lazy, prior=spread)
+    model = ue.LatentIsing("plain", random_state=0).fit(Votes.of(lazy, coding="pm1"), prior=spread)
     assert model.weights_ == pytest.approx(here.weights_, abs=1e-6)
     for method in ("decision_function", "predict", "predict_proba"):
         expected = getattr(here, method)(table, prior=prior)
@@ -62,7 +62,7 @@ def test_a_prior_keeps_dasks_answers_lazy(table):
             assert (answer.shape, answer.dtype) == (expected.shape, expected.dtype)
             assert np.array_equal(answer.compute(), expected)
     frame = dd.from_pandas(pd.DataFrame(table).add_prefix("v"), npartitions=2)
-    named = ue.LatentIsing("plain", random_state=0).fit(frame, prior=prior)
+    named = ue.LatentIsing("plain", random_state=0).fit(Votes.of(frame, coding="pm1"), prior=prior)
     split = dd.from_pandas(pd.Series(prior), npartitions=2)
     assert named.predict_proba(frame, prior=split).compute() == pytest.approx(
         here.predict_proba(table, prior=prior), abs=1e-5

@@ -41,7 +41,7 @@ def test_exact_blocks_leave_no_residual():
     assert np.abs(model.within) == pytest.approx(on, abs=1e-5)
     assert model.n_parameters == 24
     assert fit_blocks(moments, np.zeros(12, dtype=int)).residual > 1e-3
-    assert same_partition(find_blocks(moments, 4, rng()).groups, groups)
+    assert same_partition(find_blocks(moments, 4)[0].groups, groups)
 
 
 def test_groups_of_one_and_two_have_fewer_parameters():
@@ -60,8 +60,8 @@ def test_clear_scores_are_cut_where_they_are_clear():
 def test_the_order_of_voters_does_not_matter_for_the_groups(grouped):
     values = grouped[0]
     order = np.random.default_rng(5).permutation(20)
-    plain = find_blocks(measure_pairs(values), 6, rng()).groups
-    mixed = find_blocks(measure_pairs(values[:, order]), 6, rng()).groups
+    plain = find_blocks(measure_pairs(values), 6)[0].groups
+    mixed = find_blocks(measure_pairs(values[:, order]), 6)[0].groups
     assert same_partition(plain[order], mixed)
 
 
@@ -75,6 +75,8 @@ def test_the_groups_are_found_from_the_votes(grouped):
     assert model.voters_.reason[0] == "it is counted, within a group of 5"
 
 
+# another grouping of the twenty fits as well
+@pytest.mark.filterwarnings("ignore:the answer depends on a tie")
 def test_a_clique_of_parrots_does_not_outvote_the_others():
     """15 voters repeat one mediocre opinion; 20 others err independently."""
     draw = np.random.default_rng(0)
@@ -116,16 +118,17 @@ def test_the_score_adds_up_the_groups_sides(grouped):
     assert model.decision_function(values) == pytest.approx(model.group_weights_ @ sides)
 
 
-def test_many_voters_are_witnessed_by_a_sample():
+def test_many_voters_are_witnessed_by_the_busiest():
     draw = np.random.default_rng(1)
     truth = draw.choice([-1, 1], (300, 1))
     latent = np.where(draw.random((300, 3)) < 0.8, truth, -truth)
     values = np.where(draw.random((300, 180)) < 0.8, 1, -1) * np.repeat(latent, 60, axis=1)
     assert values.shape[1] > MAX_WITNESSES
     moments = measure_pairs(values.astype(np.int8))
-    a, b, c = (score_pairs(moments, np.random.default_rng(k)) for k in (0, 0, 1))
-    assert np.array_equal(a, b)
-    assert not np.array_equal(a, c)
+    missing = moments._replace(precision=moments.precision * np.linspace(1, 0.5, 180))
+    few = score_pairs(missing._replace(precision=missing.precision + missing.precision.T))
+    assert few.shape == (180, 180)
+    assert np.all(few[:60, :60].sum(axis=1) > few[:60, 60:120].sum(axis=1))
     model = LatentSpectralMetaLearner(max_groups=4, random_state=0).fit(values)
     assert same_partition(model.groups_, np.repeat(np.arange(3), 60))
 

@@ -4,7 +4,7 @@ import pytest
 from unelisa.aggregators import MajorityVote
 from unelisa.errors import VotesWarning
 
-TABLE = np.array([[1, 1, -1], [-1, 0, -1], [1, -1, 0], [0, 0, 1]])
+TABLE = np.array([[1, 1, -1], [-1, np.nan, -1], [1, -1, np.nan], [np.nan, np.nan, 1]])
 
 
 def test_the_share_of_yes_minus_the_share_of_no():
@@ -16,7 +16,7 @@ def test_the_share_of_yes_minus_the_share_of_no():
 
 def test_a_voter_who_never_voted_does_not_count():
     with pytest.warns(VotesWarning, match="never voted"):
-        model = MajorityVote().fit(np.column_stack([TABLE, np.zeros(4, dtype=int)]))
+        model = MajorityVote().fit(np.column_stack([TABLE, np.full(4, np.nan)]))
     assert model.weights_.tolist() == [1, 1, 1, 0]
     assert model.experts_.tolist() == [0, 1, 2]
     assert model.voters_.reason[3] == "it never voted"

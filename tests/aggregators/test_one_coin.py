@@ -63,7 +63,8 @@ def test_two_voters_are_the_majoritys_word():
 
 
 def test_a_voter_with_few_votes_is_not_infallible():
-    votes = np.array([[1, 1, 1, 1], [-1, -1, -1, 0], [1, 1, 1, 0], [-1, -1, -1, 0], [1, 1, -1, 0]])
+    few = [[1, 1, 1, 1], [-1, -1, -1, 0], [1, 1, 1, 0], [-1, -1, -1, 0], [1, 1, -1, 0]]
+    votes = Votes.of(few, coding="pm1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         smooth, raw = (OneCoinDawidSkene(a, random_state=0).fit(votes) for a in (1.0, 0.0))

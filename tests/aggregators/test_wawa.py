@@ -8,6 +8,7 @@ from unelisa.aggregators import Wawa
 from unelisa.aggregators.base import weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
 from unelisa.blocks import WholeTable
+from unelisa.votes import Votes
 
 HAND = np.array(
     [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1], [1, 0, -1, 0]], dtype=np.int8
@@ -24,7 +25,7 @@ def test_agreement_by_hand():
 
 
 def test_weights_decide_where_the_majority_is_split():
-    model = Wawa().fit(HAND)
+    model = Wawa().fit(Votes.of(HAND, coding="pm1"))
     assert model.weights_ == pytest.approx([0.9, 1, 0.5, 0.5])
     scores = model.decision_function(HAND)
     assert scores[4] == pytest.approx((0.9 - 0.5) / 1.4)

@@ -19,7 +19,8 @@ def sparse_votes(monkeypatch):
     names = np.array([f"v{s}" for s in range(12)], dtype=object)
     held = SparseBlocks(sp.csr_array(votes))
     assert len(held.blocks) == 3
-    return Votes(held, np.arange(2500), names, named=False), votes
+    table = Votes.of(votes, coding="pm1")
+    return Votes(held, np.arange(2500), names, named=False), table
 
 
 def test_few_votes_in_a_large_table_are_never_a_table():
@@ -85,5 +86,7 @@ def test_voters_are_matched_by_name_on_sparse_votes(sparse_votes):
     chosen = named.take_voters([3, 0])
     model = ue.MajorityVote().fit(chosen)
     assert model.decision_function(chosen) == pytest.approx(
-        ue.MajorityVote().fit(table[:, [3, 0]]).decision_function(table[:, [3, 0]])
+        ue.MajorityVote()
+        .fit(table.take_voters([3, 0]))
+        .decision_function(table.take_voters([3, 0]))
     )

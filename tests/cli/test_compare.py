@@ -22,7 +22,7 @@ def test_methods_by_any_of_their_names_are_scored_on_the_screen_and_for_machines
 
 
 def test_ties_and_items_without_votes_count_half(run, files):
-    files.votes.write_text("item,voter,vote\na,x,yes\na,y,no\nb,x,yes\nb,y,yes\n")
+    files.votes.write_text("item,voter,vote\na,x,yes\na,y,no\nb,x,yes\nb,y,yes\nd,x,no\nd,y,no\n")
     files.truth.write_text("item,label\na,yes\nb,yes\nc,no\nd,\n")
     arguments = ("--truth", files.truth, "--methods", "majority-vote", "--json", "-")
     row = json.loads(run("compare", files.votes, *arguments).stdout)[0]

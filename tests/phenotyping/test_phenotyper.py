@@ -115,6 +115,19 @@ def test_breast_cancer_from_two_anchors():
     assert found.accuracy > 0.88
 
 
+def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(model, datamart, monkeypatch):
+    twin = clone(model).fit(datamart.counts)
+    held = dict(vars(twin))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unelisa.phenotyping.phenotyper.warn_of_utilization", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        twin.fit(datamart.counts.iloc[:500])
+    assert vars(twin) == held
+
+
 def test_new_patients_must_have_all_features(model, datamart):
     with pytest.raises(VotesError, match="no feature 'NLP:cough', needed as an input of the model"):
         model.predict(datamart.counts.drop(columns="NLP:cough"))

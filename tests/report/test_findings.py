@@ -57,7 +57,7 @@ def test_without_votes_only_the_voters_are_told(crowd):
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def test_warnings_are_told_in_words():
-    votes = _votes([1, 1, 0], [1, -1, 0], [1, 1, 0])
+    votes = _votes([1, 1, 0], [1, -1, 0], [0, 1, 0], [1, 1, 0])
     told = " ".join(findings_of(MajorityVote().fit(votes), votes)["warnings"])
     assert "1 voter never voted" in told
     assert "1 constant voter" in told

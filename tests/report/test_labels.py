@@ -118,7 +118,9 @@ def test_half_a_surrogate_pair_does_not_stop_a_report():
 
 @pytest.fixture
 def model():
-    return ue.UnElisa(fit_intercept=True, random_state=0).fit(frame_of(crowd()))
+    return ue.UnElisa(fit_intercept=True, random_state=0).fit(
+        ue.Votes.of(frame_of(crowd()), coding="pm1")
+    )
 
 
 def frame_of(votes, first=0):
@@ -144,7 +146,7 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
 
 
 def test_methods_without_probability_and_items_without_names(tmp_path):
-    model = ue.MajorityVote().fit(crowd())
+    model = ue.MajorityVote().fit(ue.Votes.of(crowd(), coding="pm1"))
     pd.DataFrame(crowd(50), columns=[f"v{s}" for s in range(12)]).to_parquet(tmp_path / "v.parquet")
     label_file(model, (tmp_path / "v.parquet", tmp_path / "labels.parquet"), "pm1")
     told = pd.read_parquet(tmp_path / "labels.parquet")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,26 @@ from sklearn.utils import ClassifierTags
 
 from unelisa.aggregators.known import read_gold, read_prior
 from unelisa.blocks import Block, ItemBlocks, WholeTable
-from unelisa.errors import ModelError
-from unelisa.estimator import VotesEstimator
+from unelisa.errors import ExpertsWarning, ModelError, warn_user
+from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.identifiability import check_identifiability
-from unelisa.orientation import Orient, is_upside_down
+from unelisa.orientation import Orient, find_side, is_upside_down
 from unelisa.partitioned import is_partitioned, map_scores, score_items
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
+ROUNDING = 1e-10  # scores below are ties: sums of the same votes in another order differ as much
+SAME = 0.01  # share of items on which answers may differ and still count as one
+
+
+class Rival(NamedTuple):
+    """Another answer to the same votes that is as good as the one that was taken."""
+
+    scores: Floats  # one per item, before the sides are decided
+    ballots: Floats  # as `OrientedAggregator._ballots`
+    what: str  # the two answers, in words
+    allowed: float  # share of items on which it may differ without being told
 
 
 @stored(
@@ -49,6 +60,7 @@ class Aggregator(VotesEstimator):
     weights_: Floats
     reliable_: bool
     reliability_reason_: str
+    _tie: str  # what the answer rests on besides the votes, in words; only during `fit`
     verdicts: ClassVar[tuple[str, str, str]] = ("contrarian", "left out", "counted")
 
     def fit(self, X: Any, y: Any = None) -> "Aggregator":
@@ -57,8 +69,9 @@ class Aggregator(VotesEstimator):
         Parameters
         ----------
         X
-            `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads. A
-            Dask array or frame is fitted where its partitions live.
+            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
+            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``. A Dask array or frame is
+            fitted where its partitions live.
         y
             Optional gold labels in the voters' own two labels: a dict or a pandas Series from item
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
@@ -66,15 +79,16 @@ class Aggregator(VotesEstimator):
         """
         return self._fit_known(X, y)
 
-    def _fit_known(self, X: Any, y: Any, prior: Any = None) -> Self:
-        """Return self, fitted to the votes and to what is known of the items besides."""
-        votes = self._enter(X)
+    @fit_aside
+    def _fit_known(self, X: Any, y: Any, prior: Any = None) -> None:
+        """Fit the model to the votes and to what is known of the items besides."""
+        votes, self._tie = self._enter(X), ""
         votes.warn_of_idle_voters()
         gold = None if y is None else read_gold(y, votes)
         self._learn(votes, gold, None if prior is None else read_prior(prior, votes))
         self._check_identifiability(votes)
+        del self._tie
         self._voter_columns = self._describe_voters(votes)
-        return self
 
     def decision_function(self, X: Any) -> Floats:
         """Return one score per item: positive for the positive class; lazy for Dask collections."""
@@ -84,9 +98,9 @@ class Aggregator(VotesEstimator):
 
     def _score_all(self, votes: Votes) -> Floats:
         """Return every item's score, block by block unless the votes are one table."""
-        if votes.blocks.whole:
-            return self._score(votes)
-        return votes.blocks.concatenate(_score_block, self)
+        whole = votes.blocks.whole
+        scores = self._score(votes) if whole else votes.blocks.concatenate(_score_block, self)
+        return np.where(np.abs(scores) < ROUNDING, 0.0, scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return one of the user's two labels per item; a score of 0 counts as positive."""
@@ -177,8 +191,12 @@ class Aggregator(VotesEstimator):
 
     def _check_identifiability(self, votes: Votes) -> None:
         """Set `reliable_`: whether the votes can identify a truth at all."""
-        found = check_identifiability(votes)
-        self.reliable_, self.reliability_reason_ = found.reliable, found.reason
+        found, tie = check_identifiability(votes), self._tie
+        self.reliable_ = found.reliable and not tie
+        self.reliability_reason_ = found.reason
+        if tie:
+            warn_user(tie, ExpertsWarning)
+            self.reliability_reason_ = tie if found.reliable else f"{found.reason}; besides, {tie}"
 
     def _learn(
         self,
@@ -218,18 +236,45 @@ class Aggregator(VotesEstimator):
         return words[int(self.polarity_[voter])]
 
 
+EVEN = (
+    "the answer depends on a tie: as many experts are on one side as on the other, and their "
+    "weights decide which is yes"
+)
+
+
 class OrientedAggregator(Aggregator):
     """An aggregator whose model is symmetric in yes and no: `orient` decides which is which."""
 
     orient: Orient
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
-        """Fit the method, then decide which side is yes."""
+        """Fit the method, then decide which side is yes; say where either rests on a tie."""
+        self._rivals: list[Rival] = []
         super()._learn(votes, gold, prior)
+        ballots = self._ballots()
         by_majority = gold is None and self.orient == "majority"
-        scores = np.empty(0) if by_majority else self._score_all(votes)
-        if is_upside_down(self.orient, votes, scores, self._ballots(), gold):
+        even = by_majority and bool(ballots.any()) and np.sign(ballots).sum() == 0
+        scores = np.empty(0) if by_majority and not even else self._score_all(votes)
+        if is_upside_down(self.orient, votes, scores, ballots, gold):
             self._turn_around()
+        if even:
+            self._tie = EVEN
+        for rival in self._rivals:
+            self._compare(rival, votes, gold)
+        del self._rivals
+
+    def _note_rival(self, votes: Votes, what: str, allowed: float = SAME) -> None:
+        """Remember the fit that is stored as another answer to the votes."""
+        self._rivals.append(Rival(self._score_all(votes), self._ballots(), what, allowed))
+
+    def _compare(self, rival: Rival, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Say that the answer rests on a tie if the rival, on its own side, labels otherwise."""
+        upside_down = find_side(self.orient, votes, rival.scores, rival.ballots, gold).upside_down
+        labels = np.sign(rival.scores) * (-1 if upside_down else 1)
+        share = float(np.mean(labels != np.sign(self._score_all(votes))))
+        if share > rival.allowed:
+            what = f"{rival.what} label {share:.1%} of the items differently"
+            self._tie = f"the answer depends on {what}"
 
     def _ballots(self) -> Floats:
         """Return the ballots whose signs `orient="majority"` counts, by default one per voter."""

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, weighed_margin
+from unelisa.aggregators.base import Floats, PosteriorAggregator
 from unelisa.blocks import ItemBlocks
-from unelisa.em import Reliability
+from unelisa.canonical import order_voters
+from unelisa.em import Reliability, list_starts, rank_fits
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
@@ -18,6 +20,7 @@ from unelisa.votes import Votes
 # without smoothing a coin may reach 0 or 1, where the log-odds are infinite
 CLIP = 1e-9
 LEAST_VARYING = 3  # who vary: two have three moments, and the model five parameters
+TIED_FITS = "a tie: fits of nearly equal likelihood"
 
 
 @dataclass(frozen=True)
@@ -114,28 +117,40 @@ class CoinAggregator(PosteriorAggregator):
         self.orient = orient
         self.random_state = random_state
 
-    def _best_fit(self, votes: Votes, estimate: Callable[..., Fit]) -> Fit:
-        """Return the most likely fit of `estimate(blocks, start, max_iter=, tol=)`."""
-        starts = draw_starts(votes.blocks, self.n_starts, np.random.default_rng(self.random_state))
-        varying = int(np.count_nonzero(~votes.constant()))
-        estimate = partial(estimate, tol=self.tol)
-        best = choose_fit(votes.blocks, starts, varying, estimate, self.max_iter)
+    def _fit(self, votes: Votes) -> None:
+        voters = order_voters(votes)
+        told = votes.take_voters(voters)
+        varying = int(np.count_nonzero(~votes.constant()[voters]))
+        starts = list_shares(told.blocks, self.n_starts)
+        estimate = partial(self._estimate, tol=self.tol)
+        best, *tied = choose_fits(told.blocks, starts, varying, estimate, self.max_iter)
         if varying >= LEAST_VARYING and not best.converged:
             warn_user(
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter",
                 ConvergenceWarning,
             )
-        return best
+        for fit in tied if best.converged else []:
+            self._adopt(fit, votes, voters)
+            self._note_rival(votes, TIED_FITS)
+        self._adopt(best, votes, voters)
+
+    def _estimate(self, blocks: ItemBlocks, start: Floats, **limits: Any) -> Any:
+        """Return the fixed point of EM from starting posteriors."""
+        raise NotImplementedError
+
+    def _adopt(self, fit: Any, votes: Votes, voters: NDArray[np.intp]) -> None:
+        """Store a fit to these voters; the others carry no information."""
+        raise NotImplementedError
 
 
-def choose_fit(
+def choose_fits(
     blocks: ItemBlocks,
     starts: list[Floats],
     varying: int,
     estimate: Callable[..., Fit],
     max_iter: int = 500,
-) -> Fit:
-    """Return the most likely fit of `estimate(blocks, start, max_iter=)` over the starts.
+) -> list[Fit]:
+    """Return the most likely fit of `estimate(blocks, start, max_iter=)`, then those tied with it.
 
     If fewer than three voters vary, it is one iteration from the first start, the majority vote.
     """
@@ -145,19 +160,16 @@ def choose_fit(
                 "fewer than three voters vary: their reliability is taken from the majority vote",
                 ExpertsWarning,
             )
-        return estimate(blocks, starts[0], max_iter=1)
+        return [estimate(blocks, starts[0], max_iter=1)]
     fits = [estimate(blocks, start, max_iter=max_iter) for start in starts]
-    return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
+    return rank_fits(fits, len(blocks))
 
 
-def draw_starts(blocks: ItemBlocks, n_starts: int, rng: np.random.Generator) -> list[Floats]:
-    """Return starting posteriors: the share of yes votes, then shares in crowds weighed at random.
-
-    The weights are uniform between 0 and 1. Only voters who voted draw one, so that a voter who
-    never did does not change the random numbers.
-    """
-    voted = blocks.tally(np.ones(len(blocks)))[1] > 0
-    weights = np.zeros((blocks.n_voters, n_starts))
-    weights[voted] = rng.uniform(0, 1, (int(voted.sum()), n_starts))
-    weights[voted, 0] = 1.0
-    return [0.5 + weighed_margin(blocks, weights[:, start]) / 2 for start in range(n_starts)]
+def list_shares(blocks: ItemBlocks, n_starts: int) -> list[Floats]:
+    """Return starting posteriors: shares of yes in crowds weighted by `list_starts`."""
+    nothing = np.zeros(blocks.n_voters)
+    shares = []
+    for weights in list_starts(blocks, nothing + 1, n_starts):
+        margin, mass = blocks.weigh(weights, nothing), blocks.weigh(nothing, np.abs(weights))
+        shares.append(0.5 + margin / np.where(mass > 0, mass, 1.0) / 2)
+    return shares

@@ -1,12 +1,14 @@
 """Dawid and Skene (1979): two coins per voter, estimated by EM."""
 
-from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.aggregators.base import Floats, TwoCoinVoters, pool_ballots
-from unelisa.aggregators.coins import CoinAggregator, estimate_coins, log_joint
+from unelisa.aggregators.coins import CLIP, CoinAggregator, TwoCoins, estimate_coins, log_joint
+from unelisa.blocks import ItemBlocks
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -26,15 +28,16 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     smoothing
         Strength of the Beta prior of each coin, in votes: see Notes. 0 gives maximum likelihood.
     n_starts
-        Number of initializations of EM; the fit with the highest penalized likelihood is kept. The
-        first is the majority vote, the others are majorities of randomly weighted voters.
+        Number of initializations of EM, five at most; the fit with the highest penalized likelihood
+        is kept. The first is the majority vote, the others are weighted majorities, see
+        `em.list_starts`.
     max_iter, tol
         EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator for the random initializations.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
@@ -68,7 +71,7 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = [[1, 1, 1, -1], [1, 1, 0, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
     >>> model = ue.DawidSkene(random_state=0).fit(votes)
     >>> model.predict(votes)
     array([ 1,  1, -1, -1,  1])
@@ -77,16 +80,25 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     """
 
     def _fit(self, votes: Votes) -> None:
-        best = self._best_fit(votes, partial(estimate_coins, smoothing=self.smoothing))
-        self.coins_, self.prevalence_ = best.coins, best.prevalence
-        self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
-        # both logits of a constant voter are the same number: its weight is exactly 0
-        self.weights_ = (logit(best.coins[1]) - logit(best.coins[0])) / 4
+        super()._fit(votes)
         if not self.weights_.any():
             warn_user(
                 "no voter is informative: every item gets the same probability",
                 ExpertsWarning,
             )
+
+    def _estimate(self, blocks: ItemBlocks, start: Floats, **limits: Any) -> TwoCoins:
+        return estimate_coins(blocks, start, self.smoothing, **limits)
+
+    def _adopt(self, fit: TwoCoins, votes: Votes, voters: NDArray[np.intp]) -> None:
+        # both coins of a voter who carries no information are its share of yes
+        share = (votes.sides[1] + 0.5 * CLIP) / (votes.vote_counts() + CLIP)
+        self.coins_ = np.clip(np.stack([share, share]), CLIP, 1 - CLIP)
+        self.coins_[:, voters] = fit.coins
+        self.prevalence_ = fit.prevalence
+        self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
+        # both logits of a constant voter are the same number: its weight is exactly 0
+        self.weights_ = (logit(self.coins_[1]) - logit(self.coins_[0])) / 4
 
     def _score(self, votes: Votes) -> Floats:
         joint = log_joint(votes.blocks, self.coins_, self.prevalence_)

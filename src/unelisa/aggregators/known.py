@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import Column, Label, NumberColumn, TextColumn, settle_coding
+from unelisa.coding import Column, Label, NumberColumn, TextColumn, fill_mask, settle_coding
 from unelisa.errors import VotesError, VotesWarning, warn_user
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes
@@ -26,7 +26,7 @@ def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
 
 def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
     """Return labels, one for each of n items or patients, and where each label first occurs."""
-    labels = y if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
+    labels = fill_mask(y) if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
     if labels.shape != (n,):
         raise VotesError(
             f"y must hold one label or a missing value for each of the {n} {whose}, "
@@ -81,7 +81,7 @@ def check_odds(prior: Any, n_items: int) -> Floats:
     """Return log-odds as finite numbers, one per item, or raise `VotesError`."""
     wanted = f"prior must hold one finite log-odds for each of the {n_items} items, found"
     try:
-        odds = np.asarray(prior, dtype=np.float64)
+        odds = np.asarray(fill_mask(prior), dtype=np.float64)
     except (TypeError, ValueError):
         raise VotesError(f"{wanted} values that are not numbers; use 0 for no prior") from None
     if odds.shape != (n_items,):

@@ -153,7 +153,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         Parameters
         ----------
         X
-            `Votes`, an array of -1 / 0 / +1 (items x voters), or a table that `Votes.of` reads.
+            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
+            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``.
         y
             Optional gold labels, as for every aggregator. A few that agree clearly decide which
             side is yes; ten or more can do more, see Notes.

@@ -9,14 +9,16 @@ from scipy.linalg import eigh, polar, qr
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.blocks import ItemBlocks, weigh_votes
+from unelisa.canonical import order_voters
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.orientation import Orient
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
 Groups = NDArray[np.intp]
-# sums over k and l use a random sample of at most so many voters: 956 take 2 s, not 2 min
+# sums over k and l use at most so many voters: 956 take 2 s, not 2 min
 MAX_WITNESSES = 128
+TIED_GROUPS = "a tie: groupings of the voters that fit their covariances equally well"
 
 
 class BlockModel(NamedTuple):
@@ -28,19 +30,21 @@ class BlockModel(NamedTuple):
     n_parameters: int  # number of free parameters
 
 
-def score_pairs(moments: PairMoments, rng: np.random.Generator) -> Floats:
+def score_pairs(moments: PairMoments) -> Floats:
     """Return the score matrix of Jaffe et al., large if two voters share a group.
 
     S_st = sum_{k, l} |r_st r_kl - r_sl r_kt|: between groups the covariance has rank one, so most
     of these minors vanish unless s and t share a group. The covariance of a pair without common
-    items is taken from the rank-one fit to all others, which suggests no group.
+    items is taken from the rank-one fit to all others, which suggests no group. Of more than 128
+    voters, k and l are those who share the most items with others.
     """
     lead = fit_rank_one(moments).vector
     covariance = np.where(moments.precision > 0, moments.covariance, np.outer(lead, lead))
     n_voters = len(lead)
     witnesses = np.arange(n_voters)
     if n_voters > MAX_WITNESSES:
-        witnesses = np.sort(rng.choice(n_voters, MAX_WITNESSES, replace=False))
+        busiest = np.argsort(-moments.precision.sum(axis=1), kind="stable")
+        witnesses = np.sort(busiest[:MAX_WITNESSES])
     return np.asarray(sum_minors(covariance, witnesses))
 
 
@@ -83,8 +87,8 @@ def fit_blocks(moments: PairMoments, groups: Groups) -> BlockModel:
     return BlockModel(groups, within, residual, n_parameters)
 
 
-def find_blocks(moments: PairMoments, max_groups: int, rng: np.random.Generator) -> BlockModel:
-    """Return the block model with the best number of groups K.
+def find_blocks(moments: PairMoments, max_groups: int) -> list[BlockModel]:
+    """Return the block model with the best number of groups K, then those tied with it.
 
     The residual alone, the paper's criterion, always decreases a little with splitting: it found
     five to twelve groups among 20 to 60 independent voters. So K minimizes::
@@ -92,15 +96,17 @@ def find_blocks(moments: PairMoments, max_groups: int, rng: np.random.Generator)
         m log(residual) + 2 q log(m),       m covariances, q parameters
 
     BIC with its penalty doubled, because the groups are chosen after seeing the covariances. K = 2
-    is not a candidate: one covariance between two groups cannot identify the better one.
+    is not a candidate: one covariance between two groups cannot identify the better one. Models
+    are tied if their criteria differ by less than sqrt(2 m), the standard deviation of
+    m log(residual) for m independent normal errors.
     """
     n_voters = len(moments.deviation)
     one = fit_blocks(moments, np.zeros(n_voters, dtype=np.intp))
     # v_on is not identified with fewer than three voters per group
     n_groups = list(range(3, min(max_groups, n_voters // 3) + 1))
     if not n_groups:
-        return one
-    proposals = propose_groups(score_pairs(moments, rng), n_groups)
+        return [one]
+    proposals = propose_groups(score_pairs(moments), n_groups)
     models = [one, *(fit_blocks(moments, groups) for groups in proposals if groups.max() >= 2)]
     n_pairs = np.count_nonzero(moments.precision) / 2
     # rounding errors must not decide if the model fits without error
@@ -109,7 +115,10 @@ def find_blocks(moments: PairMoments, max_groups: int, rng: np.random.Generator)
         n_pairs * np.log(model.residual + floor) + 2 * model.n_parameters * np.log(n_pairs)
         for model in models
     ]
-    return models[int(np.argmin(criteria))]
+    behind = np.array(criteria) - min(criteria)
+    return [
+        models[k] for k in np.argsort(behind, kind="stable") if behind[k] <= np.sqrt(2 * n_pairs)
+    ]
 
 
 def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray[np.int8]:
@@ -148,7 +157,7 @@ class LatentSpectralMetaLearner(OrientedAggregator):
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator, used only with more than 128 voters.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
@@ -161,7 +170,9 @@ class LatentSpectralMetaLearner(OrientedAggregator):
 
     Notes
     -----
-    If a single group fits best, this is `SpectralMetaLearner`.
+    If a single group fits best, this is `SpectralMetaLearner`. If another grouping fits nearly as
+    well and labels more than 1 % of the items differently, the answer depends on a tie:
+    `reliable_` is False, with a warning.
 
     References
     ----------
@@ -193,22 +204,33 @@ class LatentSpectralMetaLearner(OrientedAggregator):
         self.random_state = random_state
 
     def _fit(self, votes: Votes) -> None:
-        moments = measure_pairs(votes.values)
-        active = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
+        voters = order_voters(votes)
+        moments = measure_pairs(votes.values).take(voters)
+        usable = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
+        active = voters[usable]
+        one = np.full(votes.n_voters, -1)
+        one[active] = 0
+        found = find_blocks(moments.take(usable), self.max_groups) if len(active) > 2 else []
+        if not any(self._adopt(model, active, votes) for model in found[:1]):
+            self.weights_ = unit_weights(fit_rank_one(moments), voters, votes.n_voters)
+            self.groups_, self.group_weights_ = one, np.ones(1)
+        chosen = self.weights_, self.groups_, self.group_weights_
+        for model in found[1:]:
+            if self._adopt(model, active, votes):
+                self._note_rival(votes, TIED_GROUPS)
+        self.weights_, self.groups_, self.group_weights_ = chosen
+
+    def _adopt(self, model: BlockModel, active: NDArray[np.intp], votes: Votes) -> bool:
+        """Store the weights of a block model; return whether its groups have a common truth."""
         groups, within = np.full(votes.n_voters, -1), np.zeros(votes.n_voters)
-        groups[active], meta = 0, np.empty(0)
-        if len(active) > 2:
-            rng = np.random.default_rng(self.random_state)
-            blocks = find_blocks(moments.take(active), self.max_groups, rng)
-            groups[active], within[active] = blocks.groups, blocks.within
-            meta = fit_rank_one(measure_pairs(read_latents(votes.blocks, within, groups))).vector
-        if len(meta) > 2 and meta.any():
-            lead = meta / np.linalg.norm(meta)
-            self.weights_ = within * np.where(groups >= 0, lead[groups], 0.0)
-            self.groups_, self.group_weights_ = groups, np.abs(lead)
-        else:
-            self.weights_ = unit_weights(fit_rank_one(moments), votes)
-            self.groups_, self.group_weights_ = np.minimum(groups, 0), np.ones(1)
+        groups[active], within[active] = model.groups, model.within
+        meta = fit_rank_one(measure_pairs(read_latents(votes.blocks, within, groups))).vector
+        if len(meta) < 3 or not meta.any():
+            return False
+        lead = meta / np.linalg.norm(meta)
+        self.weights_ = within * np.where(groups >= 0, lead[groups], 0.0)
+        self.groups_, self.group_weights_ = groups, np.abs(lead)
+        return True
 
     def _score(self, votes: Votes) -> Floats:
         if len(self.group_weights_) == 1:

@@ -12,11 +12,12 @@ from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import (
     LEAST_VARYING,
     TwoCoins,
-    choose_fit,
-    draw_starts,
+    choose_fits,
     estimate_coins,
+    list_shares,
 )
 from unelisa.blocks import WholeTable
+from unelisa.canonical import order_voters
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.orientation import Orient
 from unelisa.schema import stored
@@ -24,6 +25,7 @@ from unelisa.votes import Votes
 
 # items converted to floats at a time
 BLOCK = 4096
+TIED_OPTIMA = "a tie: optima of the pseudo-likelihood that two starts reach"
 
 
 class Terms(NamedTuple):
@@ -167,7 +169,7 @@ class LogLinear(PosteriorAggregator):
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator for the Dawid-Skene fit that initializes the optimizer.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
@@ -189,7 +191,10 @@ class LogLinear(PosteriorAggregator):
     given the truth: it adds d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds.
     Without pairs this is exact, and the score is that of Dawid and Skene.
 
-    Pairs and truth are identified by third and higher moments only. More than 25 varying voters
+    Pairs and truth are identified by third and higher moments only, so the pseudo-likelihood often
+    has several optima. The one that Dawid-Skene's fit leads to is taken; if the one that the
+    majority vote leads to labels more than 1 % of the items differently, the answer depends on a
+    tie: `reliable_` is False, with a warning. More than 25 varying voters
     (300 pairs) are rejected. If fewer than three voters vary, the result is the majority vote's,
     with an `ExpertsWarning`.
 
@@ -201,7 +206,7 @@ class LogLinear(PosteriorAggregator):
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = [[1, 1, 1, -1], [1, 1, 0, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
     >>> ue.LogLinear(random_state=0).fit_predict(votes)
     array([ 1,  1, -1, -1,  1])
     """
@@ -223,14 +228,22 @@ class LogLinear(PosteriorAggregator):
         self.random_state = random_state
 
     def _fit(self, votes: Votes) -> None:
-        active = np.flatnonzero(~votes.constant())
+        voters = order_voters(votes)
+        active = voters[~votes.constant()[voters]]
         if len(active) > self.max_voters:
             raise ModelError(
                 f"the log-linear model has a term for every pair of voters, {len(active)} voters "
                 f"make {len(active) * (len(active) - 1) // 2}, and votes determine those of at "
                 f"most {self.max_voters} voters: select voters first, or use another method"
             )
-        terms = self._estimate(votes, active)
+        best, *tied = self._estimate(votes, active)
+        for terms in tied:
+            self._adopt(terms, votes, active)
+            self._note_rival(votes, TIED_OPTIMA)
+        self._adopt(best, votes, active)
+
+    def _adopt(self, terms: Terms, votes: Votes, active: NDArray[np.intp]) -> None:
+        """Store the terms of the voters who vary."""
         n = votes.n_voters
         self.weights_, self.main_, self.pairs_ = np.zeros(n), np.zeros(n), np.zeros((n, n))
         self.weights_[active], self.main_[active] = terms.truth, terms.main
@@ -239,21 +252,23 @@ class LogLinear(PosteriorAggregator):
         posterior = expit(self._score(votes))
         self.prevalence_ = float(posterior[votes.values.any(axis=1)].mean())
 
-    def _estimate(self, votes: Votes, active: NDArray[np.intp]) -> Terms:
-        """Return the terms of the voters who vary."""
+    def _estimate(self, votes: Votes, active: NDArray[np.intp]) -> list[Terms]:
+        """Return the terms of the voters who vary: from Dawid-Skene, then from the majority."""
         self.n_iter_ = 1
         if not len(active):
-            return Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))
+            return [Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))]
         values = np.asfortranarray(votes.values[:, active])
         blocks = WholeTable(values)
-        starts = draw_starts(blocks, 5, np.random.default_rng(self.random_state))
-        start = Terms.of_coins(choose_fit(blocks, starts, len(active), estimate_coins))
+        shares = list_shares(blocks, 5)
+        start = Terms.of_coins(choose_fits(blocks, shares, len(active), estimate_coins)[0])
         if len(active) < LEAST_VARYING:
-            return start
+            return [start]
         terms, self.n_iter_, done = fit_terms(values, start, self.ridge, self.max_iter)
         if not done:
             warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
-        return terms
+            return [terms]
+        first = Terms.of_coins(estimate_coins(blocks, shares[0], max_iter=1))
+        return [terms, fit_terms(values, first, self.ridge, self.max_iter)[0]]
 
     def _score(self, votes: Votes) -> Floats:
         terms = Terms(self.field_, self.main_, self.weights_, self.pairs_)

@@ -1,13 +1,15 @@
 """One-coin Dawid-Skene: each voter is right with one probability, whatever the truth."""
 
-from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.aggregators.base import Floats, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
-from unelisa.em import OneCoin, estimate_reliability
+from unelisa.blocks import ItemBlocks
+from unelisa.em import OneCoin, Reliability, estimate_reliability
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -28,20 +30,21 @@ class OneCoinDawidSkene(CoinAggregator):
         Votes added to each coin, half of them right: strength of the prior Beta(1 + a/2, 1 + a/2).
         0 gives maximum likelihood, under which a voter with few votes can become infallible.
     n_starts
-        Number of initializations of EM; the fit with the highest penalized likelihood is kept. The
-        first is the majority vote, the others are majorities of randomly weighted voters.
+        Number of initializations of EM, five at most; the fit with the highest penalized likelihood
+        is kept. The first is the majority vote, the others are weighted majorities, see
+        `em.list_starts`.
     max_iter, tol
         EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator for the random initializations.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
     accuracies_
-        psi_s = P(f_s is the truth) per voter.
+        psi_s = P(f_s is the truth) per voter; .5 for one who gave every item the same vote.
     prevalence_
         pi = P(truth is yes).
     weights_
@@ -64,7 +67,7 @@ class OneCoinDawidSkene(CoinAggregator):
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = [[1, 1, 1, -1], [1, 1, 0, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
     >>> model = ue.OneCoinDawidSkene(random_state=0).fit(votes)
     >>> model.predict(votes)
     array([ 1,  1, -1, -1,  1])
@@ -72,15 +75,18 @@ class OneCoinDawidSkene(CoinAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    def _fit(self, votes: Votes) -> None:
-        nothing = np.zeros(votes.n_voters)
+    def _estimate(self, blocks: ItemBlocks, start: Floats, **limits: Any) -> Reliability:
+        nothing = np.zeros(blocks.n_voters)
         # items without any vote are ignored
-        voted = (votes.blocks.weigh(nothing, nothing + 1) > 0).astype(np.float64)
+        voted = (blocks.weigh(nothing, nothing + 1) > 0).astype(np.float64)
         model = OneCoin(self.smoothing, CLIP, prevalence_clip=None)
-        best = self._best_fit(votes, partial(estimate_reliability, model=model, copies=voted))
-        self.accuracies_, self.prevalence_ = best.reliabilities, best.prevalence
-        self.lower_bound_, self.n_iter_ = best.lower_bound, len(best.lower_bound)
-        self.weights_ = best.weights
+        return estimate_reliability(blocks, start, model, copies=voted, **limits)
+
+    def _adopt(self, fit: Reliability, votes: Votes, voters: NDArray[np.intp]) -> None:
+        self.accuracies_, self.weights_ = np.full(votes.n_voters, 0.5), np.zeros(votes.n_voters)
+        self.accuracies_[voters], self.weights_[voters] = fit.reliabilities, fit.weights
+        self.prevalence_ = fit.prevalence
+        self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
 
     def _score(self, votes: Votes) -> Floats:
         margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))

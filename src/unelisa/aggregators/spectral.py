@@ -8,6 +8,7 @@ from scipy.linalg import eigh
 from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
+from unelisa.canonical import order_voters
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.orientation import Orient
@@ -96,19 +97,21 @@ def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8
     return RankOne(vector, n_iter < max_iter)
 
 
-def unit_weights(fit: RankOne, votes: Votes) -> Floats:
-    """Return v scaled to length 1; equal weights, with a warning, if v is 0."""
+def unit_weights(fit: RankOne, voters: NDArray[np.intp], n_voters: int) -> Floats:
+    """Return v scaled to length 1, 0 for other voters; equal weights, with a warning, if v is 0."""
     if not fit.converged:
         warn_user("the rank-one fit did not converge", ConvergenceWarning)
     length = float(np.linalg.norm(fit.vector))
+    weights = np.zeros(n_voters)
     if length > 0:
-        return np.asarray(fit.vector / length)
+        weights[voters] = fit.vector / length
+        return weights
     warn_user(
         "no two voters are correlated: all voters count equally, as in majority vote",
         ExpertsWarning,
     )
-    voted = (votes.vote_counts() > 0).astype(np.float64)
-    return np.asarray(voted / np.linalg.norm(voted))
+    weights[voters] = 1 / np.sqrt(len(voters))
+    return weights
 
 
 @stored()
@@ -154,7 +157,9 @@ class SpectralMetaLearner(OrientedAggregator):
         self.orient = orient
 
     def _fit(self, votes: Votes) -> None:
-        self.weights_ = unit_weights(fit_rank_one(measure_pairs(votes.values)), votes)
+        voters = order_voters(votes)
+        fit = fit_rank_one(measure_pairs(votes.values).take(voters))
+        self.weights_ = unit_weights(fit, voters, votes.n_voters)
 
     def _score(self, votes: Votes) -> Floats:
         return votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))

@@ -11,8 +11,9 @@ from sklearn.neural_network import BernoulliRBM
 from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
-from unelisa.aggregators.coins import LEAST_VARYING, choose_fit, draw_starts, estimate_coins
+from unelisa.aggregators.coins import LEAST_VARYING, choose_fits, estimate_coins, list_shares
 from unelisa.blocks import WholeTable, tally_votes, weigh_votes
+from unelisa.canonical import order_voters
 from unelisa.errors import ModelError
 from unelisa.orientation import Orient
 from unelisa.schema import stored
@@ -26,6 +27,8 @@ SHARE = 0.95
 MAX_HIDDEN = 64
 # chosen on simulated stars and groups: superfluous units vanish in 500 steps
 RATE, DECAY, BATCH = 0.5, 0.01, 100
+SEED = 0
+TWO_TRAININGS = "chance: two trainings with different random numbers"
 
 
 class Layer(NamedTuple):
@@ -188,18 +191,14 @@ def as_layer(coins: Floats, prevalence: float) -> Layer:
     return Layer(weights[None, :], np.array([bias]))
 
 
-def order_voters(values: NDArray[np.int8]) -> tuple[NDArray[np.intp], int]:
-    """Return the varying voters in an order, and a sign, that depend on their votes alone.
+def find_sign(values: NDArray[np.int8]) -> int:
+    """Return the sign of the votes' sum, then of their margins' cubes; 1 if both are 0.
 
-    Training draws random numbers. With the columns sorted and the sign fixed (more yes than no),
-    permuted voters or swapped labels see the same numbers, hence get the same fit.
+    Training draws random numbers. With columns and rows sorted and the sign fixed, permuted voters
+    or items, or swapped labels, see the same numbers, hence get the same fit.
     """
-    varying = np.flatnonzero((values > 0).any(axis=0) & (values < 0).any(axis=0))
-    total = int(values.sum(dtype=np.int64))
-    first = values[np.flatnonzero(values.any(axis=1))[0]]
-    sign = int(np.sign(total)) or int(np.sign(first.sum(dtype=np.int64))) or 1
-    columns = sign * values[:, varying]
-    return varying[np.lexsort(columns[::-1])], sign
+    margins = values.sum(axis=1, dtype=np.int64)
+    return int(np.sign(margins.sum()) or np.sign((margins**3).sum()) or 1)
 
 
 def _layers_fit(model: "StackedRBM") -> bool:
@@ -240,7 +239,9 @@ class StackedRBM(PosteriorAggregator):
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
     random_state
-        Seed or generator.
+        Not used: the random numbers of training are the same in every fit. The machines are trained
+        twice, with different ones; if a label differs, the answer depends on chance: `reliable_` is
+        False, with a warning.
 
     Attributes
     ----------
@@ -292,18 +293,31 @@ class StackedRBM(PosteriorAggregator):
 
     def _fit(self, votes: Votes) -> None:
         sizes = read_sizes(self.hidden)
-        varying, self.sign_ = order_voters(votes.values)
+        voters = order_voters(votes)
+        varying = voters[~votes.constant()[voters]]
         few = len(varying) < LEAST_VARYING  # then all voters take part in the majority vote
-        self.active_ = np.arange(votes.n_voters) if few else varying
-        values, rng = self._arrange(votes), np.random.default_rng(self.random_state)
-        starts = draw_starts(WholeTable(values), 3, rng)
-        coins = choose_fit(WholeTable(values), starts, len(varying), estimate_coins, max_iter=100)
+        self.active_ = voters if few else varying
+        self.sign_ = find_sign(votes.values[:, self.active_])
+        values, rng = self._arrange(votes), np.random.default_rng(SEED)
+        values = np.asfortranarray(values[np.lexsort(values.T)])
+        starts = list_shares(WholeTable(values), 3)
+        coins = choose_fits(WholeTable(values), starts, len(varying), estimate_coins, max_iter=100)[
+            0
+        ]
         self.coins_, self.fill_prevalence_ = coins.coins, coins.prevalence
         if few:
-            layers = [as_layer(coins.coins, coins.prevalence)]
-        else:
-            states = Filling(coins.coins, coins.prevalence).complete(values, rng)
-            layers = stack_machines(states, sizes, self.max_iter, rng)
+            self._adopt([as_layer(coins.coins, coins.prevalence)], votes)
+            return
+        filling = Filling(coins.coins, coins.prevalence)
+        first, second = (
+            stack_machines(filling.complete(values, rng), sizes, self.max_iter, rng) for _ in "12"
+        )
+        self._adopt(second, votes)
+        self._note_rival(votes, TWO_TRAININGS, allowed=0.0)
+        self._adopt(first, votes)
+
+    def _adopt(self, layers: list[Layer], votes: Votes) -> None:
+        """Store trained machines, and describe the voters by them."""
         self.layer_weights_ = [layer.weights for layer in layers]
         self.layer_biases_ = [layer.bias for layer in layers]
         self.hidden_sizes_ = [len(layer.bias) for layer in layers]

@@ -1,5 +1,6 @@
 """UnElisa, the paper's method: prune by the Ising graph, then predict from the experts."""
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -8,7 +9,14 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator
-from unelisa.em import OneCoin, best_reliability, estimate_reliability, weigh_posterior
+from unelisa.aggregators.coins import TIED_FITS
+from unelisa.em import (
+    OneCoin,
+    Reliability,
+    best_reliability,
+    estimate_reliability,
+    weigh_posterior,
+)
 from unelisa.errors import (
     ConvergenceWarning,
     ExpertsWarning,
@@ -21,10 +29,11 @@ from unelisa.graph import EdgeRule
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
 from unelisa.schema import stored
-from unelisa.selection import ExpertSelector
+from unelisa.selection import ExpertSelector, measure_leans, select_experts, split_polarity
 from unelisa.votes import Votes
 
 Rule = Literal["bayes", "majority"]
+TIED_KNOTS = "a tie: two choices between knots of equal degree"
 BIASED_SQUARE = 0.1  # mean square of voters' mean votes: as if each said yes two times in three
 
 
@@ -64,9 +73,12 @@ class UnElisa(PosteriorAggregator):
     orient
         "majority" (more experts are right than wrong), or an anchor voter's name or index.
     n_starts
-        Number of initializations of EM; the fit with the highest likelihood is kept.
-    solver, n_jobs, random_state
+        Number of initializations of EM, five at most; the fit with the highest likelihood is kept,
+        see `em.list_starts`.
+    solver, n_jobs
         As in `ExpertSelector`.
+    random_state
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
@@ -85,6 +97,12 @@ class UnElisa(PosteriorAggregator):
     -----
     If no expert is found, all voters count equally, as in majority vote, with an `ExpertsWarning`;
     `experts_` is then empty, and rule "bayes" estimates one reliability for all voters.
+
+    Voters who never voted or gave every item the same vote are left out before the graph is
+    learned. Where knots of equal degree compete for the last place, `select_experts` says who wins;
+    if the other choice, or another fixed point of EM with nearly the same likelihood, labels more
+    than 1 % of the items differently, the answer depends on a tie: `reliable_` is False, with a
+    warning.
 
     Examples
     --------
@@ -123,20 +141,31 @@ class UnElisa(PosteriorAggregator):
     def _fit(self, votes: Votes) -> None:
         if self.rule not in ("bayes", "majority"):
             raise ModelError(f"rule must be 'bayes' or 'majority', found {self.rule!r}")
-        rng = np.random.default_rng(self.random_state)
-        self._prune(votes, rng)
+        self._prune(votes)
+        experts = self.selector_.experts_
+        rivals = select_experts(self.graph_, reverse=True).experts
+        if not np.array_equal(experts, rivals):
+            self._weigh(votes, rivals)
+            self._note_rival(votes, TIED_KNOTS)
+        if not self._weigh(votes, experts):
+            warn_user(f"EM did not converge in {self.n_iter_} iterations", ConvergenceWarning)
+
+    def _weigh(self, votes: Votes, experts: NDArray[np.intp]) -> bool:
+        """Learn all voters' weights if these are the experts; return whether EM converged."""
         self.field_, self.prevalence_, self.lower_bound_ = 0.0, float("nan"), np.empty(0)
-        experts, polarity = self.selector_.experts_, self.selector_.polarity_.astype(np.float64)
+        polarity = np.zeros(votes.n_voters)
+        leans = partial(measure_leans, votes, experts)
+        polarity[experts] = split_polarity(self.graph_, experts, leans)
         if len(experts) == 0:
-            polarity = (votes.vote_counts() > 0).astype(np.float64)  # majority vote
+            polarity = votes.discerning().astype(np.float64)  # majority vote
         if self.rule == "majority":
             self.weights_ = polarity
-        else:
-            self._estimate(votes, polarity, rng)
+            return True
+        return self._estimate(votes, polarity, len(experts) > 0)
 
-    def _prune(self, votes: Votes, rng: np.random.Generator) -> None:
+    def _prune(self, votes: Votes) -> None:
         self.selector_ = ExpertSelector(
-            self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs, rng
+            self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs
         ).fit(votes)
         self.graph_ = self.selector_.graph_
         if not self.fit_intercept and _bias_square(votes) > BIASED_SQUARE:
@@ -154,21 +183,27 @@ class UnElisa(PosteriorAggregator):
             )
             warn_user(message, ExpertsWarning)
 
-    def _estimate(self, votes: Votes, polarity: Floats, rng: np.random.Generator) -> None:
+    def _estimate(self, votes: Votes, polarity: Floats, found: bool) -> bool:
+        """Learn the weights by EM; return whether it converged."""
         counted = np.flatnonzero(polarity)
         blocks = votes.take_voters(counted).blocks
-        if len(self.selector_.experts_):
-            fit = best_reliability(blocks, polarity[counted], self.n_starts, rng)
+        if found:
+            best, *tied = best_reliability(blocks, polarity[counted], self.n_starts)
         else:
             start = weigh_posterior(blocks, polarity[counted] / 2)
-            fit = estimate_reliability(blocks, start, OneCoin(pooled=True))
-        self.n_iter_ = len(fit.lower_bound)
-        if not fit.converged:
-            warn_user(f"EM did not converge in {self.n_iter_} iterations", ConvergenceWarning)
-        self.weights_ = np.zeros(votes.n_voters)
-        self.weights_[counted] = fit.weights
+            best, tied = estimate_reliability(blocks, start, OneCoin(pooled=True)), []
+        for fit in tied:
+            self._adopt(fit, counted, votes.n_voters)
+            self._note_rival(votes, TIED_FITS)
+        self._adopt(best, counted, votes.n_voters)
+        return best.converged
+
+    def _adopt(self, fit: Reliability, voters: NDArray[np.intp], n_voters: int) -> None:
+        """Store a fit to these voters; the others have no weight."""
+        self.weights_ = np.zeros(n_voters)
+        self.weights_[voters] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
-        self.lower_bound_ = fit.lower_bound
+        self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
 
     def _score(self, votes: Votes) -> Floats:
         """Return the log-odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""

@@ -47,7 +47,8 @@ class Wawa(Aggregator):
     Notes
     -----
     Where the majority is tied, crowd-kit picks one of the labels; here each counts half, so that
-    the result does not depend on the names of the labels.
+    the result does not depend on the names of the labels. A voter who gives every item the same
+    vote has weight 0.
 
     References
     ----------
@@ -66,8 +67,9 @@ class Wawa(Aggregator):
     """
 
     def _fit(self, votes: Votes) -> None:
-        everybody = np.ones(votes.n_voters)
-        self.weights_ = measure_agreement(votes.blocks, weighed_margin(votes.blocks, everybody))
+        counted = votes.discerning().astype(np.float64)
+        margin = weighed_margin(votes.blocks, counted)
+        self.weights_ = counted * measure_agreement(votes.blocks, margin)
 
     def _score(self, votes: Votes) -> Floats:
         return weighed_margin(votes.blocks, self.weights_)

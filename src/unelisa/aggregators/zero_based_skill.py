@@ -56,7 +56,8 @@ class ZeroBasedSkill(Aggregator):
 
     Notes
     -----
-    A tie counts half, as in `Wawa`. A voter who never voted has skill 0.
+    A tie counts half, as in `Wawa`. A voter who never voted, or gave every item the same vote, has
+    skill 0.
 
     References
     ----------
@@ -75,8 +76,10 @@ class ZeroBasedSkill(Aggregator):
         self.max_iter = max_iter
 
     def _fit(self, votes: Votes) -> None:
-        skills = follow_agreement(votes.blocks, self.max_iter)
-        self.weights_, self.n_iter_ = np.where(votes.vote_counts() > 0, skills, 0.0), self.max_iter
+        counted = np.flatnonzero(votes.discerning())
+        self.weights_, self.n_iter_ = np.zeros(votes.n_voters), self.max_iter
+        blocks = votes.blocks.rearrange(counted)
+        self.weights_[counted] = follow_agreement(blocks, self.max_iter)
 
     def _score(self, votes: Votes) -> Floats:
         return weighed_margin(votes.blocks, self.weights_)

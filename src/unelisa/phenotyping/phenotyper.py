@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from unelisa.errors import UnelisaWarning, warn_user
+from unelisa.estimator import fit_aside
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.cautions import (
     check_settings,
@@ -125,6 +126,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.related = related
 
+    @fit_aside
     def fit(self, counts: Any, y: Any = None) -> "Phenotyper":
         """Return self, fitted to the counts.
 
