@@ -129,12 +129,12 @@ def _named_texts(nodes):
 
 def _read(node, named):
     """The texts that an expression may be."""
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [re.sub(r"\{[^}]*\}", "…", node.value)]
     if isinstance(node, ast.JoinedStr):
         return ["".join(_read(part, named)[0] for part in node.values)]
-    if isinstance(node, ast.FormattedValue):
-        return _read(node.value, named) if isinstance(node.value, ast.Name) else ["…"]
     if isinstance(node, ast.IfExp):
         return _read(node.body, named) + _read(node.orelse, named)
     if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".format"):
