@@ -60,7 +60,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     n_jobs
         Threads; the result does not depend on them.
     random_state
-        Has no influence: the fit draws no random numbers.
+        Has no influence: the votes determine the result.
 
     Attributes
     ----------
@@ -85,6 +85,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         graph without a truth), branches, agreement with plain, admissible, kept.
     readings_, reading_, two_readings_
         The readings that the votes allow; "consensus", "edges" or "gold"; whether there are two.
+    reliable_, reliability_reason_, cautions_
+        False where something speaks against the labels; what; the same and what else to know, one
+        sentence each, as the fit warned.
     coherence_
         kappa: how far the voters point the same way; 1 all, 0 no preferred side.
 
