@@ -123,13 +123,13 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     1  ham  ham  ham  spam  NaN
     >>> model = ue.LatentIsing().fit(votes)  # it never sees the truth
     >>> model.predict(votes)[:2].tolist(), model.predict_proba(votes)[0].round(2).tolist()
-    (['ham', 'ham'], [0.94, 0.06])
+    (['ham', 'ham'], [0.97, 0.03])
     >>> model.score(votes, truth) > ue.MajorityVote().fit(votes).score(votes, truth) + 0.05
     True
     >>> model.voters_[["voter", "verdict", "sensitivity", "specificity"]].round(2)
       voter        verdict  sensitivity  specificity
-    0   ann         expert         0.89         0.94
-    1   bob         expert         0.92         0.89
+    0   ann         expert         0.88         0.94
+    1   bob         expert         0.91         0.89
     2   cem        counted         0.75         0.77
     3   dia        counted         0.83         0.78
     4   eve  uninformative         0.50         0.55
