@@ -1,11 +1,14 @@
 import os
 import stat
+import struct
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from unelisa.outputs import remove_drafts, whole_file, whole_files
+
+ACL = "system.posix_acl_access"
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
@@ -43,6 +46,128 @@ def test_permissions_follow_the_umask(tmp_path):
     finally:
         os.umask(mask)
     assert stat.S_IMODE((tmp_path / "out.csv").stat().st_mode) == 0o640
+
+
+@pytest.fixture
+def replace_file():
+    """Write a file anew."""
+
+    def write(path):
+        with whole_file(path) as draft:
+            draft.write_text("new")
+
+    return write
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_a_file_that_is_replaced_keeps_its_mode(mode, replace_file, tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    target.chmod(mode)
+    replace_file(target)
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_that_is_replaced_keeps_its_owner_and_group(replace_file, tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    os.chown(target, 12_345, 23_456)
+    replace_file(target)
+    assert (target.stat().st_uid, target.stat().st_gid) == (12_345, 23_456)
+
+
+def test_another_group_gets_no_access(replace_file, monkeypatch, tmp_path):
+    """Where the old group cannot be kept, its rights must not pass to the writer's own group."""
+
+    def refuse(*_):
+        raise PermissionError
+
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    if os.geteuid() == 0:
+        os.chown(target, 12_345, 23_456)
+    else:
+        pytest.skip("only root can give files away")
+    target.chmod(0o664)
+    monkeypatch.setattr(os, "fchown", refuse)
+    replace_file(target)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o604
+
+
+def _set_access_list(path):
+    """Let user 12345 read a file, as setfacl -m u:12345:r does; owner rw, group and others none."""
+    entries = [(1, 6, -1), (2, 4, 12_345), (4, 0, -1), (16, 4, -1), (32, 0, -1)]
+    packed = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.setxattr(path, ACL, struct.pack("<I", 2) + packed)
+
+
+def test_a_file_that_is_replaced_keeps_its_access_list(replace_file, tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    try:
+        _set_access_list(target)
+    except (OSError, AttributeError):
+        pytest.skip("no access lists on this file system")
+    before = os.getxattr(target, ACL)
+    replace_file(target)
+    assert os.getxattr(target, ACL) == before
+
+
+def test_a_read_only_file_is_refused_even_to_root(replace_file, tmp_path):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    target.chmod(0o444)
+    with pytest.raises(PermissionError, match="read-only"):
+        replace_file(target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_is_followed_and_stays(replace_file, tmp_path):
+    (tmp_path / "data").mkdir()
+    target, link = tmp_path / "data" / "labels.csv", tmp_path / "out.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    replace_file(link)
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert list((tmp_path / "data").iterdir()) == [target]
+
+
+def test_a_link_to_nothing_is_refused(replace_file, tmp_path):
+    (tmp_path / "out.csv").symlink_to(tmp_path / "elsewhere.csv")
+    with pytest.raises(FileExistsError, match="link to nothing"):
+        replace_file(tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_draft_is_closed_to_others_and_holds_what_its_writer_leaves(tmp_path):
+    with whole_file(tmp_path / "ra.duckdb") as draft:
+        draft.write_text("whole")
+        draft.with_name(f"{draft.name}.wal").write_text("left behind")
+        assert stat.S_IMODE(draft.parent.stat().st_mode) == 0o700
+    assert [path.name for path in tmp_path.iterdir()] == ["ra.duckdb"]
+
+
+def test_the_folder_is_flushed_after_the_move(monkeypatch, tmp_path):
+    """A rename survives a power failure only when the folder is on disk too."""
+    order, fsync, replace = [], os.fsync, os.replace
+
+    def sync(handle):
+        order.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        fsync(handle)
+
+    def move(source, target):
+        order.append("move")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "replace", move)
+    with whole_file(tmp_path / "out.csv") as draft:
+        draft.write_text("x")
+    assert order == ["file", "move", "folder"]
 
 
 def test_a_missing_folder_is_an_error_before_any_work(tmp_path):

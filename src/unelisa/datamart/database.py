@@ -34,7 +34,6 @@ def write_datamart(
         raise missing_extra("databases need DuckDB", "omop") from None
     rng = np.random.default_rng(random_state)
     with whole_file(path) as draft:
-        draft.unlink()  # DuckDB creates its file itself
         with duckdb.connect(str(draft)) as connection:
             for table in TABLES:
                 connection.execute(create_table(table))
