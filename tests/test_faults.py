@@ -20,7 +20,7 @@ from unelisa.storage import load, save
 from unelisa.votes import Votes
 
 ROUNDS = 400
-CALLS = ("fsync", "replace", "link", "mkdir", "fchmod", "open", "stat")
+CALLS = ("fsync", "replace", "link", "mkdir", "fchmod", "open")
 
 
 class _Faults:
