@@ -1,12 +1,17 @@
+import csv
 import os
+import re
 import stat
 import struct
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from unelisa.outputs import remove_drafts, whole_file, whole_files
+from unelisa.outputs import defuse_cell, remove_drafts, whole_file, whole_files, write_table
 
 ACL = "system.posix_acl_access"
 
@@ -205,3 +210,54 @@ def test_open_drafts_can_be_removed_before_the_process_ends(tmp_path):
         remove_drafts()
         assert list(tmp_path.iterdir()) == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", "\rx", "\nx", " =1", "=", "-1+2", "＝1"])
+def test_formulas_become_text(cell):
+    assert defuse_cell(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["-1", "+1", "-.5", "-1.5e-3", "ward 3", "", "a=b", "a;b", "a\nb", -1, None])
+def test_numbers_and_plain_text_are_left_alone(cell):
+    assert defuse_cell(cell) == cell
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "\n", "\r", "\r\n", "; "])
+def test_a_formula_after_what_may_separate_cells_becomes_text(mark):
+    """A spreadsheet set to semicolons begins a cell there, quotes or not."""
+    defused = defuse_cell(f"a{mark}=1+1")
+    assert not re.search(r"[;\t\r\n]\s*=", defused)
+    assert defused.replace("'", "") == f"a{mark}=1+1"
+
+
+class _Shown:
+    """An item of a class of its own."""
+
+    def __str__(self):
+        return "=1+1"
+
+
+def test_an_object_that_is_shown_as_a_formula_becomes_text():
+    assert defuse_cell(_Shown()) == "'=1+1"
+
+
+CELLS = st.text(st.sampled_from('ab=+-@,;"\'\r\n\t\0 ＝'), max_size=8) | st.integers() | st.none()
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
+def test_any_cells_come_back_and_no_cell_is_a_formula(rows):
+    """What Python and what pandas read: the same cells, whatever they contain."""
+    file = StringIO()
+    write_table(file, ("a", "b", "c"), rows)
+    text = file.getvalue()
+    expected = [[str("" if c is None else defuse_cell(c)) for c in row] for row in rows]
+    assert list(csv.reader(StringIO(text, newline="")))[1:] == expected
+    for line in re.split(r"[\r\n]", text):
+        for cell in line.split(";"):
+            assert not re.match(r"\s*[=+@＝]", cell)
+
+
+def test_headers_are_defused_too():
+    file = StringIO()
+    write_table(file, ("item", "=voter"), [(1, None)])
+    assert file.getvalue() == "item,'=voter\n1,\n"

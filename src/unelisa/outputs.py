@@ -1,16 +1,23 @@
-"""Output files that are written completely or not at all."""
+"""Output files: written completely or not at all; and tables that a spreadsheet opens safely."""
 
+import csv
 import errno
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any, TextIO
 
 _open_drafts: set[Path] = set()  # the private folders of drafts
 _ACL = "system.posix_acl_access"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot sync a folder
+# Where a spreadsheet would begin a formula: at the start of a cell, and after what it may take for
+# the start of one. Programs in many countries separate cells by semicolons, whatever the file says.
+_FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])")  # noqa: RUF001
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @contextmanager
@@ -165,3 +172,40 @@ def _remove(folder: Path) -> None:
         with suppress(OSError, MemoryError):
             shutil.rmtree(folder)
             return
+
+
+def defuse_cell(cell: Any) -> Any:
+    """Return a cell as it may appear in a spreadsheet, which runs text such as =1+2 as a formula.
+
+    So the name of a voter or an item could carry a command. An apostrophe shows it as text; numbers
+    such as -1 are left alone.
+
+    Examples
+    --------
+    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "a;=1+2", "-1", -1)]
+    ['ward 3', "'=1+2", "a;'=1+2", '-1', -1]
+    """
+    if cell is None or isinstance(cell, int | float):
+        return cell
+    text = str(cell)
+    if text.isalnum() or _NUMBER.fullmatch(text):  # nearly all cells, recognized quickly
+        return text
+    return _FORMULA.sub("'", text)
+
+
+def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV table whose text cells are defused; None is an empty cell."""
+    # quotes cells with either character of its line end, so a carriage return cannot break a row
+    writer = csv.writer(_PlainLines(file), lineterminator="\r\n")
+    writer.writerow([defuse_cell(name) for name in header])
+    writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
+
+
+class _PlainLines:
+    """Writes rows that end in a carriage return and a line feed with the line feed alone."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._write = file.write
+
+    def write(self, row: str) -> int:
+        return self._write(f"{row[:-2]}\n")

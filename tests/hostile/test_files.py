@@ -1,7 +1,11 @@
 """Every file of the corpus: exit code 2 and one sentence, or the documented result."""
 
+import base64
+import csv
+import io
 import re
 import resource
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -11,6 +15,7 @@ from typer.testing import CliRunner
 from hostile.corpus import ACCEPTED, ITEMS, REFUSED, SECRET
 from unelisa.cli import app
 from unelisa.errors import UnelisaWarning, VotesError
+from unelisa.sources.labels import read_labels
 from unelisa.sources.tables import read_votes
 
 
@@ -115,6 +120,31 @@ def test_a_file_of_labels_comes_back_as_truth(tmp_path):
     assert result.exit_code == 0, result.output
     assert "24 items with a known label" in result.stdout
     assert pd.read_json(scores).accuracy.item() == 1
+
+
+@pytest.mark.parametrize("name", ["a\rb", "a\r=1+1", "a\r\n=1+1", "a;=1+1", 'a"\r"', "\u2028=1"])
+def test_names_with_line_breaks_come_back_in_every_table(name, tmp_path):
+    """In labels.csv, and in the tables that a report can save: one row per item and per voter."""
+    items = [f"{name}{i}" for i in range(24)]
+    said = np.array(["yes", "no"])[np.arange(24) % 2]
+    frame = pd.DataFrame({"item": items, f"v{name}": said, "bob": said, "cat": said[::-1]})
+    votes, labels, page = (tmp_path / part for part in ("votes.parquet", "labels.csv", "page.html"))
+    frame.to_parquet(votes, index=False)
+    outputs = ("--out", labels, "--report", page, "--show-items")
+    result = run("fit", votes, "--method", "wawa", *outputs)
+    assert result.exit_code == 0, result.output
+    files = re.findall(r'<script[^>]* class="file"[^>]*>([^<]*)<', page.read_text(encoding="utf-8"))
+    assert len(files) == 2
+    saved, voters = (zlib.decompress(base64.b64decode(file)).decode() for file in files)
+    with labels.open(encoding="utf-8", newline="") as file:
+        assert file.read() == saved
+    for text, header, rows in ((saved, 3, 24), (voters, None, 3)):
+        table = list(csv.reader(io.StringIO(text, newline="")))
+        assert len(table) == rows + 1
+        assert {len(row) for row in table} == {header or len(table[0])}
+        assert not re.search(r"(^|[\r\n;])[=+@]", text)
+    again = read_labels(labels, read_votes(votes))
+    assert again.signs.tolist() == np.where(said == "yes", 1, -1).tolist()
 
 
 def test_an_item_named_twice_in_a_truth_is_refused(tmp_path):

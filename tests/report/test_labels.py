@@ -11,38 +11,21 @@ import unelisa as ue
 from places import crowd
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.errors import ModelError, VotesError
+from unelisa.outputs import write_table
 from unelisa.report import labels
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.report.labels import (
     LABEL_COLUMNS,
-    defuse_cell,
     label_file,
     label_rows,
     pack_labels,
     pack_table,
     pack_voters,
     plan_files,
-    write_table,
 )
 from unelisa.sources import parquet
 from unelisa.votes import Votes
-
-
-@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", "\rx", "=", "-1+2"])
-def test_formulas_become_text(cell):
-    assert defuse_cell(cell) == f"'{cell}"
-
-
-@pytest.mark.parametrize("cell", ["-1", "+1", "-.5", "-1.5e-3", "ward 3", "", "a=b", -1, None])
-def test_numbers_and_plain_text_are_left_alone(cell):
-    assert defuse_cell(cell) == cell
-
-
-def test_headers_are_defused_too():
-    file = StringIO()
-    write_table(file, ("item", "=voter"), [(1, None)])
-    assert file.getvalue() == "item,'=voter\n1,\n"
 
 
 def test_labels_are_the_users_own():

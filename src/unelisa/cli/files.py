@@ -10,8 +10,7 @@ from typing import Any
 import typer
 
 from unelisa.errors import ModelError
-from unelisa.outputs import whole_files
-from unelisa.report.labels import write_table
+from unelisa.outputs import whole_files, write_table
 
 STDOUT = Path("-")
 

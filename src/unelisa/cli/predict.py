@@ -12,9 +12,10 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, printable, results, tell_written
 from unelisa.errors import ModelError
+from unelisa.outputs import write_table
 from unelisa.progress import show_progress
 from unelisa.report.judged import Judged
-from unelisa.report.labels import LABEL_COLUMNS, label_file, label_rows, plan_files, write_table
+from unelisa.report.labels import LABEL_COLUMNS, label_file, label_rows, plan_files
 from unelisa.storage import load
 
 

@@ -1,18 +1,11 @@
-"""Labels and other tables as files: CSV, inside a page, or Parquet beside Parquet.
-
-A spreadsheet runs a cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
-as a formula, so the name of a voter or an item could carry a command. Text cells that start this
-way get a leading apostrophe, which shows them as text. Numbers such as -1 are left alone.
-"""
+"""Labels and other tables as files: CSV, inside a page, or Parquet beside Parquet."""
 
 import base64
-import csv
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +13,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
 from unelisa.frames import long_columns
-from unelisa.outputs import whole_file
+from unelisa.outputs import whole_file, write_table
 from unelisa.report.judged import Judged
 from unelisa.sources.parquet import list_parquet, read_columns, read_frames
 from unelisa.votes import Votes
@@ -28,29 +21,7 @@ from unelisa.votes import Votes
 LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
 LABEL_COLUMNS = ("item", "label", "probability")
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FIRST = ("voter", "verdict", "weight", "sensitivity", "specificity", "votes", "coverage")
-
-
-def defuse_cell(cell: Any) -> Any:
-    """Return the cell as it may appear in a spreadsheet.
-
-    Examples
-    --------
-    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "-1", -1)]
-    ['ward 3', "'=1+2", '-1', -1]
-    """
-    if isinstance(cell, str) and cell.startswith(_RISKY) and not _NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
-
-
-def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV table whose text cells are defused; None is an empty cell."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([defuse_cell(name) for name in header])
-    writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, Any, str]]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES, VOTE_NAMES
+from unelisa.outputs import defuse_cell
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
@@ -70,9 +71,9 @@ class LabelTable(VoteTable):
 
     def _read_label(self, text: str) -> str:
         """Return a label without the apostrophe that protects it from spreadsheets."""
-        bare = text.removeprefix("'")
-        own = {str(label) for label in self.coding}
-        return bare if text not in own and bare in own else text
+        own = [str(label) for label in self.coding]
+        shielded = {defuse_cell(label): label for label in own}
+        return text if text in own else shielded.get(text, text)
 
     def _of_frame(self, frame: Any) -> Votes:
         item, label = self._pick_columns(list(frame.column_names))
@@ -126,9 +127,11 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
 def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
     """Return the index of each named item, -1 if it is absent.
 
-    Our own label files protect items such as =1+1 from spreadsheets by an apostrophe.
+    Our own label files protect items such as =1+1 from spreadsheets by apostrophes.
     """
     place = {str(name): i for i, name in enumerate(items.tolist())}
-    texts = map(str, named.tolist())
-    found = [place.get(text, place.get(text.removeprefix("'"), -1)) for text in texts]
+    shielded = {defuse_cell(text): i for text, i in place.items()}
+    texts = list(map(str, named.tolist()))
+    bare = (shielded.get(text, place.get(text.removeprefix("'"), -1)) for text in texts)
+    found = [place.get(text, other) for text, other in zip(texts, bare, strict=True)]
     return np.array(found, dtype=np.intp)
