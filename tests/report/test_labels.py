@@ -156,8 +156,6 @@ def test_plans_that_would_go_wrong_are_refused(tmp_path):
         plan_files([votes, tmp_path / "votes.csv"], tmp_path / "out")
     with pytest.raises(ModelError, match="same name"):
         plan_files([votes, tmp_path / "b" / "v.parquet"], tmp_path / "out")
-    with pytest.raises(ModelError, match="replace the votes"):
-        plan_files([votes], tmp_path / "a")
 
 
 def test_long_files_are_refused(model, tmp_path):

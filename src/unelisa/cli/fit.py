@@ -64,6 +64,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
+    force: options.Force = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,7 +106,8 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Label every item, and say which voters are experts and why."""
     outputs = Outputs(out, report, save, json)
-    check_outputs(*outputs[:-1], json=json, inputs=(votes, truth, gold))
+    inputs = votes, truth, gold
+    check_outputs(report, save, tables=(out,), json=json, inputs=inputs, force=force)
     if report is not None:
         require_jinja()
     model = options.build_method(method, seed, jobs, orient, settings or ())
@@ -127,7 +129,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
         reference = reference._replace(comparison=rows)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
-    write_outputs(outputs, model, judged, findings)
+    write_outputs(outputs, model, judged, findings, force)
     show_fit(results(quiet=json == STDOUT), findings, outputs)
 
 
@@ -145,9 +147,15 @@ def fit_model(model: Aggregator, votes: Votes, y: Any = None) -> tuple[float, li
     return watch.seconds, notes
 
 
-def write_outputs(outputs: Outputs, model: Aggregator, judged: Judged, findings: Findings) -> None:
+def write_outputs(
+    outputs: Outputs,
+    model: Aggregator,
+    judged: Judged,
+    findings: Findings,
+    force: bool = False,
+) -> None:
     """Write all files that are wanted, or none of them."""
-    with busy("writing"), output_files() as files:
+    with busy("writing"), output_files(force) as files:
         files.write_csv(outputs.labels, LABEL_COLUMNS, label_rows(judged))
         if outputs.report is not None:
             files.write_text(outputs.report, render_report(findings, judged))

@@ -75,6 +75,10 @@ ShowItems = Annotated[
         "page can save. Off by default, because items may be patients.",
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace existing files, also those that unelisa did not write."),
+]
 Seed = Annotated[int, _run("N", "Seed of all random numbers.", least=0)]
 Jobs = Annotated[int, _run("N", "Threads; -1 is every core.")]
 Memory = Annotated[

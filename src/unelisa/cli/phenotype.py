@@ -83,10 +83,16 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         typer.Option(metavar="MODEL", help="Label with a saved model instead of fitting one."),
     ] = None,
     json: options.JsonFile = None,
+    force: options.Force = False,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
-    inputs = (config, gold, model, None if is_server(database) else Path(database))
-    check_outputs(out, report, cohort, save, json=json, inputs=inputs)
+    check_outputs(
+        *(report, save),
+        tables=(out, cohort),
+        json=json,
+        inputs=(config, gold, model, *list_database(database)),
+        force=force,
+    )
     if report is not None:
         require_jinja()
     if model is not None and (gold, save) != (None, None):
@@ -97,7 +103,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     if model is not None:
         kept, wanted = load_kept(model, wanted)
     found = find_cases(database, wanted, kept, charts, dated=cohort is not None or insert)
-    with output_files() as files:
+    with output_files(force) as files:
         files.write_csv(out, ("person_id", "label", "probability"), found.labels)
         if cohort is not None:
             files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
@@ -112,6 +118,11 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     screen = results(quiet=json == STDOUT)
     show_phenotype(screen, found.facts)
     tell_written(screen, out, report, cohort, save, json)
+
+
+def list_database(database: str) -> list[Path]:
+    """Return the files of a database: none for a server, and DuckDB keeps a log beside its file."""
+    return [] if is_server(database) else [Path(database), Path(f"{database}.wal")]
 
 
 def load_kept(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:

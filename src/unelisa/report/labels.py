@@ -3,6 +3,7 @@
 import base64
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +16,13 @@ from unelisa.errors import ModelError, VotesError
 from unelisa.frames import long_columns
 from unelisa.outputs import whole_file, write_table
 from unelisa.report.judged import Judged
-from unelisa.sources.parquet import list_parquet, read_columns, read_frames
+from unelisa.sources.parquet import list_parquet, read_columns, read_frames, read_schema
 from unelisa.votes import Votes
 
 LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
 LABEL_COLUMNS = ("item", "label", "probability")
+_MARK = b"unelisa"  # in the metadata of our own Parquet files
 _FIRST = ("voter", "verdict", "weight", "sensitivity", "specificity", "votes", "coverage")
 
 
@@ -102,8 +104,6 @@ def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
         raise VotesError("labels of several files, or in a folder, need votes in Parquet files")
     if len({labels for _, labels in pairs}) < len(pairs):
         raise ModelError("two files of votes have the same name; label them into two folders")
-    if {file.resolve() for file, _ in pairs} & {labels.resolve() for _, labels in pairs}:
-        raise ModelError("the labels would replace the votes; write them to another folder")
     return pairs
 
 
@@ -144,6 +144,13 @@ def label_file(
     return n_items
 
 
+def is_label_file(path: Path) -> bool:
+    """Return whether a Parquet file was written by `label_file`."""
+    with suppress(VotesError):
+        return bool((read_schema(path).metadata or {}).get(_MARK))
+    return False
+
+
 def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
@@ -155,4 +162,4 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     }
     if judged.chances is not None:
         columns["probability"] = pa.array(judged.chances)
-    return pa.table(columns)
+    return pa.table(columns).replace_schema_metadata({_MARK: b"labels"})

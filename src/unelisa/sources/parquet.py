@@ -45,14 +45,19 @@ def _width(kind: Any) -> int:
         return 16
 
 
-def read_columns(files: Sequence[Path]) -> list[str]:
-    """Return the column names, which must be the same in all files."""
+def read_schema(file: Path) -> Any:
+    """Return the Arrow schema of a file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
+    with reading(file):
+        return pq.read_schema(file)
+
+
+def read_columns(files: Sequence[Path]) -> list[str]:
+    """Return the column names, which must be the same in all files."""
     first: list[str] = []
     for file in files:
-        with reading(file):
-            names = [str(name) for name in pq.read_schema(file).names]
+        names = [str(name) for name in read_schema(file).names]
         first = first or names
         if len(set(names)) < len(names):
             raise VotesError(f"{file.name} has two columns of the same name; rename one")
