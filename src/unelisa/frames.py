@@ -87,14 +87,25 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     return np.arange(len(frame)) if index is None else np.asarray(index)
 
 
+def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
+    """Return whether some of these are surely names of columns: usual ones, or the user's own.
+
+    Others may be the first record of a file without a header, which messages must not repeat.
+    """
+    usual = {*ITEM_NAMES, *VOTER_NAMES, *VOTE_NAMES, *named} - {"", None}
+    return any(str(column).strip().lower() in usual or column in usual for column in columns)
+
+
 def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
     """Return the item, voter and vote columns, by the user's word or by their usual names."""
     present = list(columns)
     usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
     for name in named:
         if name is not None and name not in present:
-            listed = list_names(present)
-            raise VotesError(f"there is no column {name!r}; the columns are {listed}", column=name)
+            listed = (
+                f"are {list_names(present)}" if is_header(present, named) else "have other names"
+            )
+            raise VotesError(f"there is no column {name!r}; the columns {listed}", column=name)
     if len(set(named) - {None}) < sum(name is not None for name in named):
         raise VotesError("items, voters and votes need a column each; name three different columns")
     unnamed = [column for column in reversed(present) if column not in named]

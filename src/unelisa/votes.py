@@ -10,7 +10,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.blocks import ItemBlocks, RowNumbers, WholeTable, hold_sparse
-from unelisa.coding import CodingChoice, Column, Label, Names, NumberColumn, settle_coding
+from unelisa.coding import (
+    CodingChoice,
+    Column,
+    Label,
+    Names,
+    NumberColumn,
+    as_labels,
+    settle_coding,
+)
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
     ColumnNames,
@@ -236,7 +244,7 @@ class Votes:
 
     def label(self, signs: NDArray[Any]) -> NDArray[Any]:
         """Return the user's labels for signs: positive where sign >= 0, as sgn 0 = +1."""
-        return np.asarray(self.classes)[(np.asarray(signs) >= 0).astype(np.intp)]
+        return as_labels(self.classes)[(np.asarray(signs) >= 0).astype(np.intp)]
 
     @cached_property
     def comparison(self) -> tuple[NDArray[np.int64], int]:
@@ -281,15 +289,22 @@ class Votes:
 
 
 def assemble(
-    columns: Sequence[Column], items: NDArray[Any], voters: NDArray[Any], coding: CodingChoice
+    columns: Sequence[Column],
+    items: NDArray[Any],
+    voters: NDArray[Any],
+    coding: CodingChoice,
+    titles: Sequence[str] | None = None,
 ) -> Votes:
-    """Return the votes of a wide table, read column by column to avoid large copies."""
+    """Return the votes of a wide table, read column by column to avoid large copies.
+
+    Messages call the columns by their `titles`, by default by the names of the voters.
+    """
     _refuse_empty((len(items), len(columns)))
     found: dict[Label, str] = {}
-    for name, column in zip(voters, columns, strict=True):
+    for title, column in zip(titles or [repr(str(name)) for name in voters], columns, strict=True):
         rows = {label: column.first_row(label) for label in column.distinct() - found.keys()}
         for label in sorted(rows, key=lambda label: rows[label]):
-            found[label] = f"in data row {rows[label] + 1}, column {str(name)!r}"
+            found[label] = f"in data row {rows[label] + 1}, column {title}"
     if not found and coding == "auto":
         raise VotesError("there are no votes: every cell is missing")
     settled = settle_coding(found, coding)
@@ -327,7 +342,7 @@ def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
         rows = Names.of(read_names(frame.get_column(item)))
-        voters = Names.of(read_names(frame.get_column(voter)).astype(str).astype(object))
+        voters = Names.of(read_names(frame.get_column(voter))).as_text()
         votes = assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
         return replace(votes, columns=named)
     if named[1] is not None or named[2] is not None:

@@ -35,7 +35,7 @@ def test_what_parts_the_cells(line, usual, mark, tmp_path):
 
 def test_names_are_stripped_and_must_differ():
     assert check_names(["\ufeff item ", " ann\u00a0"], "votes.csv") == ["item", "ann"]
-    with pytest.raises(VotesError, match="two columns named 'ann'"):
+    with pytest.raises(VotesError, match="columns 2 and 3 of votes.csv have the same name"):
         check_names(["item", "ann", "ann "], "votes.csv")
 
 

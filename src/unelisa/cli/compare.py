@@ -24,6 +24,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
+    _memory: options.Memory = None,
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
     check_outputs(json=json, inputs=(votes, truth), force=force)

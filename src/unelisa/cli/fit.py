@@ -27,7 +27,6 @@ from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import LABEL_COLUMNS, label_rows
 from unelisa.report.page import render_report, require_jinja
-from unelisa.sources.tables import MEMORY
 from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
@@ -102,7 +101,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
-    memory: options.Memory = MEMORY,
+    _memory: options.Memory = None,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
     outputs = Outputs(out, report, save, json)
@@ -113,7 +112,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model = options.build_method(method, seed, jobs, orient, settings or ())
     if gold is not None and "orient" not in model.get_params():
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes, memory)
+    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)

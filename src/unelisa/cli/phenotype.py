@@ -84,6 +84,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     ] = None,
     json: options.JsonFile = None,
     force: options.Force = False,
+    _memory: options.Memory = None,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
     check_outputs(

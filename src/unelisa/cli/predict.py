@@ -43,6 +43,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    _memory: options.Memory = None,
 ) -> None:
     """Label new items with a saved model; voters are matched by name.
 

@@ -35,6 +35,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    _memory: options.Memory = None,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
 

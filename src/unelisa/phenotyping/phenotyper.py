@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from unelisa.coding import as_labels
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.cautions import (
     check_settings,
@@ -112,7 +113,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fitted = fit_phenotype(table, anchors, charts, self.prevalence, rng)
         warn_of_anchors(fitted.phenotype.anchor_model, table.features[anchors])
         warn_of_utilization(table, anchors, fitted.chances)
-        self.classes_ = np.asarray(charts.classes)
+        self.classes_ = as_labels(charts.classes)
         self.feature_names_in_, self.n_features_in_ = table.features, len(table.features)
         phenotype = fitted.phenotype
         self.expected_counts_ = phenotype.expected_counts

@@ -72,6 +72,8 @@ def pack_labels(judged: Judged, show_items: bool) -> Download | None:
     `unelisa fit --out` writes it, byte for byte. Otherwise row numbers replace the names.
     """
     items = judged.votes.items
+    if len(judged.scores) > LARGEST:  # a row takes a byte at least
+        return None
     named = show_items or np.array_equal(items, np.arange(len(judged.scores)))
     header = LABEL_COLUMNS if named else ("row", *LABEL_COLUMNS[1:])
     name = "labels.csv" if named else "labels-by-row.csv"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.frames import ITEM_NAMES, VOTE_NAMES
+from unelisa.frames import ITEM_NAMES, VOTE_NAMES, is_header
 from unelisa.outputs import defuse_cell
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
@@ -64,9 +64,16 @@ class KnownLabels:
 class LabelTable(VoteTable):
     """A file of labels: one row per item, read as the votes of a single voter."""
 
+    streams = False
+
     def _read_text(self) -> Votes:
         table = TextTable(self.path)
         item, label = self._pick_columns(table.header)
+        if not is_header(table.header) and self._read_label(label) in map(str, self.coding):
+            raise VotesError(
+                "it seems to have no header, since its first line contains a label; add a line "
+                "such as item,label"
+            )
         return self._read_wide(table, [label], item)
 
     def _read_label(self, text: str) -> str:
