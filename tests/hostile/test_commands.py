@@ -15,6 +15,7 @@ from hostile.corpus import GOOD, ITEMS, SECRET
 from unelisa.cli import app
 
 SOURCE = Path(unelisa.__file__).parents[1]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
 
 
 def run(*arguments):
@@ -123,6 +124,36 @@ REFUSED = {
     "a folder as a model": (_command("predict", _at("folder"), VOTES), "not a regular file"),
     "a pipe as a model": (_command("predict", _at("pipe"), VOTES), "not a regular file"),
     "a device as a model": (_command("report", "/dev/zero"), "not a regular file"),
+    "a pipe as gold labels": (
+        _command("fit", VOTES, "--method", "dawid-skene", "--gold", _at("pipe.csv")),
+        "not a regular file",
+    ),
+    "a pipe as a configuration": (
+        _command("phenotype", _at("cdm"), "--config", _at("pipe")),
+        "not a regular file",
+    ),
+    "a device as a configuration": (
+        _command("phenotype", _at("cdm"), "--config", "/dev/zero"),
+        "not a regular file",
+    ),
+    "a pipe as reviewed charts": (
+        _command("phenotype", _at("cdm"), "--config", EXAMPLE, "--gold", _at("pipe.csv")),
+        "not a regular file",
+    ),
+    "a pipe as a model of patients": (
+        _command("phenotype", _at("cdm"), "--config", EXAMPLE, "--model", _at("pipe")),
+        "not a regular file",
+    ),
+    "a pipe in a folder of votes": (_command("fit", _at("pipes")), "not a regular file"),
+    "a configuration a million brackets deep": (
+        _command("phenotype", _at("cdm"), "--config", _at("deep.toml")),
+        "nested too deeply",
+    ),
+    "a configuration of megabytes": (
+        _command("phenotype", _at("cdm"), "--config", _at("large.toml")),
+        "larger than a configuration",
+    ),
+    "a truth without a header": (_fit("--truth", _at("bare.csv")), "no header"),
     "a pipe as the truth": (_fit("--truth", _at("pipe.csv")), "not a regular file"),
     "a model as votes": (_fit("--truth", MODEL), "unknown file extension"),
     "one column for all": (
@@ -162,6 +193,11 @@ def folder(tmp_path):
     for name in ("cdm/person.csv", "real.duckdb", "new.duckdb.wal", "closed.csv"):
         (tmp_path / name).write_text("person_id\n1\n")
     (tmp_path / "closed.csv").chmod(0o444)
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipes" / "a.parquet")
+    (tmp_path / "deep.toml").write_text(f"a = {'[' * 100_000}{']' * 100_000}")
+    (tmp_path / "large.toml").write_text("# " * 1_000_000)
+    (tmp_path / "bare.csv").write_text("".join(rows))
     os.mkfifo(tmp_path / "pipe")
     os.mkfifo(tmp_path / "pipe.csv")
     return tmp_path

@@ -1,7 +1,7 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -14,14 +14,25 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
-from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
+from unelisa.errors import (
+    ModelError,
+    RecordsError,
+    UnelisaWarning,
+    VotesError,
+    replay_warnings,
+    warn_user,
+)
 from unelisa.kernels.compilation import Stopwatch
+from unelisa.memory import refuse_beyond
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
 from unelisa.phenotyping.omop.counts import count_patients
 from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
+from unelisa.sources.files import check_readable, reading
+from unelisa.sources.tables import MISSING, NAME_BYTES
+from unelisa.sources.text import TextTable
 from unelisa.storage import load
 from unelisa.storage import save as save_model
 
@@ -203,20 +214,28 @@ def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
 
 def read_charts(path: Path) -> Charts:
     """Return the labels of reviewed charts by person_id."""
-    import pandas as pd  # noqa: PLC0415 - only this needs it here
-
+    check_readable(path, RecordsError)
     try:
-        # as text: 64-bit numbers in a column with missing values would be rounded
-        table = pd.read_csv(path, dtype={"person_id": str})
-    except (OSError, ValueError):
-        raise RecordsError(f"{path.name} cannot be read as a CSV table") from None
-    if not {"person_id", "label"} <= set(table.columns):
-        raise RecordsError(f"{path.name} needs the columns person_id and label")
-    table = table[["person_id", "label"]].dropna()
-    persons = table["person_id"].str.strip()
-    if persons.duplicated().any():
+        with reading(path):
+            table = TextTable(path)
+            if not {"person_id", "label"} <= set(table.header):
+                raise RecordsError(f"{path.name} needs the columns person_id and label")
+            rows = [row for row in _list_charts(table) if not MISSING & set(row)]
+    except VotesError as error:
+        raise RecordsError(f"{error}; the charts must be a CSV table") from None
+    # as text: 64-bit numbers in a column with missing values would be rounded
+    charts = {person: options.read_number(label, int, float) for person, label in rows}
+    if len(charts) < len(rows):
         raise RecordsError(f"{path.name} lists a patient more than once")
-    return dict(zip(persons, table["label"].tolist(), strict=True))
+    return charts
+
+
+def _list_charts(table: TextTable) -> Iterator[tuple[str, str]]:
+    for number, batch in enumerate(table.batches(["person_id", "label"]), start=1):
+        refuse_beyond(number * NAME_BYTES * batch.num_rows, table.path.name, RecordsError)
+        persons, labels = (column.fill_null("").to_pylist() for column in batch.columns)
+        stripped = (map(str.strip, cells) for cells in (persons, labels))
+        yield from zip(*stripped, strict=True)
 
 
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:

@@ -146,7 +146,8 @@ def check_names(names: Sequence[str], file: str) -> list[str]:
         if first < place:  # the name itself may be a cell of the first record
             which = "have the same name" if name else "have no name"
             raise VotesError(
-                f"columns {first} and {place} of {file} {which}; rename one, or add a missing header"
+                f"columns {first} and {place} of {file} {which}; rename one, or add a missing "
+                "header"
             )
     if len(header) < 2:
         raise VotesError(
