@@ -17,15 +17,12 @@ def asides() -> "Console":
 
 
 @lru_cache(maxsize=1)
-def _console_on(stream: TextIO | None) -> "Console":
+def _console_on(stream: TextIO) -> "Console":
     return open_console(stream)
 
 
-def open_console(stream: TextIO | None, quiet: bool = False) -> "Console":
-    """Return a console whose text cannot control the terminal, whatever voters are called.
-
-    A stream that was closed before the start (None) shows nothing.
-    """
+def open_console(stream: TextIO, quiet: bool = False) -> "Console":
+    """Return a console whose text cannot control the terminal, whatever voters are called."""
     from rich.console import Console  # noqa: PLC0415 - rich takes a tenth of a second to load
 
     class HarmlessConsole(Console):
@@ -36,7 +33,7 @@ def open_console(stream: TextIO | None, quiet: bool = False) -> "Console":
     def strip(text: str) -> str:
         return "\n".join(map(strip_controls, text.split("\n")))
 
-    return HarmlessConsole(file=stream, highlight=False, quiet=quiet or stream is None)
+    return HarmlessConsole(file=stream, highlight=False, quiet=quiet)
 
 
 def strip_controls(text: str) -> str:

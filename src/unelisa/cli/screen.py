@@ -40,7 +40,7 @@ def program_output() -> TextIO:
 
     On a terminal, names lose the characters that would control it.
     """
-    if sys.stdout is None:
+    if sys.__stdout__ is None:
         raise OSError(errno.EBADF, "it is closed", "stdout")
     if sys.stdout.isatty():
         return _HarmlessText(sys.stdout)

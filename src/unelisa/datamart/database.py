@@ -44,7 +44,7 @@ def write_datamart(
                     insert = f"INSERT INTO {table} BY NAME SELECT * FROM rows"  # noqa: S608
                     connection.execute(insert)
                     connection.unregister("rows")
-        except (duckdb.IOException, duckdb.FatalException):
+        except (duckdb.IOException, duckdb.FatalException, duckdb.TransactionException):
             raise OSError(errno.EIO, "the disk is full or failed", str(path)) from None
 
 
