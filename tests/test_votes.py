@@ -232,3 +232,22 @@ def test_a_column_of_names_is_pointed_to():
     ):
         Votes.of(frame)
     assert Votes.of(frame, item="mrn").shape == (100, 2)
+
+
+def test_columns_of_the_same_name_as_text_are_refused():
+    frame = pd.DataFrame([[1, 0], [0, 1]], columns=[1, "1"])
+    with pytest.raises(VotesError, match="same name as text"):
+        Votes.of(frame)
+
+
+@pytest.mark.parametrize("twin", ["Zoe\u0308", "Zoë\u200b", "Zoë\ufeff", "\u202aZoë"])
+def test_voters_whose_names_look_the_same_are_warned_of(twin):
+    frame = pd.DataFrame({"Zoë": [1, 0, 1], twin: [0, 1, 1], "bob": [1, 1, 0]})
+    with pytest.warns(VotesWarning, match="2 voters have names that look the same"):
+        Votes.of(frame).warn_of_idle_voters()
+
+
+def test_voters_whose_names_differ_visibly_are_not_warned_of(recwarn):
+    frame = pd.DataFrame({"ann": [1, 0, 1], "Ann": [0, 1, 1], "an n": [1, 1, 0], "Zoe": [0, 1, 0]})
+    Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
+    assert not recwarn.list

@@ -1,5 +1,7 @@
 """Tables in memory: frames of any library that narwhals supports, and arrays; columns, names."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -150,6 +152,28 @@ def array_columns(array: NDArray[Any]) -> list[Column]:
 def name_voters(n_voters: int) -> NDArray[Any]:
     """Return names for voters who have none: v0, v1, ..."""
     return np.array([f"v{s}" for s in range(n_voters)], dtype=object)
+
+
+def find_twins(names: list[Any]) -> list[Any]:
+    r"""Return the names that differ from another in invisible ways only.
+
+    These are the ways to write an accent, spaces, and characters without width.
+
+    Examples
+    --------
+    >>> find_twins(["ann", "ann\u200b", "bob"])
+    ['ann', 'ann\u200b']
+    """
+    looks = [_strip_invisible(str(name)) for name in names]
+    counts = Counter(looks)
+    return [name for name, look in zip(names, looks, strict=True) if counts[look] > 1]
+
+
+def _strip_invisible(name: str) -> str:
+    if name.isascii():
+        return " ".join(name.split())
+    shown = (letter for letter in name if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", "".join(shown)).split())
 
 
 def list_names(names: list[Any]) -> str:

@@ -25,6 +25,7 @@ from unelisa.frames import (
     array_columns,
     as_array,
     as_frame,
+    find_twins,
     list_names,
     long_columns,
     name_voters,
@@ -269,7 +270,7 @@ class Votes:
         return np.asarray(self.sides.min(axis=0) == 0)
 
     def warn_of_idle_voters(self) -> None:
-        """Warn of voters who never voted, of constant voters, and of votes without overlap."""
+        """Warn of voters who never voted, always say the same or look alike; of votes apart."""
         silent = self.vote_counts() == 0
         if silent.all():
             raise VotesError("there are no votes: every vote is missing or an abstention")
@@ -279,6 +280,8 @@ class Votes:
         if stuck.any():
             constant = "always gave the same vote, which is hardly informative"
             _warn(self.voters[stuck].tolist(), constant)
+        if twins := find_twins(self.voters.tolist()):
+            _warn(twins, "have names that look the same, so they may be fewer")
         if self.n_voters == 1:
             warn_user("only one voter, so its votes cannot be cross-checked", VotesWarning)
         elif self.n_items > 1 and self.comparison[1] == 0:
@@ -351,6 +354,8 @@ def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
     items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
     refuse_repeated_items(items)
     names = np.array([str(name) for name in chosen], dtype=object)
+    if len(set(names.tolist())) < len(names):  # a frame may have the columns 1 and "1"
+        raise VotesError("two columns have the same name as text; rename one")
     columns = [read_column(frame.get_column(c)) for c in chosen]
     try:
         return replace(assemble(columns, items, names, coding), columns=named)

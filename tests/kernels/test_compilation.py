@@ -13,7 +13,6 @@ from numba import njit
 from unelisa.kernels import compilation
 from unelisa.kernels.compilation import Stopwatch
 
-
 # tests/conftest.py replaces it in the module
 on_compilation = compilation.on_compilation
 
