@@ -32,7 +32,7 @@ def open_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the smallest free number, which is this one
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         getattr(sys, name).reconfigure(errors="replace")
 
 

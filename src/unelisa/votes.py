@@ -369,10 +369,12 @@ def _check_duplicates(
     cells: NDArray[np.int64], votes: NDArray[np.int8], rows: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Return which votes to keep, one per cell; raise an error where two differ."""
-    _, kept, place = np.unique(cells, return_index=True, return_inverse=True)
-    repeated = len(cells) - len(kept)
-    if not repeated:
+    in_order = np.sort(cells)
+    repeated = int((in_order[1:] == in_order[:-1]).sum())
+    del in_order
+    if not repeated:  # nearly always, and at a third of the memory
         return np.arange(len(cells))
+    _, kept, place = np.unique(cells, return_index=True, return_inverse=True)
     last = np.zeros(len(kept), dtype=np.int8)
     last[place] = votes
     conflict = last[place] != votes
