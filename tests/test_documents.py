@@ -71,7 +71,8 @@ def test_the_guide_to_warnings_has_every_class_and_quotes_messages_of_the_source
     )
     quoted = re.findall(r"^\| `([^`]*)` \|", page, re.MULTILINE)
     assert len(quoted) > 20
-    said = "\n".join(_texts(Path(unelisa.__file__).parent))
+    package = Path(unelisa.__file__).parent
+    said = "\n".join([*_texts(package), *_warned(package)])
     pieces = {piece.strip(": ") for quote in quoted for piece in quote.split("…")}
     assert [piece for piece in sorted(pieces) if piece not in said] == []
 
@@ -85,6 +86,63 @@ def _texts(package):
                 yield "".join(x.value if isinstance(x, ast.Constant) else "…" for x in parts)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
+
+
+def test_the_guide_to_warnings_explains_every_message():
+    page = (DOCS / "how_to" / "warnings.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| `([^`]*)` \|", page, re.MULTILINE)
+    pieces = [[piece.strip(": ") for piece in quote.split("…")] for quote in quoted]
+    messages = set(_warned(Path(unelisa.__file__).parent))
+    assert len(messages) > 40
+    missing = [
+        message for message in messages if not any(all(x in message for x in p) for p in pieces)
+    ]
+    assert sorted(missing) == []
+
+
+SPOKEN = ("warn_user", "Caution", "noting")  # their first argument is a message
+FEWEST_LETTERS = 16  # a message of fewer is put together elsewhere
+
+
+def _warned(package):
+    """Every message that users are warned with, … for what is filled in."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")]
+    public = _named_texts([node for tree in trees for node in tree.body])
+    for tree in trees:
+        named = public | _named_texts(ast.walk(tree))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in SPOKEN:
+                for argument in node.args[:1]:
+                    for text in _read(argument, named):
+                        if sum(letter.isalpha() for letter in text) >= FEWEST_LETTERS:
+                            yield text
+
+
+def _named_texts(nodes):
+    """Name -> the nodes that are assigned to it."""
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+    return found
+
+
+def _read(node, named):
+    """The texts that an expression may be."""
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [re.sub(r"\{[^}]*\}", "…", node.value)]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(_read(part, named)[0] for part in node.values)]
+    if isinstance(node, ast.IfExp):
+        return _read(node.body, named) + _read(node.orelse, named)
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".format"):
+        return _read(node.func.value, named)
+    if isinstance(node, ast.Name) and node.id in named:
+        others = {name: values for name, values in named.items() if name != node.id}
+        return [text for value in named[node.id] for text in _read(value, others)]
+    return ["…"]
 
 
 def test_the_readme_repeats_what_the_comparison_found():

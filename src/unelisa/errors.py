@@ -11,6 +11,7 @@
     UnelisaWarning (UserWarning)
     ├── VotesWarning                   the votes are usable, but some carry no information
     ├── ExpertsWarning                 no or too few experts: the labels rest on a fallback
+    ├── ReliabilityWarning             something speaks against the labels
     └── ConvergenceWarning (scikit-learn's)  an iteration limit was reached
 
 Messages are one sentence: what was found, where, and what to do. They name voters (columns) and

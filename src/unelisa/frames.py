@@ -39,9 +39,10 @@ def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
     import pyarrow as pa  # noqa: PLC0415 - a third of a second that only such tables need
 
     try:
-        return nw.from_native(pa.table(table), eager_only=True)
+        frame: nw.DataFrame[Any] = nw.from_native(pa.table(table), eager_only=True)
     except pa.ArrowInvalid:
         return None
+    return frame
 
 
 def read_column(series: "nw.Series[Any]") -> Column:
@@ -148,7 +149,7 @@ def refuse_names(names: list[str], columns: list[Column]) -> None:
 def as_array(table: Any) -> NDArray[Any]:
     """Return a table that is not a frame as a two-dimensional array."""
     if isinstance(table, list | tuple) and any(map(np.ma.isMaskedArray, table)):
-        table = np.ma.array(table)  # type: ignore[no-untyped-call]
+        table = np.ma.array(table)
     table = fill_mask(table)
     numeric = isinstance(table, np.ndarray) and table.dtype.kind != "O"
     array = np.asarray(table) if numeric else np.asarray(table, dtype=object)
