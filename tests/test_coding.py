@@ -108,3 +108,10 @@ def test_text_columns_recognise_missing_values(missing):
 def test_a_cell_must_be_one_label():
     with pytest.raises(VotesError, match="found a list in a cell"):
         TextColumn.of(["a", ["b"]])
+
+
+def test_a_label_has_200_characters_at_most():
+    found = {"x" * 200: "in data row 1", "y": "in data row 2"}
+    assert settle_coding(found).classes == ("x" * 200, "y")
+    with pytest.raises(VotesError, match="more than 200 characters in data row 7"):
+        settle_coding({**found, "z" * 201: "in data row 7"})

@@ -1,5 +1,6 @@
 """`python -m unelisa` as a process of its own: exit codes, streams, signals, a full disk."""
 
+import json
 import os
 import re
 import resource
@@ -151,3 +152,144 @@ def test_an_interrupted_run_exits_with_130_and_leaves_no_file(tmp_path):
     assert process.returncode == 130
     assert err == "Error: interrupted: no further file was written\n"
     assert list(folder.iterdir()) == []
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+
+
+@pytest.fixture
+def odd_votes(tmp_path):
+    """Voters, items and labels whose names would control a terminal, and a model of them."""
+    said = [("yes\x1b[2J", "no"), ("no", "yes\x1b[2J")]
+    rows = [f"i{HOSTILE}{i},{a},{a},{b}" for i, (a, b) in enumerate(said * 12)]
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join([f"item,ann{HOSTILE},b[red]ob,Zoë", *rows, ""]), encoding="utf-8")
+    return path
+
+
+def _on_terminal(*arguments):
+    """Return what a command shows on a terminal."""
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "NO_COLOR": "1", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unelisa", *map(str, arguments)],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+    os.close(theirs)
+    shown = b""
+    with open(ours, "rb", buffering=0) as terminal:  # noqa: PTH123
+        try:
+            while part := terminal.read(4096):
+                shown += part
+        except OSError:  # the other end is closed
+            pass
+    assert process.wait(250) == 0
+    return shown.decode()
+
+
+def test_names_do_not_control_a_terminal(odd_votes, tmp_path):
+    """Voters, labels and items, in the summary of a fit, in labels and in JSON."""
+    model = tmp_path / "model.npz"
+    majority = ("--method", "majority-vote")
+    for arguments in (
+        ("fit", odd_votes, *majority, "--save", model),
+        ("fit", odd_votes, *majority, "--json", "-"),
+        ("predict", model, odd_votes),
+        ("compare", odd_votes, "--truth", odd_votes, "--methods", "wawa"),
+    ):
+        shown = _on_terminal(*arguments) if arguments[0] != "compare" else ""
+        # colors are off; what rich itself sends are bold and its end, and line ends
+        plain = re.sub(r"\x1b\[[\d;]*m|\r?\n", "", shown)
+        assert all(letter.isprintable() for letter in plain), arguments
+        assert "[2J" not in re.sub(r"�\[2J", "", shown).replace(r"\u001b[2J", ""), arguments
+
+
+def test_a_program_gets_the_names_as_they_are(odd_votes, tmp_path):
+    model = tmp_path / "model.npz"
+    assert _run("fit", odd_votes, "--method", "majority-vote", "--save", model)[0] == 0
+    code, out, _ = _run("predict", model, odd_votes)
+    assert code == 0
+    assert f"i{HOSTILE}0,yes\x1b[2J," in out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_a_stream_of_any_encoding_will_do(encoding, odd_votes, tmp_path, monkeypatch):
+    """A letter that cannot be shown is replaced; a program always gets UTF-8."""
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    monkeypatch.setenv("PYTHONUTF8", "0")
+    model = tmp_path / "model.npz"
+    fit = ("fit", odd_votes, "--method", "majority-vote")
+    for arguments in (
+        (*fit, "--save", model),
+        (*fit, "--json", "-"),
+        ("predict", model, odd_votes),
+    ):
+        code, out, err = _run(*arguments, errors="replace")
+        assert code == 0, err
+    assert len(out.splitlines()) == 25
+    assert json.loads(_run(*fit, "--json", "-")[1])["voters"][2]["voter"] == "Zoë"
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_a_closed_stream_harms_no_file(stream, votes, tmp_path):
+    """`>&-`: the first file that is opened would get its number, and all that is printed."""
+    labels = tmp_path / "labels.csv"
+    arguments = ("--method", "majority-vote", "--out", labels, "--save", tmp_path / "model.npz")
+    done = subprocess.run(
+        [sys.executable, "-m", "unelisa", "fit", str(votes), *map(str, arguments)],
+        preexec_fn=lambda: os.close(stream),
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        check=False,
+    )
+    assert done.returncode == 0
+    assert labels.read_text().startswith("item,label,probability\n")
+    assert labels.read_text().count("\n") == 3001
+
+
+def test_labels_for_a_closed_stdout_are_an_error(votes, tmp_path):
+    model = tmp_path / "model.npz"
+    assert _run("fit", votes, "--method", "majority-vote", "--save", model)[0] == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "unelisa", "predict", str(model), str(votes)],
+        preexec_fn=lambda: os.close(1),
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "Error: cannot write stdout: it is closed\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_full_stdout_is_an_error(command, votes, tmp_path):
+    model = tmp_path / "model.npz"
+    assert _run("fit", votes, "--method", "majority-vote", "--save", model)[0] == 0
+    arguments = (votes, "--method", "majority-vote") if command == "fit" else (model, votes)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "unelisa", command, *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "Error: cannot write stdout: No space left on device\n"
+
+
+def test_a_full_disk_leaves_nothing_of_simulated_records(tmp_path):
+    pytest.importorskip("duckdb")
+
+    def fill_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+
+    out = tmp_path / "ra.duckdb"
+    code, _, err = _run("simulate", "ehr", "--patients", 500, "--out", out, preexec_fn=fill_disk)
+    assert code == 2
+    assert err.startswith("Error: cannot write ra.duckdb: ")
+    assert list(tmp_path.iterdir()) == []

@@ -76,6 +76,43 @@ def test_the_whole_hostile_corpus_stays_discreet(case, tmp_path):
     assert not page.exists() or SECRET not in page.read_text(encoding="utf-8")
 
 
+def _bare(first, *others, n=90):
+    """A table without a header whose first record is a patient's."""
+    rows = [first, *(others[i % len(others)].replace("#", f"{SECRET}{i}") for i in range(n))]
+    return "\n".join(rows) + "\n"
+
+
+BARE = {
+    "names": _bare(f"{SECRET},yes,no", "#,no,yes", "#,yes,yes"),
+    "few names": _bare(f"{SECRET},yes,no", "#,no,yes", n=3),
+    "a missing vote": _bare(f"{SECRET},yes,", "#,no,yes"),
+    "a missing vote, few": _bare(f"{SECRET},yes,", "#,no,yes", n=2),
+    "numbers": _bare(f"{SECRET},1,0", "#,0,1"),
+    "three labels": _bare(f"{SECRET},yes,no,maybe", "#,no,yes,yes", n=3),
+    "the same name twice": _bare(f"{SECRET},{SECRET},yes", "#,no,yes"),
+    "an empty name": _bare(f"{SECRET},yes,no,x", ",no,yes,x"),
+    "one row per vote": _bare(f"{SECRET},ann,yes", "#,bob,no"),
+    "semicolons": _bare(f"{SECRET};yes;no", "#;no;yes"),
+}
+
+
+@pytest.mark.parametrize("case", BARE)
+@pytest.mark.parametrize(
+    "named", [(), ("--item", "mrn"), ("--item", "a", "--voter", "b", "--vote", "c")]
+)
+def test_a_record_taken_for_a_header_is_not_repeated(case, named, tmp_path):
+    """Messages name positions: the first line may be a patient."""
+    path, good = tmp_path / "votes.csv", tmp_path / "good.csv"
+    path.write_text(BARE[case])
+    good.write_text("item,ann,bob\na,yes,no\nb,no,no\n")
+    for arguments in (
+        ("fit", path, "--method", "majority-vote", *named),
+        ("fit", good, "--method", "majority-vote", "--truth", path),
+        ("fit", good, "--method", "dawid-skene", "--gold", path),
+    ):
+        assert_discreet(overhear(command(*arguments)))
+
+
 @pytest.fixture
 def frame():
     rng = np.random.default_rng(0)

@@ -296,3 +296,16 @@ def test_voters_who_tell_items_apart():
     assert Votes.of(values, coding="pm1").discerning().tolist() == [False, True, True, True, False]
     one = Votes.of([[1, -1, 0]], coding="pm1")  # nobody can tell one item from another
     assert one.discerning().tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("twin", ["Zoe\u0308", "Zoë\u200b", "Zoë\ufeff", "\u202aZoë"])
+def test_voters_whose_names_look_the_same_are_warned_of(twin):
+    frame = pd.DataFrame({"Zoë": [1, 0, 1], twin: [0, 1, 1], "bob": [1, 1, 0]})
+    with pytest.warns(VotesWarning, match="2 voters have names that look the same"):
+        Votes.of(frame).warn_of_idle_voters()
+
+
+def test_voters_whose_names_differ_visibly_are_not_warned_of(recwarn):
+    frame = pd.DataFrame({"ann": [1, 0, 1], "Ann": [0, 1, 1], "an n": [1, 1, 0], "Zoe": [0, 1, 0]})
+    Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
+    assert not recwarn.list

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 INTERRUPTED = 130
@@ -15,7 +16,24 @@ def main() -> None:
     from unelisa.cli import app  # noqa: PLC0415 - it takes a second
 
     signal.signal(signal.SIGINT, usual)
+    open_streams()
     app(prog_name="unelisa")
+
+
+def open_streams() -> None:
+    """Make the streams usable: those that were closed, and those that cannot show every letter.
+
+    An output file would otherwise get the number of a closed stream, and what libraries print.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the smallest free number, which is this one
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        getattr(sys, name).reconfigure(errors="replace")
 
 
 def _leave_at_once(*_: Any) -> None:

@@ -18,6 +18,8 @@ from unelisa.errors import AmbiguousVotesError, Hint, VotesError
 Label = Any
 CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, Label]
 
+LONGEST_LABEL = 200  # characters
+LONGEST_TEXT = 64  # bytes: as long as 16 characters, a label is copied for every item
 # label -> vote in each numeric coding, and the two labels given back (negative, positive)
 _NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
     "pm1": ({-1: -1, 0: 0, 1: 1}, (-1, 1)),
@@ -127,6 +129,11 @@ class Names(NamedTuple):
         names, codes = np.unique(column, return_inverse=True)
         return cls(names, codes)
 
+    def as_text(self) -> "Names":
+        """Return the names as texts; each once, as repeated long ones would fill the memory."""
+        texts = Names.of(np.array([str(name) for name in self.names], dtype=object))
+        return Names(texts.names, texts.codes[self.codes])
+
 
 @dataclass(frozen=True)
 class Coding:
@@ -149,6 +156,12 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
     >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
     ('no', 'yes')
     """
+    for label, place in found.items():
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise VotesError(
+                f"a label has more than {LONGEST_LABEL} characters {place}; a vote is one of two "
+                "labels"
+            )
     spelled = {label: _number(label) for label in found}
     numbers = None if None in spelled.values() else spelled
     if isinstance(coding, tuple | list):
@@ -250,6 +263,19 @@ def _number(label: Label) -> Any:
     if not math.isfinite(number):
         raise VotesError("votes hold an infinite number (inf); a vote is one of two labels")
     return _plain(number)
+
+
+def as_labels(classes: Sequence[Label]) -> NDArray[Any]:
+    """Return the labels as an array; long texts as objects, which an array of labels shares.
+
+    Examples
+    --------
+    >>> as_labels(("no", "yes")).dtype, as_labels(("no", "yes, by all means")).dtype
+    (dtype('<U3'), dtype('O'))
+    """
+    labels = np.asarray(classes)
+    long = labels.dtype.kind == "U" and labels.dtype.itemsize > LONGEST_TEXT
+    return np.array(classes, dtype=object) if long else labels
 
 
 def as_text(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unelisa.coding import CodingChoice
+from unelisa.coding import CodingChoice, as_labels
 from unelisa.errors import ModelError, VotesError
 from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
@@ -91,7 +91,7 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the votes of `fit`, and store who the voters are."""
         check_settings(self.get_params(deep=False))
         votes = Votes.accept(X)
-        self.classes_ = np.asarray(votes.classes)
+        self.classes_ = as_labels(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
         self._named_coding, self._named_columns = votes.coding, votes.columns

@@ -1,5 +1,7 @@
 """Tables in memory: frames of any library that narwhals supports, and arrays; columns, names."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -106,14 +108,25 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     return names
 
 
+def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
+    """Return whether some of these are surely names of columns: usual ones, or the user's own.
+
+    Others may be the first record of a file without a header, which messages must not repeat.
+    """
+    usual = {*ITEM_NAMES, *VOTER_NAMES, *VOTE_NAMES, *named} - {"", None}
+    return any(str(column).strip().lower() in usual or column in usual for column in columns)
+
+
 def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
     """Return the item, voter and vote columns, by the user's word or by their usual names."""
     present = list(columns)
     usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
     for name in named:
         if name is not None and name not in present:
-            listed = list_names(present)
-            raise VotesError(f"there is no column {name!r}; the columns are {listed}", column=name)
+            listed = (
+                f"are {list_names(present)}" if is_header(present, named) else "have other names"
+            )
+            raise VotesError(f"there is no column {name!r}; the columns {listed}", column=name)
     if len(set(named) - {None}) < sum(name is not None for name in named):
         raise VotesError("items, voters and votes need a column each; name three different columns")
     unnamed = [column for column in reversed(present) if column not in named]
@@ -161,6 +174,28 @@ def array_columns(array: NDArray[Any]) -> list[Column]:
 def name_voters(n_voters: int) -> NDArray[Any]:
     """Return names for voters who have none: v0, v1, ..."""
     return np.array([f"v{s}" for s in range(n_voters)], dtype=object)
+
+
+def find_twins(names: list[Any]) -> list[Any]:
+    r"""Return the names that differ from another in invisible ways only.
+
+    These are the ways to write an accent, spaces, and characters without width.
+
+    Examples
+    --------
+    >>> find_twins(["ann", "ann\u200b", "bob"])
+    ['ann', 'ann\u200b']
+    """
+    looks = [_strip_invisible(str(name)) for name in names]
+    counts = Counter(looks)
+    return [name for name, look in zip(names, looks, strict=True) if counts[look] > 1]
+
+
+def _strip_invisible(name: str) -> str:
+    if name.isascii():
+        return " ".join(name.split())
+    shown = (letter for letter in name if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFC", "".join(shown)).split())
 
 
 def list_names(names: list[Any]) -> str:

@@ -1,19 +1,28 @@
-"""Output files that are written completely or not at all."""
+"""Output files: written completely or not at all; and tables that a spreadsheet opens safely."""
 
+import csv
 import errno
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any, TextIO
 
-_open_drafts: set[Path] = set()
+_open_drafts: set[Path] = set()  # the private folders of drafts
+_ACL = "system.posix_acl_access"
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot sync a folder
+# Where a spreadsheet would begin a formula: at the start of a cell, and after what it may take for
+# the start of one. Programs in many countries separate cells by semicolons, whatever the file says.
+_FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])")  # noqa: RUF001
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary file beside `path`, which is moved into place if the block succeeds.
+    """Yield where to write `path`; the file is moved into place if the block succeeds.
 
     A reader sees the old file or the new one, never a part; after an error nothing is left behind.
     """
@@ -25,8 +34,12 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 def whole_files() -> Iterator[Callable[[str | Path], Path]]:
     """Yield a function from a file's name to its draft; all are moved into place at the end.
 
-    Every draft is on disk before the first one is moved. If a move fails, the files moved before it
-    are restored, so that a set of files is never half new.
+    A draft is in a folder of its own beside the target, which nobody else can read, together with
+    whatever its writer leaves beside it. Every draft is on disk before the first one is moved. If a
+    move fails, the files moved before it are restored, so that a set of files is never half new.
+
+    A file that is replaced passes on its owner, mode and access list; a read-only one is refused.
+    A symbolic link is followed, and refused where it leads nowhere.
 
     Examples
     --------
@@ -41,63 +54,89 @@ def whole_files() -> Iterator[Callable[[str | Path], Path]]:
     drafts: list[tuple[Path, Path]] = []
 
     def make_draft(path: str | Path) -> Path:
-        drafts.append((_make_draft(Path(path)), Path(path)))
+        target = find_target(path)
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
+        _open_drafts.add(folder)
+        drafts.append((folder / target.name, target))
         return drafts[-1][0]
 
     try:
         yield make_draft
-        for draft, _ in drafts:
-            _finish(draft)
+        for draft, target in drafts:
+            _finish(draft, target)
         _move_together(drafts)
     finally:
         for draft, _ in drafts:
-            _remove(draft)
+            _remove(draft.parent)
 
 
 def remove_drafts() -> None:
     """Remove every open draft, for a process that ends without unwinding its blocks."""
-    for draft in tuple(_open_drafts):
-        _remove(draft)
+    for folder in tuple(_open_drafts):
+        _remove(folder)
 
 
-def _make_draft(target: Path) -> Path:
-    if target.exists() and not target.is_file():
-        # a folder or a device: moving a file over /dev/null would replace it for everybody
-        raise FileExistsError(errno.EEXIST, "exists and is not a regular file", str(target))
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
-    os.close(handle)
-    _open_drafts.add(Path(name))
-    return Path(name)
+def find_target(path: str | Path) -> Path:
+    """Return the file that an output replaces or creates, or raise `OSError`.
+
+    A folder or a device is refused: moving a file over /dev/null would replace it for everybody.
+    """
+    target = Path(os.path.realpath(path))
+    if Path(path).is_symlink() and not target.exists():
+        raise FileExistsError(errno.EEXIST, "is a link to nothing", str(path))
+    if target.exists():
+        if not target.is_file():
+            raise FileExistsError(errno.EEXIST, "exists and is not a regular file", str(path))
+        # root may write everything, but a file that nobody may write is meant to stay
+        if not target.stat().st_mode & 0o222 or not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "exists and is read-only", str(path))
+    return target
 
 
-def _finish(draft: Path) -> None:
-    """Flush a draft to disk, with the permissions of a new file."""
+def _finish(draft: Path, target: Path) -> None:
+    """Flush a draft to disk, with the permissions of the file that it replaces."""
     with draft.open("rb+") as file:
+        if os.name == "posix" and target.exists():
+            _keep_access(target, file.fileno())
         os.fsync(file.fileno())
-    mask = os.umask(0o077)  # mkstemp's 0600 would surprise users who share folders
-    os.umask(mask)
-    draft.chmod(0o666 & ~mask)
+
+
+def _keep_access(target: Path, handle: int) -> None:
+    """Give an open file the owner, mode and access list of another, where the system permits.
+
+    Where it does not, the group gets no access: it would be another group, or more than its share.
+    """
+    old = target.stat()
+    for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
+        with suppress(PermissionError):
+            os.fchown(handle, owner, group)
+    kept = os.fstat(handle).st_gid == old.st_gid
+    try:
+        rules = os.getxattr(target, _ACL)
+    except (OSError, AttributeError):  # none, or a system without them
+        rules = b""
+    os.fchmod(handle, old.st_mode & (0o777 if kept and not rules else 0o707))
+    if kept and rules:
+        with suppress(OSError):
+            os.setxattr(handle, _ACL, rules)
 
 
 def _move_together(drafts: list[tuple[Path, Path]]) -> None:
     """Move drafts into place; after a failure every target is restored."""
-    if len(drafts) == 1:
-        drafts[0][0].replace(drafts[0][1])
-        return
-    with ExitStack() as kept, ExitStack() as undo:
+    with ExitStack() as undo:
         for draft, target in drafts:
-            old = draft.with_name(f"{draft.name}.old") if target.exists() else None
+            old = draft.with_name(f"{draft.name[:200]}.old") if target.exists() else None
             if old is not None:
-                kept.callback(_remove, old)
                 _keep(target, old)
             draft.replace(target)
             undo.callback(_put_back, target, old)
+        for folder in {target.parent for _, target in drafts}:
+            _sync_folder(folder)
         undo.pop_all()
 
 
 def _keep(target: Path, old: Path) -> None:
     """Keep a file under a second name: a hard link, or a copy if there are none."""
-    _open_drafts.add(old)
     try:
         old.hardlink_to(target)
     except OSError:
@@ -112,7 +151,61 @@ def _put_back(target: Path, old: Path | None) -> None:
         old.replace(target)
 
 
-def _remove(draft: Path) -> None:
-    _open_drafts.discard(draft)
-    with suppress(FileNotFoundError):
-        draft.unlink()
+def _sync_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk: a rename is lost with the power until then."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows, or a folder that may be written but not listed
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+    finally:
+        os.close(handle)
+
+
+def _remove(folder: Path) -> None:
+    _open_drafts.discard(folder)
+    for _ in range(2):  # again if the system fails once: the outputs themselves are in place
+        with suppress(OSError, MemoryError):
+            shutil.rmtree(folder)
+            return
+
+
+def defuse_cell(cell: Any) -> Any:
+    """Return a cell as it may appear in a spreadsheet, which runs text such as =1+2 as a formula.
+
+    So the name of a voter or an item could carry a command. An apostrophe shows it as text; numbers
+    such as -1 are left alone.
+
+    Examples
+    --------
+    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "a;=1+2", "-1", -1)]
+    ['ward 3', "'=1+2", "a;'=1+2", '-1', -1]
+    """
+    if cell is None or isinstance(cell, int | float):
+        return cell
+    text = str(cell)
+    if text.isalnum() or _NUMBER.fullmatch(text):  # nearly all cells, recognized quickly
+        return text
+    return _FORMULA.sub("'", text)
+
+
+def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a CSV table whose text cells are defused; None is an empty cell."""
+    # quotes cells with either character of its line end, so a carriage return cannot break a row
+    writer = csv.writer(_PlainLines(file), lineterminator="\r\n")
+    writer.writerow([defuse_cell(name) for name in header])
+    writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
+
+
+class _PlainLines:
+    """Writes rows that end in a carriage return and a line feed with the line feed alone."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._write = file.write
+
+    def write(self, row: str) -> int:
+        return self._write(f"{row[:-2]}\n")

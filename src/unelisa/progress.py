@@ -1,13 +1,14 @@
 """Progress on stderr: the one console that also shows warnings and errors, and the one bar."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 
 def asides() -> "Console":
@@ -17,9 +18,35 @@ def asides() -> "Console":
 
 @lru_cache(maxsize=1)
 def _console_on(stream: TextIO) -> "Console":
+    return open_console(stream)
+
+
+def open_console(stream: TextIO, quiet: bool = False) -> "Console":
+    """Return a console whose text cannot control the terminal, whatever voters are called."""
     from rich.console import Console  # noqa: PLC0415 - rich takes a tenth of a second to load
 
-    return Console(file=stream, highlight=False)
+    class HarmlessConsole(Console):
+        def render(self, renderable: Any, options: Any = None) -> "Iterable[Segment]":
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=strip(segment.text))
+
+    def strip(text: str) -> str:
+        return "\n".join(map(strip_controls, text.split("\n")))
+
+    return HarmlessConsole(file=stream, highlight=False, quiet=quiet)
+
+
+def strip_controls(text: str) -> str:
+    r"""Return text without characters that move the cursor, change the terminal or turn the line.
+
+    Examples
+    --------
+    >>> strip_controls("ann\x1b[2J")
+    'ann�[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 @contextmanager

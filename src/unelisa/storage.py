@@ -29,6 +29,7 @@ from unelisa.latent.consensus.pool import Pool
 from unelisa.latent.consensus.reading import ConsensusReading
 from unelisa.latent.edges.reading import EdgesReading, Hub
 from unelisa.latent.reading import Caution, Reading
+from unelisa.memory import refuse_beyond
 from unelisa.outputs import whole_file
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.schema import SCHEMAS, check_parts, find_class, list_parts, list_settings
@@ -99,6 +100,7 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
         # reading a pipe would wait, and a device may never end
         raise ModelError(f"{file.name} is not a regular file; pass the file of a model")
     try:
+        refuse_beyond(file.stat().st_size, file.name, ModelError)
         content = _unseal(file.read_bytes())
     except OSError as error:
         raise ModelError(f"{file.name} cannot be read: {error.strerror}") from None
@@ -114,6 +116,8 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
 
 def _read(content: bytes) -> Any:
     """Return the object that an archive describes."""
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        refuse_beyond(sum(part.file_size for part in packed.infolist()), "", ModelError)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     described = json.loads(str(arrays["model"]))

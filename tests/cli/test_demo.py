@@ -88,6 +88,7 @@ def test_the_readme_shows_what_the_demo_prints(demo):
 
 def test_machines_get_both_comparisons(demo):
     found = json.loads(demo.json.read_text())
+    assert found.pop("unelisa") == unelisa.__version__
     assert {name: [row["method"] for row in rows] for name, rows in found.items()} == {
         "crowd": list(AGGREGATORS),
         "breast_cancer": list(AGGREGATORS),

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from unelisa import __version__
 from unelisa.cli.files import check_outputs, output_files
 from unelisa.errors import ModelError
 
@@ -14,7 +15,10 @@ def test_all_files_appear_together(tmp_path):
         files.write_csv(tmp_path / "c.csv", ("name", "vote"), [("=x", -1)])
         assert not (tmp_path / "a.txt").exists()
     assert (tmp_path / "a.txt").read_text() == "a"
-    assert json.loads((tmp_path / "b.json").read_text()) == {"b": [1.5, None]}
+    assert json.loads((tmp_path / "b.json").read_text()) == {
+        "unelisa": __version__,
+        "b": [1.5, None],
+    }
     assert (tmp_path / "c.csv").read_text() == "name,vote\n'=x,-1\n"
 
 

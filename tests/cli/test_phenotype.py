@@ -254,7 +254,7 @@ def test_an_address_with_a_password_is_told_without_it(run, tmp_path):
 def test_a_folder_is_neither_configuration_nor_output(refused, database, tmp_path):
     assert "Is a directory" in refused("phenotype", database, "--config", tmp_path)
     told = refused("phenotype", database, "--config", EXAMPLE, "--out", tmp_path)
-    assert "is not a plain file" in told
+    assert "is not a regular file" in told
 
 
 def test_the_database_is_not_overwritten(refused, database):

@@ -103,5 +103,5 @@ def test_an_editor_s_mark_at_the_start_is_no_matter(tmp_path):
 
 
 def test_an_absent_file_is_told(tmp_path):
-    with pytest.raises(UnelisaError, match="no.toml cannot be read"):
+    with pytest.raises(UnelisaError, match="there is no file no.toml"):
         read_config(tmp_path / "no.toml")

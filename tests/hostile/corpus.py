@@ -126,6 +126,62 @@ MANY = 200_000
 REPEATED = pa.DictionaryArray.from_arrays(np.zeros(MANY, np.int32), [SECRET * 600])
 
 
+def _write_bomb(folder: Path, columns: dict[str, pa.Array], parts: int = 1, **form: object) -> Path:
+    """Write a table so often that it is a bomb, into one file or one per part."""
+    table = pa.table(columns)
+    if parts > 1:
+        (folder / "votes").mkdir()
+        for part in range(parts):
+            parquet.write_table(table, folder / "votes" / f"{part}.parquet", **form)
+        return folder / "votes"
+    parquet.write_table(table, folder / "votes.parquet", **form)
+    return folder / "votes.parquet"
+
+
+def _parquet_of_texts(path: Path) -> Path:
+    """300 texts of a megabyte in 15 kB."""
+    said = pa.array([f"{SECRET}{' ' * 1_000_000}"] * 300)
+    form = {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
+    return _write_bomb(path, {"item": pa.array(range(300)), "ann": said}, **form)
+
+
+def _folder_bomb(path: Path) -> Path:
+    """Four files that are no bombs, and together are one: 280 million cells in 400 kB."""
+    said = pa.array(np.zeros(35_000_000, np.int8))
+    return _write_bomb(path, {"ann": said, "bob": said}, parts=4, write_statistics=False)
+
+
+def _parquet_rows(path: Path) -> Path:
+    """100 million items, far more than the memory limit holds, in a few megabytes."""
+    said = pa.array(np.resize(np.array([1, -1, 1, 1, -1], np.int8), 100_000_000))
+    return _write_bomb(path, {"ann": said}, compression="zstd", write_statistics=False)
+
+
+def long_names(path: Path) -> Path:
+    """A name of 20 kB that 200,000 votes repeat: 16 GB if each were written out."""
+    form = np.arange(MANY, dtype=np.int32) % 2
+    voters = pa.DictionaryArray.from_arrays(form, ["a" * 20_000, "b" * 20_000])
+    votes = pa.DictionaryArray.from_arrays(form, ["yes", "no"])
+    columns = {"item": pa.array(np.arange(MANY) // 2), "voter": voters, "vote": votes}
+    return _write_bomb(path, {**columns, "extra": pa.nulls(MANY)}, write_statistics=False)
+
+
+def _blank_lines(path: Path) -> Path:
+    """300 MB of line ends in 300 kB: no row ever comes."""
+    with gzip.open(path / "votes.csv.gz", "wb", compresslevel=9) as file:
+        file.write(b"item,ann,bob\n")
+        for _ in range(300):
+            file.write(b"\n" * 1_000_000)
+    return path / "votes.csv.gz"
+
+
+def _feather_in_one(path: Path) -> Path:
+    """320 MB in one batch of 80 kB, which would be unpacked before it could be counted."""
+    same = pa.table({"item": pa.array(np.zeros(40_000_000, np.int64))})
+    feather.write_feather(same, str(path / "votes.feather"), "zstd", chunksize=40_000_000)
+    return path / "votes.feather"
+
+
 def _feather_bomb(path: Path) -> Path:
     """300 MB in 100 kB."""
     same = pa.array([" " * 20_000] * 15_000)
@@ -249,14 +305,22 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "too many cells": (_text(GOOD + f"{SECRET}x,yes,no,no,no\n"), "more or fewer cells"),
     "too few cells": (_text(GOOD + f"{SECRET}x,yes\n"), "more or fewer cells"),
     "an open quote": (_text(GOOD + f'"{SECRET}x,yes,no,no\n'), "cannot be read|fewer cells"),
-    "columns of one name": (_text(GOOD.replace("bob", "ann", 1)), "two columns named 'ann'"),
-    "columns alike but for spaces": (_text(GOOD.replace("bob", " ann ", 1)), "two columns named"),
-    "columns without a name": (_text(GOOD.replace("ann,bob", ",", 1)), "without a name"),
+    "columns of one name": (
+        _text(GOOD.replace("bob", "ann", 1)),
+        "columns 2 and 3 of votes.csv have the same name",
+    ),
+    "columns alike but for spaces": (_text(GOOD.replace("bob", " ann ", 1)), "same name"),
+    "columns without a name": (_text(GOOD.replace("ann,bob", ",", 1)), "have no name"),
     "gzip that ends early": (_text(gzip.compress(GOOD.encode())[:-30], "votes.csv.gz"), "damaged"),
     "gzip that is none": (_text(GOOD, "votes.csv.gz"), "damaged"),
     "gzip called CSV": (_text(gzip.compress(GOOD.encode())), "gzip data"),
     "gzip bomb": (_gzip_bomb, "times its size"),
     "Parquet bomb": (_parquet_bomb, "times its size"),
+    "Parquet bomb of long texts": (_parquet_of_texts, "times its size"),
+    "Parquet bomb in a folder": (_folder_bomb, "times its size"),
+    "Parquet bomb of rows": (_parquet_rows, "100,000,000 rows needs about 1.6 GB"),
+    "gzip bomb of blank lines": (_blank_lines, "times its size"),
+    "Feather bomb in one batch": (_feather_in_one, "times its size"),
     "Parquet called CSV": (_parquet_as_csv, "Parquet data"),
     "workbook called CSV": (_workbook, "workbook"),
     "CSV called Parquet": (_text(GOOD, "votes.parquet"), "not in the format"),
@@ -321,7 +385,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "numbers beyond all": (_text(_rows("a,1e400,1,0", "b,0,1,1e400")), "infinite"),
     "words and signs for yes": (_text(_rows("a,true,1,no", "b,FALSE,0,yes")), "two labels"),
     "yes, Yes and YES": (_text(_rows("a,yes,Yes,no", "b,YES,no,No")), "two labels"),
-    "Parquet bomb of votes": (_parquet_texts(pa.array(range(MANY)), REPEATED), "only one label"),
+    "Parquet bomb of votes": (_parquet_texts(pa.array(range(MANY)), REPEATED), "200 characters"),
     "Parquet bomb of items": (
         _parquet_texts(REPEATED, pa.array(["yes", "no"] * (MANY // 2))),
         "twice",

@@ -134,6 +134,18 @@ def test_broken_cache_files_mean_compiling(tmp_path):
     assert run(XDG_CACHE_HOME=str(tmp_path)) == [folder, "0"]
 
 
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_damaged_cache_is_rebuilt(ending, tmp_path):
+    """A flipped bit in an index or in machine code: neither an error nor a crash, once."""
+    folder, _ = run(XDG_CACHE_HOME=str(tmp_path))
+    for file in Path(folder).glob(f"*.{ending}"):
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 0x10
+        file.write_bytes(content)
+    assert run(XDG_CACHE_HOME=str(tmp_path)) == [folder, "0"]
+    assert run(XDG_CACHE_HOME=str(tmp_path)) == [folder, "1"]
+
+
 def test_importing_compiles_nothing(tmp_path):
     code = """
 import unelisa.solvers

@@ -1,10 +1,20 @@
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
+import pytest
 from numba import njit
 
-from unelisa.kernels.compilation import Stopwatch, on_compilation
+from unelisa.kernels import compilation
+from unelisa.kernels.compilation import Stopwatch
+
+# tests/conftest.py replaces it in the module
+on_compilation = compilation.on_compilation
 
 
 def _new_kernel():
@@ -64,3 +74,43 @@ def test_compilation_is_told_of_and_use_is_not():
         kernel(np.ones(4))
     kernel(np.ones(3, dtype=np.float32))
     assert len(told) == 1
+
+
+def test_ctrl_c_while_compiling_is_a_keyboard_interrupt():
+    """Raised when the compiler is done, never lost, and never another error."""
+    kernel, usual = _new_kernel(), signal.getsignal(signal.SIGINT)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        on_compilation(lambda: signal.raise_signal(signal.SIGINT)),
+    ):
+        kernel(np.ones(3))
+    assert signal.getsignal(signal.SIGINT) is usual
+    assert kernel(np.ones(3)) == 3
+
+
+def test_ctrl_c_during_a_fit_is_a_keyboard_interrupt_and_the_next_fit_works(tmp_path):
+    """In a process of its own, whose kernels all have to be compiled."""
+    code = """
+import signal, numpy as np, unelisa as ue
+from unelisa.kernels.compilation import on_compilation
+votes = np.random.default_rng(0).choice([-1, 1], (50, 5))
+model, presses = ue.DawidSkene(random_state=0), 0
+while True:
+    try:
+        with on_compilation(lambda: signal.raise_signal(signal.SIGINT)):
+            model.fit(votes)
+        break
+    except KeyboardInterrupt:
+        presses += 1
+print(presses > 0, model.predict(votes).shape)
+"""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    source = Path(compilation.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**kept, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "True (50,)\n", done.stderr

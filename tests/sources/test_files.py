@@ -11,12 +11,11 @@ def test_only_files_and_folders_are_read(tmp_path):
         check_readable(tmp_path / "none.csv")
 
 
-def test_a_small_file_must_not_fill_the_memory(tmp_path):
-    file = tmp_path / "votes.csv.gz"
-    file.write_bytes(b"x" * 100)
-    refuse_bomb(file, MAX_UNPACKED)
+def test_a_small_file_must_not_fill_the_memory():
+    refuse_bomb("votes.csv.gz", 100, MAX_UNPACKED)
+    refuse_bomb("votes.csv.gz", MAX_UNPACKED, 2 * MAX_UNPACKED)
     with pytest.raises(VotesError, match="more than 500 times its size"):
-        refuse_bomb(file, MAX_UNPACKED + 1)
+        refuse_bomb("votes.csv.gz", 100, MAX_UNPACKED + 1)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
+import os
+
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from unelisa.errors import VotesError
+from unelisa.memory import limit_memory
 from unelisa.sources import parquet as module
 from unelisa.sources.parquet import (
-    count_bytes,
-    count_cells,
     list_parquet,
     list_texts,
+    measure_parquet,
     read_columns,
     read_frames,
     read_table,
@@ -93,17 +96,26 @@ def test_a_folder_without_files_is_refused(tmp_path):
 
 def test_sizes_come_from_the_files_own_tables_of_contents(folder):
     files = sorted(folder.iterdir())
-    assert count_cells(files) == 2 * (2 * 3)
+    assert measure_parquet(files).n_rows == 4
     narrow = folder / "narrow.parquet"
-    parquet.write_table(pa.table({"ann": pa.array([1, -1, 1], pa.int8())}), narrow)
-    assert count_bytes([narrow]) == 3 * (1 + 3)  # a byte as stored, three of votes
-    parquet.write_table(pa.table({"ann": [1.0, 0.0], "bob": ["yes", "no"]}), narrow)
-    assert count_bytes([narrow]) == 2 * (8 + 3 + 16 + 3)
+    runs = pa.DictionaryArray.from_arrays(np.zeros(50_000, np.int32), [1])
+    parquet.write_table(pa.table({"ann": pa.array([1, -1, 1] * 50_000, pa.int8())}), narrow)
+    # a byte as stored, three of votes; two per cell, more than the packed runs take
+    assert measure_parquet([narrow]) == (150_000, 300_000, 150_000 * (1 + 3))
+    parquet.write_table(pa.table({"ann": runs, "bob": ["yes"] * 50_000}), narrow)
+    assert measure_parquet([narrow]) == (50_000, 200_000, 50_000 * (8 + 3 + 16 + 3))
+
+
+def test_a_long_text_counts_in_full(tmp_path):
+    text = {"ann": ["x" * 100_000] * 2}
+    parquet.write_table(pa.table(text), tmp_path / "a.parquet", use_dictionary=False)
+    assert measure_parquet([tmp_path / "a.parquet"]).unpacked > 200_000
 
 
 def test_rows_come_in_batches_across_files(folder, monkeypatch):
     monkeypatch.setattr(module, "ROWS", 1)
-    stream = stream_wide(sorted(folder.iterdir()), (None, None, None))
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    stream = stream_wide(sorted(folder.iterdir()), "item", 4)
     assert (stream.voters, stream.n_rows) == (["ann", "bob"], 4)
     batches = list(stream.open())
     assert [batch.n_rows for batch in batches] == [1, 1, 1, 1]
@@ -113,8 +125,17 @@ def test_rows_come_in_batches_across_files(folder, monkeypatch):
     assert said == [[[1], [-1]], [[-1], [0]]] * 2
 
 
-def test_one_row_per_vote_is_not_a_wide_table(tmp_path):
-    long = pd.DataFrame({"item": ["x1"], "voter": ["ann"], "vote": ["yes"]})
-    long.to_parquet(tmp_path / "votes.parquet")
-    assert stream_wide([tmp_path / "votes.parquet"], (None, None, None)) is None
-    assert stream_wide([tmp_path / "votes.parquet"], ("vote", None, None)) is not None
+def test_a_pipe_among_the_files_is_refused_at_once(folder):
+    os.mkfifo(folder / "c.parquet")
+    with pytest.raises(VotesError, match=r"c\.parquet is not a regular file"):
+        list_parquet(folder)
+
+
+def test_wide_rows_come_in_smaller_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LEAST_ROWS", 1)
+    table = pa.table({f"v{s}": [1, 0] * 1000 for s in range(50)})
+    parquet.write_table(table, tmp_path / "votes.parquet")
+    with limit_memory("1MB"):
+        lengths = [len(frame) for frame in read_frames([tmp_path / "votes.parquet"])]
+    assert sum(lengths) == 2000
+    assert max(lengths) == 1_000_000 // 8 // (50 * (8 + 3))

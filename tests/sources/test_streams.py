@@ -1,3 +1,8 @@
+import os
+import stat
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +14,6 @@ from unelisa.blocks import mapped as mapped_module
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.sources import parquet
-from unelisa.sources.streams import read_size
 
 
 @pytest.fixture
@@ -57,11 +61,11 @@ def test_a_large_table_is_kept_in_a_file(kind, tmp_path, small_blocks):
 def test_the_file_goes_with_the_votes(tmp_path, small_blocks):
     pd.DataFrame(crowd(), columns=list("abcdefghijkl")).to_parquet(tmp_path / "votes.parquet")
     votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
-    file = votes.blocks.path
+    file = votes.blocks.file
     assert isinstance(votes.items, RowNumbers)
-    assert file.stat().st_size == crowd().size
+    assert os.fstat(file.fileno()).st_size == crowd().size
     del votes
-    assert not file.parent.exists()
+    assert file.closed
 
 
 def test_numbers_that_name_items_stay_numbers(tmp_path):
@@ -99,12 +103,32 @@ def test_what_cannot_be_stored_is_refused_in_a_sentence(tmp_path):
         ue.read_votes(tmp_path / "three.parquet", memory=1000)
 
 
-def test_sizes_are_read():
-    assert read_size("2.5GB") == 2_500_000_000
-    assert read_size(" 10 kb ") == 10_000
-    for nonsense in ("much", "-3MB", "0", "5 apples"):
-        with pytest.raises(VotesError, match="500MB"):
-            read_size(nonsense)
+def test_names_are_stored_one_after_the_other(tmp_path):
+    """Not in cells as wide as the longest: one name of a megabyte would take gigabytes."""
+    names = [f"x{i}" for i in range(5000)]
+    names[7] = "é" * 1_000_000
+    votes = pd.DataFrame({"item": names, "ann": ["yes", "no"] * 2500, "bob": ["no", "yes"] * 2500})
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    stored = ue.read_votes(tmp_path / "votes.csv", memory=1000).items
+    assert stored.tolist() == names
+    assert stored[7] == names[7]
+    assert stored[-1] == names[-1]
+    assert stored[[5, 6]].tolist() == names[5:7]
+    assert stored[np.arange(5000) < 3].tolist() == names[:3]
+    assert np.asarray(stored[10:12]).tolist() == names[10:12]
+    assert len(stored) == 5000
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs a list of open files")
+def test_nothing_of_it_has_a_name_or_is_open_to_others(tmp_path, monkeypatch):
+    """Items may be patients: what a killed process leaves behind must not hold them."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    as_words(crowd()).to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", memory=1000)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert stat.S_IMODE(os.fstat(votes.blocks.file.fileno()).st_mode) == 0o600
+    assert votes.items[:2].tolist() == ["x0", "x1"]
 
 
 def test_a_method_that_needs_a_table_says_so(tmp_path, small_blocks):

@@ -1,4 +1,5 @@
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_what_parts_the_cells(line, usual, mark, tmp_path):
 
 def test_names_are_stripped_and_must_differ():
     assert check_names(["\ufeff item ", " ann\u00a0"], "votes.csv") == ["item", "ann"]
-    with pytest.raises(VotesError, match="two columns named 'ann'"):
+    with pytest.raises(VotesError, match="columns 2 and 3 of votes.csv have the same name"):
         check_names(["item", "ann", "ann "], "votes.csv")
 
 
@@ -56,3 +57,28 @@ def test_cells_are_text_whatever_they_look_like(tmp_path):
     assert table.header == ["item", "ann", "bob"]
     (batch,) = table.batches(["item", "bob"])
     assert [column.to_pylist() for column in batch.columns] == [["007", "8"], ["", "NA"]]
+
+
+def test_a_hundred_thousand_names_are_checked_in_one_pass():
+    """Comparing each with all before it would take hours."""
+    names = [f"v{s}" for s in range(300_000)]
+    assert check_names(names, "votes.csv") == names
+    with pytest.raises(VotesError, match="columns 1 and 300001"):
+        check_names([*names, "v0"], "votes.csv")
+
+
+def test_columns_are_called_by_position_where_the_header_may_be_a_record(tmp_path):
+    (tmp_path / "votes.csv").write_text("Smith,yes,no\nJones,no,yes\n")
+    table = TextTable(tmp_path / "votes.csv")
+    assert table.call_columns(["yes", "Smith"]) == ["2", "1"]
+    assert TextTable(tmp_path / "votes.csv", named=["Smith"]).call_columns(["yes"]) == ["'yes'"]
+    (tmp_path / "votes.csv").write_text("item,ann\nJones,yes\n")
+    assert TextTable(tmp_path / "votes.csv").call_columns(["ann"]) == ["'ann'"]
+
+
+def test_a_gzipped_table_is_measured_unpacked(tmp_path):
+    text = b"item,ann\n" + b"x,yes\n" * 1000
+    (tmp_path / "votes.csv.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "votes.csv").write_bytes(text)
+    assert TextTable(tmp_path / "votes.csv.gz").size == TextTable(tmp_path / "votes.csv").size
+    assert TextTable(Path("stdin.csv"), text).size == len(text)

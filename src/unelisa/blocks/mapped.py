@@ -5,6 +5,7 @@ bytes, which is mapped while a pass works on it and then released.
 """
 
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -20,8 +21,10 @@ class MappedBlocks(LocalBlocks):
 
     place = "in a file"
 
-    def __init__(self, path: str | Path, n_items: int, n_voters: int, block_items: int) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, file: str | Path | IO[bytes], n_items: int, n_voters: int, block_items: int
+    ) -> None:
+        self.file = file
         self.n_items, self.n_voters = n_items, n_voters
         self.starts = np.append(np.arange(0, n_items, block_items), n_items)
 
@@ -30,7 +33,7 @@ class MappedBlocks(LocalBlocks):
         start, stop = int(self.starts[number]), int(self.starts[number + 1])
         shape = (stop - start, self.n_voters)
         mapped = np.memmap(
-            self.path, np.int8, mode="r", offset=start * self.n_voters, shape=shape, order="F"
+            self.file, np.int8, mode="r", offset=start * self.n_voters, shape=shape, order="F"
         )
         return Block(mapped.view(np.ndarray), start)
 

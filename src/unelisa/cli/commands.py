@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -119,13 +119,27 @@ class Commands(PlainGroup):
         with heed_interruptions():
             try:
                 with show_warnings(), announce_compilation():
-                    return super().invoke(ctx)
+                    result = super().invoke(ctx)
+                flush_stdout()
+                return result
             except (typer.Exit, typer.Abort, _USAGE_ERROR, BrokenPipeError):
                 raise  # typer's own ways to end; `| head` is not a failure
             except (Exception, KeyboardInterrupt) as error:
+                with suppress(OSError):
+                    flush_stdout()
                 sentence, code = _explain(error)
                 complain(sentence)
                 raise typer.Exit(code) from None
+
+
+def flush_stdout() -> None:
+    """Write out what stdout holds; if it cannot, drop it, as Python would try again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OSError(error.errno, error.strerror, "stdout") from None
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
@@ -137,7 +151,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, UnelisaError):
         return spell_hints(error), BAD_INPUT
     if isinstance(error, OSError):
-        name = Path(error.filename).name if error.filename else "an output"
+        name = Path(error.filename).name if error.filename else "stdout"  # files have names
         return f"cannot write {name}: {error.strerror or type(error).__name__}", BAD_INPUT
     if isinstance(error, MemoryError):
         return "not enough memory for these votes", BAD_INPUT

@@ -16,6 +16,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     truth: options.TruthFile,
     methods: options.Methods = None,
     json: options.JsonFile = None,
+    force: options.Force = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
     item: options.Item = None,
@@ -23,15 +24,16 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
+    _memory: options.Memory = None,
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
-    check_outputs(json=json, inputs=(votes, truth))
+    check_outputs(json=json, inputs=(votes, truth), force=force)
     names = options.find_methods(methods)
     table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
     rows = run_methods(names, known, seed, jobs)
-    with output_files() as files:
+    with output_files(force) as files:
         files.write_json(json, rows)
     screen = results(quiet=json == STDOUT)
     scored = int((known.scored_signs() != 0).sum())

@@ -38,23 +38,25 @@ def demo(
         Path, typer.Option(metavar="FOLDER", help="Folder for the labels and the report.")
     ] = Path("demo"),
     json: options.JsonFile = None,
+    force: options.Force = False,
 ) -> None:
     """Show what unelisa does, on a simulated crowd and on medical data with 30 rules."""
     make_folder(out)
     outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
-    check_outputs(outputs.labels, outputs.report, *inputs, json=json)
+    check_outputs(*outputs[:2], json=json, force=force)
+    check_outputs(tables=inputs, force=True)  # the same votes may be there already
     screen = results(quiet=json == STDOUT)
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     crowd = _known(replace(drawn.votes, classes=("no", "yes")), drawn.truth)
-    _introduce_crowd(screen, drawn)
-    rows = _compare(screen, crowd)
-    _fit_crowd(screen, crowd, drawn, rows, outputs)
-    with output_files() as files:
+    with output_files(force) as files:
         files.write_csv(inputs[0], *tabulate_votes(crowd.votes, wide=True))
         truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
         files.write_csv(inputs[1], ("item", "label"), truth)
+    _introduce_crowd(screen, drawn)
+    rows = _compare(screen, crowd)
+    _fit_crowd(screen, crowd, drawn, rows, outputs)
     cancer = breast_cancer_votes()
     screen.print()
     screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
@@ -63,7 +65,7 @@ def demo(
         "measurements of the tumor votes malignant where it is above its median. Radius, "
         "perimeter and area measure nearly the same, so these voters are far from independent."
     )
-    with output_files() as files:
+    with output_files(force) as files:
         files.write_json(json, {"crowd": rows, "breast_cancer": _compare(screen, cancer)})
     _point_to_files(screen, out)
 

@@ -1,63 +1,110 @@
-"""The files of one command: all of them appear, or none."""
+"""The files of one command: all of them appear, or none; no input or foreign file is replaced."""
 
+import filecmp
+import gzip
+import io
 import json
 import os
+import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-import typer
-
+from unelisa import __version__
+from unelisa.cli.screen import escape_controls, program_output
 from unelisa.errors import ModelError
-from unelisa.outputs import whole_files
-from unelisa.report.labels import write_table
+from unelisa.outputs import find_target, whole_files, write_table
+from unelisa.report.labels import is_label_file
+from unelisa.storage import MARK
 
 STDOUT = Path("-")
+# how files begin that only unelisa writes: labels, experts, JSON; a page says who made it
+_BEGINNINGS = (
+    b"item,label,probability\n",
+    b"person_id,label,probability\n",
+    b"voter,polarity\n",
+    b'{\n  "unelisa": "',
+    b'[\n  {\n    "method": "',
+)
+_GENERATOR = b'<meta name="generator" content="unelisa'
+_BEGINNING = 4096  # bytes
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_NOT_CSV = (".parquet", ".feather", ".arrow", ".tsv", ".xlsx", ".json", ".html", ".npz", ".duckdb")
 
 
 class OutputFiles:
     """Drafts that are moved into place together; made by `output_files`."""
 
     make_draft: Callable[[Path], Path]
-    latest: Path | None = None
+
+    def __init__(self) -> None:
+        self.drafts: dict[Path, Path] = {}
 
     def draft(self, path: Path) -> Path:
         """Return where to write what will become `path`."""
-        self.latest = path
-        return self.make_draft(path)
+        self.drafts[path] = path  # named if making the draft fails
+        self.drafts[path] = self.make_draft(path)
+        return self.drafts[path]
 
     def write_text(self, path: Path, text: str) -> None:
         """Write a text."""
-        self.draft(path).write_text(text, encoding="utf-8")
+        self.draft(path).write_text(text, encoding="utf-8", errors="replace")
 
     def write_json(self, path: Path | None, content: Any) -> None:
         """Write JSON where it is wanted; the path - is stdout."""
         if path is None:
             return
-        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        if isinstance(content, dict):
+            content = {"unelisa": __version__, **content}
+        # a control character in a name reaches no terminal: JSON has a way to write it
+        text = escape_controls(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
         if path == STDOUT:
-            typer.echo(text)
+            program_output().write(f"{text}\n")
         else:
             self.write_text(path, f"{text}\n")
 
     def write_csv(self, path: Path | None, header: Sequence[str], rows: Any) -> None:
-        """Write a table that a spreadsheet opens safely, where it is wanted."""
+        """Write a table that a spreadsheet opens safely, where it is wanted; .gz is compressed."""
         if path is not None:
-            with self.draft(path).open("w", encoding="utf-8", newline="") as file:
+            with _open_table(self.draft(path)) as file:
                 write_table(file, header, rows)
 
 
 @contextmanager
-def output_files() -> Iterator[OutputFiles]:
-    """Give the drafts of a command; after an error no file is left behind or changed."""
+def _open_table(path: Path) -> Iterator[TextIO]:
+    settings: dict[str, Any] = {"encoding": "utf-8", "errors": "replace", "newline": ""}
+    if path.suffix.lower() == ".gz":
+        with (
+            path.open("wb") as raw,
+            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,  # the same bytes in every run
+            io.TextIOWrapper(packed, **settings) as file,
+        ):
+            yield file
+    else:
+        with path.open("w", **settings) as file:
+            yield file
+
+
+@contextmanager
+def output_files(force: bool = False) -> Iterator[OutputFiles]:
+    """Give the drafts of a command; after an error no file is left behind or changed.
+
+    Without `force`, files are replaced only by the same content, or if unelisa wrote them.
+    """
     files = OutputFiles()
     try:
         with whole_files() as files.make_draft:
             yield files
+            if not force:
+                for path, draft in files.drafts.items():
+                    if path.exists() and not filecmp.cmp(path, draft, shallow=False):
+                        refuse_replacing(path)
     except OSError as error:
         # the system names the draft, which nobody knows, or nothing
-        raise OSError(error.errno, error.strerror, str(files.latest)) from None
+        latest = next(reversed(files.drafts), None)
+        raise OSError(error.errno, error.strerror, str(latest)) from None
 
 
 def make_folder(folder: Path) -> None:
@@ -69,28 +116,89 @@ def make_folder(folder: Path) -> None:
 
 
 def check_outputs(
-    *paths: Path | None, json: Path | None = None, inputs: Sequence[Path | None] = ()
+    *paths: Path | None,
+    tables: Sequence[Path | None] = (),
+    json: Path | None = None,
+    inputs: Sequence[Path | None] = (),
+    force: bool = False,
 ) -> None:
-    """Refuse, before any long work, what cannot become an output file; only `json` may be -."""
-    if STDOUT in paths:
+    """Refuse, before any long work, what cannot become an output file; only `json` may be -.
+
+    `tables` are written as CSV. No output may be one of the `inputs` or lie inside one; `force`
+    permits to replace files that unelisa did not write.
+    """
+    if STDOUT in (*paths, *tables):
         raise ModelError(
             "only --json can be written to stdout (-); name a file for the other outputs"
         )
-    wanted = [path for path in (*paths, json) if path is not None and path != STDOUT]
+    wanted = [path for path in (*paths, *tables, json) if path is not None and path != STDOUT]
     for path in wanted:
         if not path.parent.is_dir():
             raise ModelError(f"cannot write {path.name}: there is no folder {path.parent}")
-        # moving a file over a device such as /dev/null would destroy it
-        if os.path.lexists(path) and not path.is_file():
-            raise ModelError(f"cannot write {path.name or path}: it exists and is not a plain file")
-        if any(_are_same(path, source) for source in inputs if source is not None):
-            raise ModelError(f"{path.name} is an input of this command; choose another output")
+        check_output(path, inputs, force)
+        _check_ending(path, path in tables)
     if len({os.path.realpath(path) for path in wanted}) < len(wanted):
         raise ModelError("two outputs have the same file name; choose different ones")
 
 
-def _are_same(path: Path, other: Path) -> bool:
-    """Return whether two names lead to one file; links count, also hard ones."""
-    with suppress(OSError):
-        return path.samefile(other)
+def _check_ending(path: Path, is_table: bool) -> None:
+    """Refuse a name that promises another format than the one that is written."""
+    ending = path.suffix.lower()
+    if is_table and ending == ".gz":
+        ending = Path(path.stem).suffix.lower()
+    if ending in _PACKED or (is_table and ending in _NOT_CSV):
+        written = "a CSV table; end its name in .csv or .csv.gz" if is_table else "not compressed"
+        raise ModelError(f"cannot write {path.name}: the file is {written}")
+
+
+def check_output(path: Path, inputs: Sequence[Path | None], force: bool) -> None:
+    """Refuse an output that cannot be replaced, is an input, or is a file of somebody else."""
+    try:
+        find_target(path)
+    except OSError as error:
+        raise ModelError(f"cannot write {path.name or path}: it {error.strerror}") from None
+    for source in inputs:
+        if source is not None and is_input(path, source):
+            raise ModelError(f"{path.name} is an input of this command; choose another output")
+    if path.exists() and not force:
+        refuse_replacing(path)
+
+
+def is_input(path: Path, source: Path) -> bool:
+    """Return whether writing `path` would change an input: a file, or anything in a folder.
+
+    Links count, also hard ones; - is the file that stdin is redirected from.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        if source == STDOUT:
+            return os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
+        if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(source)):
+            return True
+        files = source.rglob("*") if source.is_dir() else [source]
+        return path.exists() and any(file.exists() and path.samefile(file) for file in files)
     return False
+
+
+def refuse_replacing(path: Path) -> None:
+    """Refuse to replace a file that unelisa did not write as an output."""
+    if not is_ours(path):
+        raise ModelError(
+            f"{path.name} exists and unelisa did not write it; choose another name, or replace it "
+            "with --force"
+        )
+
+
+def is_ours(path: Path) -> bool:
+    """Return whether a file has a form that only unelisa's outputs have.
+
+    Tables of votes, truth or cohorts have not: anybody's look the same.
+    """
+    with path.open("rb") as file:
+        start = file.read(_BEGINNING)
+        file.seek(max(path.stat().st_size - 128, 0))
+        end = file.read()
+    if start.startswith(b"\x1f\x8b"):
+        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unpacked:
+            start = unpacked.read(_BEGINNING)
+    known = start.startswith(_BEGINNINGS) or _GENERATOR in start or MARK in end
+    return known or (start.startswith(b"PAR1") and is_label_file(path))

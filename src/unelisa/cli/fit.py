@@ -30,7 +30,6 @@ from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import count_noun, show_range
-from unelisa.sources.tables import MEMORY
 from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
@@ -70,6 +69,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
+    force: options.Force = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,11 +115,12 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     vote: options.Vote = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
-    memory: options.Memory = MEMORY,
+    _memory: options.Memory = None,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
     outputs = Outputs(out, report, save, json)
-    check_outputs(*outputs[:-1], json=json, inputs=(votes, truth, gold))
+    inputs = votes, truth, gold
+    check_outputs(report, save, tables=(out,), json=json, inputs=inputs, force=force)
     if report is not None:
         require_jinja()
     model = options.build_method(method, seed, jobs, orient, settings or ())
@@ -127,7 +128,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes, memory)
+    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)
@@ -144,7 +145,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
         reference = reference._replace(comparison=rows)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
-    write_outputs(outputs, model, judged, findings)
+    write_outputs(outputs, model, judged, findings, force)
     show_fit(results(quiet=json == STDOUT), findings, outputs)
 
 
@@ -174,9 +175,15 @@ def take_reading(model: Aggregator, k: int) -> Aggregator:
     return other
 
 
-def write_outputs(outputs: Outputs, model: Aggregator, judged: Judged, findings: Findings) -> None:
+def write_outputs(
+    outputs: Outputs,
+    model: Aggregator,
+    judged: Judged,
+    findings: Findings,
+    force: bool = False,
+) -> None:
     """Write all files that are wanted, or none of them."""
-    with busy("writing"), output_files() as files:
+    with busy("writing"), output_files(force) as files:
         files.write_csv(outputs.labels, label_columns(judged), label_rows(judged))
         if outputs.report is not None:
             files.write_text(outputs.report, render_report(findings, judged))

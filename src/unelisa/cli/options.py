@@ -1,10 +1,11 @@
 """Options that several commands share, and the votes and methods they describe."""
 
+import mmap
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,8 +16,9 @@ from unelisa.cli.screen import busy
 from unelisa.coding import CodingChoice
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
+from unelisa.memory import DEFAULT, VARIABLE, limit_memory
 from unelisa.sources.labels import KnownLabels, read_labels
-from unelisa.sources.tables import MEMORY, read_votes
+from unelisa.sources.tables import VoteTable
 from unelisa.votes import Votes
 
 STDIN = Path("-")
@@ -75,13 +77,30 @@ ShowItems = Annotated[
         "page can save. Off by default, because items may be patients.",
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Replace existing files, also those that unelisa did not write."),
+]
 Seed = Annotated[int, _run("N", "Seed of all random numbers.", least=0)]
 Jobs = Annotated[int, _run("N", "Threads; -1 is every core.")]
+
+
+def _limit_memory(context: typer.Context, size: str | None) -> str | None:
+    """Set the limit until the command ends."""
+    context.with_resource(limit_memory(size))
+    return size
+
+
 Memory = Annotated[
-    str,
-    _run(
-        "500MB",
-        "A table that would need more memory than this is kept in a temporary file instead.",
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="500MB",
+        envvar=VARIABLE,
+        callback=_limit_memory,
+        help=f"How much memory the content of a file may take, {DEFAULT} by default. A larger "
+        "table with one row per item is kept in a temporary file; anything else is refused.",
+        rich_help_panel="How it runs",
     ),
 ]
 
@@ -95,9 +114,9 @@ class VotesForm(NamedTuple):
     voter: str | None = None
     vote: str | None = None
 
-    def read(self, path: Path, memory: str = MEMORY) -> Votes:
+    def read(self, path: Path) -> Votes:
         """Return the votes in a file; - is CSV on stdin."""
-        return self._read(path, self.choose_coding("auto"), self[2:], memory)
+        return self._read(path, self.choose_coding("auto"), self[2:])
 
     def read_as_fitted(self, path: Path, model: Aggregator) -> Votes:
         """Return votes read with the labels and column names that the model was fitted with."""
@@ -112,15 +131,11 @@ class VotesForm(NamedTuple):
             raise VotesError("the votes have other labels than those the model was fitted with")
         return votes
 
-    def _read(self, path: Path, coding: CodingChoice, columns: Any, memory: str = MEMORY) -> Votes:
-        item, voter, vote = columns
-        with busy("reading the votes"), tempfile.TemporaryDirectory() as folder:
-            if path == STDIN:
-                path = Path(folder) / "stdin.csv"
-                with path.open("wb") as file:
-                    shutil.copyfileobj(sys.stdin.buffer, file)
+    def _read(self, path: Path, coding: CodingChoice, columns: Any) -> Votes:
+        with busy("reading the votes"), spool_stdin(path == STDIN) as content:
+            name = path if content is None else Path("stdin.csv")
             try:
-                return read_votes(path, coding, item=item, voter=voter, vote=vote, memory=memory)
+                return VoteTable(name, coding, columns, content).read()
             except VotesError as error:
                 if self.labels is None or "label" not in error.about:
                     raise
@@ -137,6 +152,20 @@ class VotesForm(NamedTuple):
         if len(pair) != 2 or not all(pair):
             raise VotesError("--labels takes two labels, for example --labels no,yes")
         return pair[0], pair[1]
+
+
+@contextmanager
+def spool_stdin(wanted: bool) -> Iterator[Any]:
+    """Give what stdin holds, mapped from a temporary file without a name; None if not wanted."""
+    if not wanted:
+        yield None
+        return
+    with tempfile.TemporaryFile() as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        if file.tell() == 0:
+            raise VotesError("stdin is empty")
+        yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def read_known(path: Path, votes: Votes) -> KnownLabels:

@@ -16,8 +16,16 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
-from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
+from unelisa.errors import (
+    ModelError,
+    RecordsError,
+    UnelisaWarning,
+    VotesError,
+    replay_warnings,
+    warn_user,
+)
 from unelisa.kernels.compilation import Stopwatch
+from unelisa.memory import refuse_beyond
 from unelisa.phenotyping.charts import draw_charts
 from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
 from unelisa.phenotyping.omop.counts import count_patients, find_related
@@ -26,6 +34,9 @@ from unelisa.phenotyping.omop.persons import Persons, describe_persons
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import describe_phenotype, render_phenotype
+from unelisa.sources.files import check_readable, reading
+from unelisa.sources.tables import MISSING, NAME_BYTES
+from unelisa.sources.text import TextTable
 from unelisa.storage import load
 from unelisa.storage import save as save_model
 
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
 LONGEST_TABLE = 15
 COLUMNS_OF_LABELS = ("person_id", "label", "probability", "note")
 COLUMNS_OF_CHARTS = ("person_id", "label", "probability", "drawn")
+COLUMNS_READ = ("person_id", "label", "drawn")  # of reviewed charts
 Charts = Any  # labels by person_id, and the share of similar charts that were drawn if known
 
 
@@ -109,11 +121,18 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         ),
     ] = Path("charts.csv"),
     json: options.JsonFile = None,
+    force: options.Force = False,
+    _memory: options.Memory = None,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
-    inputs = (config, gold, model, None if is_server(database) else Path(database))
     drawn = None if charts is None else charts_out
-    check_outputs(out, report, cohort, save, drawn, json=json, inputs=inputs)
+    check_outputs(
+        *(report, save),
+        tables=(out, cohort, drawn),
+        json=json,
+        inputs=(config, gold, model, *list_database(database)),
+        force=force,
+    )
     if report is not None:
         require_jinja()
     if model is not None and (gold, save) != (None, None):
@@ -124,7 +143,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     if model is not None:
         kept, wanted = load_kept(model, wanted)
     found = find_cases(database, wanted, kept, reviewed, dated=cohort is not None or insert)
-    with output_files() as files:
+    with output_files(force) as files:
         files.write_csv(out, COLUMNS_OF_LABELS, found.labels)
         if cohort is not None:
             files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
@@ -140,6 +159,11 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     screen = results(quiet=json == STDOUT)
     show_phenotype(screen, found.facts)
     tell_written(screen, out, report, cohort, drawn, save, json)
+
+
+def list_database(database: str) -> list[Path]:
+    """Return the files of a database: none for a server, and DuckDB keeps a log beside its file."""
+    return [] if is_server(database) else [Path(database), Path(f"{database}.wal")]
 
 
 def load_kept(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:
@@ -279,19 +303,32 @@ def read_charts(path: Path) -> Charts:
     """Return the labels of reviewed charts by person_id, with the shares drawn by --charts."""
     import pandas as pd  # noqa: PLC0415 - only this needs it here
 
+    check_readable(path, RecordsError)
     try:
-        # as text: 64-bit numbers in a column with missing values would be rounded
-        table = pd.read_csv(path, dtype={"person_id": str})
-    except (OSError, ValueError):
-        raise RecordsError(f"{path.name} cannot be read as a CSV table") from None
-    if not {"person_id", "label"} <= set(table.columns):
-        raise RecordsError(f"{path.name} needs the columns person_id and label")
-    table = table.dropna(subset=["person_id", "label"])
-    table = table.set_index(table["person_id"].str.strip())
-    if table.index.has_duplicates:
+        with reading(path):
+            table = TextTable(path)
+            if not {"person_id", "label"} <= set(table.header):
+                raise RecordsError(f"{path.name} needs the columns person_id and label")
+            columns = [name for name in COLUMNS_READ if name in table.header]
+            rows = [row for row in _list_charts(table, columns) if not MISSING & set(row[:2])]
+    except VotesError as error:
+        raise RecordsError(f"{error}; the charts must be a CSV table") from None
+    # as text: 64-bit numbers in a column with missing values would be rounded
+    charts = {person: options.read_number(label, int, float) for person, label, *_ in rows}
+    if len(charts) < len(rows):
         raise RecordsError(f"{path.name} lists a patient more than once")
-    labels = dict(zip(table.index, table["label"].tolist(), strict=True))
-    return table[["label", "drawn"]] if "drawn" in table else labels
+    if "drawn" not in columns:
+        return charts
+    shares = [options.read_number(row[2], float) for row in rows]
+    labels = pd.Series(list(charts.values()), list(charts), dtype=object)
+    return pd.DataFrame({"label": labels, "drawn": pd.Series(shares, list(charts), dtype=object)})
+
+
+def _list_charts(table: TextTable, columns: list[str]) -> Iterator[tuple[str, ...]]:
+    for number, batch in enumerate(table.batches(columns), start=1):
+        refuse_beyond(number * NAME_BYTES * batch.num_rows, table.path.name, RecordsError)
+        cells = (column.fill_null("").to_pylist() for column in batch.columns)
+        yield from zip(*(map(str.strip, column) for column in cells), strict=True)
 
 
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:

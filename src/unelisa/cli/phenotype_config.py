@@ -10,6 +10,7 @@ from unelisa.errors import ModelError, RecordsError
 from unelisa.phenotyping.cautions import check_settings
 from unelisa.phenotyping.omop.persons import SEXES, Limits
 from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_request
+from unelisa.sources.files import check_readable
 
 # table -> key -> what it must be
 _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
@@ -38,6 +39,7 @@ _WORDS = {
     int: "an integer",
 }
 LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
+LARGEST_FILE = 1_000_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,13 @@ class PhenotypeConfig:
 
 def read_config(path: Path) -> PhenotypeConfig:
     """Return the configuration in a file, or raise an error that names the file."""
+    check_readable(path, ModelError)
     try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ModelError(f"{path.name} is larger than a configuration can be")
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except RecursionError:
+        raise ModelError(f"{path.name} is nested too deeply for a configuration") from None
     except OSError as error:
         raise ModelError(f"{path.name} cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:

@@ -1,6 +1,5 @@
 """`unelisa predict`: a saved model labels new items."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,13 +8,16 @@ import typer
 
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, printable, results, tell_written
+from unelisa.cli.files import STDOUT, check_output, check_outputs, output_files
+from unelisa.cli.screen import busy, printable, program_output, results, tell_written
 from unelisa.errors import ModelError
+from unelisa.outputs import write_table
 from unelisa.progress import show_progress
 from unelisa.report.judged import Judged
-from unelisa.report.labels import label_columns, label_file, label_rows, plan_files, write_table
+from unelisa.report.labels import label_columns, label_file, label_rows, plan_files
 from unelisa.storage import load
+
+Pair = tuple[Path, Path]  # a file of votes, and of labels
 
 
 def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -35,11 +37,13 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             "a Parquet file of labels for each, written batch by batch.",
         ),
     ] = STDOUT,
+    force: options.Force = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    _memory: options.Memory = None,
 ) -> None:
     """Label new items with a saved model; voters are matched by name.
 
@@ -48,30 +52,38 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     form = options.VotesForm(coding, labels, item, voter, vote)
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     if not several:
-        check_outputs(json=out, inputs=(model, *votes))
+        table = None if out == STDOUT else out
+        check_outputs(tables=(table,), inputs=(model, *votes), force=force)
     fitted = load(model)
     options.warn_if_unreliable(fitted)
     if several:
-        predict_files(fitted, votes, form, out)
+        predict_files(fitted, plan_labels(model, votes, out, force), form, out)
         return
     judged = Judged.of(fitted, form.read_as_fitted(votes[0], fitted))
     if out == STDOUT:
-        write_table(sys.stdout, label_columns(judged), label_rows(judged))
+        write_table(program_output(), label_columns(judged), label_rows(judged))
         return
-    with busy("writing"), output_files() as files:
+    with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
     screen = results()
     screen.print(f"{len(judged.scores):,} items labeled")
     tell_written(screen, out)
 
 
-def predict_files(
-    model: Aggregator, votes: Sequence[Path], form: options.VotesForm, out: Path
-) -> None:
-    """Write a file of labels for each file of votes, showing the progress."""
+def plan_labels(model: Path, votes: Sequence[Path], out: Path, force: bool) -> list[Pair]:
+    """Return each file of votes with its file of labels, which replaces no input."""
     if out == STDOUT or (out.exists() and not out.is_dir()):
         raise ModelError("the labels of several files go to a folder; name it with --out FOLDER")
     pairs = plan_files(votes, out)
+    for _, labels in pairs:
+        check_output(labels, (model, *votes), force)
+    return pairs
+
+
+def predict_files(
+    model: Aggregator, pairs: Sequence[Pair], form: options.VotesForm, out: Path
+) -> None:
+    """Write a file of labels for each file of votes, showing the progress."""
     coding, total = form.choose_coding(model.coding_), 0
     with show_progress("labeling", len(pairs)) as advance:
         for pair in pairs:

@@ -28,18 +28,20 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ),
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
+    force: options.Force = False,
     show_items: options.ShowItems = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    _memory: options.Memory = None,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
 
     Column names and coding are those of the fit unless given here.
     """
-    check_outputs(out, json=json, inputs=(model, votes, truth))
+    check_outputs(out, json=json, inputs=(model, votes, truth), force=force)
     require_jinja()
     fitted = load(model)
     if truth is not None and votes is None:
@@ -52,7 +54,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         if truth is not None:
             known = options.read_known(truth, table)
             reference = Reference.of(fitted, judged, known.scored_signs())
-    with busy("writing"), output_files() as files:
+    with busy("writing"), output_files(force) as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
         files.write_text(out, render_report(findings, judged))
         files.write_json(json, findings)

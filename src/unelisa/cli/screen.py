@@ -1,19 +1,23 @@
 """What a person sees: results and tables on stdout; progress, warnings and errors on stderr."""
 
+import errno
+import json
 import shlex
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from io import StringIO, TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unelisa.progress import asides
+from unelisa.progress import asides, open_console, strip_controls
 
 if TYPE_CHECKING:
     from unelisa.errors import Hint
@@ -28,12 +32,49 @@ def results(quiet: bool = False) -> Console:
 
     Consoles are made when needed, as stdout may have changed since the import.
     """
-    return Console(highlight=False, quiet=quiet)
+    return open_console(sys.stdout, quiet)
+
+
+def program_output() -> TextIO:
+    """Return stdout for a program that reads it: UTF-8, whatever the locale.
+
+    On a terminal, names lose the characters that would control it.
+    """
+    if sys.__stdout__ is None:
+        raise OSError(errno.EBADF, "it is closed", "stdout")
+    if sys.stdout.isatty():
+        return _HarmlessText(sys.stdout)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    return sys.stdout
+
+
+class _HarmlessText(StringIO):
+    """Passes text on to a terminal, without control characters."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        return self._terminal.write("\n".join(map(strip_controls, text.split("\n"))))
+
+
+def escape_controls(text: str) -> str:
+    r"""Return JSON with its control characters written as escapes; line ends stay.
+
+    Examples
+    --------
+    >>> escape_controls('{"voter": "ann\x9b"}')
+    '{"voter": "ann\\u009b"}'
+    """
+    odd = [letter for letter in set(text) if not letter.isprintable() and letter != "\n"]
+    return text.translate({ord(letter): json.dumps(letter)[1:-1] for letter in odd})
 
 
 def complain(sentence: str, kind: str = "Error", style: str = "bold red") -> None:
     """Print an error or a warning: one line, not wrapped, so that a log can be searched for it."""
-    asides().print(Text.assemble((f"{kind}: ", style), _one_line(sentence)), soft_wrap=True)
+    asides().print(Text.assemble((f"{kind}: ", style), strip_controls(sentence)), soft_wrap=True)
 
 
 def spell_hints(told: Any) -> str:
@@ -118,7 +159,7 @@ def printable(name: object, longest: int = LONGEST_NAME) -> Text:
     >>> printable("[red]ann\x1b[2J").plain
     '[red]ann�[2J'
     """
-    shown = _one_line(str(name))
+    shown = strip_controls(str(name))
     return Text(shown if len(shown) <= longest else f"{shown[: longest - 1]}…")
 
 
@@ -127,11 +168,6 @@ def tell_written(screen: Console, *paths: Path | None) -> None:
     for path in paths:
         if path is not None:
             screen.print(printable(f"wrote {path}", longest=4096), soft_wrap=True)
-
-
-def _one_line(text: str) -> str:
-    """Return the text without characters that move the cursor: names are untrusted."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
 
 
 def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:

@@ -9,10 +9,11 @@ import typer
 
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
-from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
 from unelisa.cli.screen import busy, results
 from unelisa.datamart import SimulatedEhr, simulate_ehr, write_datamart
 from unelisa.datamart.patients import PATIENTS
+from unelisa.errors import ModelError
 from unelisa.simulation import SimulatedVotes, simulate_votes
 from unelisa.votes import Votes
 
@@ -63,6 +64,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     missing: Annotated[float, _flaw("X", "Share of missing votes.")] = 0.0,
     seed: options.Seed = 0,
     json: options.JsonFile = None,
+    force: options.Force = False,
 ) -> None:
     """Draw votes from the paper's model, along with the truth and the experts.
 
@@ -84,7 +86,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             missing=missing,
             random_state=seed,
         )
-    _write_votes(drawn, out, wide, json)
+    _write_votes(drawn, out, wide, json, force)
     screen = results(quiet=json == STDOUT)
     screen.print(
         f"[bold]{len(drawn.votes):,} items, {drawn.votes.n_voters} voters, "
@@ -93,14 +95,17 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen.print(f"wrote {', '.join(FILES)} into {out}", markup=False, soft_wrap=True)
 
 
-def _write_votes(drawn: SimulatedVotes, folder: Path, wide: bool, json: Path | None) -> None:
+def _write_votes(
+    drawn: SimulatedVotes, folder: Path, wide: bool, json: Path | None, force: bool
+) -> None:
     """Write votes, truth and experts into a folder, which is made where it is absent."""
     make_folder(folder)
     paths = [folder / name for name in FILES]
-    check_outputs(*paths, json=json)
+    check_outputs(tables=paths, force=True)  # the same votes may be there already
+    check_outputs(json=json, force=force)
     names = drawn.votes.voters[drawn.experts]
     signs = np.sign(drawn.model.edges[0, 1:][drawn.experts]).astype(int)
-    with busy("writing"), output_files() as files:
+    with busy("writing"), output_files(force) as files:
         files.write_csv(paths[0], *tabulate_votes(drawn.votes, wide))
         files.write_csv(
             paths[1], ("item", "label"), zip(drawn.votes.items, drawn.truth, strict=True)
@@ -137,30 +142,36 @@ def ehr(
     patients: Annotated[int, typer.Option(metavar="N", help="Number of patients.")] = PATIENTS,
     seed: options.Seed = 0,
     json: options.JsonFile = None,
+    force: options.Force = False,
 ) -> None:
     """Write an OMOP database of simulated rheumatoid arthritis patients, and the truth."""
     truth = out.with_suffix(".truth.csv")
-    check_outputs(out, truth, json=json)
+    check_outputs(out, tables=(truth,), json=json, force=force)
+    log = Path(f"{out}.wal")
+    if log.exists():  # DuckDB would add it to the new database
+        raise ModelError(f"{log.name} belongs to another database; close or delete it first")
     with busy("drawing patients"):
         drawn = simulate_ehr(patients, random_state=seed)
-    rows = _write_ehr(drawn, (out, truth), seed, json)
+    with output_files(force) as files:
+        written = _write_ehr(drawn, (out, truth), seed, files)
+        files.write_json(json, written)
     screen = results(quiet=json == STDOUT)
     screen.print(
         f"[bold]{patients:,} patients, {int((drawn.truth > 0).sum()):,} with rheumatoid "
         f"arthritis; {len(drawn.reviewed)} charts reviewed[/bold]"
     )
-    screen.print(", ".join(f"{table} {number:,}" for table, number in rows.items()))
+    screen.print(", ".join(f"{table} {number:,}" for table, number in written["rows"].items()))
     screen.print(f"wrote {out} and {truth}", markup=False, soft_wrap=True)
 
 
 def _write_ehr(
-    drawn: SimulatedEhr, paths: tuple[Path, Path], seed: int, json: Path | None
-) -> dict[str, int]:
-    """Write database, truth and summary together; return the rows of each table."""
+    drawn: SimulatedEhr, paths: tuple[Path, Path], seed: int, files: OutputFiles
+) -> dict[str, Any]:
+    """Write the database and the truth; return what was written."""
     rows: dict[str, int] = {}
     reviewed = set(drawn.reviewed.tolist())
     labels = ((i, s, int(i in reviewed)) for i, s in drawn.truth.items())
-    with busy("writing") as status, output_files() as files:
+    with busy("writing") as status:
 
         def advance(table: str, number: int) -> None:
             rows[table] = rows.get(table, 0) + number
@@ -168,12 +179,10 @@ def _write_ehr(
 
         write_datamart(drawn, files.draft(paths[0]), seed, advance)
         files.write_csv(paths[1], ("person_id", "label", "reviewed"), labels)
-        summary = {
-            "patients": len(drawn.truth),
-            "cases": int((drawn.truth > 0).sum()),
-            "reviewed": len(drawn.reviewed),
-            "rows": rows,
-            "files": [str(path) for path in paths],
-        }
-        files.write_json(json, summary)
-    return rows
+    return {
+        "patients": len(drawn.truth),
+        "cases": int((drawn.truth > 0).sum()),
+        "reviewed": len(drawn.reviewed),
+        "rows": rows,
+        "files": [str(path) for path in paths],
+    }

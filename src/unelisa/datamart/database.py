@@ -1,5 +1,6 @@
 """A simulated datamart as a DuckDB file in the OMOP common data model."""
 
+import errno
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
@@ -34,15 +35,17 @@ def write_datamart(
         raise missing_extra("databases need DuckDB", "omop") from None
     rng = np.random.default_rng(random_state)
     with whole_file(path) as draft:
-        draft.unlink()  # DuckDB creates its file itself
-        with duckdb.connect(str(draft)) as connection:
-            for table in TABLES:
-                connection.execute(create_table(table))
-            for table, blocks in list_tables(drawn, rng):
-                connection.register("rows", _stream(table, blocks, advance))
-                insert = f"INSERT INTO {table} BY NAME SELECT * FROM rows"  # noqa: S608
-                connection.execute(insert)
-                connection.unregister("rows")
+        try:
+            with duckdb.connect(str(draft)) as connection:
+                for table in TABLES:
+                    connection.execute(create_table(table))
+                for table, blocks in list_tables(drawn, rng):
+                    connection.register("rows", _stream(table, blocks, advance))
+                    insert = f"INSERT INTO {table} BY NAME SELECT * FROM rows"  # noqa: S608
+                    connection.execute(insert)
+                    connection.unregister("rows")
+        except (duckdb.IOException, duckdb.FatalException, duckdb.TransactionException):
+            raise OSError(errno.EIO, "the disk is full or failed", str(path)) from None
 
 
 def _stream(table: str, blocks: Iterable[Block], advance: Advance | None) -> Any:

@@ -6,12 +6,12 @@ machine code on disk between processes where that is safe, see `cache_folder`.
 """
 
 import hashlib
+import io
 import os
-import pickle
 import stat
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,11 +24,14 @@ from numba.core.caching import (
     _CacheLocator,
 )
 
+from unelisa.kernels.compilation import defer_interruptions
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Sums may be reordered and contracted, so that they vectorize; infinities keep their meaning
 # (with Numba's fastmath=True the compiler would assume there are none).
 FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
+defer_interruptions()
 
 
 def kernel(function: Function) -> Function:
@@ -135,10 +138,11 @@ class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's cache files, with data files named by their content.
+    """Numba's cache files, each with its checksum at the end, and data files named by their key.
 
     Numba numbers them 1, 2, ...: two processes that compile different signatures at once can leave
-    an index that points to the other's code.
+    an index that points to the other's code. A damaged file counts as absent and is written anew:
+    machine code with a flipped bit would run.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -149,6 +153,30 @@ class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
         self._save_data(name, data)
         overloads[key] = name
         self._save_index(overloads)
+
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[Any]:
+        content = io.BytesIO()
+        yield content
+        with super()._open_for_write(filepath) as file:
+            file.write(content.getvalue() + hashlib.sha256(content.getvalue()).digest())
+
+    def _load_index(self) -> Any:
+        return super()._load_index() if _is_intact(self._index_path) else {}
+
+    def _load_data(self, name: str) -> Any:
+        if not _is_intact(self._data_path(name)):
+            raise FileNotFoundError(name)
+        return super()._load_data(name)
+
+
+def _is_intact(path: str) -> bool:
+    """Return whether a file ends with the checksum of what comes before; unpickling stops there."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return False
+    return hashlib.sha256(content[:-32]).digest() == content[-32:]
 
 
 class _KernelCache(FunctionCache):  # type: ignore[misc]
@@ -167,9 +195,9 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except OSError:
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        with suppress(OSError, EOFError, pickle.UnpicklingError):
+        with suppress(OSError):
             super().save_overload(sig, data)

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from unelisa.coding import as_labels
 from unelisa.errors import UnelisaWarning, warn_user
 from unelisa.estimator import fit_aside
 from unelisa.kernels.blas import one_blas_thread
@@ -151,7 +152,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.reliable_, self.reliability_reason_ = not doubts, "; ".join(doubts) or NO_DOUBT
         if doubts:
             warn_user(f"the phenotype is not reliable: {self.reliability_reason_}", UnelisaWarning)
-        self.classes_ = np.asarray(charts.classes)
+        self.classes_ = as_labels(charts.classes)
         self.feature_names_in_, self.n_features_in_ = table.features, len(table.features)
         phenotype = fitted.phenotype
         self.expected_counts_ = phenotype.expected_counts

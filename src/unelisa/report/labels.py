@@ -1,18 +1,12 @@
-"""Labels and other tables as files: CSV, inside a page, or Parquet beside Parquet.
-
-A spreadsheet runs a cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
-as a formula, so the name of a voter or an item could carry a command. Text cells that start this
-way get a leading apostrophe, which shows them as text. Numbers such as -1 are left alone.
-"""
+"""Labels and other tables as files: CSV, inside a page, or Parquet beside Parquet."""
 
 import base64
-import csv
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,36 +14,15 @@ from unelisa.aggregators import Aggregator
 from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError, VotesError
 from unelisa.frames import long_columns
-from unelisa.outputs import whole_file
+from unelisa.outputs import whole_file, write_table
 from unelisa.report.judged import Judged
-from unelisa.sources.parquet import list_parquet, read_columns, read_frames
+from unelisa.sources.parquet import list_parquet, read_columns, read_frames, read_schema
 from unelisa.votes import Votes
 
 LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MARK = b"unelisa"  # in the metadata of our own Parquet files
 _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", "votes", "coverage")
-
-
-def defuse_cell(cell: Any) -> Any:
-    """Return the cell as it may appear in a spreadsheet.
-
-    Examples
-    --------
-    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "-1", -1)]
-    ['ward 3', "'=1+2", '-1', -1]
-    """
-    if isinstance(cell, str) and cell.startswith(_RISKY) and not _NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
-
-
-def write_table(file: TextIO, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a CSV table whose text cells are defused; None is an empty cell."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([defuse_cell(name) for name in header])
-    writer.writerows([defuse_cell(cell) for cell in row] for row in rows)
 
 
 def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
@@ -116,6 +89,8 @@ def pack_labels(judged: Judged, show_items: bool) -> Download | None:
     `unelisa fit --out` writes it, byte for byte. Otherwise row numbers replace the names.
     """
     items = judged.votes.items
+    if len(judged.scores) > LARGEST:  # a row takes a byte at least
+        return None
     named = show_items or np.array_equal(items, np.arange(len(judged.scores)))
     name = "labels.csv" if named else "labels-by-row.csv"
     packed = pack_table(name, label_columns(judged, named), label_rows(judged, named))
@@ -147,8 +122,6 @@ def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
         raise VotesError("labels of several files, or in a folder, need votes in Parquet files")
     if len({labels for _, labels in pairs}) < len(pairs):
         raise ModelError("two files of votes have the same name; label them into two folders")
-    if {file.resolve() for file, _ in pairs} & {labels.resolve() for _, labels in pairs}:
-        raise ModelError("the labels would replace the votes; write them to another folder")
     return pairs
 
 
@@ -189,6 +162,13 @@ def label_file(
     return n_items
 
 
+def is_label_file(path: Path) -> bool:
+    """Return whether a Parquet file was written by `label_file`."""
+    with suppress(VotesError):
+        return bool((read_schema(path).metadata or {}).get(_MARK))
+    return False
+
+
 def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
@@ -202,4 +182,4 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
         columns["probability"] = pa.array(judged.chances)
     if judged.ease is not None:
         columns["ease"] = pa.array(judged.ease, from_pandas=True)  # NaN is missing
-    return pa.table(columns)
+    return pa.table(columns).replace_schema_metadata({_MARK: b"labels"})

@@ -1,10 +1,11 @@
-"""Files of votes before and while Arrow reads them: what is rejected, and why, in one sentence."""
+"""Files before and while they are read: what is rejected, and why, in one sentence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from unelisa.errors import VotesError
+from unelisa.errors import UnelisaError, VotesError
 
 # Votes compress a hundredfold at most; a small file that expands beyond these is an attack.
 MAX_UNPACKED, MAX_GROWTH = 1 << 28, 500
@@ -20,25 +21,49 @@ _TROUBLES = {
 }
 
 
-def check_readable(path: Path) -> None:
-    """Raise `VotesError` for a path that is neither a regular file nor a folder."""
+def check_readable(path: Path, error: type[UnelisaError] = VotesError) -> None:
+    """Raise an error for a path that is neither a regular file nor a folder.
+
+    Reading a pipe would wait for somebody to write, and a device may never end.
+    """
     try:
         str(path).encode()
     except UnicodeEncodeError:  # Arrow opens only paths that are valid UTF-8
-        raise VotesError("the path of the file is not valid UTF-8; rename it") from None
+        raise error("the path of the file is not valid UTF-8; rename it") from None
     if not path.exists():
-        raise VotesError(f"there is no file {path.name} in {path.parent}")
+        raise error(f"there is no file {path.name} in {path.parent}")
     if not path.is_dir() and not path.is_file():
-        raise VotesError(f"{path.name} is not a regular file; save the votes in one")
+        raise error(f"{path.name} is not a regular file; save its content in one")
 
 
-def refuse_bomb(path: Path, unpacked: int) -> None:
-    """Raise `VotesError` for a file that expands far more than votes do."""
-    if unpacked > MAX_UNPACKED and unpacked > MAX_GROWTH * path.stat().st_size:
+def refuse_bomb(file: str, size: int, unpacked: int) -> None:
+    """Raise `VotesError` for a file of some size that expands far more than votes do."""
+    if unpacked > MAX_UNPACKED and unpacked > MAX_GROWTH * size:
         raise VotesError(
-            f"{path.name} decompresses to more than {MAX_GROWTH} times its size, unlike any votes; "
+            f"{file} decompresses to more than {MAX_GROWTH} times its size, unlike any votes; "
             "decompress and inspect it first"
         )
+
+
+def refuse_nested(schema: Any) -> None:
+    """Raise `VotesError` for a column of lists, records or runs: a cell may hold any amount."""
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind):
+            raise VotesError(
+                f"column {field.name[:60]!r} holds lists or records; a cell must hold a name or a "
+                "label"
+            )
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is text, or bytes that may be text."""
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+
+    known = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in known)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.frames import ITEM_NAMES, VOTE_NAMES
+from unelisa.frames import ITEM_NAMES, VOTE_NAMES, is_header
+from unelisa.outputs import defuse_cell
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
@@ -63,16 +64,23 @@ class KnownLabels:
 class LabelTable(VoteTable):
     """A file of labels: one row per item, read as the votes of a single voter."""
 
+    streams = False
+
     def _read_text(self) -> Votes:
         table = TextTable(self.path)
         item, label = self._pick_columns(table.header)
+        if not is_header(table.header) and self._read_label(label) in map(str, self.coding):
+            raise VotesError(
+                "it seems to have no header, since its first line contains a label; add a line "
+                "such as item,label"
+            )
         return self._read_wide(table, [label], item)
 
     def _read_label(self, text: str) -> str:
         """Return a label without the apostrophe that protects it from spreadsheets."""
-        bare = text.removeprefix("'")
-        own = {str(label) for label in self.coding}
-        return bare if text not in own and bare in own else text
+        own = [str(label) for label in self.coding]
+        shielded = {defuse_cell(label): label for label in own}
+        return text if text in own else shielded.get(text, text)
 
     def _of_frame(self, frame: Any) -> Votes:
         item, label = self._pick_columns(list(frame.column_names))
@@ -126,9 +134,11 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
 def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
     """Return the index of each named item, -1 if it is absent.
 
-    Our own label files protect items such as =1+1 from spreadsheets by an apostrophe.
+    Our own label files protect items such as =1+1 from spreadsheets by apostrophes.
     """
     place = {str(name): i for i, name in enumerate(items.tolist())}
-    texts = map(str, named.tolist())
-    found = [place.get(text, place.get(text.removeprefix("'"), -1)) for text in texts]
+    shielded = {defuse_cell(text): i for text, i in place.items()}
+    texts = list(map(str, named.tolist()))
+    bare = (shielded.get(text, place.get(text.removeprefix("'"), -1)) for text in texts)
+    found = [place.get(text, other) for text, other in zip(texts, bare, strict=True)]
     return np.array(found, dtype=np.intp)

@@ -2,39 +2,52 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unelisa.errors import VotesError
-from unelisa.frames import as_frame, long_columns, read_column, read_names
-from unelisa.sources.files import reading
+from unelisa.frames import as_frame, read_column, read_names
+from unelisa.memory import memory_limit
+from unelisa.sources.files import check_readable, is_text, reading, refuse_bomb, refuse_nested
 from unelisa.sources.streams import Batch, WideStream
 
-ROWS = 1 << 16  # per batch
-ColumnNames = tuple[str | None, str | None, str | None]
+ROWS, LEAST_ROWS = 1 << 16, 256  # per batch
 
 
 def list_parquet(path: Path) -> list[Path]:
     """Return the Parquet files in a folder, at any depth, sorted; a file is its own list."""
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    files = sorted(file for file in path.rglob("*.parquet") if not file.is_dir())
     if not files:
         raise VotesError(f"{path.name} is a folder without Parquet files; pass a file of votes")
+    for file in files:
+        check_readable(file)
     return files
 
 
-def count_cells(files: Sequence[Path]) -> int:
-    """Return rows times columns, from the files' metadata."""
-    return sum(about.num_rows * about.num_columns for about in map(_read_metadata, files))
+class Measure(NamedTuple):
+    """What the metadata of some files say."""
+
+    n_rows: int
+    unpacked: int  # bytes, or two per cell if that is more: runs of one value take no space
+    needed: int  # bytes of memory, roughly, for reading all at once: cells as read, and votes
 
 
-def count_bytes(files: Sequence[Path]) -> int:
-    """Return roughly how much memory reading all files at once takes: stored cells, and votes."""
-    needed = 0
-    for about in map(_read_metadata, files):
-        types = about.schema.to_arrow_schema().types
-        needed += about.num_rows * sum(_width(kind) + 3 for kind in types)
-    return needed
+def measure_parquet(files: Sequence[Path]) -> Measure:
+    """Return how much some files hold, before any of it is decompressed."""
+    n_rows = unpacked = needed = 0
+    for file in files:
+        about = _read_metadata(file)
+        refuse_nested(schema := about.schema.to_arrow_schema())
+        groups = (about.row_group(k) for k in range(about.num_row_groups))
+        stored = sum(
+            sum(group.column(c).total_uncompressed_size for c in range(group.num_columns))
+            for group in groups
+        )
+        n_rows += about.num_rows
+        unpacked += max(stored, 2 * about.num_rows * about.num_columns)
+        needed += max(stored, about.num_rows * sum(_width(kind) + 3 for kind in schema.types))
+    return Measure(n_rows, unpacked, needed)
 
 
 def _width(kind: Any) -> int:
@@ -45,14 +58,19 @@ def _width(kind: Any) -> int:
         return 16
 
 
-def read_columns(files: Sequence[Path]) -> list[str]:
-    """Return the column names, which must be the same in all files."""
+def read_schema(file: Path) -> Any:
+    """Return the Arrow schema of a file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
+    with reading(file):
+        return pq.read_schema(file)
+
+
+def read_columns(files: Sequence[Path]) -> list[str]:
+    """Return the column names, which must be the same in all files."""
     first: list[str] = []
     for file in files:
-        with reading(file):
-            names = [str(name) for name in pq.read_schema(file).names]
+        names = [str(name) for name in read_schema(file).names]
         first = first or names
         if len(set(names)) < len(names):
             raise VotesError(f"{file.name} has two columns of the same name; rename one")
@@ -61,14 +79,9 @@ def read_columns(files: Sequence[Path]) -> list[str]:
     return first
 
 
-def stream_wide(files: Sequence[Path], named: ColumnNames) -> WideStream | None:
-    """Return the files as one wide table, or None if they hold one row per vote."""
-    columns = read_columns(files)
-    item, voter, vote = long_columns(columns, named)
-    if item is not None and voter is not None and vote is not None:
-        return None
-    voters = [name for name in columns if name != item]
-    n_rows = sum(about.num_rows for about in map(_read_metadata, files))
+def stream_wide(files: Sequence[Path], item: str | None, n_rows: int) -> WideStream:
+    """Return the files as one wide table."""
+    voters = [name for name in read_columns(files) if name != item]
 
     def start() -> Iterator[Batch]:
         for frame in read_frames(files):
@@ -79,13 +92,17 @@ def stream_wide(files: Sequence[Path], named: ColumnNames) -> WideStream | None:
 
 
 def read_frames(files: Sequence[Path]) -> Iterator[Any]:
-    """Yield the rows of all files in frames of at most `ROWS`."""
+    """Yield the rows of all files in frames of at most `ROWS`, fewer if they are wide."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     for path in files:
+        measure = measure_parquet([path])
+        refuse_bomb(path.name, path.stat().st_size, measure.unpacked)
+        fitting = memory_limit() // 8 * measure.n_rows // max(measure.needed, 1)
+        rows = min(ROWS, max(fitting, LEAST_ROWS))
         with reading(path), pq.ParquetFile(path, read_dictionary=list_texts(path)) as file:
-            for batch in file.iter_batches(ROWS, use_threads=False):
+            for batch in file.iter_batches(rows, use_threads=False):
                 batch.validate(full=True)
                 yield as_frame(pa.Table.from_batches([batch]))
 
@@ -98,9 +115,8 @@ def read_table(files: Sequence[Path]) -> Any:
     columns = read_columns(files)
     tables = []
     for file in files:
-        with reading(file):
-            texts = list_texts(file)
-            tables.append(pq.read_table(file, columns=columns, read_dictionary=texts))
+        with reading(file), pq.ParquetFile(file, read_dictionary=list_texts(file)) as opened:
+            tables.append(opened.read().select(columns))  # Arrow is slow to choose among many
             tables[-1].validate(full=True)  # codes in a damaged file may exceed its labels
     try:
         return pa.concat_tables(tables)
@@ -110,12 +126,7 @@ def read_table(files: Sequence[Path]) -> Any:
 
 def list_texts(file: Path) -> list[str]:
     """Return the text columns, to be read as dictionaries of their few distinct labels."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
-    schema = pq.read_schema(file)
-    return [field.name for field in schema if any(test(field.type) for test in tests)]
+    return [field.name for field in read_schema(file) if is_text(field.type)]
 
 
 def _read_metadata(file: Path) -> Any:

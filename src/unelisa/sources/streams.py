@@ -1,18 +1,16 @@
 """Vote tables larger than memory, read batch by batch and stored as blocks in a file.
 
-Only wide tables (one row per item) are streamed. The table is read twice: first for its labels, the
-number of items and the longest name, then for the votes. Only one batch is in memory at a time. The
-file of votes is in the temporary directory (TMPDIR) and is deleted with the `Votes`.
+Only wide tables (one row per item) are streamed. The table is read twice: first for its labels and
+the number of items, then for the votes. Only one batch is in memory at a time. The file of votes is
+in the temporary directory (TMPDIR) without a name, so that it ends with the `Votes` or the process.
 """
 
-import re
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +19,12 @@ from unelisa.blocks import MappedBlocks, RowNumbers
 from unelisa.blocks.mapped import fitting_items
 from unelisa.coding import CodingChoice, Column, Label, settle_coding
 from unelisa.errors import VotesError
+from unelisa.memory import refuse_beyond
 from unelisa.progress import show_progress
 from unelisa.votes import Votes, refuse_repeated_items
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 SEARCHED = 5_000_000  # items that are checked for duplicates, at 16 bytes each
+ITEM_BYTES = 16  # the least that any method needs in memory for an item
 
 
 class Batch(NamedTuple):
@@ -44,6 +42,7 @@ class WideStream:
     voters: list[str]  # names of the voters' columns
     open: Callable[[], Iterator[Batch]]  # returns an iterator over the batches, from the first
     n_rows: int  # approximate number of rows, for the progress bar
+    titles: Sequence[str] | None = None  # how messages call the columns, by default their names
 
 
 @dataclass
@@ -52,61 +51,83 @@ class Survey:
 
     n_items: int = 0
     found: dict[Label, str] = field(default_factory=dict)
-    names: Any = None  # dtype that can hold the name of every item
+    kind: Any = None  # dtype of the items' names: of numbers, or object for texts
 
-    def add(self, batch: Batch, voters: list[str]) -> None:
+    def add(self, batch: Batch, titles: Sequence[str]) -> None:
         """Add a batch."""
-        for name, column in zip(voters, batch.columns, strict=True):
+        for title, column in zip(titles, batch.columns, strict=True):
             for label in column.distinct() - self.found.keys():
                 row = self.n_items + column.first_row(label) + 1
-                self.found[label] = f"in data row {row}, column {name[:60]!r}"
+                self.found[label] = f"in data row {row}, column {title}"
         if batch.names is not None:
             kind = batch.names.dtype
-            if kind.kind == "O":
-                kind = np.dtype(("U", max(map(len, batch.names.tolist()), default=1)))
-            self.names = kind if self.names is None else np.promote_types(self.names, kind)
+            self.kind = kind if self.kind is None else np.promote_types(self.kind, kind)
         self.n_items += batch.n_rows
+        refuse_beyond(ITEM_BYTES * self.n_items, f"a table of more than {self.n_items:,} items")
+
+
+class StoredNames:
+    """Names of items in a file: their text, and where each one ends."""
+
+    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        self._text, self._ends = text, ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, chosen: Any) -> Any:
+        if np.ndim(chosen) == 0 and not isinstance(chosen, slice):
+            return self._read(range(len(self))[chosen])
+        rows = np.arange(len(self))[chosen]
+        names = np.empty(len(rows), dtype=object)
+        names[:] = [self._read(row) for row in rows.tolist()]
+        return names
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._read(row) for row in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[:], dtype=dtype)
+
+    def tolist(self) -> list[str]:
+        """Return all names."""
+        return list(self)
+
+    def _read(self, row: int) -> str:
+        start = int(self._ends[row - 1]) if row else 0
+        return bytes(self._text[start : int(self._ends[row])]).decode()
 
 
 def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
     """Return the votes of a table, stored in a file."""
     with show_progress("storing the votes", 2 * stream.n_rows) as advance:
         survey = Survey()
+        titles = stream.titles or [repr(name[:60]) for name in stream.voters]
         for batch in stream.open():
-            survey.add(batch, stream.voters)
+            survey.add(batch, titles)
             advance(batch.n_rows)
         if not survey.found:
             raise VotesError("there are no votes: every cell is missing")
         settled = settle_coding(survey.found, coding)
-        folder = Path(tempfile.mkdtemp(prefix="unelisa-"))
-        try:
-            blocks = _write(stream, survey, settled.votes, folder, advance)
-            items = _open_names(survey, folder)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-    weakref.finalize(blocks, shutil.rmtree, folder, ignore_errors=True)
+        blocks, items = _write(stream, survey, settled.votes, advance)
     voters = np.array(stream.voters, dtype=object)
     return Votes(blocks, items, voters, settled.classes, coding=settled.name)
 
 
 def _write(
-    stream: WideStream,
-    survey: Survey,
-    votes: dict[Label, int],
-    folder: Path,
-    advance: Callable[[int], None],
-) -> MappedBlocks:
+    stream: WideStream, survey: Survey, votes: dict[Label, int], advance: Callable[[int], None]
+) -> tuple[MappedBlocks, Any]:
     """Write the votes block by block, voter by voter within a block; and the item names."""
     n_voters = len(stream.voters)
     length = fitting_items(n_voters)
     buffer = np.empty((length, n_voters), dtype=np.int8, order="F")
     used = 0
-    with (folder / "votes.int8").open("wb") as file, (folder / "items").open("wb") as names:
+    with ExitStack() as opened:
+        file, text, ends = (opened.enter_context(_open_hidden()) for _ in range(3))
+        names = _NameWriter(text, ends, survey.kind)
         for batch in stream.open():
             encoded = [column.encode(votes) for column in batch.columns]
-            if survey.names is not None and batch.names is not None:
-                names.write(batch.names.astype(survey.names).tobytes())
+            names.add(batch.names)
             first = 0
             while first < batch.n_rows:
                 taken = min(length - used, batch.n_rows - first)
@@ -118,31 +139,52 @@ def _write(
                     used = 0
             advance(batch.n_rows)
         file.write(buffer[:used].tobytes(order="F"))
-    return MappedBlocks(folder / "votes.int8", survey.n_items, n_voters, length)
+        file.flush()
+        blocks = MappedBlocks(file, survey.n_items, n_voters, length)
+        items = names.open(survey.n_items)
+        opened.pop_all()
+    weakref.finalize(blocks, file.close)
+    return blocks, items
 
 
-def _open_names(survey: Survey, folder: Path) -> Any:
-    """Return the item names, memory-mapped; row numbers if they have none."""
-    if survey.names is None:
-        return RowNumbers(survey.n_items)
-    names = np.memmap(folder / "items", survey.names, mode="r", shape=(survey.n_items,))
-    if survey.n_items <= SEARCHED:
-        refuse_repeated_items(names)
-    return names
+def _open_hidden() -> IO[bytes]:
+    """Return a temporary file without a name, which nobody else can read."""
+    return tempfile.TemporaryFile(prefix="unelisa-")
 
 
-def read_size(text: str | int) -> int:
-    """Return a number of bytes, given as a number or as text such as "500MB".
+class _NameWriter:
+    """Writes the names of items, numbers as they are and texts one after the other."""
 
-    Examples
-    --------
-    >>> read_size("500MB"), read_size("1.5 GB"), read_size(4096)
-    (500000000, 1500000000, 4096)
-    """
-    found = _SIZE.fullmatch(str(text).strip())
-    size = 0.0 if found is None else float(found[1]) * _UNITS[found[2].upper()]
-    if not 1 <= size < float("inf"):
-        raise VotesError(
-            f"the memory limit must be a number of bytes, such as 500MB, found {str(text)[:60]!r}"
-        )
-    return int(size)
+    def __init__(self, text: IO[bytes], ends: IO[bytes], kind: Any) -> None:
+        self._text, self._ends, self._kind, self._length = text, ends, kind, 0
+
+    def add(self, names: NDArray[Any] | None) -> None:
+        """Add the names of a batch."""
+        if names is None:
+            return
+        if self._kind.kind != "O":
+            self._ends.write(names.astype(self._kind).tobytes())
+            return
+        texts = [str(name).encode() for name in names.tolist()]
+        ends = self._length + np.cumsum([len(text) for text in texts], dtype=np.int64)
+        self._length = int(ends[-1]) if len(ends) else self._length
+        self._text.write(b"".join(texts))
+        self._ends.write(ends.tobytes())
+
+    def open(self, n_items: int) -> Any:
+        """Return the names, mapped into memory, where the files are closed; or row numbers."""
+        with self._text, self._ends:
+            if self._kind is None:
+                return RowNumbers(n_items)
+            self._text.flush()
+            self._ends.flush()
+            kind = np.int64 if self._kind.kind == "O" else self._kind
+            names: Any = np.memmap(self._ends, kind, mode="r", shape=(n_items,))
+            if self._kind.kind == "O":
+                text = np.memmap(self._text, np.uint8, mode="r", shape=(self._length,))
+                names = StoredNames(text, names)
+        if n_items <= SEARCHED:
+            hashes = np.fromiter(map(hash, names), np.int64, n_items)
+            if len(np.unique(hashes)) < n_items:  # so that names need not all be in memory
+                refuse_repeated_items(np.asarray(names))
+        return names

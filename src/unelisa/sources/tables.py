@@ -1,26 +1,28 @@
 """Vote tables in files: CSV (also gzipped), Parquet, Feather; long or wide."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.coding import CodingChoice, Names, TextColumn
-from unelisa.errors import Hint, VotesError
-from unelisa.frames import MAX_LABELS, long_columns
+from unelisa.errors import VotesError
+from unelisa.frames import MAX_LABELS, ColumnNames, long_columns
+from unelisa.memory import limit_memory, memory_limit, refuse_beyond
+from unelisa.sources.feather import measure_feather, read_feather
 from unelisa.sources.files import check_readable, reading, refuse_bomb
 from unelisa.sources.parquet import (
-    ColumnNames,
-    count_bytes,
-    count_cells,
+    Measure,
     list_parquet,
+    measure_parquet,
+    read_columns,
     read_table,
     stream_wide,
 )
-from unelisa.sources.streams import Batch, WideStream, read_size, store_votes
+from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
 from unelisa.votes import (
     Votes,
@@ -31,7 +33,8 @@ from unelisa.votes import (
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
-MEMORY = "1GB"
+# bytes of memory at the peak: per vote of a long table, per cell of a wide one, and per name
+VOTE_BYTES, CELL_BYTES, NAME_BYTES = 80, 3, 200
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 
 
@@ -42,11 +45,14 @@ class VoteTable:
     path: Path
     coding: CodingChoice
     named: ColumnNames = (None, None, None)
-    memory: int = read_size(MEMORY)
+    content: Any = None  # bytes that stand for those of the file
+
+    streams: ClassVar[bool] = True  # whether a table beyond the memory limit is kept in a file
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError`."""
-        check_readable(self.path)
+        if self.content is None:
+            check_readable(self.path)
         read = self._choose_reader()
         with reading(self.path):
             return replace(read(), columns=self.named)
@@ -63,36 +69,40 @@ class VoteTable:
 
     def _read_parquet(self) -> Votes:
         files = list_parquet(self.path)
-        if self.path.is_file():
-            refuse_bomb(self.path, 2 * count_cells(files))
-        if count_bytes(files) > self.memory:
-            stream = stream_wide(files, self.named)
-            if stream is not None:
-                return store_votes(stream, self.coding)
+        measure = measure_parquet(files)
+        size = sum(file.stat().st_size for file in files)
+        item, long = self._find_form(read_columns(files), measure, size)
+        if self.streams and not long and measure.needed > memory_limit():
+            return store_votes(stream_wide(files, item, measure.n_rows), self.coding)
+        self._refuse_beyond(measure, long)
         return self._of_frame(read_table(files))
 
     def _read_feather(self) -> Votes:
-        import pyarrow as pa  # noqa: PLC0415 - only files need it
+        n_rows, unpacked, columns = measure_feather(self.path)
+        measure = Measure(n_rows, max(unpacked, 2 * n_rows * len(columns)), 2 * unpacked)
+        _, long = self._find_form(columns, measure, self.path.stat().st_size)
+        self._refuse_beyond(measure, long)
+        return self._of_frame(read_feather(self.path))
 
-        with self.path.open("rb") as start:
-            if start.read(4) == b"FEA1":
-                raise VotesError(f"{self.path.name} is in Feather version 1; save it in version 2")
-        batches, unpacked = [], 0
-        with pa.OSFile(str(self.path)) as file:
-            reader = pa.ipc.open_file(file)
-            for number in range(reader.num_record_batches):
-                batches.append(reader.get_batch(number))
-                batches[-1].validate(full=True)  # Arrow trusts the offsets in a file
-                unpacked += batches[-1].nbytes
-                refuse_bomb(self.path, unpacked)
-            return self._of_frame(pa.Table.from_batches(batches, reader.schema))
+    def _find_form(
+        self, columns: Sequence[str], measure: Measure, size: int
+    ) -> tuple[str | None, bool]:
+        """Return the item column and whether the table is long, unless it is a bomb."""
+        refuse_bomb(self.path.name, size, measure.unpacked)
+        refuse_beyond(ITEM_BYTES * measure.n_rows, f"{self.path.name} with {measure.n_rows:,} rows")
+        named = long_columns(columns, self.named)
+        return named[0], None not in named
+
+    def _refuse_beyond(self, measure: Measure, long: bool) -> None:
+        needed = measure.needed + (VOTE_BYTES * measure.n_rows if long else 0)
+        refuse_beyond(needed, self.path.name)
 
     def _of_frame(self, frame: Any) -> Votes:
         item, voter, vote = self.named
         return Votes.of(frame, self.coding, item=item, voter=voter, vote=vote)
 
     def _read_text(self) -> Votes:
-        table = TextTable(self.path)
+        table = TextTable(self.path, self.content, self.named)
         item, voter, vote = long_columns(table.header, self.named)
         if item is not None and voter is not None and vote is not None:
             return self._read_long(table, (item, voter, vote))
@@ -110,38 +120,72 @@ class VoteTable:
         return text
 
     def _read_long(self, table: TextTable, columns: tuple[str, str, str]) -> Votes:
-        items, voters = _NameColumn(columns[0]), _NameColumn(columns[1])
-        votes = _LabelColumn(columns[2], {}, self._read_label)
+        titles = table.call_columns(columns)
+        items, voters = _NameColumn(titles[0]), _NameColumn(titles[1])
+        votes = _LabelColumn(titles[2], {}, self._read_label)
+        n_rows = 0
         for batch in table.batches(columns):
+            n_rows += batch.num_rows
             for column, cells in zip((items, voters, votes), batch.columns, strict=True):
                 column.add(cells)
+            refuse_beyond(VOTE_BYTES * n_rows + items.held + voters.held, self.path.name)
         return assemble_long(items.names(), voters.names(), votes.column(), self.coding)
 
     def _read_wide(self, table: TextTable, voters: list[str], item: str | None) -> Votes:
-        columns, size = [*([] if item is None else [item]), *voters], self.path.stat().st_size
+        columns = [*([] if item is None else [item]), *voters]
+        titles = table.call_columns(columns)
 
         def stream() -> Iterator[Batch]:
-            return (self._collect([batch], voters, item) for batch in table.batches(columns))
+            for batch in table.batches(columns):
+                collected = _Collected(titles, item is not None, self._read_label)
+                collected.add(batch)
+                yield collected.finish()
 
-        if size > self.memory:
-            return store_votes(WideStream(voters, stream, size // (2 * len(voters))), self.coding)
-        whole = self._collect(table.batches(columns), voters, item)
+        if table.size <= memory_limit() or not self.streams:
+            whole = _Collected(titles, item is not None, self._read_label)
+            for batch in table.batches(columns):
+                whole.add(batch)
+                if self.streams and whole.held > memory_limit():
+                    break
+                refuse_beyond(whole.held, self.path.name)
+            else:
+                return self._assemble(whole.finish(), voters, titles)
+        rows = table.size // (2 * len(voters))
+        wide = WideStream(voters, stream, rows, titles[-len(voters) :])
+        return store_votes(wide, self.coding)
+
+    def _assemble(self, whole: Batch, voters: list[str], titles: Sequence[str]) -> Votes:
         items = np.arange(whole.n_rows) if whole.names is None else whole.names
         refuse_repeated_items(items)
-        return assemble(whole.columns, items, np.array(voters, dtype=object), self.coding)
+        names = np.array(voters, dtype=object)
+        return assemble(whole.columns, items, names, self.coding, titles[-len(voters) :])
 
-    def _collect(self, batches: Iterable[Any], voters: list[str], item: str | None) -> Batch:
-        """Return the rows of some batches as one."""
+
+class _Collected:
+    """Collects the rows of a wide table, batch by batch."""
+
+    def __init__(self, titles: Sequence[str], named: bool, read: Callable[[str], str]) -> None:
         known: dict[str, int] = {}
-        names = [] if item is None else [_NameColumn(item)]
-        votes = [_LabelColumn(voter, known, self._read_label) for voter in voters]
-        n_rows = 0
-        for batch in batches:
-            n_rows += batch.num_rows
-            for column, cells in zip([*names, *votes], batch.columns, strict=True):
-                column.add(cells)
-        items = names[0].in_row_order() if names else None
-        return Batch(n_rows, items, [column.column() for column in votes])
+        self._names = [_NameColumn(titles[0])] if named else []
+        self._votes = [_LabelColumn(title, known, read) for title in titles[len(self._names) :]]
+        self._n_rows = 0
+
+    def add(self, batch: Any) -> None:
+        """Add the cells of an Arrow batch."""
+        self._n_rows += batch.num_rows
+        for column, cells in zip([*self._names, *self._votes], batch.columns, strict=True):
+            column.add(cells)
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that the rows take, roughly."""
+        names = sum(column.held for column in self._names)
+        return names + CELL_BYTES * self._n_rows * len(self._votes)
+
+    def finish(self) -> Batch:
+        """Return all rows as one batch."""
+        items = self._names[0].in_row_order() if self._names else None
+        return Batch(self._n_rows, items, [column.column() for column in self._votes])
 
 
 class _NameColumn:
@@ -150,7 +194,7 @@ class _NameColumn:
     kind: type[np.signedinteger[Any]] = np.int32
 
     def __init__(self, title: str, known: dict[str, int] | None = None) -> None:
-        self._title = title
+        self._title, self.held = title, 0  # how messages call it; bytes of memory for the names
         self._known = {} if known is None else known
         self._codes: list[NDArray[Any]] = [np.empty(0, self.kind)]
 
@@ -163,12 +207,15 @@ class _NameColumn:
 
     def _place(self, text: str) -> int:
         if text in NO_NAMES:
-            raise VotesError(f"column {self._title!r} has an empty name; fill it or drop the row")
-        return self._known.setdefault(text, len(self._known))
+            raise VotesError(f"column {self._title} has an empty name; fill it or drop the row")
+        place = self._known.setdefault(text, len(self._known))
+        if place == len(self._known) - 1:
+            self.held += NAME_BYTES + len(text)
+        return place
 
     def names(self) -> Names:
         distinct = Names.of(np.array(list(self._known), dtype=object))
-        return Names(distinct.names, distinct.codes[np.concatenate(self._codes)])
+        return Names(distinct.names, distinct.codes.astype(np.int32)[np.concatenate(self._codes)])
 
     def in_row_order(self) -> NDArray[Any]:
         names = np.array(list(self._known), dtype=object)
@@ -190,8 +237,8 @@ class _LabelColumn(_NameColumn):
             return -1
         if len(self._known) >= MAX_LABELS and label not in self._known:
             raise VotesError(
-                f"column {self._title[:60]!r} holds far more than two labels",
-                Hint("item", self._title[:60], "if it names the items"),
+                f"column {self._title} holds far more than two labels; if it names the items, pass "
+                "its name as item (--item)"
             )
         return self._known.setdefault(label, len(self._known))
 
@@ -206,7 +253,7 @@ def read_votes(
     item: str | None = None,
     voter: str | None = None,
     vote: str | None = None,
-    memory: str | int = MEMORY,
+    memory: str | int | None = None,
 ) -> Votes:
     r"""Return the votes in a file.
 
@@ -224,9 +271,10 @@ def read_votes(
     item, voter, vote
         Column names, if they are not the usual ones.
     memory
-        Bytes, or text such as "500MB". A larger wide table does not stay in memory: it is read
-        batch by batch into a temporary file, which every method reads block by block. See
-        docs/scaling.md.
+        The limit in bytes, or as text such as "500MB"; by default that of the environment variable
+        UNELISA_MEMORY, or 1 GB. A larger wide table does not stay in memory: it is read batch by
+        batch into a temporary file, which every method reads block by block. What cannot be read
+        that way, such as a larger long table, is refused. See docs/scaling.md.
 
     Examples
     --------
@@ -237,4 +285,5 @@ def read_votes(
     array([[ 1, -1],
            [ 1,  0]], dtype=int8)
     """
-    return VoteTable(Path(path), coding, (item, voter, vote), read_size(memory)).read()
+    with limit_memory(memory):
+        return VoteTable(Path(path), coding, (item, voter, vote)).read()

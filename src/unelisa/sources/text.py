@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unelisa.errors import VotesError
+from unelisa.frames import is_header
 from unelisa.sources.files import refuse_bomb
 
 DELIMITERS = ",;\t|"
@@ -32,14 +33,17 @@ _LINE_END = re.compile(r"[\r\n]")
 class TextTable:
     """A delimited text file whose cells are all read as text, so that no type is inferred.
 
-    `header` holds the names of its columns, stripped.
+    `header` holds the names of its columns, stripped. `content` stands for the file's bytes, if it
+    is given. `named` are names that the user expects.
     """
 
-    def __init__(self, path: Path) -> None:
-        start = read_beginning(path)
+    def __init__(self, path: Path, content: Any = None, named: Sequence[str | None] = ()) -> None:
+        self.path, self._content, self._named = path, content, named
+        with self._open_bytes() as stream:
+            start = stream.read(BEGINNING)
         check_beginning(start, path.name)
         usual = "\t" if ".tsv" in "".join(path.suffixes).lower() else ","
-        self.path = path
+        self.size = measure_text(path) if content is None else len(content)
         self._delimiter = find_delimiter(start, usual)
         with self._open(None) as reader:
             names = [str(name) for name in reader.schema.names]
@@ -50,18 +54,22 @@ class TextTable:
         """Yield Arrow record batches of some columns."""
         import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-        written, unpacked = [self._written[name] for name in columns], 0
+        written = [self._written[name] for name in columns]
         with self._open(dict.fromkeys(written, pa.string())) as reader:
-            for batch in reader:
-                unpacked += batch.nbytes
-                refuse_bomb(self.path, unpacked)
-                yield batch
+            yield from reader
+
+    def call_columns(self, columns: Sequence[str]) -> list[str]:
+        """Return how messages call some columns: by position if the header may be a record."""
+        if is_header(self.header, self._named):
+            return [repr(name[:60]) for name in columns]
+        place = {name: str(number) for number, name in enumerate(self.header, start=1)}
+        return [place[name] for name in columns]
 
     def _open(self, types: dict[str, Any] | None) -> Any:
         from pyarrow import csv  # noqa: PLC0415 - only files need it
 
         return csv.open_csv(
-            _open_bytes(self.path),
+            self._open_bytes(),
             read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
@@ -69,12 +77,38 @@ class TextTable:
             ),
         )
 
+    def _open_bytes(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415 - only files need it
+
+        return _open_bytes(self.path) if self._content is None else pa.BufferReader(self._content)
+
 
 def _open_bytes(path: Path) -> Any:
     """Return the bytes of a file as a stream, decompressed if it is gzipped."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-    return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
+    return pa.input_stream(str(path), compression="gzip" if _is_packed(path) else None)
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def measure_text(path: Path) -> int:
+    """Return the size of a text file, decompressed if it is gzipped; refuse a bomb.
+
+    All of it is decompressed for that: a reader skips blank lines without end in silence.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+
+    if not _is_packed(path):
+        return path.stat().st_size
+    unpacked, buffer = 0, bytearray(1 << 20)
+    with pa.OSFile(str(path)) as packed, pa.CompressedInputStream(packed, "gzip") as stream:
+        while read := stream.readinto(buffer):
+            unpacked += read
+            refuse_bomb(path.name, packed.tell(), unpacked)  # as far as it has been read
+    return unpacked
 
 
 def read_beginning(path: Path) -> bytes:
@@ -106,10 +140,15 @@ def check_names(names: Sequence[str], file: str) -> list[str]:
     """Return the column names, stripped; reject fewer than two, and repeated ones."""
     header = [name.strip().lstrip("\ufeff").strip() for name in names]
     refuse_nul(header)
-    for place, name in enumerate(header):
-        if name in header[:place]:
-            which = f"named {name[:60]!r}" if name else "without a name"
-            raise VotesError(f"{file} has two columns {which}; rename one, or add a missing header")
+    places: dict[str, int] = {}
+    for place, name in enumerate(header, start=1):
+        first = places.setdefault(name, place)
+        if first < place:  # the name itself may be a cell of the first record
+            which = "have the same name" if name else "have no name"
+            raise VotesError(
+                f"columns {first} and {place} of {file} {which}; rename one, or add a missing "
+                "header"
+            )
     if len(header) < 2:
         raise VotesError(
             f"{file} has only one column; votes need at least two, separated by commas"

@@ -1,0 +1,71 @@
+"""The memory limit: how much memory the content of a file may take."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from unelisa.errors import UnelisaError, VotesError
+
+DEFAULT = "1GB"
+VARIABLE = "UNELISA_MEMORY"
+LEAST = 1 << 26  # what no limit forbids: 67 MB, less than Python and its libraries take
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_chosen: ContextVar[int | None] = ContextVar("memory", default=None)
+
+
+def memory_limit() -> int:
+    """Return the limit in bytes: of the block, else of UNELISA_MEMORY, else 1 GB."""
+    chosen = _chosen.get()
+    return read_size(os.environ.get(VARIABLE) or DEFAULT) if chosen is None else chosen
+
+
+@contextmanager
+def limit_memory(size: str | int | None) -> Iterator[None]:
+    """Set the limit for a block; None leaves it as it is.
+
+    Examples
+    --------
+    >>> with limit_memory("2GB"):
+    ...     memory_limit()
+    2000000000
+    """
+    before = _chosen.set(_chosen.get() if size is None else read_size(size))
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
+def refuse_beyond(needed: int, what: str, error: type[UnelisaError] = VotesError) -> None:
+    """Raise an error if the content of a file needs more memory than the limit."""
+    limit = memory_limit()
+    if needed > max(limit, LEAST):
+        told = (
+            f"{what} needs about {_show_size(needed)} of memory, more than the limit of "
+            f"{_show_size(limit)}; raise it with UNELISA_MEMORY or --memory if the file is sound"
+        )
+        raise error(told.lstrip())
+
+
+def read_size(text: str | int) -> int:
+    """Return a number of bytes, given as a number or as text such as "500MB".
+
+    Examples
+    --------
+    >>> read_size("500MB"), read_size("1.5 GB"), read_size(4096)
+    (500000000, 1500000000, 4096)
+    """
+    found = _SIZE.fullmatch(str(text).strip())
+    size = 0.0 if found is None else float(found[1]) * _UNITS[found[2].upper()]
+    if not 1 <= size < float("inf"):
+        raise VotesError(
+            f"the memory limit must be a number of bytes, such as 500MB, found {str(text)[:60]!r}"
+        )
+    return int(size)
+
+
+def _show_size(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"

@@ -1,0 +1,42 @@
+import pytest
+
+from unelisa.errors import ModelError, VotesError
+from unelisa.memory import LEAST, limit_memory, memory_limit, read_size, refuse_beyond
+
+
+def test_sizes_are_read():
+    assert read_size("2.5GB") == 2_500_000_000
+    assert read_size(" 10 kb ") == 10_000
+    for nonsense in ("much", "-3MB", "0", "5 apples"):
+        with pytest.raises(VotesError, match="500MB"):
+            read_size(nonsense)
+
+
+def test_the_nearest_limit_counts(monkeypatch):
+    monkeypatch.delenv("UNELISA_MEMORY", raising=False)
+    assert memory_limit() == 10**9
+    monkeypatch.setenv("UNELISA_MEMORY", "3GB")
+    assert memory_limit() == 3 * 10**9
+    with limit_memory("2GB"):
+        with limit_memory(None):
+            assert memory_limit() == 2 * 10**9
+        with limit_memory(5):
+            assert memory_limit() == 5
+        assert memory_limit() == 2 * 10**9
+    assert memory_limit() == 3 * 10**9
+
+
+def test_what_needs_more_is_refused_with_what_to_do():
+    with limit_memory("2GB"):
+        refuse_beyond(2 * 10**9, "votes.csv")
+        with pytest.raises(
+            ModelError, match=r"a\.npz needs about 2\.1 GB .* limit of 2\.0 GB; raise"
+        ):
+            refuse_beyond(2_100_000_000, "a.npz", ModelError)
+
+
+def test_a_low_limit_refuses_nothing_small():
+    with limit_memory(1):
+        refuse_beyond(LEAST, "votes.csv")
+        with pytest.raises(VotesError, match="UNELISA_MEMORY"):
+            refuse_beyond(LEAST + 1, "votes.csv")
