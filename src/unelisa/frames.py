@@ -146,6 +146,20 @@ def refuse_names(names: list[str], columns: list[Column]) -> None:
             raise VotesError(message, Hint("item", name[:60], "if it names the items"))
 
 
+def refuse_repeated_items(items: NDArray[Any]) -> None:
+    """Raise `VotesError` where a wide table has two rows for one item."""
+    if items.dtype == object:  # names that cannot be sorted can still be counted
+        counted = Counter(items.tolist())
+        first = (i for i, name in enumerate(items.tolist()) if counted[name] > 1)
+        row = next(first, -1) if len(counted) < len(items) else -1
+    else:
+        _, starts, counts = np.unique(items, return_index=True, return_counts=True)
+        row = int(starts[counts > 1].min(initial=len(items)))
+        row = row if row < len(items) else -1
+    if row >= 0:
+        raise VotesError(f"the item of data row {row + 1} appears twice; keep one row per item")
+
+
 def as_array(table: Any) -> NDArray[Any]:
     """Return a table that is not a frame as a two-dimensional array."""
     if isinstance(table, list | tuple) and any(map(np.ma.isMaskedArray, table)):

@@ -1,6 +1,5 @@
 """Votes: what every voter said on every item; all votes are validated here."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,6 +33,7 @@ from unelisa.frames import (
     read_names,
     read_row_names,
     refuse_names,
+    refuse_repeated_items,
 )
 from unelisa.partitioned import is_partitioned, read_partitions
 
@@ -339,20 +339,6 @@ def assemble_long(
     entries = votes[cast[kept]], (i[kept], s[kept])
     blocks = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
     return Votes(blocks, items.names, voters.names, settled.classes, coding=settled.name)
-
-
-def refuse_repeated_items(items: NDArray[Any]) -> None:
-    """Raise `VotesError` where a wide table has two rows for one item."""
-    if items.dtype == object:  # names that cannot be sorted can still be counted
-        counted = Counter(items.tolist())
-        first = (i for i, name in enumerate(items.tolist()) if counted[name] > 1)
-        row = next(first, -1) if len(counted) < len(items) else -1
-    else:
-        _, starts, counts = np.unique(items, return_index=True, return_counts=True)
-        row = int(starts[counts > 1].min(initial=len(items)))
-        row = row if row < len(items) else -1
-    if row >= 0:
-        raise VotesError(f"the item of data row {row + 1} appears twice; keep one row per item")
 
 
 def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:

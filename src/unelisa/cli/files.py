@@ -20,10 +20,13 @@ from unelisa.report.labels import is_label_file
 from unelisa.storage import MARK
 
 STDOUT = Path("-")
-# how files begin that only unelisa writes: labels, experts, JSON; a page says who made it
+# how files begin that only unelisa writes: labels, experts, JSON; a page says who made it. Charts
+# are not listed: somebody may have filled them in
 _BEGINNINGS = (
     b"item,label,probability\n",
+    b"item,label,probability,ease\n",
     b"person_id,label,probability\n",
+    b"person_id,label,probability,note\n",
     b"voter,polarity\n",
     b'{\n  "unelisa": "',
     b'[\n  {\n    "method": "',

@@ -19,9 +19,10 @@ from unelisa.blocks import MappedBlocks, RowNumbers
 from unelisa.blocks.mapped import fitting_items
 from unelisa.coding import CodingChoice, Column, Label, settle_coding
 from unelisa.errors import VotesError
+from unelisa.frames import refuse_repeated_items
 from unelisa.memory import refuse_beyond
 from unelisa.progress import show_progress
-from unelisa.votes import Votes, refuse_repeated_items
+from unelisa.votes import Votes
 
 SEARCHED = 5_000_000  # items that are checked for duplicates, at 16 bytes each
 ITEM_BYTES = 16  # the least that any method needs in memory for an item

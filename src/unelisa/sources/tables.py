@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unelisa.coding import CodingChoice, Names, TextColumn
 from unelisa.errors import VotesError
-from unelisa.frames import MAX_LABELS, ColumnNames, long_columns
+from unelisa.frames import MAX_LABELS, ColumnNames, long_columns, refuse_repeated_items
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.feather import measure_feather, read_feather
 from unelisa.sources.files import check_readable, reading, refuse_bomb
@@ -24,12 +24,7 @@ from unelisa.sources.parquet import (
 )
 from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
-from unelisa.votes import (
-    Votes,
-    assemble,
-    assemble_long,
-    refuse_repeated_items,
-)
+from unelisa.votes import Votes, assemble, assemble_long
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
