@@ -241,7 +241,8 @@ def _list_charts(table: TextTable) -> Iterator[tuple[str, str]]:
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     """Print what was counted and found."""
     for step in facts["steps"]:
-        screen.print(f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s")
+        told = f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s"
+        screen.print(told, markup=False)
     screen.print(Text(facts["answer"], "bold"))
     selected = [one for one in facts["features"] if one["selected"]]
     rest = len(selected) - LONGEST_TABLE
