@@ -78,7 +78,7 @@ REFUSED = {
     ),
     "labels of a folder over somebody's table": (
         _command("predict", MODEL, _at("parts"), "--out", _at("others")),
-        "did not write it",
+        "not an earlier version",
     ),
     "patients over a table of the records": (
         _command("phenotype", _at("cdm"), "--config", TRUTH, "--out", _at("cdm", "person.csv")),
@@ -93,11 +93,21 @@ REFUSED = {
     "a report over a foreign file": (_fit("--report", _at("notes.csv")), "with --force"),
     "a model over a foreign file": (_fit("--save", _at("notes.csv")), "with --force"),
     "scores over a foreign file": (_compare("--json", _at("notes.csv")), "with --force"),
-    "simulated votes over votes": (_command("simulate", "--out", _at()), "did not write it"),
-    "the demo over votes": (_command("demo", "--out", _at()), "did not write it"),
+    "simulated votes over votes": (_command("simulate", "--out", _at()), "not an earlier version"),
+    "the demo over votes": (_command("demo", "--out", _at()), "not an earlier version"),
+    "a page over another model": (_command("report", MODEL, "--out", _at("other.npz")), "earlier"),
+    "a model over labels": (_fit("--save", _at("labels.csv")), "earlier version"),
+    "simulated votes and a summary of one name": (
+        _command("simulate", "--out", _at("folder"), "--json", _at("folder", "votes.csv")),
+        "same file name",
+    ),
+    "labels of a folder over another model": (
+        _command("predict", MODEL, _at("parts"), "--out", _at("models")),
+        "not an earlier version",
+    ),
     "simulated records over a database": (
         _command("simulate", "ehr", "--out", _at("real.duckdb")),
-        "did not write it",
+        "not an earlier version",
     ),
     "simulated records beside another's log": (
         _command("simulate", "ehr", "--patients", 300, "--out", _at("new.duckdb")),
@@ -188,6 +198,10 @@ def folder(tmp_path):
     for part in ("parts", "others"):
         frame.to_parquet(tmp_path / part / "a.parquet")
     (tmp_path / "out" / "a.parquet").write_bytes((tmp_path / "model.npz").read_bytes())
+    (tmp_path / "models").mkdir()
+    for name in ("models/a.parquet", "other.npz"):
+        (tmp_path / name).write_bytes((tmp_path / "model.npz").read_bytes())
+    (tmp_path / "labels.csv").write_text("item,label,probability\n")
     (tmp_path / "twin.parquet").hardlink_to(tmp_path / "parts" / "a.parquet")
     (tmp_path / "notes.csv").write_text("item,label\nmine,yes\n")
     for name in ("cdm/person.csv", "real.duckdb", "new.duckdb.wal", "closed.csv"):

@@ -45,7 +45,8 @@ def demo(
     outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
     check_outputs(*outputs[:2], json=json, force=force)
-    check_outputs(tables=inputs, force=True)  # the same votes may be there already
+    # the same votes may be there already
+    check_outputs(*outputs[:2], tables=inputs, json=json, force=True)
     screen = results(quiet=json == STDOUT)
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)

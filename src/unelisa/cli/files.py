@@ -32,6 +32,7 @@ _BEGINNINGS = (
     b'[\n  {\n    "method": "',
 )
 _GENERATOR = b'<meta name="generator" content="unelisa'
+PARQUET = b"PAR1"
 _BEGINNING = 4096  # bytes
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _NOT_CSV = (".parquet", ".feather", ".arrow", ".tsv", ".xlsx", ".json", ".html", ".npz", ".duckdb")
@@ -100,10 +101,9 @@ def output_files(force: bool = False) -> Iterator[OutputFiles]:
     try:
         with whole_files() as files.make_draft:
             yield files
-            if not force:
-                for path, draft in files.drafts.items():
-                    if path.exists() and not filecmp.cmp(path, draft, shallow=False):
-                        refuse_replacing(path)
+            for path, draft in files.drafts.items():
+                if not force and path.exists() and not filecmp.cmp(path, draft, shallow=False):
+                    refuse_replacing(path, find_kind(draft) or b"none")
     except OSError as error:
         # the system names the draft, which nobody knows, or nothing
         latest = next(reversed(files.drafts), None)
@@ -128,7 +128,7 @@ def check_outputs(
     """Refuse, before any long work, what cannot become an output file; only `json` may be -.
 
     `tables` are written as CSV. No output may be one of the `inputs` or lie inside one; `force`
-    permits to replace files that unelisa did not write.
+    permits replacing files that unelisa did not write.
     """
     if STDOUT in (*paths, *tables):
         raise ModelError(
@@ -154,7 +154,9 @@ def _check_ending(path: Path, is_table: bool) -> None:
         raise ModelError(f"cannot write {path.name}: the file is {written}")
 
 
-def check_output(path: Path, inputs: Sequence[Path | None], force: bool) -> None:
+def check_output(
+    path: Path, inputs: Sequence[Path | None], force: bool, kind: bytes | None = None
+) -> None:
     """Refuse an output that cannot be replaced, is an input, or is a file of somebody else."""
     try:
         find_target(path)
@@ -164,7 +166,7 @@ def check_output(path: Path, inputs: Sequence[Path | None], force: bool) -> None
         if source is not None and is_input(path, source):
             raise ModelError(f"{path.name} is an input of this command; choose another output")
     if path.exists() and not force:
-        refuse_replacing(path)
+        refuse_replacing(path, kind)
 
 
 def is_input(path: Path, source: Path) -> bool:
@@ -182,19 +184,20 @@ def is_input(path: Path, source: Path) -> bool:
     return False
 
 
-def refuse_replacing(path: Path) -> None:
-    """Refuse to replace a file that unelisa did not write as an output."""
-    if not is_ours(path):
+def refuse_replacing(path: Path, new: bytes | None = None) -> None:
+    """Refuse to replace a file unless unelisa wrote it, as an output of the new one's kind."""
+    found = find_kind(path)
+    if found is None or new not in (None, found):
         raise ModelError(
-            f"{path.name} exists and unelisa did not write it; choose another name, or replace it "
-            "with --force"
+            f"{path.name} exists and is not an earlier version of this output; choose another "
+            "name, or replace it with --force"
         )
 
 
-def is_ours(path: Path) -> bool:
-    """Return whether a file has a form that only unelisa's outputs have.
+def find_kind(path: Path) -> bytes | None:
+    """Return what marks a file as one of unelisa's outputs, None if nothing does.
 
-    Tables of votes, truth or cohorts have not: anybody's look the same.
+    Tables of votes, truth or cohorts have no mark: anybody's look the same.
     """
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
@@ -203,5 +206,7 @@ def is_ours(path: Path) -> bool:
     if start.startswith(b"\x1f\x8b"):
         with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unpacked:
             start = unpacked.read(_BEGINNING)
-    known = start.startswith(_BEGINNINGS) or _GENERATOR in start or MARK in end
-    return known or (start.startswith(b"PAR1") and is_label_file(path))
+    if start.startswith(PARQUET):
+        return PARQUET if is_label_file(path) else None
+    marks = (*(mark for mark in _BEGINNINGS if start.startswith(mark)), _GENERATOR, MARK)
+    return next((mark for mark in marks if mark in start or mark in end), None)

@@ -334,7 +334,8 @@ def _list_charts(table: TextTable, columns: list[str]) -> Iterator[tuple[str, ..
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     """Print what was counted and found."""
     for step in facts["steps"]:
-        screen.print(f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s")
+        told = f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s"
+        screen.print(told, markup=False)
     screen.print(Text(facts["answer"], "bold"))
     words = {"ppv": "PPV", "npv": "NPV", "sensitivity": "sensitivity"}
     known = {word: facts[name] for name, word in words.items() if facts[name] is not None}

@@ -8,7 +8,7 @@ import typer
 
 from unelisa.aggregators import Aggregator
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_output, check_outputs, output_files
+from unelisa.cli.files import PARQUET, STDOUT, check_output, check_outputs, output_files
 from unelisa.cli.screen import busy, printable, program_output, results, tell_written
 from unelisa.errors import ModelError
 from unelisa.outputs import write_table
@@ -76,7 +76,7 @@ def plan_labels(model: Path, votes: Sequence[Path], out: Path, force: bool) -> l
         raise ModelError("the labels of several files go to a folder; name it with --out FOLDER")
     pairs = plan_files(votes, out)
     for _, labels in pairs:
-        check_output(labels, (model, *votes), force)
+        check_output(labels, (model, *votes), force, PARQUET)
     return pairs
 
 

@@ -101,7 +101,7 @@ def _write_votes(
     """Write votes, truth and experts into a folder, which is made where it is absent."""
     make_folder(folder)
     paths = [folder / name for name in FILES]
-    check_outputs(tables=paths, force=True)  # the same votes may be there already
+    check_outputs(tables=paths, json=json, force=True)  # the same votes may be there already
     check_outputs(json=json, force=force)
     names = drawn.votes.voters[drawn.experts]
     signs = np.sign(drawn.model.edges[0, 1:][drawn.experts]).astype(int)

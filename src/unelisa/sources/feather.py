@@ -41,7 +41,7 @@ def measure_feather(path: Path) -> tuple[int, int, list[str]]:
                 continue
             try:
                 rows, size = _measure_message(message)
-            except (struct.error, IndexError):
+            except (struct.error, ValueError):
                 raise OSError("the metadata of a message is damaged") from None
             n_rows += rows if message.type == "record batch" else 0
             unpacked += size
@@ -90,7 +90,7 @@ def _measure_message(message: Any) -> tuple[int, int]:
     number = struct.unpack_from("<I", about, start)[0]
     places = np.frombuffer(about, "<i8", 2 * number, start + 4).reshape(-1, 2)
     if not _field(about, table, 3):
-        return n_rows, int(places[:, 1].sum())
+        return n_rows, len(message.body)
     body, size = memoryview(message.body), 0
     for offset, length in places[places[:, 1] > 0].tolist():
         held = struct.unpack_from("<q", body, offset)[0]

@@ -39,14 +39,15 @@ def measure_parquet(files: Sequence[Path]) -> Measure:
     for file in files:
         about = _read_metadata(file)
         refuse_nested(schema := about.schema.to_arrow_schema())
-        groups = (about.row_group(k) for k in range(about.num_row_groups))
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        rows = max(about.num_rows, sum(group.num_rows for group in groups))
         stored = sum(
             sum(group.column(c).total_uncompressed_size for c in range(group.num_columns))
             for group in groups
         )
-        n_rows += about.num_rows
-        unpacked += max(stored, 2 * about.num_rows * about.num_columns)
-        needed += max(stored, about.num_rows * sum(_width(kind) + 3 for kind in schema.types))
+        n_rows += rows
+        unpacked += max(stored, 2 * rows * about.num_columns)
+        needed += max(stored, rows * sum(_width(kind) + 3 for kind in schema.types))
     return Measure(n_rows, unpacked, needed)
 
 
