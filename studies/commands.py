@@ -63,8 +63,9 @@ def write_texts(texts: dict[Path, str], json: Path | None) -> None:
     """Write pages and archives together: all of them or none."""
     for path in texts:
         make_folder(path.parent)
-    check_outputs(*texts, json=json)
-    with output_files() as files:
+    # a study rewrites its own pages, whatever was edited in them
+    check_outputs(*texts, json=json, force=True)
+    with output_files(force=True) as files:
         for path, text in texts.items():
             files.write_text(path, text)
 
