@@ -28,7 +28,7 @@ votes = ue.Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm
 # which.
 
 with warnings.catch_warnings(record=True, action="always") as caught:
-    model = ue.LatentIsing(random_state=0).fit(votes)
+    model = ue.LatentIsing().fit(votes)
 print(*(warning.message for warning in caught))
 
 # %%

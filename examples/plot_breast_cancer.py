@@ -7,12 +7,15 @@ votes "malignant" if it is above its median; no diagnosis is used. Radius, perim
 measure nearly the same thing, so these voters are far from independent.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
 from unelisa import plots
+from unelisa.errors import ReliabilityWarning
 
 cancer = load_breast_cancer(as_frame=True)
 above = cancer.data > cancer.data.median()
@@ -21,9 +24,16 @@ votes = ue.Votes.of(said, coding=("benign", "malignant"))
 print(votes)
 
 # %%
-# Which voters count, and which repeat each other: measurements of the same thing share weight.
+# Medians of measurements are weak and dependent voters. The model says what speaks against its
+# labels before anybody compares them with the truth.
 
-model = ue.LatentIsing(random_state=0).fit(votes)
+with warnings.catch_warnings(action="ignore", category=ReliabilityWarning):
+    model = ue.LatentIsing().fit(votes)
+print(*model.cautions_, sep="\n")
+
+# %%
+# Which voters count, and which repeat each other.
+
 plots.graph(model, ax=plt.subplots(figsize=(7, 6), layout="constrained")[1])
 
 # %%

@@ -17,7 +17,7 @@ import unelisa as ue
 from unelisa import plots
 
 simulated = ue.simulate_votes(n_voters=25, n_experts="quarter", snr="high", random_state=2)
-model = ue.LatentIsing(random_state=0).fit(simulated.votes)
+model = ue.LatentIsing().fit(simulated.votes)
 
 figure, axes = plt.subplots(figsize=(6.4, 5.6), layout="constrained")
 plots.graph(model, ax=axes)

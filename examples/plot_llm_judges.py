@@ -3,10 +3,9 @@ LLM judges, some of them the same model
 =======================================
 
 Twelve judges say whether an answer is good. Five come from different families and err
-independently. Four are the same model with different prompts: they repeat each other, right or
-wrong. One is a contrarian, like a prompt that asks for "any problem", and two guess. Counting votes
-counts the one model four times. And what is the truth here: what the five agree on, or what the
-four agree on?
+independently. Six are the same model with different prompts: they repeat each other, right or
+wrong. One is a contrarian, like a prompt that asks for "any problem". Counting votes counts the one
+model six times. And what is the truth here: what the five agree on, or what the six agree on?
 """
 
 import warnings
@@ -28,45 +27,52 @@ def judge(leader, accuracy):
     return np.where(rng.random(n) < accuracy, leader, -leader)
 
 
-model_a = judge(truth, 0.55)  # what the four prompts share is close to a guess
+model_a = judge(truth, 0.55)  # what the six prompts share is close to a guess
 judges = {f"family {k}": judge(truth, 0.8) for k in range(1, 6)}
-judges |= {f"model A, prompt {k}": judge(model_a, 0.95) for k in range(1, 5)}
-judges |= {"any problem?": judge(truth, 0.2), "guess 1": judge(truth, 0.5)}
-judges |= {"guess 2": judge(truth, 0.5)}
+judges |= {f"model A, prompt {k}": judge(model_a, 0.95) for k in range(1, 7)}
+judges |= {"any problem?": judge(truth, 0.2)}
 said = pd.DataFrame(judges).replace({-1: "bad", 1: "good"})
 votes = ue.Votes.of(said, coding=("bad", "good"))
 
 # %%
-# The votes alone allow both readings, and the fit warns about it.
+# The six prompts form a family, which counts as one judge. But their opinion would have as many
+# branches as the truth has: the votes allow two readings, and the fit warns about it.
 
 
 def fit(gold=None):
     """Fit, and print the warnings and the accuracy."""
     with warnings.catch_warnings(record=True, action="always") as caught:
-        model = ue.LatentIsing(random_state=0).fit(votes, gold)
+        model = ue.LatentIsing().fit(votes, gold)
     print(*(warning.message for warning in caught))
-    print(f"{(model.predict(votes) == np.where(truth > 0, 'good', 'bad')).mean():.1%} right")
+    print(f"{model.score(votes, labels):.1%} right")
     return model
 
 
+labels = np.where(truth > 0, "good", "bad")
 alone = fit()
+print(alone.families_)
+print(alone.readings_.drop(columns="voters").round(2).to_string(index=False))
+
+# %%
+# The other reading takes the opinion of the six for the truth.
+
+print(f"{alone.read(1).score(votes, labels):.1%} right")
 
 # %%
 # Twenty answers that a person has read decide between the readings.
 
-gold = {item: "good" if truth[item] > 0 else "bad" for item in range(20)}
+gold = {item: labels[item] for item in range(20)}
 model = fit(gold)
+print("two readings:", model.two_readings_)
 
 # %%
-# Verdicts with their reasons, and the dependence between the judges.
+# Verdicts with their reasons, and the families of the judges.
 
 print(model.voters_[["voter", "verdict", "weight", "reason"]].to_string(index=False))
 plots.graph(model, ax=plt.subplots(figsize=(6, 5.2), layout="constrained")[1])
 
 # %%
-# Without such labels, methods that weigh judges by their agreement follow the four. `UnElisa`
-# takes the hub of the judges' graph for the truth and does not. If judges may be copies of one
-# another, look at its result too.
+# Methods that weigh judges by their agreement follow the six.
 
 methods = ["latent-ising", "majority-vote", "dawid-skene", "unelisa"]
 axes = plots.comparison(list(ue.compare_methods(votes, truth, methods)))

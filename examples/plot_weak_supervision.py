@@ -48,7 +48,7 @@ print(votes)
 
 warnings.simplefilter("ignore", VotesWarning)  # each rule gives one label only, by design
 labels = np.where(truth > 0, "spam", "ham")
-model = ue.LatentIsing(random_state=0).fit(votes)
+model = ue.LatentIsing().fit(votes)
 print(f"{(model.predict(votes) == labels).mean():.1%} right")
 print(model.voters_[["voter", "weight", "reason"]].to_string(index=False))
 
@@ -60,7 +60,7 @@ asked = pd.DataFrame(said)
 for rule, (_, label) in rules.items():
     asked[rule] = asked[rule].fillna("ham" if label == "spam" else "spam")
 asked = ue.Votes.of(asked, coding=("ham", "spam"))
-model = ue.LatentIsing(random_state=0).fit(asked)
+model = ue.LatentIsing().fit(asked)
 print(f"{(model.predict(asked) == labels).mean():.1%} right")
 
 # %%
