@@ -38,3 +38,11 @@ def test_outputs_are_checked_beforehand(tmp_path):
             check_outputs(path)
     with pytest.raises(ModelError, match="same file name"):
         check_outputs(tmp_path / "new.csv", tmp_path / "new.csv")
+
+
+def test_labels_with_another_set_of_columns_are_labels_too(tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("item,label,probability,ease\na,1,0.9,1\n")
+    with output_files() as files:
+        files.write_csv(labels, ("item", "label", "probability"), [("a", 1, "0.9")])
+    assert labels.read_text().startswith("item,label,probability\n")

@@ -21,16 +21,16 @@ from unelisa.storage import MARK
 
 STDOUT = Path("-")
 # how files begin that only unelisa writes: labels, experts, JSON; a page says who made it. Charts
-# are not listed: somebody may have filled them in
-_BEGINNINGS = (
-    b"item,label,probability\n",
-    b"item,label,probability,ease\n",
-    b"person_id,label,probability\n",
-    b"person_id,label,probability,note\n",
-    b"voter,polarity\n",
-    b'{\n  "unelisa": "',
-    b'[\n  {\n    "method": "',
-)
+# are not listed: somebody may have filled them in. By the kind of output, whatever its columns
+_BEGINNINGS = {
+    b"item,label,probability\n": b"labels",
+    b"item,label,probability,ease\n": b"labels",
+    b"person_id,label,probability\n": b"patients",
+    b"person_id,label,probability,note\n": b"patients",
+    b"voter,polarity\n": b"voters",
+    b'{\n  "unelisa": "': b"findings",
+    b'[\n  {\n    "method": "': b"methods",
+}
 _GENERATOR = b'<meta name="generator" content="unelisa'
 PARQUET = b"PAR1"
 _BEGINNING = 4096  # bytes
@@ -195,7 +195,7 @@ def refuse_replacing(path: Path, new: bytes | None = None) -> None:
 
 
 def find_kind(path: Path) -> bytes | None:
-    """Return what marks a file as one of unelisa's outputs, None if nothing does.
+    """Return which kind of unelisa's outputs a file is, None if nothing marks it as one.
 
     Tables of votes, truth or cohorts have no mark: anybody's look the same.
     """
@@ -208,5 +208,7 @@ def find_kind(path: Path) -> bytes | None:
             start = unpacked.read(_BEGINNING)
     if start.startswith(PARQUET):
         return PARQUET if is_label_file(path) else None
-    marks = (*(mark for mark in _BEGINNINGS if start.startswith(mark)), _GENERATOR, MARK)
-    return next((mark for mark in marks if mark in start or mark in end), None)
+    for mark, kind in _BEGINNINGS.items():
+        if start.startswith(mark):
+            return kind
+    return next((mark for mark in (_GENERATOR, MARK) if mark in start or mark in end), None)
