@@ -235,8 +235,7 @@ def _restore_reading(state: dict[str, Any]) -> Reading:
     }
     if state["model"] is None:
         voters = state["weights"], state["fields"], state["standard_errors"]
-        hub = Hub(*voters, state["field"], state["links"])
-        return EdgesReading(model=hub, certainty=1.0, **known)
+        return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
     model = state["model"]
     unheard = float(expit(model.rate / 2))
     everybody = np.ones(len(silence), dtype=np.bool_)

@@ -28,7 +28,6 @@ from unelisa.errors import (
     VotesError,
     VotesWarning,
 )
-from unelisa.latent.edges.reading import temper
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
 from unelisa.votes import Votes
@@ -217,8 +216,7 @@ def test_a_graph_of_rules_scores_the_votes_it_was_fitted_to():
     model = fit(values, structure="edges")
     side = -np.sign(values.sum(axis=0))
     filled = np.where((values == 0) & values.any(axis=1)[:, None], side, values)
-    hub = model._reading.model
-    odds = temper(2 * (hub.field + filled @ model.weights_), model._reading.certainty)
+    odds = 2 * (model.field_ + filled @ model.weights_)
     assert model.decision_function(values) == pytest.approx(odds)
 
 
@@ -471,4 +469,4 @@ def test_rounds_that_end_before_the_evidence_settles_are_told(monkeypatch):
     values, _ = tilted_crowd(0)
     monkeypatch.setattr("unelisa.latent.consensus.model.TOL", 0.0)
     with pytest.warns(ConvergenceWarning, match="EM stopped after 100 iterations"):
-        LatentIsing("plain").fit(values)
+        LatentIsing("plain").fit(Votes.of(values, coding="pm1"))

@@ -11,6 +11,8 @@ from places import NAMES, crowd, put
 from unelisa.errors import VotesError
 from unelisa.votes import Votes
 
+pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
+
 
 @pytest.fixture(scope="module")
 def table():

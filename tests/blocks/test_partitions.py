@@ -134,6 +134,7 @@ def test_resamples_are_fitted_by_the_workers(client, monkeypatch):
     assert there.voters.equals(here.voters)
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
 def test_the_latent_model_is_fitted_where_the_votes_live(client):
     table = da.from_array(crowd(), chunks=(2500, 12))
     here = ue.LatentIsing("plain", random_state=0).fit(ue.Votes.of(crowd(), coding="pm1"))

@@ -122,7 +122,7 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(model, datamart, m
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unelisa.phenotyping.phenotyper.warn_of_utilization", interrupt)
+    monkeypatch.setattr("unelisa.phenotyping.phenotyper.list_doubts", interrupt)
     with pytest.raises(KeyboardInterrupt):
         twin.fit(datamart.counts.iloc[:500])
     assert vars(twin) == held

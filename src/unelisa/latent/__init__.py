@@ -34,7 +34,6 @@ Structure = Literal["auto", "plain", "ease", "tilt", "families", "edges"]
 SAMPLE_ITEMS = 5000  # on which coherence is measured
 COHERENT = 0.2  # kappa: nearly three quarters of the voters point the same way
 HARDLY_COHERENT = 0.1  # what voters who point either way by a coin rarely reach
-HARDLY_CERTAIN = 0.5  # how sure a graph is believed above
 HARDLY = (
     "the voters hardly point the same way (coherence {:.2f}): the truth is taken to be the hub of "
     f"their graph, which the votes cannot confirm; {DECIDE}"
@@ -49,9 +48,7 @@ def interpret(ballots: ItemBlocks, structure: Structure) -> Reading:
     kappa, graph, rich = _measure_crowd(crowd)
     if structure == "edges" or (structure == "auto" and graph):
         hub = replace(read_edges(crowd), coherence=kappa)
-        if kappa <= HARDLY_COHERENT:
-            return hub
-        return replace(hub, certainty=HARDLY_CERTAIN).noting(HARDLY.format(kappa))
+        return hub.noting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else hub
     kinds = get_args(Kind) if structure == "auto" else (structure,)
     reading = replace(read_consensus(crowd, kinds), coherence=kappa)
     if structure not in ("auto", reading.structure.split(",")[0]):

@@ -40,7 +40,7 @@ class Crowd(NamedTuple):
         kept = ~(constant & (votes == ballots.n_items))
         silence = read_silence(votes * kept, yes * kept, ballots.n_items)
         kept &= ~constant | (votes < ONE_SIDED_VOTES) | (silence != 0)
-        if not kept.any():
+        if not (kept & (votes > 0)).any():
             kept[:] = True
         spoken = ballots = ballots if kept.all() else ballots.view(keep_voters, kept)
         if silence.any():

@@ -18,6 +18,7 @@ from unelisa.latent.consensus.checks import (
     DOUBTED,
     LEAST_CLEAR,
     Tally,
+    are_unrelated,
     describe_answers,
     find_implied,
     find_reasons,
@@ -34,7 +35,7 @@ from unelisa.latent.consensus.contest import (
 )
 from unelisa.latent.consensus.doubt import SHARE, Doubt, measure_doubt
 from unelisa.latent.consensus.families import number_families
-from unelisa.latent.consensus.model import Floats, fit_consensus
+from unelisa.latent.consensus.model import Consensus, Floats, fit_consensus
 from unelisa.latent.consensus.pool import (
     CENTERED,
     Pool,
@@ -80,6 +81,7 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
     reading = _describe(crowd, choice, pool, majority, doubt)
+    reading = _check_branches(reading, filled, best.model)
     family = reading.family
     strangers = [(s, t) for s, t in implied if family[s] < 0 or family[s] != family[t]]
     if strangers and choice.few is None:
@@ -88,6 +90,16 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
         return reading
     other = _describe_rival(crowd, choice)
     return replace(reading, others=(other,))
+
+
+def _check_branches(
+    reading: ConsensusReading, sample: Sample, model: Consensus
+) -> ConsensusReading:
+    """Return the reading, without experts where families explain all of the dependence."""
+    if not model.n_families or not are_unrelated(sample, model):
+        return reading
+    reasons = (Caution(NOTHING_FOUND), *reading.reasons)
+    return replace(reading, reasons=reasons, experts=np.zeros_like(reading.experts))
 
 
 def _fit_pool(

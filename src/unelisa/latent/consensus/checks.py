@@ -11,7 +11,7 @@ from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_vot
 from unelisa.latent.consensus.coefficients import BRANCHES, Coefficients
 from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
 from unelisa.latent.consensus.doubt import Doubt
-from unelisa.latent.consensus.model import Families, infer
+from unelisa.latent.consensus.model import Consensus, Families, infer
 from unelisa.latent.consensus.pool import FAR, Pool, answer_each
 from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Answers, Caution
@@ -21,6 +21,7 @@ LEAST_CLEAR = 3  # branches clearly tied to the truth
 RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of the majority's
 SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
 DOUBTED = 0.25  # doubt of the model at which it is said
+UNRELATED_ERRORS = 4.0  # standard deviations beyond which branches are related
 COUNTED = 0.02  # least weight of a pool's member that bounds what is expected
 NOWHERE = np.array([[1.0, 0.0]])  # the only state where there is no truth
 NOTHING_ITER = 20
@@ -185,6 +186,25 @@ def weigh_nothing(crowd: Crowd, part: float) -> float:
     for _ in range(NOTHING_ITER):
         biases = biases.moved(said, NOWHERE, 1, -np.inf).learned(said, BRANCHES)
     return float((said * biases.tabulate(NOWHERE)).sum()) - biases.divergence(crowd.votes > 0)
+
+
+def are_unrelated(sample: Sample, model: Consensus) -> bool:
+    """Return whether the branches agree no more than independent ones: families explain it all.
+
+    With r the correlation of two branches on N items, sum (N r^2 - 1) is less than four standard
+    deviations, sqrt(2 pairs), above 0.
+    """
+    leans = infer(sample.ballots, model.factors)[1]
+    opinions = np.where(leans < 0, 0, np.where(leans > 0.5, 1, -1)).astype(np.int8)
+    values = np.hstack([sample.tabulate()[:, model.lone], opinions])
+    items, branches = np.nonzero(values)
+    starts = np.searchsorted(items, np.arange(len(values) + 1)).astype(np.int64)
+    votes = values[items, branches]
+    ballots = Ballots(starts, branches.astype(np.int32), votes, np.zeros(len(values)))
+    found = Sample(ballots, values.shape[1])
+    squares = found.pairs.common * found.correlations.astype(np.float64) ** 2
+    excess = float((squares - 1).sum())
+    return bool(excess < UNRELATED_ERRORS * np.sqrt(2 * max(len(squares), 1)))
 
 
 def _part(crowd: Crowd, choice: Choice) -> float:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, logit
 
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import VotesError
@@ -25,7 +24,6 @@ from unelisa.schema import stored
 FEWEST_VOTERS = 2
 EDGE_ITEMS = 6000  # largest number of items that a graph is fitted to
 NEAR_COST = 10.0  # nats within which two starts of the graph are equally good
-CERTAINTY = 0.9  # as sure as a graph may be: that its hub is the truth is an assumption
 SAME_AXIS = 0.85  # share of the items on which two starts with the same truth agree
 MOST_ODDS = 30.0  # log-odds of a gold label in the graph's fit
 
@@ -50,20 +48,19 @@ class Hub:
     converged: ClassVar[bool] = True
 
 
-@stored(model="Hub", certainty="share")
+@stored(model="Hub")
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EdgesReading(Reading):
     """The truth is the hub of the voters' graph; its sign is open."""
 
     name: str = "edges"
     model: Hub
-    certainty: float = CERTAINTY  # part of P - 1/2 that is believed
     sign_is_open = True
 
     @property
     def field(self) -> float:
         """theta_0: half the log-odds of an item without votes."""
-        return float(temper(np.array(2 * self.model.field), self.certainty)) / 2
+        return self.model.field
 
     @property
     def links(self) -> Links:
@@ -79,7 +76,7 @@ class EdgesReading(Reading):
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
         filled = ballots.view(fill_silence, self.silence)
-        return filled.concatenate(score_edges, self.model.weights, self.model.field, self.certainty)
+        return filled.concatenate(score_edges, self.model.weights, self.model.field)
 
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:
         """Return whether prior odds, or else most experts, say that the sides are swapped."""
@@ -140,27 +137,10 @@ def read_edges(crowd: Crowd) -> EdgesReading:
     )
 
 
-def score_edges(ballots: Ballots, weights: Floats, field: float, certainty: float) -> Floats:
-    """Return the log-odds of 1/2 + certainty (P - 1/2) per item, and the prior odds. A pass.
-
-    P is the hub's posterior, with log-odds 2 (theta_0 + sum_s a_s f_is).
-    """
+def score_edges(ballots: Ballots, weights: Floats, field: float) -> Floats:
+    """Return 2 (theta_0 + z_i / 2 + sum_s a_s f_is) per item. A pass."""
     said = weigh_ballots(*ballots[:3], weights)
-    return temper(2 * (field + said), certainty) + ballots.prior_odds
-
-
-def temper(odds: Floats, certainty: float) -> Floats:
-    """Return the log-odds of 1/2 + certainty (P - 1/2); the order stays.
-
-    Examples
-    --------
-    >>> temper(np.array([0.0, 50.0]), 0.9).round(2)
-    array([0.  , 2.94])
-    """
-    if certainty == 1:
-        return odds
-    away = certainty * (expit(odds) - 0.5)
-    return np.asarray(logit(0.5 + away))
+    return np.asarray(2 * (field + said) + ballots.prior_odds)
 
 
 def _list_starts(found: EdgesFit) -> tuple[dict[str, Any], ...]:
