@@ -17,6 +17,7 @@ from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Answers, Caution
 
 SAME_LABELS, LEAST_COVERAGE = 0.99, 0.5  # of the items: the labels are one voter's
+LEAST_WORTH = 2.75  # equally good voters that more than three branches are worth
 LEAST_CLEAR = 3  # branches clearly tied to the truth
 RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of the majority's
 SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
@@ -139,11 +140,23 @@ def _are_few(choice: Choice) -> Iterator[Caution]:
             f"are, {LEAST_BRANCHES} to check it{end}",
             tuple(related.tolist()),
         )
+    elif choice.best.branches > LEAST_CLEAR and _count_effective(choice.best.model) < LEAST_WORTH:
+        yield Caution(
+            f"the voters are worth {_count_effective(choice.best.model):.1f} independent ones, "
+            f"most of them hardly tied to the truth; {LEAST_CLEAR} are needed to check each other"
+        )
     elif choice.best.clear < LEAST_CLEAR:
         yield Caution(
             f"the votes tie only {_count(choice.best.clear)} clearly to the truth; "
             f"{LEAST_CLEAR} are needed to check each other"
         )
+
+
+def _count_effective(model: Consensus) -> float:
+    """Return (sum |a|)^2 / sum a^2 over branches."""
+    rows = np.append(model.lone, np.ones(model.n_families, dtype=np.bool_))
+    weights = np.abs(model.branches.means[rows, 1])
+    return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
 
 
 def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
