@@ -182,7 +182,7 @@ def select_experts(
 
     The paper leaves two points open. Here a voter without neighbors is not a knot. Among knots of
     equal degree those come first whose neighbors have more neighbors (experts are neighbors of
-    experts), then those with the stronger edges, sum_t |theta_st|; not those first in the table,
+    experts), then those with stronger edges, sum_t ``|theta_st|``; not those first in the table,
     whose order may reveal the experts. Only if all are equal, as between copies, the order of the
     voters decides: `order`, or the graph's own.
 
