@@ -76,6 +76,15 @@ def test_compilation_is_told_of_and_use_is_not():
     assert len(told) == 1
 
 
+@pytest.fixture
+def interruptible():
+    """Programs in the background ignore Ctrl-C; here it is heard."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_compiling_is_a_keyboard_interrupt():
     """Raised when the compiler is done, never lost, and never another error."""
     kernel, usual = _new_kernel(), signal.getsignal(signal.SIGINT)
