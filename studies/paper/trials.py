@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.names import pick_names
 from studies.paper.cells import FACTOR, SAMPLERS, StudySampler, Trial, find_cell, seed_trial
 from studies.records import Json, open_results, read_lines
 from unelisa.aggregators import UnElisa
@@ -123,13 +124,7 @@ def find_study_methods(names: str | None) -> tuple[str, ...]:
     >>> find_study_methods("oracle, unelisa")
     ('unelisa', 'oracle')
     """
-    wanted = list(METHODS) if names is None else [name.strip() for name in names.split(",")]
-    unknown = [name for name in wanted if name not in METHODS]
-    if unknown:
-        raise ModelError(
-            f"the study has no method {unknown[0][:60]!r}; choose from {', '.join(METHODS)}"
-        )
-    return tuple(name for name in METHODS if name in wanted)
+    return pick_names(names, METHODS, "the study has no method")
 
 
 def draw_trial(trial: Trial) -> Drawn:

@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from studies.names import pick_names
 from studies.worlds import simulated, tables, trained, unseen
 from studies.worlds.voters import Rng, World
-from unelisa.errors import ModelError
 
 Part = Literal["choosing", "reporting"]
 Draw = Callable[[Rng], World]
@@ -86,14 +86,7 @@ def find_kinds(part: Part, names: str | None) -> tuple[str, ...]:
     >>> find_kinds("choosing", "rules, copies")
     ('copies', 'rules')
     """
-    known = KINDS[part]
-    wanted = list(known) if names is None else [name.strip() for name in names.split(",")]
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        raise ModelError(
-            f"the {part} part has no kind {unknown[0][:60]!r}; choose from {', '.join(known)}"
-        )
-    return tuple(name for name in known if name in wanted)
+    return pick_names(names, KINDS[part], f"the {part} part has no kind")
 
 
 def seed_place(place: Place) -> list[int]:

@@ -14,11 +14,11 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from studies.chances import rate_honesty, share_of_yes
+from studies.names import pick_names
 from studies.records import open_results, read_lines
 from studies.worlds.kinds import Part, Place, draw_world
 from studies.worlds.voters import Floats, Signs
 from unelisa.comparison import build_aggregator
-from unelisa.errors import ModelError
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.scoring import score_labels
 from unelisa.votes import Votes
@@ -75,13 +75,7 @@ def find_world_methods(names: str | None) -> tuple[str, ...]:
     >>> find_world_methods("dawid-skene,latent-ising")
     ('latent-ising', 'dawid-skene')
     """
-    wanted = list(METHODS) if names is None else [name.strip() for name in names.split(",")]
-    unknown = [name for name in wanted if name not in METHODS]
-    if unknown:
-        raise ModelError(
-            f"the study has no method {unknown[0][:60]!r}; choose from {', '.join(METHODS)}"
-        )
-    return tuple(name for name in METHODS if name in wanted)
+    return pick_names(names, METHODS, "the study has no method")
 
 
 def score_world(place: Place, methods: Sequence[str] = METHODS) -> list[Row]:

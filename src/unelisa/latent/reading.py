@@ -169,13 +169,10 @@ class Reading(ABC):
             return self
         found, signed, observed = ballots.sum(sum_posteriors, self, ballots.n_voters)
         n_items, n_heard, total, squares, sure, yes = found
-        share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
-        spread = max(float(squares - 2 * share * total + n_heard * share**2), 1e-9)
         expected = float(sure / n_items)
         error = np.sqrt(expected * (1 - expected) / n_items)
         answers = Answers(
-            share,
-            bound_share(share, spread),
+            *bound_prevalence(n_heard, total, squares),
             expected,
             (max(expected - 2 * error, 0.0), min(expected + 2 * error, 1.0)),
             float(yes / n_items),
@@ -210,6 +207,27 @@ def sum_posteriors(ballots: Ballots, reading: Reading, n_voters: int) -> Sums:
     totals = [len(posterior), len(heard), heard.sum(), (heard**2).sum()]
     totals += [np.maximum(posterior, 1 - posterior).sum(), np.count_nonzero(posterior >= 0.5)]
     return np.array(totals), signed, observed
+
+
+def bound_prevalence(
+    n_items: float, total: float, squares: float
+) -> tuple[float, tuple[float, float]]:
+    """Return the mean of n probabilities with this sum and sum of squares, and a 95 % interval."""
+    share = float(np.clip(total / n_items, 0.5 / n_items, 1 - 0.5 / n_items))
+    spread = max(float(squares - 2 * share * total + n_items * share**2), 1e-9)
+    return share, bound_share(share, spread)
+
+
+def count_effective(weights: Floats) -> float:
+    """Return (sum |a|)^2 / sum a^2: how many equally good independent voters these are worth.
+
+    Examples
+    --------
+    >>> count_effective(np.array([0.5, -0.5, 0.0]))
+    2.0
+    """
+    sizes = np.abs(np.nan_to_num(weights))
+    return float(sizes.sum() ** 2 / max(float(sizes @ sizes), 1e-12))
 
 
 def list_names(names: list[Any]) -> str:

@@ -139,6 +139,16 @@ def test_noise_shows_no_truth(seed):
     assert NOTHING_FOUND in told(values)
 
 
+@pytest.mark.parametrize("n_pairs", [4, 6, 9])
+@pytest.mark.parametrize("same", [0.75, 0.95])
+def test_pairs_of_copies_without_a_truth_are_nothing(n_pairs, same):
+    """One pair may take the truth's place; nobody else confirms it."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        first = [sides(rng, 1500) for _ in range(n_pairs)]
+        assert told(table(*first, *(echo(rng, said, same) for said in first)))
+
+
 def test_a_second_reading_is_told():
     assert any(text.startswith(TWO_READINGS) for text in told(two_camps(0)[0]))
 
@@ -151,9 +161,9 @@ def test_labels_of_one_family_are_told():
     pool = fit_pool((sample, sample), choice.best, majority, 0.1)
     tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
     rest = pool, majority, Doubt(0.0, 0.0, 0.0)
-    assert list(find_reasons(crowd, choice, tally, *rest)) == []
+    assert list(find_reasons(sample, choice, tally, *rest)) == []
     same = tally._replace(by_family=np.array([[595.0], [600.0]]))
-    (reason,) = find_reasons(crowd, choice, same, *rest)
+    (reason,) = find_reasons(sample, choice, same, *rest)
     assert reason.text.startswith("the labels are those of one family")
     assert reason.voters == (0, 1, 2)
 

@@ -27,6 +27,7 @@ from unelisa.latent.consensus.pool import (
     LINK,
     RATE,
     Pool,
+    Terms,
     answer,
     answer_each,
     fit_pool,
@@ -45,7 +46,7 @@ def choose(values):
 def pool_of(values, weight=SHARE, **settings):
     sample, choice = choose(values)
     majority = weigh_majority(sample, choice.once)
-    return fit_pool((sample, sample), choice.best, majority, weight, **settings)
+    return fit_pool((sample, sample), choice.best, majority, weight, Terms(**settings))
 
 
 def mix(members, weights, share, unheard):

@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unelisa.latent.consensus.checks import (
     DOUBTED,
     LEAST_CLEAR,
     Tally,
-    are_unrelated,
     describe_answers,
     find_implied,
     find_reasons,
@@ -35,12 +35,8 @@ from unelisa.latent.consensus.contest import (
 )
 from unelisa.latent.consensus.doubt import SHARE, Doubt, measure_doubt
 from unelisa.latent.consensus.families import number_families
-from unelisa.latent.consensus.model import Consensus, Floats, fit_consensus
-from unelisa.latent.consensus.pool import (
-    CENTERED,
-    Pool,
-    fit_pool,
-)
+from unelisa.latent.consensus.model import Families, Floats, fit_consensus
+from unelisa.latent.consensus.pool import CENTERED, Pool, Terms, fit_pool
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
 from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import NOTHING_FOUND, Caution
@@ -72,59 +68,45 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     doubt = NO_DOUBT if rules else measure_doubt(filled, best.model, best.truth, majority)
     majority = majority[spoken.ballots.counts > 0]
     if len(kinds) == 1:
-        return _describe(crowd, choice, _fit_alone(crowd, best, least), majority, doubt)
-    pool = _fit_pool(crowd, best, choice, doubt.share)
+        alone = _fit_alone(crowd, best, least)
+        return _describe(crowd, filled, choice, alone, majority, doubt)
+    pool = _fit_pool(crowd, best, choice.once, doubt.share)
     if doubt.size > DOUBTED:
         # families are as doubtful as the model that they belong to
         pool = replace(pool, family=np.full_like(pool.family, -1))
     if choice.few is not None and choice.few is not best:
         family = choice.few.model.family
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=family)
-    reading = _describe(crowd, choice, pool, majority, doubt)
-    reading = _check_branches(reading, filled, best.model)
+    reading = _describe(crowd, filled, choice, pool, majority, doubt)
     family = reading.family
     strangers = [(s, t) for s, t in implied if family[s] < 0 or family[s] != family[t]]
     if strangers and choice.few is None:
         reading = replace(reading, notes=(*reading.notes, _tell_implied(strangers)))
     if choice.rival is None:
         return reading
-    other = _describe_rival(crowd, choice)
-    return replace(reading, others=(other,))
-
-
-def _check_branches(
-    reading: ConsensusReading, sample: Sample, model: Consensus
-) -> ConsensusReading:
-    """Return the reading, without experts where families explain all of the dependence."""
-    if not model.n_families or not are_unrelated(sample, model):
-        return reading
-    reasons = (Caution(NOTHING_FOUND), *reading.reasons)
-    return replace(reading, reasons=reasons, experts=np.zeros_like(reading.experts))
+    return replace(reading, others=(_describe_rival(crowd, choice, choice.rival),))
 
 
 def _fit_pool(
     crowd: Crowd,
     candidate: Candidate,
-    choice: Choice,
+    once: Floats,
     weight: float,
     centered: Sequence[float] = CENTERED,
 ) -> Pool:
-    """Return the pool on a candidate's structure, fitted to a part of the votes if they are many.
-
-    Then one more iteration on all votes, for voters who are rare in that part.
-    """
+    """Return the pool on a candidate's structure; many votes are fitted in part."""
     samples = spoken, _ = crowd.draw_votes(FIT_VOTES)
     rules = bool(crowd.silence.any())
+    part = spoken.ballots.n_items < crowd.ballots.n_items
     pool = fit_pool(
-        *(samples, candidate, weigh_majority(spoken, choice.once), weight),
-        centered=centered if not rules else (0.0,),
-        least_weight=LEAST_WEIGHT if rules else -np.inf,
+        *(samples, candidate, weigh_majority(spoken, once), weight),
+        Terms(
+            centered if not rules else (0.0,),
+            LEAST_WEIGHT if rules else -np.inf,
+            crowd.ballots if part else None,
+        ),
     )
-    members = pool.members
-    if spoken.ballots.n_items < crowd.ballots.n_items:
-        members = tuple(fit_consensus(crowd.ballots, one, max_iter=2) for one in members)
-    idle = crowd.votes == 0
-    members = tuple(one.without(idle) for one in members)
+    members = tuple(one.without(crowd.votes == 0) for one in pool.members)
     return replace(pool, members=members, kept=crowd.kept)
 
 
@@ -137,59 +119,50 @@ def _fit_alone(crowd: Crowd, candidate: Candidate, least_weight: float) -> Pool:
 
 
 def _describe(
-    crowd: Crowd, choice: Choice, pool: Pool, majority: Floats, doubt: Doubt
+    crowd: Crowd, sample: Sample, choice: Choice, pool: Pool, majority: Floats, doubt: Doubt
 ) -> ConsensusReading:
-    """Return the pool as a reading, with what speaks against it."""
+    """Return the pool as the reading that is taken, with what speaks against it."""
     tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
-    answers = describe_answers(tally, pool)
-    reasons = tuple(find_reasons(crowd, choice, tally, pool, majority, doubt))
-    experts = find_experts(answers.coins, crowd.votes, answers.prevalence)
-    if choice.few is not None or NOTHING_FOUND in {reason.text for reason in reasons}:
-        experts[:] = False
-    heard = crowd.votes > 0
+    reasons = tuple(find_reasons(sample, choice, tally, pool, majority, doubt))
+    reading = _read_pool(crowd, choice, pool, tally)
     family = (choice.few or choice.best).model.family
-    if _count_branches(family, heard) < LEAST_CLEAR:
+    branches = _count_branches(family, crowd.votes > 0)
+    reading = replace(reading, reasons=reasons, family=family, branches=branches)
+    if choice.few is not None or NOTHING_FOUND in {reason.text for reason in reasons}:
+        reading = replace(reading, experts=np.zeros_like(reading.experts))
+    if branches < LEAST_CLEAR:
         # nobody can be checked by two others: how good each is cannot be told
-        answers = answers._replace(coins=np.full_like(answers.coins, np.nan))
+        unknown = np.full_like(pool.coins, np.nan)
+        reading = replace(reading, answers=reading.answers._replace(coins=unknown))
+    return reading
+
+
+def _describe_rival(crowd: Crowd, choice: Choice, rival: Candidate) -> ConsensusReading:
+    """Return the second reading."""
+    pool = _fit_pool(crowd, rival, choice.once, SHARE, centered=(0.0,))
+    tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
+    reading = _read_pool(crowd, choice._replace(best=rival), pool, tally)
+    return replace(reading, agreement=choice.best.agreement(rival))
+
+
+def _read_pool(crowd: Crowd, choice: Choice, pool: Pool, tally: Tally) -> ConsensusReading:
+    """Return a pool on the structure of the choice's best candidate as a reading."""
+    answers = describe_answers(tally, pool)
     return ConsensusReading(
         structure=choice.best.kind + (", silence filled in" if crowd.silence.any() else ""),
-        model=pool.best,
-        pool=pool,
-        experts=experts,
-        silence=crowd.silence,
-        family=family,
-        branches=_count_branches(family, heard),
-        evidence=choice.best.evidence - choice.tried[0].evidence,
-        answers=answers,
-        reasons=reasons,
-        table=_list_candidates(choice),
-    )
-
-
-def _describe_rival(crowd: Crowd, choice: Choice) -> ConsensusReading:
-    """Return the second reading."""
-    rival = choice.rival
-    if rival is None:
-        raise ValueError("no rival")
-    pool = _fit_pool(crowd, rival, choice, SHARE, centered=(0.0,))
-    tally = Tally(*crowd.spoken.sum(sum_answers, pool, crowd.silence))
-    answers = describe_answers(tally, pool)
-    return ConsensusReading(
-        structure=rival.kind,
         model=pool.best,
         pool=pool,
         experts=find_experts(answers.coins, crowd.votes, answers.prevalence),
         silence=crowd.silence,
         family=pool.family,
         branches=_count_branches(pool.family, crowd.votes > 0),
-        evidence=rival.evidence - choice.tried[0].evidence,
-        agreement=choice.best.agreement(rival),
+        evidence=choice.best.evidence - choice.tried[0].evidence,
         answers=answers,
-        table=_list_candidates(choice._replace(best=rival)),
+        table=_list_candidates(choice),
     )
 
 
-def _count_branches(family: Any, heard: Any) -> int:
+def _count_branches(family: Families, heard: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(heard & (family < 0)) + family.max(initial=-1) + 1)
 
 

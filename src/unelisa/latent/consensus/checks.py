@@ -1,28 +1,41 @@
 """What speaks against a consensus: why its labels may be wrong although they look sure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.em import bound_share
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters
-from unelisa.latent.consensus.coefficients import BRANCHES, Coefficients
+from unelisa.latent.consensus.coefficients import BRANCHES, MEMBERS
 from unelisa.latent.consensus.contest import LEAST_BRANCHES, Choice
 from unelisa.latent.consensus.doubt import Doubt
-from unelisa.latent.consensus.model import Consensus, Families, infer
+from unelisa.latent.consensus.families import number_families
+from unelisa.latent.consensus.model import (
+    LEAST_REPEAT,
+    OPINIONS,
+    Consensus,
+    Families,
+    collect,
+    infer,
+)
 from unelisa.latent.consensus.pool import FAR, Pool, answer_each
-from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Answers, Caution
+from unelisa.latent.crowd import Sample
+from unelisa.latent.reading import (
+    DECIDE,
+    NOTHING_FOUND,
+    TWO_READINGS,
+    Answers,
+    Caution,
+    bound_prevalence,
+)
 
 SAME_LABELS, LEAST_COVERAGE = 0.99, 0.5  # of the items: the labels are one voter's
-LEAST_WORTH = 2.75  # equally good voters that more than three branches are worth
 LEAST_CLEAR = 3  # branches clearly tied to the truth
 RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of the majority's
 SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
 DOUBTED = 0.25  # doubt of the model at which it is said
-UNRELATED_ERRORS = 4.0  # standard deviations beyond which branches are related
 COUNTED = 0.02  # least weight of a pool's member that bounds what is expected
 NOWHERE = np.array([[1.0, 0.0]])  # the only state where there is no truth
 NOTHING_ITER = 20
@@ -73,11 +86,9 @@ def sum_answers(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Sums
 def describe_answers(tally: Tally, pool: Pool) -> Answers:
     """Return what the pool says of all items; the intervals span its members."""
     n_items, n_heard, total, squares, sure, yes, _ = tally.totals
-    share = float(np.clip(total / n_heard, 0.5 / n_heard, 1 - 0.5 / n_heard))
-    spread = max(float(squares - 2 * share * total + n_heard * share**2), 1e-9)
+    share, (low, high) = bound_prevalence(n_heard, total, squares)
     counted = pool.parts > COUNTED
     means = tally.means[counted] / n_heard
-    low, high = bound_share(share, spread)
     chances = tally.chances[counted] / n_items
     return Answers(
         share,
@@ -90,18 +101,18 @@ def describe_answers(tally: Tally, pool: Pool) -> Answers:
 
 
 def find_reasons(
-    crowd: Crowd, choice: Choice, tally: Tally, pool: Pool, majority: Floats, doubt: Doubt
+    sample: Sample, choice: Choice, tally: Tally, pool: Pool, majority: Floats, doubt: Doubt
 ) -> Iterator[Caution]:
     """Yield why the labels may be wrong.
 
-    `majority` is the majority's share of yes on the items with votes that were compared; an even
-    vote counts half.
+    `sample` are the items on which candidates were compared, `majority` the majority's share of yes
+    on those with votes; an even vote counts half.
     """
-    yield from _repeat_one(tally, pool, crowd.ballots.n_items)
+    yield from _repeat_one(tally, pool)
     yield from _are_few(choice)
     yield from _lose_a_class(tally, majority)
     yield from _differ(tally, pool, doubt)
-    gain = choice.best.evidence - weigh_nothing(crowd, _part(crowd, choice))
+    gain = choice.best.evidence - find_nothing(sample, choice.best.model)
     if gain < np.log(max(len(majority), 2)):
         yield Caution(NOTHING_FOUND)
     if not choice.best.shares_tilt:
@@ -112,12 +123,13 @@ def find_reasons(
     if choice.rival is not None:
         share = choice.best.agreement(choice.rival)
         yield Caution(
-            f"{TWO_READINGS}: another one, '{choice.rival.kind}', fits them as well or better and "
-            f"agrees with the labels on {share:.0%} of the items (see `readings_`); {DECIDE}"
+            f"{TWO_READINGS}: the other one, '{choice.rival.kind}', agrees with the labels on "
+            f"{share:.0%} of the items (see `readings_`); {DECIDE}"
         )
 
 
-def _repeat_one(tally: Tally, pool: Pool, n_items: int) -> Iterator[Caution]:
+def _repeat_one(tally: Tally, pool: Pool) -> Iterator[Caution]:
+    n_items = tally.totals[0]
     same, votes = tally.by_voter
     lone = pool.family < 0
     often = (votes > LEAST_COVERAGE * n_items) & (same > SAME_LABELS * votes)
@@ -140,23 +152,11 @@ def _are_few(choice: Choice) -> Iterator[Caution]:
             f"are, {LEAST_BRANCHES} to check it{end}",
             tuple(related.tolist()),
         )
-    elif choice.best.branches > LEAST_CLEAR and _count_effective(choice.best.model) < LEAST_WORTH:
-        yield Caution(
-            f"the voters are worth {_count_effective(choice.best.model):.1f} independent ones, "
-            f"most of them hardly tied to the truth; {LEAST_CLEAR} are needed to check each other"
-        )
     elif choice.best.clear < LEAST_CLEAR:
         yield Caution(
             f"the votes tie only {_count(choice.best.clear)} clearly to the truth; "
             f"{LEAST_CLEAR} are needed to check each other"
         )
-
-
-def _count_effective(model: Consensus) -> float:
-    """Return (sum |a|)^2 / sum a^2 over branches."""
-    rows = np.append(model.lone, np.ones(model.n_families, dtype=np.bool_))
-    weights = np.abs(model.branches.means[rows, 1])
-    return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
 
 
 def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
@@ -189,40 +189,40 @@ def _differ(tally: Tally, pool: Pool, doubt: Doubt) -> Iterator[Caution]:
         )
 
 
-def weigh_nothing(crowd: Crowd, part: float) -> float:
-    """Return the log evidence of voters who know nothing: each has a bias of its own, no weight.
+def find_nothing(sample: Sample, model: Consensus) -> float:
+    """Return the log evidence of the best model without a truth: families are all there is.
 
-    With the priors that the consensus has, on this part of the votes.
+    Where the truth has no more than two voters of its own, they may be one more family.
     """
-    said = part * np.stack([crowd.votes - crowd.yes, crowd.yes], axis=1)[:, :, None]
-    biases = Coefficients.first(len(said), BRANCHES, 2)
+    families = [model.family]
+    lone = model.lone & (np.bincount(sample.ballots.voters, minlength=model.n_voters) > 0)
+    if model.n_families and np.count_nonzero(lone) < LEAST_CLEAR:
+        families.append(number_families(np.where(lone, model.n_families, model.family)))
+    return max(weigh_nothing(sample, family) for family in families)
+
+
+def weigh_nothing(sample: Sample, family: Families) -> float:
+    """Return the log evidence of voters who know nothing: branches have a bias and no weight.
+
+    With the priors that the consensus has. Without families one E-step is enough.
+    """
+    model = Consensus.first(family)
     for _ in range(NOTHING_ITER):
-        biases = biases.moved(said, NOWHERE, 1, -np.inf).learned(said, BRANCHES)
-    return float((said * biases.tabulate(NOWHERE)).sum()) - biases.divergence(crowd.votes > 0)
-
-
-def are_unrelated(sample: Sample, model: Consensus) -> bool:
-    """Return whether the branches agree no more than independent ones: families explain it all.
-
-    With r the correlation of two branches on N items, sum (N r^2 - 1) is less than four standard
-    deviations, sqrt(2 pairs), above 0.
-    """
-    leans = infer(sample.ballots, model.factors)[1]
-    opinions = np.where(leans < 0, 0, np.where(leans > 0.5, 1, -1)).astype(np.int8)
-    values = np.hstack([sample.tabulate()[:, model.lone], opinions])
-    items, branches = np.nonzero(values)
-    starts = np.searchsorted(items, np.arange(len(values) + 1)).astype(np.int64)
-    votes = values[items, branches]
-    ballots = Ballots(starts, branches.astype(np.int32), votes, np.zeros(len(values)))
-    found = Sample(ballots, values.shape[1])
-    squares = found.pairs.common * found.correlations.astype(np.float64) ** 2
-    excess = float((squares - 1).sum())
-    return bool(excess < UNRELATED_ERRORS * np.sqrt(2 * max(len(squares), 1)))
-
-
-def _part(crowd: Crowd, choice: Choice) -> float:
-    """Return which part of the items the candidates were compared on."""
-    return len(choice.best.truth) / max(crowd.ballots.n_items, 1)
+        tables = np.repeat(model.branches.tabulate(NOWHERE), 2, axis=2)
+        opinions = np.exp(tables[model.n_voters :])
+        factors = model.factors._replace(tables=tables, opinions=opinions)
+        said, repeated, _, totals = sample.blocks.sum(collect, factors)
+        everywhere = said.sum(axis=2, keepdims=True)
+        on = said.sum(axis=(1, 2)) > 0, repeated.sum(axis=(1, 2)) > 0
+        evidence = totals[0] - model.branches.divergence(on[0]) - model.members.divergence(on[1])
+        branches = model.branches.moved(everywhere, NOWHERE, 1, -np.inf)
+        members = model.members.moved(repeated, OPINIONS, 1, LEAST_REPEAT)
+        model = replace(
+            model,
+            branches=branches.learned(everywhere, BRANCHES),
+            members=members.learned(repeated, MEMBERS) if model.n_families else members,
+        )
+    return float(evidence)
 
 
 def _count(branches: int) -> str:

@@ -51,7 +51,7 @@ ROUNDS = 2
 TREE_ITER, EASE_ITER, TILT_ITER = 30, 60, 60
 EASE_REPEATS = 0.9  # of `REPEATS`, where ease takes a part of what relatives share
 RAREST = 0.25  # a class may not shrink below this fraction of its share without a tilt
-CLEAR_ERRORS = 3.0  # standard errors of a branch that is clearly tied to the truth
+CLEAR_ERRORS = 2.0  # standard errors of a branch that is clearly tied to the truth
 FIRST_TILT = 0.3
 EVEN_TILT = 0.975  # of the largest spread: voters follow the tilt to about the same degree
 # log n nats by which a tilt must win that voters follow to very different degrees: below, it is as

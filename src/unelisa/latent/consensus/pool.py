@@ -23,11 +23,14 @@ sum_k P(k | votes) sigmoid(3 x_k), which is .68, .82, .95, .99 for d = .25, .5, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import Ballots, fill_silence, keep_voters
 from unelisa.latent.consensus.contest import Candidate, measure_nearness
 from unelisa.latent.consensus.model import (
@@ -131,14 +134,22 @@ def share_branches(ballots: Ballots, family: Families) -> Floats:
     return np.asarray((yes + 1) / (votes + 2))
 
 
+class Terms(NamedTuple):
+    """How the members are fitted."""
+
+    centered: Sequence[float] = CENTERED
+    least_weight: float = -np.inf
+    # all votes, where the samples are a part of them: one more iteration is for voters who are rare
+    # in that part
+    whole: ItemBlocks | None = None
+
+
 def fit_pool(
     samples: tuple[Sample, Sample],
     choice: Candidate,
     majority: Floats,
     weight: float,
-    *,
-    centered: Sequence[float] = CENTERED,
-    least_weight: float = -np.inf,
+    terms: Terms = Terms(),  # noqa: B008 - it cannot change
 ) -> Pool:
     """Return the pool on a candidate's structure.
 
@@ -146,7 +157,7 @@ def fit_pool(
     majority's share of yes per item, repeats counted once, and `weight` that of the share of yes.
     """
     spoken, filled = samples
-    members = _fit_members(filled, choice.model, centered, least_weight)
+    members = _fit_members(filled.blocks, choice.model, terms)
     heard = spoken.ballots.counts > 0
     answers = np.stack([answer(filled.ballots, member) for member in members], axis=1)
     near = [measure_nearness(column[heard], majority[heard]) for column in answers.T]
@@ -166,15 +177,18 @@ def fit_pool(
     return Pool(tuple(members), parts[:-1], weight, choice.model.family, everybody, unheard)
 
 
-def _fit_members(
-    sample: Sample, model: Consensus, centered: Sequence[float], least_weight: float
-) -> list[Consensus]:
-    starts = model if model.has_ease else model.easing(), replace(model, ease=EVEN)
-    return [
-        fit_consensus(sample.blocks, begin, centered=part, least_weight=least_weight)
-        for begin in starts
-        for part in centered
-    ]
+def _fit_members(part: ItemBlocks, model: Consensus, terms: Terms) -> list[Consensus]:
+    members = []
+    for begin in (model if model.has_ease else model.easing(), replace(model, ease=EVEN)):
+        for removed in terms.centered:
+            fit = partial(fit_consensus, centered=removed, least_weight=terms.least_weight)
+            member = fit(part, begin)
+            if terms.whole is not None:
+                # the evidence stays that of the part, on which members are compared
+                found = fit(terms.whole, member, max_iter=2)
+                member = replace(member, branches=found.branches, members=found.members)
+            members.append(member)
+    return members
 
 
 def _weigh(evidence: Floats, temper: float, n_items: int) -> Floats:

@@ -10,7 +10,7 @@ from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import Ballots, Floats, fill_silence, keep_voters
 from unelisa.latent.consensus.model import Consensus, infer
 from unelisa.latent.consensus.pool import Pool, answer_each
-from unelisa.latent.reading import Links, Reading
+from unelisa.latent.reading import Links, Reading, count_effective
 from unelisa.schema import stored
 
 SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
@@ -48,8 +48,7 @@ class ConsensusReading(Reading):
         if not np.array_equal(self.family, self.model.family):
             return float(self.branches)
         rows = np.concatenate([self.model.lone, np.ones(self.model.n_families, dtype=np.bool_)])
-        weights = np.abs(self.model.branches.means[rows, 1])
-        return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
+        return count_effective(self.model.branches.means[rows, 1])
 
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""

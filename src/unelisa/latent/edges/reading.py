@@ -18,6 +18,7 @@ from unelisa.latent.reading import (
     Caution,
     Links,
     Reading,
+    count_effective,
 )
 from unelisa.schema import stored
 
@@ -70,8 +71,7 @@ class EdgesReading(Reading):
     @property
     def effective_voters(self) -> float:
         """(sum |a|)^2 / sum a^2: how many equally good independent voters."""
-        weights = np.abs(np.nan_to_num(self.model.weights))
-        return float(weights.sum() ** 2 / max(float(weights @ weights), 1e-12))
+        return count_effective(self.model.weights)
 
     def score(self, ballots: ItemBlocks) -> Floats:
         """Return the log-odds of every item's truth."""
