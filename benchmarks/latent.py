@@ -187,7 +187,8 @@ def run_medical(_, thresholds):
     truth = np.where(data.target == 0, 1, -1).astype(np.int8)  # malignant
     model, seconds = fitted(votes.astype(np.int8))
     scores = accuracies(model.decision_function(votes), truth)
-    return {**scores, "seconds": seconds, "reliable": bool(model.reliable_)}
+    majority = accuracies(votes.sum(axis=1), truth)["accuracy"]
+    return {**scores, "majority": majority, "seconds": seconds, "reliable": bool(model.reliable_)}
 
 
 def rate_tasks(sets, **_):

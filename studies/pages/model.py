@@ -115,12 +115,12 @@ def real_table(rows: Sequence[Json]) -> str:
 def medical_table(rows: Sequence[Json]) -> str:
     """Return the breast cancer data with one and with nine thresholds per feature."""
     table = [
-        [row["thresholds"], share(row["accuracy"]), share(row["balanced"]), f"{row['seconds']:.1f}"]
-        + ["yes" if row["reliable"] else "no"]
+        [row["thresholds"], *(share(row[name]) for name in ("accuracy", "balanced", "majority"))]
+        + [f"{row['seconds']:.1f}", "yes" if row["reliable"] else "no"]
         for row in rows
     ]
-    header = ["thresholds per feature", "accuracy", "balanced", "CPU s", "called reliable"]
-    return markdown_table(header, table)
+    header = ["thresholds per feature", "accuracy", "balanced", "majority vote", "CPU s"]
+    return markdown_table([*header, "called reliable"], table)
 
 
 def rate_table(rows: Sequence[Json]) -> str:
