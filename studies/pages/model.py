@@ -114,11 +114,11 @@ def real_table(rows: Sequence[Json]) -> str:
 
 def medical_table(rows: Sequence[Json]) -> str:
     """Return the breast cancer data with one and with nine thresholds per feature."""
-    table = [
-        [row["thresholds"], *(share(row[name]) for name in ("accuracy", "balanced", "majority"))]
-        + [f"{row['seconds']:.1f}", "yes" if row["reliable"] else "no"]
-        for row in rows
-    ]
+    table: list[list[Any]] = []
+    for row in rows:
+        shares = [share(row[name]) for name in ("accuracy", "balanced", "majority")]
+        facts = [f"{row['seconds']:.1f}", "yes" if row["reliable"] else "no"]
+        table.append([row["thresholds"], *shares, *facts])
     header = ["thresholds per feature", "accuracy", "balanced", "majority vote", "CPU s"]
     return markdown_table([*header, "called reliable"], table)
 
