@@ -332,11 +332,13 @@ def join_studies(old: StudyTable, new: StudyTable) -> StudyTable:
         name = cell["cell"]
         cells[name] = _join_cells(cells[name], cell) if name in cells else cell
     ordered = [cells[cell.name] for cell in CELLS if cell.name in cells]
+    # methods of the first trials have as many in both, and the new ones count
+    first = {name: cost for name, cost in new["seconds"].items() if name in FIRST_TRIALS}
     return {
         **old,
         "cells": ordered,
         "errors": mean_errors(ordered),
-        "seconds": {**old["seconds"], **new["seconds"]},
+        "seconds": {**new["seconds"], **old["seconds"], **first},
         "stuck": max(new["stuck"], old.get("stuck", new["stuck"]), key=lambda x: x["trials"]),
     }
 
