@@ -346,7 +346,7 @@ def join_studies(old: StudyTable, new: StudyTable) -> StudyTable:
 def _join_cells(old: CellTable, new: CellTable) -> CellTable:
     joined: Any = dict(new if new["trials"] >= old["trials"] else old)
     for part in ("experts", "accuracy", "up_to_sign", "gaps"):
-        joined[part] = _join_columns(old[part], new[part])  # type: ignore[literal-required]
+        joined[part] = _join_columns(old[part], new[part])
     return joined  # type: ignore[no-any-return]
 
 
