@@ -180,9 +180,9 @@ def test_no_estimator_guesses_what_three_codes_mean(cls):
             model.score(codes, np.ones(40))
 
 
-@pytest.mark.parametrize("name", [n for n, cls in ue.AGGREGATORS.items() if not cls.multiclass])
+@pytest.mark.parametrize("name", [n for n, cls in AGGREGATORS.items() if not cls.multiclass])
 def test_methods_of_two_classes_say_what_to_use_for_more(name):
-    cls = ue.AGGREGATORS[name]
+    cls = AGGREGATORS[name]
     with pytest.raises(ModelError, match="takes two classes, found 3") as refusal:
         cls().fit([["a", "b"], ["c", "a"]])
     assert str(refusal.value).endswith(f"use OneVsRest({cls.__name__}())")
@@ -190,4 +190,4 @@ def test_methods_of_two_classes_say_what_to_use_for_more(name):
 
 def test_a_selector_of_two_classes_points_to_one_against_the_rest():
     with pytest.raises(ModelError, match="3; use votes.one_against_rest"):
-        ue.ExpertSelector().fit([["a", "b"], ["c", "a"]])
+        ExpertSelector().fit([["a", "b"], ["c", "a"]])
