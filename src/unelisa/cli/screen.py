@@ -219,21 +219,22 @@ def reading_table(readings: Sequence[dict[str, Any]]) -> Table:
 
 
 def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Table:
-    """Return rows of `MethodScore` side by side, the best figure of each column in bold."""
-    from unelisa.report.wording import SCORES, find_best, show_seconds  # noqa: PLC0415 - loads NumPy
+    """Return rows of a comparison side by side, the best figure of each column in bold."""
+    from unelisa.report import wording  # noqa: PLC0415 - loads NumPy
 
+    scores, experts = wording.choose_scores(rows), "n_experts" in rows[0]
     table = bare_table(0, title=title, title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
-    for name in ("accuracy", "balanced", "AUC", "log loss", "experts", "time"):
+    for name in (*scores.values(), *(["experts"] if experts else []), "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    best = find_best(rows)
+    best = wording.find_best(rows)
     for row in rows:
         cells = [
             Text(figure(row[key]), "bold" if row[key] == best.get(key, -1.0) else "")
-            for key in SCORES
+            for key in scores
         ]
-        seconds = show_seconds(row["seconds"])
-        table.add_row(row["method"], *cells, figure(row["n_experts"], "d"), seconds)
+        chosen = [figure(row["n_experts"], "d")] if experts else []
+        table.add_row(row["method"], *cells, *chosen, wording.show_seconds(row["seconds"]))
     return table
 
 

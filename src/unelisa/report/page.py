@@ -62,6 +62,7 @@ def render_report(findings: Findings, judged: Judged | None = None) -> str:
         figures=wording.list_figures(findings),
         columns=wording.choose_columns(findings["voters"]),
         best=wording.find_best(findings["comparison"]),
+        scores=wording.choose_scores(findings["comparison"]),
         fitted=wording.describe_fit(findings),
         drawn=drawing.draw_graph(findings["graph"]),
         roles=wording.list_roles(findings),

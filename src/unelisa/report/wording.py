@@ -13,7 +13,17 @@ from unelisa.report.judged import SURE
 Findings = Mapping[str, Any]
 
 LONGEST_NAME, SHORT_NAME = 80, 17
-SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
+# the figures of a comparison, in the order of its columns, and their titles
+SCORES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced",
+    "auc": "AUC",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "calibration_error": "ECE",
+    "mean_absolute_error": "MAE",
+}
+LOWER = ("log_loss", "calibration_error", "mean_absolute_error")  # is better
 DASH = "\N{EN DASH}"
 FAMILY_COLORS = 7  # in the page's style and script, and in `plots`
 OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
@@ -134,13 +144,26 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
     return [*told, ("Versions", versions)]
 
 
+def choose_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the figures that a comparison has, with their titles; errors in steps only if known.
+
+    Examples
+    --------
+    >>> choose_scores([{"method": "a", "accuracy": 0.5, "mean_absolute_error": None}])
+    {'accuracy': 'accuracy'}
+    """
+    known = any(row.get("mean_absolute_error") is not None for row in rows)
+    shown = {key for row in rows[:1] for key in row if key != "mean_absolute_error" or known}
+    return {key: title for key, title in SCORES.items() if key in shown}
+
+
 def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the best figure of each column of a comparison of two or more methods."""
     best: dict[str, float] = {}
     for key in SCORES:
         found = [row[key] for row in rows if row.get(key) is not None]
         if len(rows) > 1 and found:
-            best[key] = min(found) if key == "log_loss" else max(found)
+            best[key] = min(found) if key in LOWER else max(found)
     return best
 
 
@@ -218,6 +241,7 @@ FILTERS = {
     "log_units": partial(show_number, form="z,.1f"),  # a tenth of a log score is fine enough
     "minus": show_minus,
     "seconds": show_seconds,
+    "first_upper": lambda text: text[:1].upper() + text[1:],
     "thousands": "{:,}".format,
 }
 
