@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ZeroBasedSkill,
     )
     from unelisa.comparison import compare_methods
+    from unelisa.crowds import simulate_classes
     from unelisa.datamart import simulate_ehr
     from unelisa.graph import VoterGraph
     from unelisa.ising import Ising
@@ -53,6 +54,7 @@ _HOMES = {
     "save": "storage",
     "select_experts": "selection",
     "select_neighborhoods": "neighborhood",
+    "simulate_classes": "crowds",
     "simulate_ehr": "datamart",
     "simulate_votes": "simulation",
     "votes_from_estimators": "sources.ensembles",
@@ -87,6 +89,7 @@ __all__ = [
     "save",
     "select_experts",
     "select_neighborhoods",
+    "simulate_classes",
     "simulate_ehr",
     "simulate_votes",
     "votes_from_estimators",

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators.classes import normalize_scores
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.scoring import score_classes, score_labels
@@ -137,23 +138,16 @@ def rate_scores(
     ordered: bool = False,
 ) -> MethodScore | ClassMethodScore:
     """Return the row of a fitted model whose scores of the items of `truth` are known."""
-    chances = find_chances(scores) if hasattr(model, "predict_proba") else None
+    # a method that gives probabilities has log-odds as scores, or log-probabilities of the classes
+    honest = hasattr(model, "predict_proba")
     if scores.ndim > 1:
+        chances = normalize_scores(scores) if honest else None
         found = score_classes(truth, scores, chances, ordered=ordered)
         return ClassMethodScore(name, *map(_defined, found), seconds)
-    figures = score_labels(truth, scores, chances)._asdict()
+    figures = score_labels(truth, scores, expit(scores) if honest else None)._asdict()
     shown = {key: _defined(figures[key]) for key in MethodScore._fields if key in figures}
     n_experts = len(model.experts_) if "expert" in model.verdicts else None
     return MethodScore(name, **shown, seconds=seconds, n_experts=n_experts)
-
-
-def find_chances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities behind log-odds (of the positive class), or behind log-probabilities.
-
-    A method that gives probabilities has the one or the other as scores; those of K classes, items
-    x K, may lack a constant per item.
-    """
-    return np.asarray(expit(scores) if scores.ndim == 1 else softmax(scores, axis=1))
 
 
 def _defined(figure: float) -> float | None:

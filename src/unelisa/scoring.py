@@ -10,6 +10,8 @@ from unelisa.em import Z95
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-10  # scores of classes that differ by less are tied
+
 
 class ExpertScore(NamedTuple):
     """Hit rate |found and true| / |true| and precision |found and true| / |found|, (5.1)."""
@@ -168,7 +170,7 @@ def share_ties(scores: Floats) -> Floats:
     >>> share_ties(np.array([[0.2, 0.4, 0.4]]))
     array([[0. , 0.5, 0.5]])
     """
-    best = scores == scores.max(axis=1, keepdims=True)
+    best = scores >= scores.max(axis=1, keepdims=True) - ROUNDING
     return np.asarray(best / best.sum(axis=1, keepdims=True))
 
 

@@ -22,7 +22,7 @@ from unelisa.cli.screen import (
     tell_written,
     voter_table,
 )
-from unelisa.comparison import rate_scores
+from unelisa.comparison import list_methods, rate_scores
 from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
@@ -35,6 +35,7 @@ from unelisa.storage import save as save_model
 from unelisa.votes import Votes
 
 LONGEST_FAMILIES = 8  # families, and voters of each, that are named
+LONGEST_CLASSES = 20
 
 
 class Outputs(NamedTuple):
@@ -140,8 +141,8 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     reference = None
     if known is not None:
         reference = Reference.of(model, judged, known.scored_signs())
-        own = rate_scores(name_method(model), model, *reference[:2], seconds)
-        others = [name for name in AGGREGATORS if report is not None and name != own.method]
+        own = rate_scores(name_method(model), model, *reference[:2], seconds, table.ordered)
+        others = [x for x in list_methods(table) if report is not None and x != own.method]
         rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
         reference = reference._replace(comparison=rows)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
@@ -195,7 +196,14 @@ def write_outputs(
 def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     """Print the answer, the voters, the scores and where the files are."""
     screen.print(findings["answer"], style="bold", markup=False)
-    screen.print(Text("Positive means ") + printable(findings["classes"][1]) + ".")
+    classes = [printable(label) for label in findings["classes"]]
+    if len(classes) > 2:
+        more = (
+            f" and {len(classes) - LONGEST_CLASSES} more" if len(classes) > LONGEST_CLASSES else ""
+        )
+        screen.print(Text("Classes: ") + Text(", ").join(classes[:LONGEST_CLASSES]) + f"{more}.")
+    else:
+        screen.print(Text("Positive means ") + classes[1] + ".")
     for line in describe_trust(findings):
         screen.print(line)
     screen.print()
@@ -206,7 +214,8 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
         screen.print("--reading takes another one; gold labels (--gold) can decide.")
         screen.print()
     if findings["comparison"]:
-        title = "Against the known truth; a tie counts half"
+        tie = "half" if len(classes) == 2 else "by its expectation"
+        title = f"Against the known truth; a tie counts {tie}"
         screen.print(comparison_table(findings["comparison"], title))
         screen.print()
     tell_written(screen, *outputs)

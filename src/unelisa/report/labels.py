@@ -42,8 +42,9 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
     """Yield item, label, probability and ease of every item, in the columns `label_columns`.
 
-    The probability is that of the positive class, and empty for methods that give none; the ease
-    is empty where it is unknown. Without names, the first column is the row number, from 1.
+    The probability is that of the positive class, or of the label if there are more than two, and
+    empty for methods that give none; the ease is empty where it is unknown. Without names, the
+    first column is the row number, from 1.
     """
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
@@ -135,7 +136,8 @@ def label_file(
 
     Votes are read and labels written batch by batch, so memory does not grow with the items.
     Columns: item where the votes name it, otherwise row, counted from 1 in each file; label;
-    probability of the positive class and ease where the method gives them.
+    probability (of the positive class, or of the label if there are more than two) and ease where
+    the method gives them.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
@@ -173,10 +175,10 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     rows = np.arange(before + 1, before + len(judged.scores) + 1)
-    positive = (judged.scores >= 0).astype(np.int8)
+    picked = judged.picked.astype(np.uint8 if len(judged.classes) > 2 else np.int8)
     columns = {
         "item" if named else "row": pa.array(judged.votes.items if named else rows),
-        "label": pa.DictionaryArray.from_arrays(positive, pa.array(list(judged.classes))),
+        "label": pa.DictionaryArray.from_arrays(picked, pa.array(list(judged.classes))),
     }
     if judged.chances is not None:
         columns["probability"] = pa.array(judged.chances)

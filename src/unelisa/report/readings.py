@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.classes import pick_classes
 from unelisa.report.judged import Judged
 from unelisa.report.wording import make_plain
 
@@ -124,7 +125,7 @@ def _count_different(reading: Any, judged: Judged | None) -> int | None:
     if judged is None:
         return None
     scores = np.asarray(reading.decision_function(judged.votes))
-    return int(np.count_nonzero((scores >= 0) != (judged.scores >= 0)))
+    return int(np.count_nonzero(pick_classes(scores) != judged.picked))
 
 
 def _place_voters(reading: Any, ranking: list[int]) -> dict[str, Any]:
