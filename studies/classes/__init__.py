@@ -1,1 +1,1 @@
-"""Votes of more than two classes with known truth: all methods and other programs, docs/classes.md."""
+"""All methods on votes of more than two classes with known truth, and docs/classes.md."""

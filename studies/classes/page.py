@@ -15,9 +15,9 @@ which the methods do not see, beside other programs. **These are development dat
 also looked at while `latent-ising` for more than two classes was developed, so its figures here are
 optimistic; expect less on new votes.
 
-Methods run with their defaults. Methods of crowd-kit were run in the same way where it is installed;
-names in italics are programs that were run elsewhere on the same votes (`peers.csv` in the folder of
-the sets), each with its defaults and with the notes below. `{share}`, which is not ranked, has
+Methods run with their defaults, those of crowd-kit too. Names in italics are programs that were run
+elsewhere on the same votes (`peers.csv` in the folder of the sets), each with its defaults and with
+the notes below. `{share}`, which is not ranked, has
 majority vote's labels with the chances (count + 1) / (votes + K), K being the number of classes.
 `{lifted}` fits one class against the rest, class by class; `latent-ising{unordered}` is not told
 that classes are ordered.
@@ -31,8 +31,8 @@ unelisa reproduce classes --data FOLDER --out docs    # run what is missing
 
 Accuracy counts a tie between classes by its expectation. Balanced accuracy is the mean of the
 accuracies on the true classes. Log loss has probabilities clipped at 1e-6; ECE is the expected
-calibration error of the label's probability, in ten bins. For methods without probabilities of their
-own (crowd-kit's weighted majorities), both use shares of the votes. MAE is the mean absolute error
+calibration error of the label's probability, in ten bins. For crowd-kit's weighted majorities, both
+use shares of the votes. MAE is the mean absolute error
 in steps between classes, of ordered sets only. Lower is better for the last three. Seconds are CPU
 time on one core."""
 

@@ -1,4 +1,4 @@
-"""Other programs on votes of more than two classes: crowd-kit where it is installed, stored scores."""
+"""Other programs on votes of more than two classes: crowd-kit if installed, and stored scores."""
 
 import csv
 import time

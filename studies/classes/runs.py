@@ -36,7 +36,7 @@ _DIGITS = 5
 class Row(TypedDict):
     """One method on one set; figures are those of `ClassScore` that are defined.
 
-    kind is "ours", "variants" (of ours, not ranked), "peers" (run here) or "stored" (run elsewhere).
+    kind is "ours", "variants" (of ours, not ranked), "peers" (run here), "stored" (run elsewhere).
     """
 
     set: str
@@ -80,7 +80,7 @@ def score_answers(known: KnownLabels, scores: Floats, chances: Floats | None) ->
 def run_model(
     model: Any, ordered: bool, where: tuple[str, str], known: KnownLabels, name: str
 ) -> Row:
-    """Return the row of one of our models, fitted to the votes alone; `where` is method and kind."""
+    """Return the row of a model of ours, fitted to the votes alone; `where` is method and kind."""
     votes, place = known.votes, (name, *where)
     start = time.process_time()
     try:

@@ -10,7 +10,8 @@ import pytest
 import unelisa as ue
 from places import crowd
 from report.judging import divided_crowd, divided_model
-from unelisa.aggregators import MajorityVote, UnElisa
+from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
+from unelisa.crowds import simulate_classes
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import write_table
 from unelisa.report import labels
@@ -197,3 +198,18 @@ def test_the_voters_table_names_families():
     rows = list(csv.DictReader(StringIO(unpack(pack_voters(voters)))))
     assert [row["family"] for row in rows] == [voter["family"] for voter in voters]
     assert sum(bool(row["family"]) for row in rows) == 6
+
+
+def test_labels_of_three_classes_have_the_probability_of_the_label(tmp_path):
+    drawn = simulate_classes(3, 8, 60, random_state=0)
+    model = DawidSkene().fit(drawn.votes)
+    rows = list(label_rows(Judged.of(model, drawn.votes)))
+    chances = model.predict_proba(drawn.votes)
+    assert [row[1] for row in rows] == model.predict(drawn.votes).tolist()
+    assert [row[2] for row in rows] == [f"{x:.6f}" for x in chances.max(axis=1)]
+    words = drawn.votes.name_codes(drawn.votes.values)
+    pd.DataFrame(words, columns=drawn.votes.voters).to_parquet(tmp_path / "votes.parquet")
+    label_file(model, (tmp_path / "votes.parquet", tmp_path / "labels.parquet"), model.coding_)
+    table = pd.read_parquet(tmp_path / "labels.parquet")
+    assert table.label.tolist() == model.predict(drawn.votes).tolist()
+    assert table.probability.to_numpy() == pytest.approx(chances.max(axis=1))
