@@ -2,6 +2,7 @@
 
 import csv
 import time
+import warnings
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -59,7 +60,9 @@ def ask_crowd_kit(name: str, known: KnownLabels) -> tuple[Floats | None, float |
     said = votes.values[items, voters].view(np.uint8).astype(int) - 1
     table = pd.DataFrame({"task": items, "worker": voters, "label": said})
     start = time.process_time()
-    found = _fit(import_module("crowdkit.aggregation"), name, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries it uses
+        found = _fit(import_module("crowdkit.aggregation"), name, table)
     seconds = time.process_time() - start
     shape, even = (votes.n_items, votes.n_classes), 1 / votes.n_classes
     full = found.reindex(index=range(shape[0]), columns=range(shape[1]))

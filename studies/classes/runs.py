@@ -157,7 +157,6 @@ def run_classes(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
-        warnings.simplefilter("ignore", FutureWarning)  # of crowd-kit
         there = {(row["set"], row["method"]) for row in read_lines(folder / "rows.jsonl")}
         described = {fact["set"] for fact in read_lines(folder / "sets.jsonl")}
         for name, read in sets.items():

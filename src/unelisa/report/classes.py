@@ -28,7 +28,7 @@ def describe_classes(
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["a", "a", "b"], ["b", "b", "b"], ["c", "c", "b"]])
+    >>> votes = ue.Votes.of([["a", "a", "b"], ["b", "b", "b"], ["c", "c", "a"]])
     >>> model = ue.MajorityVote().fit(votes)
     >>> found = describe_classes(model, Judged.of(model, votes), [0, 1, 2])
     >>> [one["labeled"] for one in found["shares"]]
