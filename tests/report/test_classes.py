@@ -131,7 +131,7 @@ def test_words_of_two_classes_stay_away(drawn, method):
 def test_findings_are_plain_data(drawn, model):
     found = findings_of(model, drawn.votes, drawn.truth)
     assert json.loads(json.dumps(found, allow_nan=False))["by_class"] == found["by_class"]
-    assert found["answer"].startswith("300 items labeled with 4 classes; ")
+    assert found["answer"].startswith("300 items labeled, in 4 classes; ")
 
 
 def test_ordered_classes_say_so():

@@ -239,3 +239,12 @@ def test_truth_of_items_without_votes_counts_in_three_classes_too():
     model = MajorityVote().fit(votes)
     reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
     assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
+
+
+def test_leads_are_those_over_the_next_class():
+    votes = Votes.of([["a", "b", "a"], ["c", "c", "b"], ["a", "b", "c"], [None, None, "c"]])
+    found = Judged.of(MajorityVote().fit(votes), votes)
+    assert found.labels() == ["a", "c", "a", "c"]
+    assert found.leads.tolist() == pytest.approx([1 / 3, 1 / 3, 0.0, 1.0])
+    assert describe_items(found)["ties"] == 1
+    assert found.class_chances is None

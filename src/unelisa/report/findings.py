@@ -225,5 +225,5 @@ def _answer(findings: Findings) -> str:
         return f"{who}."
     labeled = f"{count_noun(items['n'], 'item')} labeled"
     if findings["by_class"] is not None:
-        return f"{labeled} with {len(findings['classes'])} classes; {who}."
+        return f"{labeled}, in {len(findings['classes'])} classes; {who}."
     return f"{labeled}, {items['share_positive']:.1%} of them positive; {who}."

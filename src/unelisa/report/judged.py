@@ -73,11 +73,16 @@ class Judged:
     @cached_property
     def chances(self) -> Floats | None:
         """P(positive), or that of the label if there are more classes; None without any."""
-        if not self.has_chances:
+        if self.class_chances is not None:
+            return np.asarray(self.class_chances.max(axis=1))
+        return np.asarray(expit(self.scores)) if self.has_chances else None
+
+    @cached_property
+    def class_chances(self) -> Floats | None:
+        """The probability of each of more than two classes; None where there is none."""
+        if self.two_classes or not self.has_chances:
             return None
-        if self.two_classes:
-            return np.asarray(expit(self.scores))
-        return np.asarray(normalize_scores(self.scores).max(axis=1))
+        return normalize_scores(self.scores)
 
     @cached_property
     def voted_on(self) -> Flags:
@@ -105,7 +110,7 @@ class Judged:
 
     def as_class_shares(self) -> Floats:
         """Return the probability of every class, or all of it for the label where there is none."""
-        return normalize_scores(self.scores) if self.has_chances else share_ties(self.scores)
+        return share_ties(self.scores) if self.class_chances is None else self.class_chances
 
     def as_shares(self) -> Floats:
         """Return P(positive), or the label as 0, 1/2 (a tie) or 1 where there is none."""
