@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -87,10 +87,16 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         Their names, and whether these came from the table.
     """
 
+    multiclass: ClassVar[bool] = False  # whether it takes more than two classes
+
     def _enter(self, X: Any) -> Votes:
         """Return the votes of `fit`, and store who the voters are."""
         check_settings(self.get_params(deep=False))
         votes = Votes.accept(X)
+        if votes.n_classes > 2 and not self.multiclass:
+            name = type(self).__name__
+            use = f"OneVsRest({name}())" if hasattr(self, "predict") else "votes.one_against_rest"
+            raise ModelError(f"{name} takes two classes, found {votes.n_classes}; use {use}")
         self.classes_ = as_labels(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named

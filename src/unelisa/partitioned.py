@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.assembly import Assembled
+from unelisa.blocks import RowNumbers
 from unelisa.blocks.partitions import Partitions
-from unelisa.coding import Coding, CodingChoice, Column, Label, are_signs, settle_coding
+from unelisa.coding import Coding, CodingChoice, settle_coding
+from unelisa.columns import Column, Label, are_signs
 from unelisa.errors import VotesError
 from unelisa.frames import (
     array_columns,
@@ -39,13 +42,8 @@ def is_partitioned(table: Any) -> bool:
     return hasattr(table, "to_delayed") and hasattr(table, "npartitions")
 
 
-def read_partitions(
-    table: Any, coding: CodingChoice
-) -> tuple[Partitions, NDArray[Any], Coding, bool]:
-    """Return the int8 blocks of a Dask collection, the voters, the coding, and if they have names.
-
-    The blocks are persisted where they are.
-    """
+def read_partitions(table: Any, coding: CodingChoice) -> Assembled:
+    """Return the votes of a Dask collection; its int8 blocks are persisted where they are."""
     import dask  # noqa: PLC0415 - an extra, loaded already
 
     parts, names = _split(table)
@@ -59,7 +57,9 @@ def read_partitions(
     settled = _settle([found[k] for k in filled], voters, coding)
     blocks = [encode(parts[k], names, settled.votes) for k in filled]
     lengths = [found[k].shape[0] for k in filled]
-    return Partitions(blocks, lengths, n_voters), voters, settled, names is not None
+    partitions = Partitions(blocks, lengths, n_voters)
+    items = RowNumbers(partitions.n_items)
+    return Assembled(partitions, items, voters, settled, names is not None)
 
 
 def score_items(model: Any, table: Any) -> NDArray[np.float64]:

@@ -248,8 +248,7 @@ def _spread_known(estimator: Any, votes: Votes, y: Any, prior: Any) -> dict[str,
     """Return what `fit` is given besides the votes, one value per item; None: truth unknown."""
     known: dict[str, NDArray[Any]] = {}
     if y is not None:
-        labels = np.array([votes.classes[0], None, votes.classes[1]], dtype=object)
-        known["y"] = labels[read_gold(y, votes) + 1]
+        known["y"] = votes.name_codes(read_gold(y, votes))
     if prior is not None:
         known["prior"] = read_prior(prior, votes)
     takes = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}

@@ -364,7 +364,7 @@ def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
 
     Shares of all items: voted on; also voted on by others; another voted otherwise.
     """
-    overlaps, conflicts = votes.comparison[0][2:]
+    overlaps, conflicts = votes.comparison[0][-2:]
     counts, n = votes.vote_counts(), votes.n_items
     return {
         "votes": counts,

@@ -6,22 +6,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import Column, Label, NumberColumn, TextColumn, fill_mask, settle_coding
+from unelisa.coding import settle_coding
+from unelisa.columns import Column, Label, NumberColumn, TextColumn, fill_mask
 from unelisa.errors import VotesError, VotesWarning, warn_user
 from unelisa.partitioned import is_partitioned
-from unelisa.votes import Votes
+from unelisa.votes import Votes, name_unvoted
 
 Floats = NDArray[np.float64]
 
 
 def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
-    """Return gold labels as -1 / +1, 0 where missing.
+    """Return gold labels in the codes of the votes (-1 / +1 for two classes), 0 where missing.
 
     Labels with item names (a dict, or a pandas Series whose index names the items) are matched by
     name; others are in the order of the items.
     """
     column, found = list_labels(put_in_order(y, "y", votes.items), votes.n_items, "items")
-    return column.encode(settle_coding(found, votes.classes).votes)
+    try:
+        return column.encode(settle_coding(found, votes.classes).votes)
+    except VotesError as error:
+        if votes.n_classes == 2 or "place" not in error.about:
+            raise
+        raise VotesError(f"y cannot be used: {name_unvoted(error)}") from None
 
 
 def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
