@@ -106,9 +106,7 @@ def collect_classes(
 
 
 @kernel
-def expect_answers(
-    starts: Places, voters: Voters, posterior: Floats, chances: Floats
-) -> Floats:
+def expect_answers(starts: Places, voters: Voters, posterior: Floats, chances: Floats) -> Floats:
     """Return P(answer) of every vote: chances per voter, answer and state, the states summed out.
 
     Votes x answers.
@@ -182,9 +180,7 @@ def _hear(heard: Floats, opinions: Floats, weights: Floats) -> float:
 
 
 @kernel
-def _lean(
-    heard: Floats, opinions: Floats, weights: Floats, leans: Floats, said: Floats
-) -> None:
+def _lean(heard: Floats, opinions: Floats, weights: Floats, leans: Floats, said: Floats) -> None:
     """Set P(opinion) of one family on one item, and add it to the family's answers per state."""
     leans[:] = 0.0
     for k in range(len(weights)):

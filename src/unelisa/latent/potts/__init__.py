@@ -77,7 +77,9 @@ def _fit_pool(
     samples = spoken, _ = crowd.draw_votes(FIT_VOTES)
     part = spoken.ballots.n_items < crowd.ballots.n_items
     everybody = np.ones(spoken.n_voters)
-    start = weigh_majority(spoken, everybody if family.max(initial=-1) < 0 else choice.once, len(terms[0][0]))
+    start = weigh_majority(
+        spoken, everybody if family.max(initial=-1) < 0 else choice.once, len(terms[0][0])
+    )
     pool = fit_class_pool(
         *(samples, family, start, doubt.share if doubt is not NO_DOUBT else SHARE),
         ClassTerms(*terms, crowd.ballots if part else None),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels.classes import expect_answers
+from unelisa.latent.consensus.checks import CASES, IMPLIED
 from unelisa.latent.consensus.contest import KEPT_TREES, LEAST_BRANCHES, ROUNDS, SAME_TRUTH
 from unelisa.latent.consensus.families import (
     Ties,
@@ -24,7 +25,7 @@ from unelisa.latent.consensus.families import (
 )
 from unelisa.latent.consensus.model import Families, Floats
 from unelisa.latent.crowd import Sample
-from unelisa.latent.pairs import correlate_residuals
+from unelisa.latent.pairs import correlate_residuals, measure_agreement
 from unelisa.latent.potts.model import (
     ClassConsensus,
     fit_classes,
@@ -137,7 +138,25 @@ def hold_contest(
             trees = [one for one in tried if one.model.n_families]
             trees = sorted(trees, key=_evidence, reverse=True)[:1]
             tried += [attempt.fit(one.model.family, one.truth, ease=True) for one in trees]
-    return _choose(tried, spoken, once, kinds)
+    choice = _choose(tried, spoken, once, kinds)
+    if choice.few is None and choice.best.branches <= LEAST_BRANCHES and filled is spoken:
+        return choice._replace(few=_merge_copies(spoken, choice.best.model.family))
+    return choice
+
+
+def _merge_copies(sample: Sample, family: Families) -> Families | None:
+    """Return the families with voters who always say the same as one; None where there are none.
+
+    With few branches the residuals of copies hardly show: three branches fit any truth.
+    """
+    first, second, common = sample.pairs
+    answers = list_answers(sample.ballots)[2]
+    alike = measure_agreement(sample.ballots, sample.pairs, answers, sample.n_voters) >= IMPLIED
+    groups = np.where(family < 0, np.arange(len(family)), len(family) + family)
+    for pair in np.flatnonzero(alike & (common >= CASES)):
+        groups[groups == groups[second[pair]]] = groups[first[pair]]
+    merged = number_families(groups)
+    return None if np.array_equal(merged, family) else merged
 
 
 def weigh_majority(sample: Sample, weights: Floats, n_classes: int) -> Floats:
