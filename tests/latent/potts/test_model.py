@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from latent.consensus.test_model import fit as fit_binary
 from latent.worlds import ballots_of, class_crowd, copied_classes, plain_crowd, run_of, sample_of
 from unelisa.latent.consensus.model import Consensus, infer_truth
 from unelisa.latent.potts.contest import Attempt, weigh_majority
@@ -84,8 +85,6 @@ def test_two_classes_are_the_binary_model():
 
 
 def test_a_fit_of_two_classes_says_what_the_binary_fit_says():
-    from latent.consensus.test_model import fit as fit_binary
-
     values, _ = plain_crowd(1, n_items=500)
     classes = np.where(values == 0, 0, np.where(values > 0, 2, 1)).astype(np.int8)
     _, found = fit(classes, 2)

@@ -23,7 +23,8 @@ def test_a_reading_describes_items_and_voters():
     assert answers.expected_accuracy == pytest.approx(chances.max(axis=1).mean())
     assert answers.expected_accuracy == pytest.approx(right, abs=0.08)
     low, high = answers.share_bounds
-    assert (low < answers.shares).all() and (answers.shares < high).all()
+    assert (low < answers.shares).all()
+    assert (answers.shares < high).all()
     assert answers.labels.sum() == pytest.approx(1)
     said = np.einsum("skk->sk", answers.confusions).mean(axis=1)
     accuracy = [np.mean((values[:, s] - 1 == truth)[values[:, s] > 0]) for s in range(12)]
@@ -37,7 +38,8 @@ def test_experts_are_better_than_the_crowd():
     assert np.flatnonzero(reading.answering(ballots).experts).tolist() == [0, 1, 2, 3, 4, 5]
     assert reading.effective_voters == pytest.approx(6.5, abs=0.6)
     links = reading.links
-    assert len(links.first) == 15 and links.first.min() == 6
+    assert len(links.first) == 15
+    assert links.first.min() == 6
 
 
 def test_prior_odds_are_added_to_the_score():

@@ -1,10 +1,10 @@
 """More than two classes: the Potts form of the consensus.
 
 `model.py` is the model and its EM, `coefficients.py` what it learns of each voter, `crowd.py` whose
-votes are read. `contest.py` decides which hidden nodes there are besides the class (ease, families),
-`doubt.py` how far the result can be believed, `pool.py` averages what the votes do not identify,
-`checks.py` lists what speaks against the result, `reading.py` is what comes back, and `gold.py` is
-for gold labels.
+votes are read. `contest.py` decides which hidden nodes there are besides the class (ease,
+families), `doubt.py` how far the result can be believed, `pool.py` averages what the votes do not
+identify, `checks.py` lists what speaks against the result, `reading.py` is what comes back, and
+`gold.py` is for gold labels.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ import numpy as np
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ModelError
 from unelisa.latent.consensus import FIT_VOTES, LEAST_WEIGHT, NO_DOUBT, SEARCH_VOTES
-from unelisa.latent.consensus.doubt import SHARE, Doubt
+from unelisa.latent.consensus.doubt import Doubt
 from unelisa.latent.consensus.model import Families, Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.potts.checks import find_class_reasons
@@ -76,12 +76,10 @@ def _fit_pool(
     """Return the pool on some families; many votes are fitted in part."""
     samples = spoken, _ = crowd.draw_votes(FIT_VOTES)
     part = spoken.ballots.n_items < crowd.ballots.n_items
-    everybody = np.ones(spoken.n_voters)
-    start = weigh_majority(
-        spoken, everybody if family.max(initial=-1) < 0 else choice.once, len(terms[0][0])
-    )
+    counted = np.ones(spoken.n_voters) if family.max(initial=-1) < 0 else choice.once
+    start = weigh_majority(spoken, counted, len(terms[0][0]))
     pool = fit_class_pool(
-        *(samples, family, start, doubt.share if doubt is not NO_DOUBT else SHARE),
+        *(samples, family, start, doubt.share),
         ClassTerms(*terms, crowd.ballots if part else None),
     )
     members = tuple(one.without(crowd.votes == 0) for one in pool.members)

@@ -119,7 +119,8 @@ class ClassCoefficients:
         chances = np.exp(logs)
         variances = self.weight_variances[:, None, None] * form**2 + self.own_variances
         variances = self.field_variances[:, None, :] + ease**2 * variances
-        return logs - (chances * (1 - chances) * variances).sum(axis=2, keepdims=True) / 2
+        spread = (chances * (1 - chances) * variances).sum(axis=2, keepdims=True)
+        return np.asarray(logs - spread / 2)
 
     def moved(
         self, said: Floats, model: "Setting", steps: int, least: float = -np.inf

@@ -200,7 +200,7 @@ def _search_families(
     counted = start_classes(blocks, first, referee, least)
     axes = [(referee, referee, counted), (alone.truth, alone.posterior, alone.model)]
     for _ in range(ROUNDS):
-        trees = []
+        trees: list[ClassCandidate] = []
         for truth, posterior, model in axes:
             ties = find_ties(sample, posterior, model.chances)
             for family in propose_families(ties, sample.n_voters):
@@ -232,7 +232,8 @@ def _choose(
     tried: list[ClassCandidate], spoken: Sample, once: Floats, kinds: tuple[ClassKind, ...]
 ) -> ClassChoice:
     """Return the best candidate by the two rules."""
-    tie = float(np.log(max(np.count_nonzero(spoken.ballots.counts), 2)))
+    heard = int(np.count_nonzero(spoken.ballots.counts))
+    tie = float(np.log(max(heard, 2)))
     fit = [one for one in tried if one.admissible and (len(kinds) > 1 or one.kind == kinds[0])]
     fit = fit or tried[:1]
     rooted = [one for one in fit if not one.model.n_families or one.branches >= LEAST_BRANCHES]

@@ -79,7 +79,7 @@ def find_rules(counts: Floats, n_items: int) -> NDArray[np.int8]:
     rules &= (votes >= ONE_SIDED_VOTES) & (votes < n_items)
     if votes[rules].sum() <= votes.sum() / 2:
         rules[:] = False
-    return rules.astype(np.int8)
+    return np.asarray(rules, dtype=np.int8)
 
 
 def code_silence(silence: NDArray[np.int8], n_classes: int) -> NDArray[np.int8]:

@@ -23,7 +23,7 @@ LEAST_SLOPE = 0.1
 
 
 def fix_classes(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
-    """Return the prior odds with the classes of gold labels certain: class k is k + 1, 0 unknown."""
+    """Return the prior odds with gold labels certain: class k is k + 1, 0 unknown."""
     fixed = prior_odds.copy()
     known = np.flatnonzero(gold)
     fixed[known] = -CERTAIN

@@ -276,7 +276,8 @@ def maximize(
 
 def infer(ballots: Ballots, factors: ClassFactors) -> Floats:
     """Return the posterior of the states per item, by class and ease. A pass."""
-    return infer_classes(*list_answers(ballots), log_priors(ballots, factors), *factors[:4])[0]
+    priors, (family, tables, members, opinions) = log_priors(ballots, factors), factors[:4]
+    return infer_classes(*list_answers(ballots), priors, family, tables, members, opinions)[0]
 
 
 def infer_class(ballots: Ballots, factors: ClassFactors) -> Floats:
@@ -291,8 +292,10 @@ def collect(ballots: Ballots, factors: ClassFactors) -> Sums:
 
     The last holds the log evidence and the number of items with votes.
     """
-    priors = log_priors(ballots, factors)
-    said, repeated, states, evidence = collect_classes(*list_answers(ballots), priors, *factors[:4])
+    priors, (family, tables, members, opinions) = log_priors(ballots, factors), factors[:4]
+    said, repeated, states, evidence = collect_classes(
+        *list_answers(ballots), priors, family, tables, members, opinions
+    )
     return said, repeated, states, np.array([evidence, np.count_nonzero(ballots.counts)])
 
 
@@ -306,7 +309,7 @@ def log_priors(ballots: Ballots, factors: ClassFactors) -> Floats:
 def order_form(n_classes: int) -> Floats:
     """Return A for ordered classes: 1 on the diagonal, less by 1 for every step away from it."""
     classes = np.arange(n_classes)
-    return 1.0 - np.abs(classes[:, None] - classes)
+    return np.asarray(1.0 - np.abs(classes[:, None] - classes))
 
 
 def _repeat_form(form: Floats) -> Floats:

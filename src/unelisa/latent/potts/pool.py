@@ -101,7 +101,7 @@ def answer_each(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) ->
 
 
 def answer(ballots: Ballots, model: ClassConsensus) -> Floats:
-    """Return P(class) per item under one model, without prior odds and with half the class rates."""
+    """Return P(class) per item under one model, with half the class rates and no prior odds."""
     factors = model.factors
     factors = factors._replace(log_rates=log_softmax(RATE * factors.log_rates))
     unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
@@ -132,7 +132,7 @@ def mix(each: Floats, pool: ClassPool) -> Floats:
     """Return P(class) per item, of its probabilities under every part of the pool."""
     pooled = np.einsum("ipk,p->ik", each, pool.parts)
     if pool.slope == 1 and not pool.offsets.any():
-        return pooled
+        return np.asarray(pooled)
     return np.asarray(softmax(pool.slope * np.log(pooled) + pool.offsets, axis=1))
 
 
@@ -187,12 +187,12 @@ def fit_class_pool(
 def _fit_member(
     sample: Sample, family: Families, start: Floats, form: Floats, terms: ClassTerms, ease: bool
 ) -> ClassConsensus:
-    least = {"least_weight": terms.least_weight}
+    least = terms.least_weight
     model = ClassConsensus.first(family, form, ease=ease)
-    model = start_classes(sample.blocks, model, start, **least)
-    model = fit_classes(sample.blocks, model, **least)
+    model = start_classes(sample.blocks, model, start, least)
+    model = fit_classes(sample.blocks, model, least_weight=least)
     if terms.whole is None:
         return model
     # the evidence stays that of the part, on which members are compared
-    found = fit_classes(terms.whole, model, max_iter=2, **least)
+    found = fit_classes(terms.whole, model, least_weight=least, max_iter=2)
     return replace(model, branches=found.branches, members=found.members)
