@@ -20,7 +20,7 @@ def penalized(found, said, prior=BRANCHES):
         found,
         field_variances=np.zeros_like(found.field_variances),
         weight_variances=np.zeros_like(found.weight_variances),
-        own_variances=np.zeros_like(found.own_variances),
+        own_variances=np.full_like(found.own_variances, 1e-12),
     )
     fit = (said * sharp.tabulate(FORM, GRID)).sum()
     fields, weights = found.fields - found.center, found.weights - found.weight_center
@@ -33,7 +33,7 @@ def test_chances_of_all_answers_add_up_to_one():
     found = ClassCoefficients.first(4, FORM, BRANCHES).moved(
         draw_counts(0), Setting(FORM, GRID, BRANCHES), 3
     )
-    assert np.exp(found.log_chances(FORM, 0.5)).sum(axis=2) == pytest.approx(1)
+    assert found.find_chances(FORM, 0.5).sum(axis=2) == pytest.approx(1)
 
 
 def test_steps_raise_the_penalized_likelihood_until_it_is_highest():

@@ -19,6 +19,7 @@ from unelisa.latent.consensus.doubt import Doubt
 from unelisa.latent.consensus.model import Families, Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.potts.checks import find_class_reasons
+from unelisa.latent.potts.coefficients import MOST_CELLS
 from unelisa.latent.potts.contest import ClassChoice, ClassKind, hold_contest, weigh_majority
 from unelisa.latent.potts.crowd import ClassCrowd
 from unelisa.latent.potts.doubt import measure_class_doubt
@@ -48,10 +49,14 @@ def read_classes(
         forms = [np.column_stack([form, np.zeros(n_classes)]) for form in forms]
     samples = spoken, filled = crowd.draw_votes(SEARCH_VOTES)
     asked = kinds if structure == "auto" else (structure,)
+    eased = len(crowd.kept) * forms[0].size <= MOST_CELLS
+    if not eased:
+        asked = tuple(kind for kind in asked if kind != "ease") or ("plain",)
     choice = hold_contest(samples, forms[-1], asked, least)
+    terms = ClassTerms(forms, least, eased)
     majority = weigh_majority(spoken, choice.once, n_classes)
     doubt = NO_DOUBT if rules else measure_class_doubt(filled, choice.best, majority)
-    pool = _fit_pool(crowd, choice, choice.best.model.family, doubt, (forms, least))
+    pool = _fit_pool(crowd, choice, choice.best.model.family, doubt, terms)
     reading = _describe(crowd, spoken, choice, pool, (majority, doubt))
     if structure not in ("auto", reading.structure.split(",")[0]):
         reading = reading.noting(
@@ -60,7 +65,7 @@ def read_classes(
         )
     if choice.rival is None:
         return reading
-    other = _fit_pool(crowd, choice, choice.rival.model.family, NO_DOUBT, (forms, least))
+    other = _fit_pool(crowd, choice, choice.rival.model.family, NO_DOUBT, terms)
     rival = _read(crowd, choice._replace(best=choice.rival), other)
     rival = replace(rival, agreement=choice.best.agreement(choice.rival))
     return replace(reading, others=(rival,))
@@ -71,16 +76,16 @@ def _fit_pool(
     choice: ClassChoice,
     family: Families,
     doubt: Doubt,
-    terms: tuple[list[Floats], float],
+    terms: ClassTerms,
 ) -> ClassPool:
     """Return the pool on some families; many votes are fitted in part."""
     samples = spoken, _ = crowd.draw_votes(FIT_VOTES)
     part = spoken.ballots.n_items < crowd.ballots.n_items
     counted = np.ones(spoken.n_voters) if family.max(initial=-1) < 0 else choice.once
-    start = weigh_majority(spoken, counted, len(terms[0][0]))
+    start = weigh_majority(spoken, counted, crowd.answers.shape[1])
     pool = fit_class_pool(
         *(samples, family, start, doubt.share),
-        ClassTerms(*terms, crowd.ballots if part else None),
+        terms._replace(whole=crowd.ballots if part else None),
     )
     members = tuple(one.without(crowd.votes == 0) for one in pool.members)
     return replace(pool, members=members, kept=crowd.kept)

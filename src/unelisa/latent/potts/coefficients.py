@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from unelisa.schema import stored
 
@@ -26,6 +25,10 @@ Floats = NDArray[np.float64]
 
 GUESS = 2.0  # voters that the guess of a spread is worth
 LONGEST_STEP = 1.0
+LEAST_CHANCE = 1e-30  # of an answer: its logarithm is finite
+# rows x classes x answers above which there are no confusions, nor ease: their probabilities fill
+# the memory, and so few votes are behind each that they say nothing
+MOST_CELLS = 2_000_000
 
 
 class ClassPrior(NamedTuple):
@@ -89,23 +92,36 @@ class ClassCoefficients:
         n_classes, n_answers = form.shape
         spreads = np.array([0.71, 1.0, 0.32])
         own = np.zeros((n_rows, n_classes, n_answers))
+        confused = prior.confused and own.size <= MOST_CELLS
         return cls(
             np.zeros((n_rows, n_answers)),
             np.full(n_rows, prior.first_weight),
             own,
             np.full((n_rows, n_answers), spreads[0] ** 2),
             np.full(n_rows, spreads[1] ** 2),
-            np.full_like(own, spreads[2] ** 2 if prior.confused else 0.0),
+            np.full_like(own, spreads[2] ** 2 if confused else 0.0),
             np.zeros((n_classes, n_answers)),
             np.zeros(n_answers),
             prior.first_weight,
             spreads,
         )
 
-    def log_chances(self, form: Floats, ease: float) -> Floats:
-        """Return log P(answer | class) at the means: rows x classes x answers."""
-        pull = self.weights[:, None, None] * form + self.shared + self.own
-        return np.asarray(log_softmax(self.fields[:, None, :] + ease * pull, axis=2))
+    @property
+    def confused(self) -> bool:
+        """Whether there are shared and own confusions."""
+        return bool(self.own_variances.any())
+
+    def find_chances(self, form: Floats, ease: float) -> Floats:
+        """Return P(answer | class) at the means: rows x classes x answers."""
+        found = self.weights[:, None, None] * form
+        if self.confused:
+            found += self.shared + self.own
+        found *= ease
+        found += self.fields[:, None, :]
+        found -= found.max(axis=2, keepdims=True)
+        np.exp(found, out=found)
+        found /= found.sum(axis=2, keepdims=True)
+        return found
 
     def tabulate(self, form: Floats, grid: Floats) -> Floats:
         """Return E log P(answer | state): rows x answers x states, states by class and ease."""
@@ -115,12 +131,11 @@ class ClassCoefficients:
         return np.ascontiguousarray(flat.transpose(0, 2, 1))
 
     def _expect(self, form: Floats, ease: float) -> Floats:
-        logs = self.log_chances(form, ease)
-        chances = np.exp(logs)
+        chances = self.find_chances(form, ease)
         variances = self.weight_variances[:, None, None] * form**2 + self.own_variances
         variances = self.field_variances[:, None, :] + ease**2 * variances
         spread = (chances * (1 - chances) * variances).sum(axis=2, keepdims=True)
-        return np.asarray(logs - spread / 2)
+        return np.asarray(np.log(np.maximum(chances, LEAST_CHANCE)) - spread / 2)
 
     def moved(
         self, said: Floats, model: "Setting", steps: int, least: float = -np.inf
@@ -133,7 +148,7 @@ class ClassCoefficients:
         for _ in range(steps):
             found = found._move_fields(counts, model)
             found = found._move_weights(counts, model, least)
-            if model.prior.confused:
+            if self.confused:
                 found = found._move_shared(counts, model)._move_own(counts, model)
         return found
 
@@ -142,7 +157,7 @@ class ClassCoefficients:
     ) -> Iterator[tuple[float, Floats, Floats, Floats]]:
         """Yield for every ease: d, counts - n p, n p and p (rows x classes x answers)."""
         for ease, part in zip(model.grid, counts, strict=True):
-            chances = np.exp(self.log_chances(model.form, ease))
+            chances = self.find_chances(model.form, ease)
             expected = part.sum(axis=2, keepdims=True) * chances
             yield float(ease), part - expected, expected, chances
 
@@ -218,7 +233,7 @@ class ClassCoefficients:
         total = _diverge(self.fields[on] - self.center, self.field_variances[on], self.spreads[0])
         away = self.weights[on] - self.weight_center
         total += _diverge(away, self.weight_variances[on], self.spreads[1])
-        if prior.confused:
+        if self.confused:
             total += _diverge(self.own[on], self.own_variances[on], self.spreads[2])
             total += float((self.shared**2).sum()) / (2 * prior.shared_spread**2)
         return total

@@ -149,12 +149,12 @@ class ClassConsensus:
     @property
     def chances(self) -> Floats:
         """P(says c | class k, ease d) per voter: voters x answers x states, opinions summed out."""
-        found = [np.exp(self.branches.log_chances(self.form, ease)) for ease in self.grid]
+        found = [self.branches.find_chances(self.form, ease) for ease in self.grid]
         of_branches = np.stack(found, axis=2).reshape(len(self.branches.weights), -1, self.answers)
         chances = of_branches[: self.n_voters].transpose(0, 2, 1).copy()
         related = np.flatnonzero(~self.lone)
         if len(related):
-            repeats = np.exp(self.members.log_chances(_repeat_form(self.form), 1.0))[related]
+            repeats = self.members.find_chances(_repeat_form(self.form), 1.0)[related]
             opinions = of_branches[self.n_voters + self.family[related], :, : self.n_classes]
             opinions = opinions / opinions.sum(axis=2, keepdims=True)
             chances[related] = np.einsum("rgc,rsg->rcs", repeats, opinions)
@@ -183,7 +183,7 @@ class ClassConsensus:
     @property
     def repeats(self) -> Floats:
         """Mean P(says g | opinion g) per voter: how far it repeats its family, if it has one."""
-        chances = np.exp(self.members.log_chances(_repeat_form(self.form), 1.0))
+        chances = self.members.find_chances(_repeat_form(self.form), 1.0)
         return np.asarray(np.einsum("sgg->s", chances[:, :, : self.n_classes]) / self.n_classes)
 
     @property

@@ -141,6 +141,7 @@ class ClassTerms(NamedTuple):
 
     forms: Sequence[Floats]
     least_weight: float = -np.inf
+    ease: bool = True  # whether there are members with ease
     # all votes, where the samples are a part of them: one more iteration is for voters who are rare
     # in that part
     whole: ItemBlocks | None = None
@@ -162,7 +163,8 @@ def fit_class_pool(
     heard = spoken.ballots.counts > 0
     members, weights = list[ClassConsensus](), list[float]()
     for form in terms.forms:
-        fitted = [_fit_member(filled, family, start, form, terms, ease) for ease in (False, True)]
+        eases = (False, True) if terms.ease else (False,)
+        fitted = [_fit_member(filled, family, start, form, terms, ease) for ease in eases]
         evidence = np.array([member.evidence for member in fitted])
         scaled = softmax((evidence - evidence.max()) / np.log(max(int(heard.sum()), 3)))
         members += fitted

@@ -79,7 +79,10 @@ class ClassReading(Reading):
 
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
         """Return E d per item under the member with ease: 1 an ordinary item, 0 nobody can tell."""
-        best = max((one for one in self.pool.members if one.has_ease), key=lambda one: one.evidence)
+        easing = [one for one in self.pool.members if one.has_ease]
+        if not easing:
+            return super().measure_ease(ballots)
+        best = max(easing, key=lambda one: one.evidence)
         kept = ballots.view(keep_voters, self.pool.kept)
         return kept.concatenate(_expect_ease, best, self.silence)
 
