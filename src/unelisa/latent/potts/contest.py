@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.classes import expect_answers
+from unelisa.kernels.potts import expect_answers
 from unelisa.latent.consensus.checks import CASES, IMPLIED
 from unelisa.latent.consensus.contest import KEPT_TREES, LEAST_BRANCHES, ROUNDS, SAME_TRUTH
 from unelisa.latent.consensus.families import (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from unelisa.blocks import ItemBlocks
-from unelisa.kernels.classes import collect_classes, infer_classes
+from unelisa.kernels.potts import collect_classes, infer_classes
 from unelisa.latent.ballots import Ballots, Sums
 from unelisa.latent.consensus.model import (
     EVEN,
@@ -40,7 +40,7 @@ LEAST_CHANCE = 1e-3  # of a class where EM begins
 
 
 class ClassFactors(NamedTuple):
-    """What a pass needs of a model, see `kernels.classes`."""
+    """What a pass needs of a model, see `kernels.potts`."""
 
     family: Families
     tables: Floats
@@ -288,7 +288,7 @@ def infer_class(ballots: Ballots, factors: ClassFactors) -> Floats:
 
 
 def collect(ballots: Ballots, factors: ClassFactors) -> Sums:
-    """Return the sums of the E-step, see `kernels.classes`. A pass.
+    """Return the sums of the E-step, see `kernels.potts`. A pass.
 
     The last holds the log evidence and the number of items with votes.
     """

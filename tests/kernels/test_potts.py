@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unelisa.kernels.branches import collect_branches, infer_branches
-from unelisa.kernels.classes import collect_classes, expect_answers, infer_classes
+from unelisa.kernels.potts import collect_classes, expect_answers, infer_classes
 
 
 def draw_case(seed: int, n_classes: int, n_states: int):
