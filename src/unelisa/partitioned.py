@@ -70,9 +70,10 @@ def score_items(model: Any, table: Any) -> NDArray[np.float64]:
     parts, _ = _split(table)
     lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
     shared = dask.delayed(model, pure=False, traverse=False)
+    per_item = (len(model.classes_),) if len(model.classes_) > 2 else ()
     scores: NDArray[np.float64] = da.concatenate(
         [
-            da.from_delayed(shared.decision_function(part), (length,), np.float64)
+            da.from_delayed(shared.decision_function(part), (length, *per_item), np.float64)
             for part, length in zip(parts, lengths, strict=True)
         ]
     )
@@ -82,9 +83,14 @@ def score_items(model: Any, table: Any) -> NDArray[np.float64]:
 def map_scores(
     answer: Callable[..., NDArray[Any]], scores: Any, dtype: Any, n_columns: int = 0, **facts: Any
 ) -> NDArray[Any]:
-    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array."""
+    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array.
+
+    `classes` among the facts: the answer is one of them per item, however many scores it has.
+    """
     if not is_partitioned(scores):
         return answer(scores, **facts)
+    if "classes" in facts and scores.ndim > 1:
+        facts["drop_axis"] = 1
     if n_columns:
         facts |= {"new_axis": 1, "chunks": (*scores.chunks, (n_columns,))}
     answers: NDArray[Any] = scores.map_blocks(answer, dtype=dtype, **facts)

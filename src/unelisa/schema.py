@@ -101,6 +101,11 @@ def stored(*rules: Rule, **lines: str) -> Callable[[type[T]], type[T]]:
     return declare
 
 
+def list_fields(cls: type[Any]) -> set[str]:
+    """Return the fields that a class and its bases store."""
+    return {name for base in cls.__mro__ if base in SCHEMAS for name in SCHEMAS[base].lines}
+
+
 def find_class(name: str) -> type[Any]:
     """Return the stored class of that name."""
     for cls in SCHEMAS:

@@ -236,6 +236,20 @@ class Votes:
         classes = (f"not {label}", label)
         return replace(self, blocks=blocks, classes=classes, coding="", ordered=False)
 
+    def recode_classes(self, classes: tuple[Label, ...]) -> "Votes":
+        """Return the votes with other classes, more than two, of which all of their own are some.
+
+        Examples
+        --------
+        >>> Votes.of([["no", "yes"]]).recode_classes(("yes", "maybe", "no")).values
+        array([[3, 1]], dtype=int8)
+        """
+        codes = dict(zip(classes, encode_classes(len(classes)), strict=True))
+        lookup = np.zeros(256, dtype=np.int8)
+        own = np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)
+        lookup[own] = [codes[label] for label in self.classes]
+        return replace(self, blocks=self.blocks.recode(lookup), classes=classes)
+
     def turn_labels(self) -> "Votes":
         """Return the same votes with the other of two labels as the positive one."""
         blocks = self.blocks.rearrange(np.arange(self.n_voters), side=-1)

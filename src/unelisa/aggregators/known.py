@@ -45,8 +45,23 @@ def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:
-    """Return log-odds per item, 0 where none is given; matched as gold labels are."""
-    return check_odds(put_in_order(prior, "prior", votes.items, absent=0.0), votes.n_items)
+    """Return log-odds per item, 0 where none is given; matched as gold labels are.
+
+    With more than two classes, a table of items x classes, whose columns may be named by them.
+    """
+    if votes.n_classes == 2:
+        return check_odds(put_in_order(prior, "prior", votes.items, absent=0.0), votes.n_items)
+    names = [str(label) for label in votes.classes]
+    columns = [str(name) for name in getattr(prior, "columns", names)]
+    if sorted(columns) != sorted(names):
+        raise VotesError("prior must have one column per class of the votes, named like it")
+    if hasattr(prior, "columns"):
+        prior = prior.iloc[:, [columns.index(name) for name in names]]
+        if not np.array_equal(prior.index, np.arange(len(prior))):
+            prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
+    absent = np.zeros(votes.n_classes)
+    odds = put_in_order(prior, "prior", votes.items, absent=absent)
+    return check_odds(odds, votes.n_items, votes.n_classes)
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:
@@ -83,14 +98,15 @@ def add_prior(scores: Any, prior: Any) -> Floats:
     return summed
 
 
-def check_odds(prior: Any, n_items: int) -> Floats:
-    """Return log-odds as finite numbers, one per item, or raise `VotesError`."""
-    wanted = f"prior must hold one finite log-odds for each of the {n_items} items, found"
+def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
+    """Return log-odds as finite numbers, one per item (and class), or raise `VotesError`."""
+    more = "" if n_classes == 2 else f" and each of the {n_classes} classes"
+    wanted = f"prior must hold one finite log-odds for each of the {n_items} items{more}, found"
     try:
         odds = np.asarray(fill_mask(prior), dtype=np.float64)
     except (TypeError, ValueError):
         raise VotesError(f"{wanted} values that are not numbers; use 0 for no prior") from None
-    if odds.shape != (n_items,):
+    if odds.shape != ((n_items,) if n_classes == 2 else (n_items, n_classes)):
         raise VotesError(f"{wanted} shape {odds.shape}; use 0 for no prior")
     if not np.all(np.isfinite(odds)):
         missing = np.count_nonzero(~np.isfinite(odds))

@@ -8,8 +8,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters, describe_votes, idle_reason
+from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters
 from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
