@@ -108,8 +108,8 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
             name = type(self).__name__
             use = f"OneVsRest({name}())" if hasattr(self, "predict") else "votes.one_against_rest"
             raise ModelError(f"{name} takes two classes, found {votes.n_classes}; use {use}")
-        for name in list_fields(type(self)):  # an earlier fit may have had other classes
-            vars(self).pop(name, None)
+        for name in list_fields(type(self)) - self.get_params(deep=False).keys():
+            self.__dict__.pop(name, None)  # an earlier fit may have had other classes
         self.classes_ = as_labels(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
