@@ -40,7 +40,7 @@ def test_copies_of_one_voter_are_told_and_nobody_is_an_expert():
 def test_labels_of_one_voter_are_told():
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 4, 600)
-    values = np.array([truth, *(name_class(rng, truth, 0.5, 4) for _ in range(6))]).T + 1
+    values = np.array([truth, *(name_class(rng, truth, 0.6, 4) for _ in range(6))]).T + 1
     reading, reasons = reasons_of(values.astype(np.int8))
     told = [reason for reason in reading.reasons if "those of one voter" in reason.text]
     assert [reason.voters for reason in told] == [(0,)]

@@ -127,7 +127,7 @@ def test_a_family_counts_as_one_voter():
 
 def test_distance_is_the_form_of_ordered_classes():
     assert order_form(3).tolist() == [[1, 0, -1], [0, 1, 0], [-1, 0, 1]]
-    assert order_form(2).tolist() == [[1, 0], [0, 1]]
+    assert order_form(5)[0].tolist() == [1, 0.5, 0, -0.5, -1]
 
 
 def test_rows_of_silent_voters_are_zero():

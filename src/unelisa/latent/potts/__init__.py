@@ -57,7 +57,7 @@ def read_classes(
     majority = weigh_majority(spoken, choice.once, n_classes)
     doubt = NO_DOUBT if rules else measure_class_doubt(filled, choice.best, majority)
     pool = _fit_pool(crowd, choice, choice.best.model.family, doubt, terms)
-    reading = _describe(crowd, spoken, choice, pool, (majority, doubt))
+    reading = _describe(crowd, filled, choice, pool, (majority, doubt))
     if structure not in ("auto", reading.structure.split(",")[0]):
         reading = reading.noting(
             f"structure {structure!r} was requested, but the votes do not admit it: "
@@ -120,6 +120,7 @@ def _read(crowd: ClassCrowd, choice: ClassChoice, pool: ClassPool) -> ClassReadi
         silence=crowd.silence,
         family=pool.family,
         branches=best.branches,
+        coherence=np.nan,
         evidence=best.evidence - choice.tried[0].evidence,
         table=_list_candidates(choice),
     )

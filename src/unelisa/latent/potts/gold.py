@@ -14,12 +14,29 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
-from unelisa.latent.ballots import CERTAIN, Floats, take_ballots
+from unelisa.latent.ballots import CERTAIN, Floats, set_prior_odds, take_ballots
 from unelisa.latent.gold import LEAST_LABELS, SHIFT_WIDTH, SLOPE_WIDTH
+from unelisa.latent.potts import read_classes
 from unelisa.latent.potts.pool import ClassPool
 from unelisa.latent.potts.reading import ClassReading
 
 LEAST_SLOPE = 0.1
+
+
+def read_known_classes(
+    ballots: ItemBlocks,
+    prior_odds: Floats,
+    gold: NDArray[np.integer],
+    ordered: bool,
+    structure: str,
+) -> ClassReading:
+    """Return the reading of the votes, given prior log-odds (items x classes) and gold labels."""
+    known = set_prior_odds(ballots, fix_classes(prior_odds, gold))
+    reading = read_classes(known, prior_odds.shape[1], ordered=ordered, structure=structure)
+    reading = recalibrate(reading, ballots, gold)
+    reading = reading.answering(set_prior_odds(ballots, prior_odds))
+    others = tuple(other.answering(ballots) for other in reading.others)
+    return replace(reading, others=others)
 
 
 def fix_classes(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:

@@ -27,14 +27,15 @@ from unelisa.latent.consensus.model import (
     GRID,
     LEAST_ITER,
     RATE_ITEMS,
-    TOL,
     Families,
     Floats,
 )
 from unelisa.latent.potts.coefficients import BRANCHES, MEMBERS, ClassCoefficients, Setting
 from unelisa.schema import stored
 
-MAX_ITER = 60
+MAX_ITER = 100
+# nats, or share of the objective, that an iteration must gain: see `consensus.model.TOL`
+TOL, TOL_SHARE = 1.0, 1e-4
 LEAST_REPEAT = 0.1  # least a_s of a family's voter
 LEAST_CHANCE = 1e-3  # of a class where EM begins
 
@@ -242,7 +243,8 @@ def fit_classes(
         if model.n_families:
             cost += model.members.divergence(on[1], MEMBERS)
         history.append(float(sums[3][0]) - cost)
-        converged = len(history) > LEAST_ITER and abs(history[-1] - history[-2]) < TOL
+        least = max(TOL, TOL_SHARE * abs(history[-1]))
+        converged = len(history) > LEAST_ITER and abs(history[-1] - history[-2]) < least
         if converged or len(history) >= max_iter:
             break
         model = maximize(model, sums, 1, least_weight)
@@ -307,9 +309,12 @@ def log_priors(ballots: Ballots, factors: ClassFactors) -> Floats:
 
 
 def order_form(n_classes: int) -> Floats:
-    """Return A for ordered classes: 1 on the diagonal, less by 1 for every step away from it."""
+    """Return A for ordered classes: from 1 on the diagonal to -1 at the other end of the scale.
+
+    So it does not depend on how finely the scale is cut.
+    """
     classes = np.arange(n_classes)
-    return np.asarray(1.0 - np.abs(classes[:, None] - classes))
+    return np.asarray(1.0 - 2 * np.abs(classes[:, None] - classes) / (n_classes - 1))
 
 
 def _repeat_form(form: Floats) -> Floats:

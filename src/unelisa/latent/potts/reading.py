@@ -1,7 +1,7 @@
 """What a consensus over K classes says: of items, of voters and of all items together."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,11 @@ class ClassAnswers(NamedTuple):
     labels: Floats  # share of the items with each label
     confusions: Floats  # P(says c | class k) per voter: voters x classes x classes
     votes: Floats  # expected number of a voter's votes on items of each class
+
+    def describe_labels(self, classes: NDArray[Any]) -> dict[str, float]:
+        """Return the share of every label, as columns of `readings_`."""
+        shares = zip(classes, self.labels, strict=True)
+        return {f"share_{label}": float(share) for label, share in shares}
 
 
 @stored(model="ClassConsensus", pool="ClassPool", answers="ClassAnswers | None")
