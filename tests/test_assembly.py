@@ -86,7 +86,9 @@ def test_a_declared_order_is_read_from_files_and_frames(tmp_path):
 
 def test_a_label_outside_the_declared_ones_is_counted_and_placed():
     frame = pd.DataFrame({"ann": ["poor", "bad", "bad"], "bob": ["good", "fair", "bad"]})
-    with pytest.raises(VotesError, match=r"3 declared ones in data row 2, .*'ann' \(3 v") as caught:
+    with pytest.raises(
+        VotesError, match=r"ones \(3 votes\), the first in data row 2, .*'ann'"
+    ) as caught:
         Votes.of(frame, order=ORDER)
     assert caught.value.about["label"] == "bad"
     assert "bad" not in str(caught.value)

@@ -150,9 +150,12 @@ def _settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Col
     except VotesError as error:
         if "label" not in error.about:
             raise
-        times = sum(column.count(error.about["label"]) for column in columns)
-        votes = "1 vote" if times == 1 else f"{times:,} votes"
-        raise VotesError(f"{error} ({votes})", **error.about) from None
+        label, place = error.about["label"], error.about["place"]
+        times = sum(column.count(label) for column in columns)
+        if times == 1:
+            raise
+        told = f"{error.message.removesuffix(place)}({times:,} votes), the first {place}"
+        raise VotesError(told, **error.about) from None
 
 
 def _refuse_own_labels(columns: Sequence[Column], titles: Sequence[str]) -> None:

@@ -165,7 +165,8 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
         rows = draw_items(votes.n_items, generator)
         drawn = {name: values[rows] for name, values in known.items()}
         settings = {**_seed(generator), "n_jobs": 1}
-        return Learned.of(_fit(estimator, votes.take_items(rows), drawn, settings)).turn_to(whole)
+        found = Learned.of(_fit(estimator, votes.take_items(rows), drawn, settings))
+        return found.turn_to(whole) if votes.n_classes == 2 else found
 
     draws = repeat_fits(learn, rng.spawn(n_resamples), n_jobs, progress)
     return _sum_up(fitted, whole, draws, votes.voters, level)

@@ -190,3 +190,16 @@ def test_items_of_unknown_ease_are_neither_counted_nor_listed():
     assert count_ease(known) is None
     assert list_hard(known) == []
     assert count_ease(replace(known, ease=np.full(3, np.nan))) is None
+
+
+def test_items_of_more_classes_are_counted_by_class():
+    votes = Votes.of([["a", "b", "a"], ["c", "c", "b"], ["a", "b", "c"], [None, None, "c"]])
+    judged = Judged.of(MajorityVote().fit(votes), votes)
+    assert judged.labels() == ["a", "c", "a", "c"]
+    items = describe_items(judged)
+    assert items["labeled"] == [2, 0, 2]
+    assert items["positive"] is None
+    assert items["ties"] == 1
+    assert judged.leads.tolist() == pytest.approx([1 / 3, 1 / 3, 0.0, 1.0])
+    assert sum(count_scores(judged)["counts"]) == 4
+    assert judged.class_chances is None

@@ -19,6 +19,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     force: options.Force = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
+    order: options.Order = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
@@ -29,7 +30,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Score every method against the truth, which the methods do not see."""
     check_outputs(json=json, inputs=(votes, truth), force=force)
     names = options.find_methods(methods)
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
+    table = options.VotesForm(coding, labels, order, item, voter, vote).read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
     rows = run_methods(names, known, seed, jobs)

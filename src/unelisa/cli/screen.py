@@ -95,7 +95,9 @@ def spell_hints(told: Any) -> str:
 
 def _spell_option(hint: "Hint") -> str:
     value = hint.value
-    if isinstance(value, tuple):
+    if isinstance(value, list):  # the first may begin with a minus sign
+        option = f"--{hint.parameter}={','.join(map(str, value))}"
+    elif isinstance(value, tuple):
         option = f"--labels {','.join(map(str, value))}"
     elif hint.parameter in OPTIONS:
         option = f"--{hint.parameter} {shlex.quote(str(value))}"

@@ -70,7 +70,7 @@ def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> I
     found, noise = np.inf, 0.0
     # a consensus is compared with uninformative voters by its evidence
     asked = not crowd["consensus"] and getattr(model, "reliable_", True)
-    if np.count_nonzero(weights) >= 2 and asked:
+    if np.count_nonzero(weights) >= 2 and asked and votes.n_classes == 2:
         found, noise = measure_agreement(votes.blocks, weights)
     if found < noise + MARGIN:
         who = "experts" if len(model.experts_) and crowd["selects"] else "voters"
@@ -89,12 +89,14 @@ def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> I
 
 
 def _warn_of_items(items: dict[str, Any]) -> Iterator[str]:
-    if items["n"] > 1 and items["positive"] in (0, items["n"]):
-        yield "Every item got the same label; the votes may not separate the two classes."
+    most = max(items.get("labeled", [items["positive"]]))
+    if items["n"] > 1 and (most == items["n"] or items["positive"] == 0):
+        yield "Every item got the same label; the votes may not separate the classes."
     if items["unvoted"]:
         yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        yield f"{count_noun(items['ties'], 'item')} tied, labeled positive."
+        first = "with the first of the tied classes" if "labeled" in items else "positive"
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled {first}."
 
 
 def measure_agreement(blocks: ItemBlocks, weights: Floats) -> tuple[float, float]:

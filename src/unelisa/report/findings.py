@@ -101,6 +101,8 @@ def name_method(model: Aggregator) -> str:
 def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Findings | None:
     """Return the prevalence, with the model's own interval if it gives one."""
     share: Any = getattr(model, "prevalence_", None)
+    if np.ndim(share):
+        return None  # one share per class
     bounds: Any = getattr(model, "prevalence_interval_", None)
     if bounds is not None:
         return {"share": float(share), "low": float(bounds[0]), "high": float(bounds[1])}
@@ -145,7 +147,9 @@ def _describe_voters(
     model: Aggregator, judged: Judged | None, network: Network, ranking: list[int]
 ) -> dict[str, Any]:
     """Return the voters' rows, and their graph in the same order with the strongest links."""
-    rates = {} if judged is None else estimate_rates(judged.votes, judged.as_shares())
+    rates = {}
+    if judged is not None and len(judged.classes) == 2:
+        rates = estimate_rates(judged.votes, judged.as_shares())
     places = place_voters(network)
     row = {voter: k for k, voter in enumerate(ranking)}
     links = network.links_between_families()
@@ -216,5 +220,7 @@ def _answer(findings: Findings) -> str:
     who += f", including {' and '.join(among)}" if among else ""
     if items is None:
         return f"{who}."
-    share = f"{items['share_positive']:.1%}"
-    return f"{count_noun(items['n'], 'item')} labeled, {share} of them positive; {who}."
+    told = f"in {len(findings['classes'])} classes"
+    if items["share_positive"] is not None:
+        told = f"{items['share_positive']:.1%} of them positive"
+    return f"{count_noun(items['n'], 'item')} labeled, {told}; {who}."

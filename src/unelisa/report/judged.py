@@ -11,6 +11,7 @@ from scipy.special import expit
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.classes import ROUNDING, normalize_scores, pick_classes
 from unelisa.blocks import WholeTable
 from unelisa.scoring import bound_frequency, calibration_error, score_labels
 from unelisa.votes import Votes
@@ -32,8 +33,9 @@ class Judged:
     """The items and their scores, computed once for labels, report and comparison."""
 
     votes: Votes  # the votes, with the model's voters as columns
-    classes: tuple[Any, Any]  # the two labels, (negative, positive)
-    scores: Floats  # one per item, positive for the positive class
+    classes: tuple[Any, ...]  # the labels: (negative, positive), or all classes
+    # one per item, positive for the positive class; of more than two classes one for each
+    scores: Floats
     has_chances: bool  # whether the scores are log-odds, so that a probability is honest
     # how easy each item is, NaN where unknown; None where the method does not estimate it
     ease: Floats | None = None
@@ -49,17 +51,40 @@ class Judged:
         >>> Judged.of(ue.MajorityVote().fit(votes), votes).labels()
         ['yes', 'no']
         """
-        negative, positive = model.classes_.tolist()
         matched = _match_voters(model, votes)
         scores = np.asarray(model.decision_function(matched), dtype=np.float64)
         measure: Any = getattr(model, "ease", None)
         ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
-        return cls(matched, (negative, positive), scores, hasattr(model, "predict_proba"), ease)
+        classes = tuple(model.classes_.tolist())
+        return cls(matched, classes, scores, hasattr(model, "predict_proba"), ease)
 
     @cached_property
     def chances(self) -> Floats | None:
-        """P(positive) per item; None where the method gives a margin only."""
+        """P(positive) per item, of more than two classes P(the label); None without log-odds."""
+        if self.class_chances is not None:
+            return np.asarray(self.class_chances.max(axis=1))
         return np.asarray(expit(self.scores)) if self.has_chances else None
+
+    @cached_property
+    def class_chances(self) -> Floats | None:
+        """The probability of each of more than two classes; None where there is none."""
+        if self.scores.ndim == 1 or not self.has_chances:
+            return None
+        return normalize_scores(self.scores)
+
+    @cached_property
+    def picked(self) -> NDArray[np.intp]:
+        """The index of each item's class."""
+        return pick_classes(self.scores)
+
+    @cached_property
+    def leads(self) -> Floats:
+        """How far each item's label is ahead of the next class; 0 is a tie."""
+        if self.scores.ndim == 1:
+            return np.abs(self.scores)
+        best = np.sort(self.scores, axis=1)
+        lead = best[:, -1] - best[:, -2]
+        return np.where(lead < ROUNDING, 0.0, lead)
 
     @cached_property
     def voted_on(self) -> Flags:
@@ -68,9 +93,8 @@ class Judged:
         return np.asarray(self.votes.blocks.weigh(np.zeros_like(everybody), everybody) > 0)
 
     def labels(self, rows: slice = slice(None)) -> list[Any]:
-        """Return the label of each item; a tie is positive."""
-        negative, positive = self.classes
-        return [positive if score >= 0 else negative for score in self.scores[rows].tolist()]
+        """Return the label of each item; a tie is positive, or its first class."""
+        return [self.classes[k] for k in self.picked[rows].tolist()]
 
     def as_shares(self) -> Floats:
         """Return P(positive), or the label as 0, 1/2 (a tie) or 1 where there is none."""
@@ -86,26 +110,35 @@ def _match_voters(model: Aggregator, votes: Votes) -> Votes:
 
 
 def describe_items(judged: Judged) -> dict[str, Any]:
-    """Return the number of items, and of those positive, tied, without a vote, and decided."""
-    n, positive = len(judged.scores), int(np.count_nonzero(judged.scores >= 0))
+    """Return the number of items, and of those positive, tied, without a vote, and decided.
+
+    Of more than two classes none is positive: `labeled` counts the items of each.
+    """
+    n, counts = len(judged.scores), np.bincount(judged.picked, minlength=len(judged.classes))
     decided = None
     if judged.chances is not None:
-        sure = (judged.chances > SURE) | (judged.chances < 1 - SURE)
+        two = judged.scores.ndim == 1
+        sure = (judged.chances > SURE) | (two & (judged.chances < 1 - SURE))
         decided = int(np.count_nonzero(sure))
-    return {
+    described = {
         "n": n,
-        "positive": positive,
-        "share_positive": positive / n,
-        "ties": int(np.count_nonzero(judged.scores == 0)),
+        "positive": int(counts[1]),
+        "share_positive": int(counts[1]) / n,
+        "ties": int(np.count_nonzero(judged.leads == 0)),
         "unvoted": int(np.count_nonzero(~judged.voted_on)),
         "sure": decided,
     }
+    if len(judged.classes) == 2:
+        return described
+    return {**described, "positive": None, "share_positive": None, "labeled": counts.tolist()}
 
 
 def count_scores(judged: Judged) -> dict[str, Any]:
     """Return the histogram of the posterior, or of the score where there is none."""
     if judged.chances is not None:
         values, kind, low, high = judged.chances, "probability", 0.0, 1.0
+    elif judged.scores.ndim > 1:
+        values, kind, low, high = judged.scores.max(axis=1), "score", 0.0, 1.0
     else:
         values, kind = judged.scores, "score"
         high = float(np.abs(values).max()) or 1.0
@@ -126,7 +159,7 @@ def count_ease(judged: Judged) -> dict[str, Any] | None:
 
 def list_uncertain(judged: Judged) -> list[dict[str, Any]]:
     """Return the items closest to one half, by name: only for readers who may see the names."""
-    return _name_items(judged, np.abs(judged.scores))
+    return _name_items(judged, judged.leads)
 
 
 def list_hard(judged: Judged) -> list[dict[str, Any]]:
@@ -143,7 +176,7 @@ def _name_items(judged: Judged, order: Floats) -> list[dict[str, Any]]:
             "item": str(judged.votes.items[i]),
             "label": str(judged.labels(slice(i, i + 1))[0]),
             "probability": None if judged.chances is None else float(judged.chances[i]),
-            "score": float(judged.scores[i]),
+            "score": float(judged.scores[i].max()),
             "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
         }
         for i in first
@@ -176,7 +209,8 @@ class Reference(NamedTuple):
         if unvoted:
             empty = WholeTable(np.zeros((1, judged.votes.n_voters), dtype=np.int8))
             silent = replace(judged.votes, blocks=empty, items=np.arange(1))
-            scores = np.append(scores, np.repeat(Judged.of(model, silent).scores, unvoted))
+            unheard = np.repeat(Judged.of(model, silent).scores, unvoted, axis=0)
+            scores = np.concatenate([scores, unheard])
         return cls(scores, signs, judged.has_chances, comparison)
 
 
