@@ -124,7 +124,6 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     regressed on the log-odds of the reading and its rivals and on the votes, with priors around "as
     the reading says": they recalibrate the probabilities and, where held-out labels ask for it,
     weight the voters. `reading_` is "gold" where that changes more than a tenth of the labels.
-
     With more than two classes gold labels fix the class of their items; ten or more recalibrate the
     probabilities, by a slope and one offset per class.
 
@@ -220,8 +219,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         known = np.zeros((votes.n_items, votes.n_classes)) if prior is None else prior
         labels = np.zeros(votes.n_items, dtype=np.uint8) if gold is None else gold.view(np.uint8)
         ballots = list_ballots(votes.blocks, self.n_jobs)
-        shape = votes.ordered, self.structure
-        self._take(read_known_classes(ballots, known, labels, *shape))
+        self._take(read_known_classes(ballots, known, labels, votes.ordered, self.structure))
         self._warn()
 
     def _take(self, reading: Reading) -> None:
