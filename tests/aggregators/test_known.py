@@ -117,3 +117,13 @@ def test_prior_log_odds_of_more_classes_are_a_table():
         read_prior([0.0, 1.0], votes)
     with pytest.raises(VotesError, match="one column per class"):
         read_prior(pd.DataFrame(table, columns=["a", "b", "d"]), votes)
+
+
+def test_lazy_scores_of_more_classes_take_a_table():
+    scores = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
+    table = np.eye(4, 3)
+    for prior in (table, da.from_array(table, chunks=(1, 3))):
+        found = add_prior(scores, prior)
+        assert np.array_equal(found.compute(), np.arange(12.0).reshape(4, 3) + table)
+    with pytest.raises(VotesError, match="each of the 3 classes"):
+        add_prior(scores, np.zeros(4))

@@ -229,7 +229,7 @@ class Aggregator(VotesEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags(multi_class=self.multiclass)
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # of y; classes are in the votes
         return tags
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:

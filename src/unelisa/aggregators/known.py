@@ -73,11 +73,12 @@ def add_prior(scores: Any, prior: Any) -> Floats:
     import dask  # noqa: PLC0415 - an extra, loaded already
     import dask.array as da  # noqa: PLC0415
 
-    measured = not np.isnan(scores.shape[0])
+    measured, n_classes = not np.isnan(scores.shape[0]), (*scores.shape[1:], 2)[0]
     if is_partitioned(prior):
         odds = da.asarray(prior)
     elif measured and by_name(prior) is None:
-        odds = da.from_array(check_odds(prior, scores.shape[0]), chunks=scores.chunks)
+        table = check_odds(prior, scores.shape[0], n_classes)
+        odds = da.from_array(table, chunks=scores.chunks)
     else:
         raise VotesError(
             "prior must be a Dask array with the votes' partitions, or one log-odds per item in "
@@ -90,10 +91,14 @@ def add_prior(scores: Any, prior: Any) -> Floats:
             f"prior must have the votes' {scores.npartitions} partitions and one log-odds per "
             f"item, found shape {odds.shape} in {odds.npartitions} partitions"
         )
-    pairs = zip(scores.to_delayed(), odds.to_delayed(), scores.chunks[0], strict=True)
+    parts = scores.to_delayed().ravel(), odds.to_delayed().ravel()
+    pairs = zip(*parts, scores.chunks[0], strict=True)
     add = dask.delayed(_add_part, pure=False)
     summed: Floats = da.concatenate(
-        [da.from_delayed(add(own, part), (length,), np.float64) for own, part, length in pairs]
+        [
+            da.from_delayed(add(own, part), (length, *scores.shape[1:]), np.float64)
+            for own, part, length in pairs
+        ]
     )
     return summed
 
@@ -118,7 +123,7 @@ def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
 
 
 def _add_part(odds: Floats, prior: Any) -> Floats:
-    return odds + check_odds(prior, len(odds))
+    return odds + check_odds(prior, len(odds), (*odds.shape[1:], 2)[0])
 
 
 def by_name(given: Any) -> dict[str, Any] | None:
