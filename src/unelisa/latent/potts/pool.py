@@ -114,8 +114,11 @@ def answer(ballots: Ballots, model: ClassConsensus) -> Floats:
     return np.asarray(posterior @ (right - wrong) + (posterior.sum(axis=1) @ wrong)[:, None])
 
 
-def share_branches(ballots: Ballots, family: Families, n_classes: int) -> Floats:
-    """Return (votes for k + 1) / (votes + K) per item, a family's votes counted as one."""
+def share_branches(ballots: Ballots, family: Families, n_classes: int, more: float = 1.0) -> Floats:
+    """Return (votes for k + 1) / (votes + K) per item, a family's votes counted as one.
+
+    `more` is the number of votes that are added for each class.
+    """
     cells = ballots.items * n_classes + list_answers(ballots)[2]
     family_of = family[ballots.voters]
     weights = np.ones(len(cells))
@@ -124,7 +127,7 @@ def share_branches(ballots: Ballots, family: Families, n_classes: int) -> Floats
         counts = np.bincount(ballots.items[own], minlength=ballots.n_items)
         weights[own] = 1 / counts[ballots.items[own]]
     found = np.bincount(cells, weights, ballots.n_items * n_classes)
-    found = found.reshape(ballots.n_items, n_classes) + 1
+    found = found.reshape(ballots.n_items, n_classes) + more
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

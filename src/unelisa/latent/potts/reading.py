@@ -15,7 +15,7 @@ from unelisa.latent.consensus.model import GRID
 from unelisa.latent.consensus.reading import MOST_CERTAIN, SURE_ERRORS
 from unelisa.latent.potts.crowd import code_silence
 from unelisa.latent.potts.model import ClassConsensus, infer, list_answers
-from unelisa.latent.potts.pool import ClassPool, answer_each, mix
+from unelisa.latent.potts.pool import ClassPool, answer_each, mix, share_branches
 from unelisa.latent.reading import Links, Reading, count_effective
 from unelisa.schema import stored
 
@@ -121,7 +121,8 @@ def sum_classes(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) ->
     """Return what `ClassAnswers` and the checks need. A pass.
 
     Items and items with votes; per class P and P^2 over the latter, and labels over all; per part
-    of the pool P(label); per voter votes by class, votes equal to the label, and all votes.
+    of the pool P(label), in the share with one more vote for all classes together; per voter votes
+    by class, votes equal to the label, and all votes.
     """
     each = answer_each(ballots, pool, silence)
     pooled = mix(each, pool)
@@ -133,11 +134,13 @@ def sum_classes(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) ->
     votes = np.bincount(read.voters, minlength=n_voters)
     by_class = [np.bincount(read.voters, pooled[read.items, k], n_voters) for k in range(n_classes)]
     chosen = np.arange(len(labels)), labels
+    # with one more vote for each of many classes the share of few votes says nothing
+    plain = share_branches(read, pool.family, n_classes, 1 / n_classes)
     return (
         np.array([len(labels), np.count_nonzero(heard), pooled[chosen].sum()]),
         np.stack([pooled[heard].sum(axis=0), (pooled[heard] ** 2).sum(axis=0)]),
         np.bincount(labels, minlength=n_classes).astype(np.float64),
-        each[chosen[0], :, labels].sum(axis=0),
+        np.append(each[chosen[0], :-1, labels].sum(axis=0), plain[chosen].sum()),
         np.stack(by_class, axis=1),
         np.stack([same, votes]).astype(np.float64),
     )
@@ -148,10 +151,7 @@ def _describe(sums: Sums, pool: ClassPool) -> ClassAnswers:
     shares = np.clip(total / max(n_heard, 1), 1e-9, 1 - 1e-9)
     spread = np.maximum(squares - 2 * shares * total + n_heard * shares**2, 1e-9)
     bounds = [bound_share(float(s), float(v)) for s, v in zip(shares, spread, strict=True)]
-    counted = pool.parts > COUNTED
-    # with K pseudo-votes the share of few votes is too even to bound what is expected
-    counted[-1] &= pool.share > 0.5
-    expected = np.append(chances[counted], sure) / n_items
+    expected = np.append(chances[pool.parts > COUNTED], sure) / n_items
     return ClassAnswers(
         np.asarray(shares / shares.sum()),
         np.array(bounds).T,
