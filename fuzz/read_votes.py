@@ -15,6 +15,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["unelisa"]):
+    from unelisa.coding import encode_classes
     from unelisa.errors import VotesError
     from unelisa.sources.labels import read_labels
     from unelisa.sources.tables import read_votes
@@ -52,9 +53,9 @@ def check_votes(votes: Votes) -> None:
     """Raise where votes break their promise."""
     if votes.values.shape != (len(votes.items), len(votes.voters)):
         raise AssertionError("the table has another shape than its names")
-    if not set(np.unique(votes.values)) <= {-1, 0, 1}:
+    if not set(np.unique(votes.values).tolist()) <= {0, *encode_classes(votes.n_classes)}:
         raise AssertionError("a vote is none")
-    if len(set(votes.classes)) != 2:
+    if len(set(votes.classes)) < max(votes.n_classes, 2):
         raise AssertionError("there are no two labels")
 
 

@@ -11,7 +11,10 @@ from typing import Annotated
 import typer
 
 from studies import screens
+from studies.cli_classes import classes
 from studies.commands import (
+    ResultsFolder,
+    Stored,
     choose,
     name_files,
     read_seeds,
@@ -66,11 +69,9 @@ from unelisa.cli.screen import busy, results
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
-_RESUMED = "Where finished work is kept; an interrupted run continues from there."
 _DEFAULT_DATA = (
     f"by default the folder that {VARIABLE} names, or the one in ../shared/data next to a clone"
 )
-ResultsFolder = Annotated[Path, typer.Option("--results", metavar="FOLDER", help=_RESUMED)]
 Sampler = Annotated[
     str,
     typer.Option(metavar="paper|mixed", help="The paper's Gibbs sampler, or tempering."),
@@ -81,12 +82,6 @@ Graph = Annotated[
 ]
 Trials = Annotated[int, typer.Option(min=1, metavar="N", help="Trials per cell.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Trials at a time; -1 is one per core.")]
-Stored = Annotated[
-    Path | None,
-    typer.Option(
-        "--from", metavar="JSON", help="Run nothing: show and write what this archive holds."
-    ),
-]
 STUDY_RESULTS = Path("results/study")
 
 
@@ -336,6 +331,9 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         write_texts({**texts, out / "study" / "worlds.json": format_archive(archive, "part")}, json)
     write_json(json, archive)
     screens.show_worlds(results(quiet=json == STDOUT), archive)
+
+
+app.command(cls=PlainCommand)(classes)
 
 
 def _draw_worlds(archive: Json, images: Path) -> None:

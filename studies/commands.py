@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,15 @@ from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import complain, results
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
+
+_RESUMED = "Where finished work is kept; an interrupted run continues from there."
+ResultsFolder = Annotated[Path, typer.Option("--results", metavar="FOLDER", help=_RESUMED)]
+Stored = Annotated[
+    Path | None,
+    typer.Option(
+        "--from", metavar="JSON", help="Run nothing: show and write what this archive holds."
+    ),
+]
 
 
 def choose(option: str, name: str, choices: Any) -> Any:

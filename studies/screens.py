@@ -7,6 +7,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from studies.classes.page import HEADS as CLASS_HEADS
+from studies.classes.page import mean_figures
 from studies.ehr.splits import FIGURES
 from studies.ehr.tables import TITLES
 from studies.markdown import group_by, share
@@ -201,3 +203,18 @@ def show_worlds(screen: Console, archive: Json) -> None:
             "diff: accuracy minus that of the better of majority vote and Dawid-Skene; lose: more "
             "than .02 on a world; silent: more than .05, unflagged; conf: confidence - accuracy."
         )
+
+
+def show_classes(screen: Console, archive: Json) -> None:
+    """Print every method's means over the sets of more than two classes, by accuracy."""
+    rows, names = archive["rows"], [facts["set"] for facts in archive["sets"]]
+    heads = {key: head for key, head in CLASS_HEADS.items() if key != "mean_absolute_error"}
+    table = _new_table(["method"], [*heads.values()])
+    means = {
+        method: mean_figures(mine, names) for (method,), mine in group_by(rows, "method").items()
+    }
+    for method in sorted(means, key=lambda name: -means[name].get("accuracy", 0.0)):
+        found = [means[method].get(key) for key in heads]
+        table.add_row(method, *("–" if x is None else share(x) for x in found))  # noqa: RUF001
+    screen.print(f"[bold]Means over {len(names)} sets[/bold]\n")
+    screen.print(table)

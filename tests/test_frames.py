@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from unelisa.coding import NumberColumn, TextColumn
+from unelisa.columns import NumberColumn, TextColumn
 from unelisa.errors import VotesError
 from unelisa.frames import (
     array_columns,

@@ -84,3 +84,8 @@ def test_a_warning_names_the_voters(simulated):
     votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
     with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
         select_neighborhoods(votes, tol=1e-18)
+
+
+def test_neighborhoods_need_two_classes():
+    with pytest.raises(ModelError, match="two classes, found 3; use votes.one_against_rest"):
+        select_neighborhoods([["a", "b"], ["c", "a"]])

@@ -34,10 +34,17 @@ def test_labels_are_settled_over_all_partitions():
     assert repr(votes) == "Votes(4 items x 2 voters, 25.0% abstained)"
 
 
-def test_a_third_label_is_named_by_its_row():
+def test_a_third_label_is_a_third_class():
     words = np.array([["no", "yes"], ["no", "yes"], ["no", "maybe"]], dtype=object)
-    with pytest.raises(VotesError, match="the third in data row 3, column 'v1'"):
-        Votes.of(da.from_array(words, chunks=(2, 1)))
+    votes = Votes.of(da.from_array(words, chunks=(2, 1)))
+    assert votes.classes == ("maybe", "no", "yes")
+    assert np.vstack([part.values for part in votes.parts()]).tolist() == [[2, 3], [2, 3], [2, 1]]
+
+
+def test_an_undeclared_label_is_named_by_its_row():
+    words = np.array([["no", "yes"], ["no", "yes"], ["no", "maybe"]], dtype=object)
+    with pytest.raises(VotesError, match="3 declared ones in data row 3, column 'v1'"):
+        Votes.of(da.from_array(words, chunks=(2, 1)), order=["no", "perhaps", "yes"])
 
 
 def test_abstentions_need_a_declared_coding():

@@ -356,3 +356,14 @@ def test_a_bar_is_shown_when_asked(generators, capfd):
     assert shown.out == ""
     assert "resamples" in shown.err
     assert "20 of 20" in shown.err
+
+
+def test_weights_of_more_classes_are_resampled():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 4, 200)
+    said = np.where(rng.random((200, 6)) < 0.7, truth[:, None], rng.integers(1, 4, (200, 6)))
+    gold = [*truth[:50].tolist(), *[None] * 150]
+    stability = bootstrap(said, DawidSkene(), 5, y=gold, random_state=0, n_jobs=1)
+    assert stability.turned == 0
+    assert (stability.voters.low <= stability.voters.high).all()
+    assert "stability" in stability.fitted.voters_

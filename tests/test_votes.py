@@ -146,7 +146,6 @@ def test_two_different_votes_of_one_voter_on_one_item_are_refused():
         (pd.DataFrame({"item": ["a", "a"], "u": [1, 0], "v": [0, 1]}), "data row 1 appears twice"),
         (pd.DataFrame({"item": ["a", None], "voter": ["u", "v"], "vote": [1, 0]}), "data row 2"),
         (pd.DataFrame([[1, 0]], columns=["a", "a"]), "two columns have the same name"),
-        (pd.DataFrame({"u": ["a", "b"], "v": ["a", "c"]}), "third in data row 2, column 'v'"),
     ],
 )
 def test_tables_that_are_no_votes(table, message):
@@ -309,3 +308,36 @@ def test_voters_whose_names_differ_visibly_are_not_warned_of(recwarn):
     frame = pd.DataFrame({"ann": [1, 0, 1], "Ann": [0, 1, 1], "an n": [1, 1, 0], "Zoe": [0, 1, 0]})
     Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
     assert not recwarn.list
+
+
+def test_more_than_two_classes_are_shown_and_compared():
+    votes = Votes.of([["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]])
+    assert repr(votes) == "Votes(4 items x 3 voters, 3 classes, 33.3% abstained)"
+    counts, met = votes.comparison
+    assert counts.tolist() == [[3, 1, 0], [0, 1, 1], [1, 1, 0], [3, 3, 1], [2, 2, 1]]
+    assert met == 3
+    assert votes.vote_counts().tolist() == [4, 3, 1]
+    assert votes.constant().tolist() == [False, False, True]
+    assert votes.discerning().tolist() == [True, True, True]
+    with pytest.raises(VotesError, match="two classes are needed here, found 3"):
+        _ = votes.sides
+
+
+def test_one_class_is_set_against_the_rest():
+    votes = Votes.of([["a", "b"], ["c", None], ["a", "c"]])
+    for k, label in enumerate(votes.classes):
+        two = votes.one_against_rest(k)
+        assert two.classes == (f"not {label}", label)
+        expected = np.where(votes.values == 0, 0, np.where(votes.values == k + 1, 1, -1))
+        assert two.values.tolist() == expected.tolist()
+        assert two.sides[1].tolist() == votes.answers[k].tolist()
+
+
+def test_gold_labels_of_more_classes_have_the_codes_of_the_votes():
+    votes = Votes.of([["a", "b"], ["c", None], ["a", "c"]])
+    assert read_gold(["c", None, "a"], votes).tolist() == [3, 0, 1]
+    assert votes.name_codes(np.array([3, 0, 1], dtype=np.int8)).tolist() == ["c", None, "a"]
+    with pytest.raises(VotesError, match="nobody ever voted, in row 2 of y"):
+        read_gold(["c", "d", "a"], votes)
+    many = Votes.of([[k, k] for k in range(200)])
+    assert many.name_codes(many.values[:, 0]).tolist() == list(range(200))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         LogLinear,
         MajorityVote,
         OneCoinDawidSkene,
+        OneVsRest,
         SpectralMetaLearner,
         StackedRBM,
         UnElisa,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         ZeroBasedSkill,
     )
     from unelisa.comparison import compare_methods
+    from unelisa.crowds import simulate_classes
     from unelisa.datamart import simulate_ehr
     from unelisa.graph import VoterGraph
     from unelisa.ising import Ising
@@ -53,6 +55,7 @@ _HOMES = {
     "save": "storage",
     "select_experts": "selection",
     "select_neighborhoods": "neighborhood",
+    "simulate_classes": "crowds",
     "simulate_ehr": "datamart",
     "simulate_votes": "simulation",
     "votes_from_estimators": "sources.ensembles",
@@ -70,6 +73,7 @@ __all__ = [
     "MajorityVote",
     "Neighborhoods",
     "OneCoinDawidSkene",
+    "OneVsRest",
     "Phenotyper",
     "SpectralMetaLearner",
     "Stability",
@@ -87,6 +91,7 @@ __all__ = [
     "save",
     "select_experts",
     "select_neighborhoods",
+    "simulate_classes",
     "simulate_ehr",
     "simulate_votes",
     "votes_from_estimators",

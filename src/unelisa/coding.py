@@ -1,23 +1,23 @@
-"""Codings: which labels mean no, yes and abstained, as -1, +1 and 0.
+"""Codings: which labels mean which class, or abstained, as one byte.
 
+Two classes are -1 (no) and +1 (yes), more are 1, 2, ... in their order; 0 is abstained in both.
 -1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH. So ambiguous codings
 are rejected, and users declare theirs. Missing values (None, NaN, null, empty cells) are
 abstentions in every coding.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.columns import Label, plain_label
 from unelisa.errors import AmbiguousVotesError, Hint, VotesError
 
-Label = Any
-CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, Label]
-
+MAX_CLASSES = 200  # more distinct labels are names, dates or free text
 LONGEST_LABEL = 200  # characters
 LONGEST_TEXT = 64  # bytes: as long as 16 characters, a label is copied for every item
 # label -> vote in each numeric coding, and the two labels given back (negative, positive)
@@ -28,121 +28,59 @@ _NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
 }
 
 
-def are_signs(values: NDArray[Any]) -> bool:
-    """Return whether an array holds int8 of -1, 0, +1: the common case, which is much faster."""
-    if values.dtype != np.int8 or not values.size or np.ma.isMaskedArray(values):
-        return False
-    return bool(values.min() >= -1 and values.max() <= 1)
+@dataclass(frozen=True)
+class Declared:
+    """All classes as they were declared, by a user or by the fit of a model."""
+
+    labels: tuple[Label, ...]
+    ordered: bool = False  # whether their order has a meaning
+    name: Literal["", "snorkel"] = ""  # "snorkel": -1 besides them is abstained
 
 
-def fill_mask(values: Any) -> Any:
-    """Return a masked array as one with NaN or None where it is masked; others unchanged.
+CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, ...] | Declared
+
+
+def declare_order(coding: CodingChoice, order: Sequence[Label] | None) -> CodingChoice:
+    """Return the coding, or the declared order of all classes.
 
     Examples
     --------
-    >>> fill_mask(np.ma.masked_equal([1, 9, 0], 9))
-    array([ 1., nan,  0.])
+    >>> declare_order("auto", ["poor", "fair", "good"]).labels
+    ('poor', 'fair', 'good')
     """
-    if not np.ma.isMaskedArray(values):
-        return values
-    number = values.dtype.kind in "iuf"
-    filled = np.array(values.data, dtype=np.float64 if number else object)
-    filled[np.ma.getmaskarray(values)] = np.nan if number else None
-    return filled
+    if order is None:
+        return coding
+    if coding != "auto":
+        raise VotesError("order lists all classes, so it replaces coding; pass one of them")
+    if isinstance(order, str):
+        raise VotesError("order must be a list of all labels, found a text")
+    return Declared(tuple(plain_label(label) for label in order), ordered=True)
 
 
-class NumberColumn:
-    """A column of NumPy numbers or booleans; NaN is missing."""
+def encode_classes(n_classes: int) -> list[int]:
+    """Return the code of each class: -1 and +1 for two, otherwise k + 1 as int8.
 
-    def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values
+    Beyond 127 the byte wraps, so that votes stay one byte: read them as uint8.
 
-    def distinct(self) -> set[Label]:
-        """Return the labels present, without missing values."""
-        values = self._values
-        if are_signs(values):
-            return {sign for sign in (-1, 0, 1) if (values == sign).any()}
-        present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-        return {_plain(value) for value in present.tolist()}
-
-    def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first occurs."""
-        return int(np.argmax(self._values == label))
-
-    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; labels that are not in the mapping abstain."""
-        if are_signs(self._values) and all(label == vote for label, vote in votes.items()):
-            return self._values.copy()
-        out = np.zeros(len(self._values), dtype=np.int8)
-        for label, vote in votes.items():
-            if vote:
-                out[self._values == label] = vote
-        return out
-
-
-class TextColumn:
-    """A column stored as indices into its distinct labels; index -1 is missing."""
-
-    def __init__(self, labels: Sequence[Label], indices: NDArray[np.integer[Any]]) -> None:
-        self._labels = list(labels)
-        self._indices = indices
-
-    @classmethod
-    def of(cls, values: Iterable[Label]) -> "TextColumn":
-        """Return the column of any Python values, with missing ones recognized."""
-        known: dict[Label, int] = {}
-        indices = [_index(value, known) for value in values]
-        return cls(list(known), np.asarray(indices, dtype=np.int32))
-
-    def distinct(self) -> set[Label]:
-        """Return the labels present, without missing values."""
-        present = np.unique(self._indices)
-        return {self._labels[index] for index in present if index >= 0}
-
-    def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first occurs."""
-        return int(np.argmax(self._indices == self._labels.index(label)))
-
-    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; labels that are not in the mapping abstain."""
-        lookup = np.array([*(votes.get(label, 0) for label in self._labels), 0], dtype=np.int8)
-        encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
-        return encoded
-
-    def spread(self, rows: NDArray[np.int32]) -> "TextColumn":
-        """Return a longer column with these rows of this one; -1 is missing."""
-        return TextColumn(self._labels, np.append(self._indices, -1)[rows])
-
-
-Column = NumberColumn | TextColumn
-
-
-class Names(NamedTuple):
-    """A column of names: the distinct ones, sorted, and the index of each row's name."""
-
-    names: NDArray[Any]
-    codes: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, column: NDArray[Any]) -> "Names":
-        """Return the names of a column."""
-        names, codes = np.unique(column, return_inverse=True)
-        return cls(names, codes)
-
-    def as_text(self) -> "Names":
-        """Return the names as texts; each once, as repeated long ones would fill the memory."""
-        texts = Names.of(np.array([str(name) for name in self.names], dtype=object))
-        return Names(texts.names, texts.codes[self.codes])
+    Examples
+    --------
+    >>> encode_classes(2), encode_classes(4), encode_classes(200)[126:129]
+    ([-1, 1], [1, 2, 3, 4], [127, -128, -127])
+    """
+    if n_classes == 2:
+        return [-1, 1]
+    return [code if code < 128 else code - 256 for code in range(1, n_classes + 1)]
 
 
 @dataclass(frozen=True)
 class Coding:
     """What the labels mean."""
 
-    votes: dict[Label, int]  # label -> -1 (no), 0 (abstained), +1 (yes)
-    classes: tuple[Label, Label]  # the user's two labels: (negative, positive)
-    # of a declared coding with a code for abstained; "" if two labels say everything
+    votes: dict[Label, int]  # label -> its code, 0 for abstained
+    classes: tuple[Label, ...]  # the user's labels: (negative, positive), or all classes in order
+    # of a declared coding with a code for abstained; "" if the labels say everything
     name: Literal["", "pm1", "snorkel"] = ""
+    ordered: bool = False
 
 
 def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
@@ -156,25 +94,22 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
     >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
     ('no', 'yes')
     """
-    for label, place in found.items():
-        if isinstance(label, str) and len(label) > LONGEST_LABEL:
-            raise VotesError(
-                f"a label has more than {LONGEST_LABEL} characters {place}; a vote is one of two "
-                "labels"
-            )
+    _refuse_long(found)
     spelled = {label: _number(label) for label in found}
     numbers = None if None in spelled.values() else spelled
     if isinstance(coding, tuple | list):
-        return _declared_labels(found, numbers, tuple(coding))
+        coding = Declared(tuple(coding))
+    if isinstance(coding, Declared):
+        return _settle_declared(found, numbers, coding)
     name = _read_coding(numbers) if coding == "auto" else str(coding)
     if coding == "auto" and name == "labels":
-        return _two_labels(found, numbers)
+        return _settle_labels(found, numbers)
     if name not in _NUMERIC:
         known = ", ".join(repr(name) for name in _NUMERIC)
         raise VotesError(
-            f"unknown coding {coding!r}; choose {known}, 'auto' or the labels (negative, positive)"
+            f"unknown coding {coding!r}; choose {known}, 'auto' or all labels in order"
         )
-    meaning, classes = _NUMERIC[name]
+    meaning, classes = _find_meaning(name, numbers)
     for label, place in found.items():
         if (numbers or {}).get(label) not in meaning:
             allowed = ", ".join(str(code) for code in meaning)
@@ -184,44 +119,107 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
     return Coding(votes, classes, named)
 
 
-def _declared_labels(
-    found: dict[Label, str], numbers: dict[Label, Any] | None, classes: tuple[Label, ...]
+def _refuse_long(found: dict[Label, str]) -> None:
+    for label, place in found.items():
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise VotesError(
+                f"a label has more than {LONGEST_LABEL} characters {place}; a vote is one of a few "
+                "labels"
+            )
+
+
+def _find_meaning(
+    name: str, numbers: dict[Label, Any] | None
+) -> tuple[dict[int, int], tuple[int, ...]]:
+    """Return code -> vote in a numeric coding, and its classes; snorkel's are as many as found."""
+    largest = max((numbers or {}).values(), default=0)
+    if name != "snorkel" or not 1 < largest < MAX_CLASSES or largest != int(largest):
+        return _NUMERIC[name]
+    classes = tuple(range(int(largest) + 1))
+    return {-1: 0, **dict(zip(classes, encode_classes(len(classes)), strict=True))}, classes
+
+
+def _settle_declared(
+    found: dict[Label, str], numbers: dict[Label, Any] | None, declared: Declared
 ) -> Coding:
-    if len(set(classes)) != 2:
-        raise VotesError("a coding by labels must name two different ones: (negative, positive)")
+    classes = declared.labels
     if numbers is not None and all(_number(label) is not None for label in classes):
         classes, kept = tuple(_number(label) for label in classes), numbers
     else:
         kept = {label: label for label in found}
-    meaning = {classes[0]: -1, classes[1]: 1}
+    n = len(classes)
+    if n < 2 or len(set(classes)) < n:
+        raise VotesError(
+            "a coding by labels must name two different ones, (negative, positive), or more, each "
+            "once"
+        )
+    if n > MAX_CLASSES:
+        raise VotesError(f"at most {MAX_CLASSES} classes are possible, found {n} declared labels")
+    meaning = dict(zip(classes, encode_classes(n), strict=True))
+    if declared.name == "snorkel":
+        meaning[-1] = 0
     for label, place in found.items():
         if kept[label] not in meaning:
-            raise VotesError(f"found a label other than the two declared ones {place}", label=label)
-    return Coding({label: meaning[kept[label]] for label in found}, (classes[0], classes[1]))
+            many = "two" if n == 2 else n
+            raise VotesError(
+                f"found a label other than the {many} declared ones {place}",
+                label=label,
+                place=place,
+            )
+    votes = {label: meaning[kept[label]] for label in found}
+    return Coding(votes, classes, declared.name, declared.ordered and n > 2)
 
 
-def _two_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Coding:
+def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Coding:
     kept = {label: label for label in found} if numbers is None else numbers
-    if len({isinstance(label, str) for label in kept.values()}) > 1:
-        odd = next(label for label in kept if not isinstance(label, str))
-        raise VotesError(f"votes mix text with other values, one {found[odd]}; use two labels")
+    if numbers is None:
+        _refuse_mixtures(found)
     classes = sorted(set(kept.values()))
-    if len(classes) > 2:
-        third = list(found.values())[2]
-        raise VotesError(f"votes must hold two labels, found {len(classes)}, the third {third}")
+    if len(classes) > MAX_CLASSES:
+        place = list(found.values())[MAX_CLASSES]
+        raise VotesError(
+            f"votes hold {len(classes)} labels, {MAX_CLASSES} at most are possible, and label "
+            f"{MAX_CLASSES + 1} is {place}: a column of free text was taken for votes"
+        )
     if len(classes) < 2:
         raise VotesError(
             "votes hold only one label, so the other one is unknown",
             Hint("coding", ("no", "yes"), "with your own two labels"),
         )
-    return _declared_labels(found, numbers, (classes[0], classes[1]))
+    return _settle_declared(found, numbers, Declared(tuple(classes)))
+
+
+def _refuse_mixtures(found: dict[Label, str]) -> None:
+    """Raise `VotesError` for labels of several kinds, or spellings of one: hardly classes."""
+    many = len(found) > 2
+    text = {x: isinstance(x, str) and not (many and _number(x) is not None) for x in found}
+    if len(set(text.values())) > 1:
+        odd = next(label for label in found if not text[label])
+        raise VotesError(
+            f"votes mix text with other values, one {found[odd]}; use two labels, or more of one "
+            "kind"
+        )
+    if not many:
+        return
+    if not all(text.values()):
+        raise VotesError(
+            "votes are neither text nor numbers; use two labels, or texts for more classes"
+        )
+    folded: dict[str, Label] = {}
+    for label, place in found.items():
+        if folded.setdefault(" ".join(label.split()).casefold(), label) != label:
+            raise VotesError(
+                "a label differs from another one in upper and lower case or spaces only, "
+                f"{place}; use two labels, or one spelling of each class"
+            )
 
 
 def _read_coding(numbers: dict[Label, Any] | None) -> str:
     """Return the only coding that fits, or raise an error where two do.
 
     In {-1, 1} and {0, 1} the smaller code could mean "abstained", but then nobody ever said no and
-    there would be nothing to learn, so they must be no and yes.
+    there would be nothing to learn, so they must be no and yes. Three or more different whole
+    numbers from 0 on are classes of their own.
     """
     codes = set() if numbers is None else set(numbers.values())
     if numbers is None or all(isinstance(code, bool) for code in codes):
@@ -235,19 +233,41 @@ def _read_coding(numbers: dict[Label, Any] | None) -> str:
             "every vote is 1, so the code of a no is unknown",
             *(Hint("coding", name) for name in _NUMERIC),
         )
+    whole = all(code == int(code) for code in codes)
+    if len(codes) > 2 and not whole:
+        raise VotesError(
+            "votes hold fractions, which may be scores or probabilities; cut them into classes, or "
+            "declare all labels",
+            Hint("order", [0.5, 1, 1.5], "with your own numbers"),
+        )
+    if len(codes) > 2 and min(codes) >= 0:
+        return "labels"
+    _refuse_ambiguous(codes, whole)
+    return "labels"
+
+
+def _refuse_ambiguous(codes: set[Any], whole: bool) -> None:
+    """Raise an error for numbers of which 0 or -1 may mean abstained."""
     if codes <= {-1, 0, 1}:
         listed = ", ".join(str(code) for code in sorted(codes))
+        hints = [Hint("order", [-1, 0, 1], "if they are three classes")] if len(codes) > 2 else []
         raise AmbiguousVotesError(
             f"the codes {listed} are ambiguous",
             Hint("coding", "pm1", "if -1 is no and 0 is abstained"),
             Hint("coding", "snorkel", "if -1 is abstained and 0 is no"),
+            *hints,
+        )
+    if -1 in codes and whole and min(codes) == -1 and len(codes) > 2:
+        raise AmbiguousVotesError(
+            "votes mix the code -1, which may mean abstained, with other numbers",
+            Hint("coding", "snorkel", "if -1 is abstained and the classes count from 0"),
+            Hint("order", [-1, 1, 2], "with all numbers, if they are classes"),
         )
     if codes & {-1, 0}:
         raise VotesError(
             "votes mix the code 0 or -1, which may mean abstained, with other numbers",
             Hint("coding", (0, 2), "with the two numbers that are the labels"),
         )
-    return "labels"
 
 
 def _number(label: Label) -> Any:
@@ -261,8 +281,8 @@ def _number(label: Label) -> Any:
     except (TypeError, ValueError):
         return None
     if not math.isfinite(number):
-        raise VotesError("votes hold an infinite number (inf); a vote is one of two labels")
-    return _plain(number)
+        raise VotesError("votes hold an infinite number (inf); a vote is one of a few labels")
+    return plain_label(number)
 
 
 def as_labels(classes: Sequence[Label]) -> NDArray[Any]:
@@ -276,36 +296,3 @@ def as_labels(classes: Sequence[Label]) -> NDArray[Any]:
     labels = np.asarray(classes)
     long = labels.dtype.kind == "U" and labels.dtype.itemsize > LONGEST_TEXT
     return np.array(classes, dtype=object) if long else labels
-
-
-def as_text(value: Any) -> Any:
-    """Return a value, with bytes decoded: some programs store text that way."""
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError:
-        raise VotesError("the table holds bytes that are not UTF-8 text") from None
-
-
-def _plain(value: Any) -> Any:
-    """Return a plain Python label: 1 for 1.0, str for NumPy's text and for bytes."""
-    value = as_text(value.item() if isinstance(value, np.generic) else value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _index(value: Label, known: dict[Label, int]) -> int:
-    if value is None or not _is_itself(value) or (isinstance(value, str) and not value.strip()):
-        return -1
-    try:
-        return known.setdefault(_plain(value), len(known))
-    except TypeError:
-        raise VotesError(
-            f"votes must be single labels, found a {type(value).__name__} in a cell"
-        ) from None
-
-
-def _is_itself(value: Label) -> bool:
-    """Return False for NaN, NaT and pandas' NA, which are not equal to themselves."""
-    try:
-        return bool(value == value)  # noqa: PLR0124
-    except (TypeError, ValueError):
-        return False

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators.classes import normalize_scores
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
 from unelisa.kernels.compilation import Stopwatch
-from unelisa.scoring import score_labels
+from unelisa.scoring import score_classes, score_labels
 from unelisa.votes import Votes
 
 
@@ -31,6 +32,22 @@ class MethodScore(NamedTuple):
     n_experts: int | None = None
 
 
+class ClassMethodScore(NamedTuple):
+    """One method's row in a comparison on three or more classes; otherwise as `MethodScore`.
+
+    mean_absolute_error is None where the classes are not ordered.
+    """
+
+    method: str
+    accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    macro_f1: float | None = None
+    log_loss: float | None = None
+    calibration_error: float | None = None
+    mean_absolute_error: float | None = None
+    seconds: float | None = None
+
+
 def compare_methods(
     votes: Votes,
     truth: NDArray[np.int8],
@@ -39,17 +56,18 @@ def compare_methods(
     *,
     scored: Votes | None = None,
     n_jobs: int | None = None,
-) -> Iterator[MethodScore]:
-    """Yield one row per method as it is done.
+) -> Iterator[MethodScore | ClassMethodScore]:
+    """Yield one row per method as it is done, a `ClassMethodScore` if there are over two classes.
 
     Parameters
     ----------
     votes
         The votes that methods are fitted to; they see nothing else.
     truth
-        -1 / +1 per item, 0 where unknown.
+        In the codes of the votes: -1 / +1 per item, or k + 1 for class k of more than two; 0 where
+        unknown.
     methods
-        Names in `AGGREGATORS`; all by default.
+        Names in `AGGREGATORS`; all that take the votes' classes by default, see `list_methods`.
     random_state
         Seed of the methods that draw random starts.
     scored
@@ -69,7 +87,7 @@ def compare_methods(
     """
     asked, known = votes if scored is None else scored, truth != 0
     judged = asked if known.all() else asked.take_items(np.flatnonzero(known))
-    for name in methods or AGGREGATORS:
+    for name in methods or list_methods(votes):
         model = build_aggregator(name, random_state, n_jobs)
         try:
             with warnings.catch_warnings(), Stopwatch() as watch:
@@ -78,10 +96,21 @@ def compare_methods(
                 model.fit(votes)
         except ModelError as error:
             warn_user(f"{name} was left out: {error}", UnelisaWarning)
-            yield MethodScore(name)
+            yield MethodScore(name) if votes.n_classes == 2 else ClassMethodScore(name)
             continue
         scores = model.decision_function(judged)
-        yield rate_scores(name, model, scores, truth[known], watch.seconds)
+        yield rate_scores(name, model, scores, truth[known], watch.seconds, votes.ordered)
+
+
+def list_methods(votes: Votes) -> list[str]:
+    """Return the names of the methods that take as many classes as the votes have.
+
+    Examples
+    --------
+    >>> "unelisa" in list_methods(Votes.of([["cat", "dog"], ["owl", "cat"]]))
+    False
+    """
+    return [name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.multiclass]
 
 
 def build_aggregator(
@@ -106,12 +135,21 @@ def rate_scores(
     scores: NDArray[np.float64],
     truth: NDArray[np.int8],
     seconds: float,
-) -> MethodScore:
+    ordered: bool = False,
+) -> MethodScore | ClassMethodScore:
     """Return the row of a fitted model whose scores of the items of `truth` are known."""
-    # a method that gives probabilities has log-odds as scores
-    proba = expit(scores) if hasattr(model, "predict_proba") else None
-    figures = score_labels(truth, scores, proba)._asdict()
-    shown = {key: figures[key] for key in MethodScore._fields if key in figures}
-    defined = {key: None if np.isnan(figure) else figure for key, figure in shown.items()}
+    # a method that gives probabilities has log-odds as scores, or log-probabilities of the classes
+    honest = hasattr(model, "predict_proba")
+    if scores.ndim > 1:
+        chances = normalize_scores(scores) if honest else None
+        found = score_classes(truth, scores, chances, ordered=ordered)
+        shown = {key: _defined(figure) for key, figure in found._asdict().items()}
+        return ClassMethodScore(name, **shown, seconds=seconds)
+    figures = score_labels(truth, scores, expit(scores) if honest else None)._asdict()
+    shown = {key: _defined(figures[key]) for key in MethodScore._fields if key in figures}
     n_experts = len(model.experts_) if "expert" in model.verdicts else None
-    return MethodScore(name, **defined, seconds=seconds, n_experts=n_experts)
+    return MethodScore(name, **shown, seconds=seconds, n_experts=n_experts)
+
+
+def _defined(figure: float) -> float | None:
+    return None if np.isnan(figure) else figure

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import Names
+from unelisa.columns import Names
 from unelisa.errors import ModelError, VotesError, missing_extra
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from copy import copy
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unelisa.coding import CodingChoice, as_labels
+from unelisa.coding import CodingChoice, Declared, as_labels
 from unelisa.errors import ModelError, VotesError
 from unelisa.frames import ColumnNames
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
-from unelisa.schema import stored
+from unelisa.schema import list_fields, stored
 from unelisa.votes import Votes
 
 Model = TypeVar("Model", bound=BaseEstimator)
@@ -55,14 +55,24 @@ def fit_aside(
     return fit_copy
 
 
+def has_its_classes(model: Any) -> bool:
+    """Return whether a model has two classes, or more which it takes and whose order it knows."""
+    n_classes = len(model.classes_)
+    if n_classes == 2:
+        return not hasattr(model, "ordered_")
+    return n_classes > 2 and bool(model.multiclass) and hasattr(model, "ordered_")
+
+
 @stored(
+    has_its_classes,
     n_features_in_="size(voters)",
-    classes_="label[2]",
+    classes_="label[classes]",
     voter_names_="label[voters]",
     named_voters_="flag",
     feature_names_in_="?label[voters]",
     _named_coding="?plain",
     _named_columns="?plain",
+    ordered_="?flag",
 )
 class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     """Base of everything that is fitted to votes.
@@ -75,10 +85,11 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_
-        The user's two labels, [negative, positive]: column 1 of `predict_proba` is the positive
-        class. It is sorted unless the label declared as positive sorts first; scikit-learn's
-        scorers assume sorted labels, so pass them
-        ``model.predict_proba(X)[:, np.argsort(model.classes_)]``.
+        The user's labels, [negative, positive] or all classes: the columns of `predict_proba`. It
+        is sorted unless another order was declared; scikit-learn's scorers assume sorted labels, so
+        pass them ``model.predict_proba(X)[:, np.argsort(model.classes_)]``.
+    ordered_
+        Whether the order of more than two classes was declared.
     coding_
         How the labels of later tables are read.
     n_features_in_
@@ -87,14 +98,24 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         Their names, and whether these came from the table.
     """
 
+    multiclass: ClassVar[bool] = False  # whether it takes more than two classes
+
     def _enter(self, X: Any) -> Votes:
         """Return the votes of `fit`, and store who the voters are."""
         check_settings(self.get_params(deep=False))
         votes = Votes.accept(X)
+        if votes.n_classes > 2 and not self.multiclass:
+            name = type(self).__name__
+            use = f"OneVsRest({name}())" if hasattr(self, "predict") else "votes.one_against_rest"
+            raise ModelError(f"{name} takes two classes, found {votes.n_classes}; use {use}")
+        for name in list_fields(type(self)) - self.get_params(deep=False).keys():
+            self.__dict__.pop(name, None)  # an earlier fit may have had other classes
         self.classes_ = as_labels(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
         self._named_coding, self._named_columns = votes.coding, votes.columns
+        if votes.n_classes > 2:
+            self.ordered_ = votes.ordered
         self._remember_columns(X, votes)
         return votes
 
@@ -103,8 +124,6 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         names = list(getattr(X, "columns", ()))
         if len(names) == votes.n_voters and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
 
     def _reenter(self, X: Any) -> Votes:
         """Return votes on new items with the voters of `fit` as columns."""
@@ -136,10 +155,12 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
         A code for abstained is read if it was declared. Models of earlier versions do not say.
         """
-        negative, positive = self.classes_.tolist()
-        unsaid = "pm1" if (negative, positive) == (-1, 1) else ""
+        classes = tuple(self.classes_.tolist())
+        unsaid = "pm1" if classes == (-1, 1) else ""
         named: Any = getattr(self, "_named_coding", unsaid)
-        return named or (negative, positive)
+        if len(classes) > 2:
+            return Declared(classes, self.ordered_, named)
+        return named or classes
 
     @property
     def columns_(self) -> ColumnNames:
@@ -152,6 +173,8 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         mine = tuple(self.classes_.tolist())
         if tuple(votes.classes) == mine:
             return votes
+        if len(mine) > 2 and set(votes.classes) <= set(mine):
+            return votes.recode_classes(mine)
         if tuple(votes.classes) == mine[::-1]:
             return votes.turn_labels()
         raise VotesError("these votes have other labels than the model was fitted on")

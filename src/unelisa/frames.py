@@ -3,14 +3,15 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from unelisa.coding import Column, NumberColumn, TextColumn, as_text, fill_mask
+from unelisa.coding import MAX_CLASSES
+from unelisa.columns import Column, NumberColumn, TextColumn, as_text, fill_mask
 from unelisa.errors import Hint, VotesError
 
 # the first of these that is present; "id" last, because exports often number their rows with it
@@ -138,6 +139,14 @@ def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
     return picked[0], picked[1], picked[2]
 
 
+def refuse_free_text(title: str) -> NoReturn:
+    """Raise `VotesError` for a column with more labels than there can be classes."""
+    raise VotesError(
+        f"column {title} holds far more labels than votes do ({MAX_CLASSES} at most): a column of "
+        "free text was taken for votes; if it names the items, pass its name as item (--item)"
+    )
+
+
 def refuse_names(names: list[str], columns: list[Column]) -> None:
     """Raise a `VotesError` that points to a column of names among the votes."""
     for name, column in zip(names, columns, strict=True):
@@ -173,7 +182,7 @@ def as_array(table: Any) -> NDArray[Any]:
             "Reshape your data to two"
         )
     if array.dtype.kind == "c":
-        raise VotesError("Complex data not supported: votes are two labels")
+        raise VotesError("Complex data not supported: votes are labels")
     return array
 
 

@@ -81,6 +81,9 @@ def check_identifiability(votes: Votes) -> Identifiability:
     the excess of a count, 16 / (m_st v_s v_t), so pairs that expect no vote in common are left
     out.
 
+    With more than two classes, g_is is a vector with one entry per class, C_st the sum of
+    g_is' g_it, and v_s v_t becomes the trace of the product of the two voters' covariances.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -92,6 +95,8 @@ def check_identifiability(votes: Votes) -> Identifiability:
     True
     """
     values = _take_part(votes)
+    if votes.n_classes > 2:
+        return compare_classes(values.view(np.uint8), votes.n_classes)
     observed = (values != 0).astype(np.float32)
     counts = observed.sum(axis=0)
     signed = values.astype(np.float32)
@@ -116,6 +121,44 @@ def check_identifiability(votes: Votes) -> Identifiability:
     )
 
 
+def compare_classes(codes: NDArray[np.uint8], n_classes: int) -> Identifiability:
+    """Return the statistics of codes from 1, items x voters; 0 is abstained.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.integers(1, 4, (500, 6)).astype(np.uint8)
+    >>> compare_classes(noise, 3).reliable
+    False
+    """
+    observed = (codes != 0).astype(np.float32)
+    counts, met = observed.sum(axis=0), _pair_sums(observed)
+    shared, agreed = np.zeros_like(met), np.zeros_like(met)
+    shares = np.zeros((codes.shape[1], n_classes))
+    for k in range(n_classes):
+        said = (codes == k + 1).astype(np.float32)
+        shares[:, k] = said.sum(axis=0) / np.maximum(counts, 1)
+        agreed += _pair_sums(said)
+        shared += _pair_sums(said - observed * shares[:, k].astype(np.float32))
+    squares, product = shares**2, shares @ shares.T
+    # the trace of the product of two covariances diag(p) - p p'
+    spread = product - shares @ squares.T - squares @ shares.T + product**2
+    varied = (counts > 1) & (shares.max(axis=1) < 1)
+    s, t = np.triu_indices(codes.shape[1], 1)
+    usable = (met[s, t] > 0) & varied[s] & varied[t] & (spread[s, t] > 1e-12)
+    s, t = s[usable], t[usable]
+    if len(s) == 0:
+        return Identifiability(0.0, 0.0, 1.0, 0)
+    m, v = met[s, t], spread[s, t]
+    variance = v * (m + m * (m - 1) / ((counts[s] - 1) * (counts[t] - 1)))
+    return Identifiability(
+        float(shared[s, t].sum() / np.sqrt(variance.sum())),
+        _dependence(shared[s, t] ** 2 / variance, 4 * m * v),
+        float((m - agreed[s, t]).sum() / (m * (1 - product[s, t])).sum()),
+        len(s),
+    )
+
+
 def _take_part(votes: Votes) -> NDArray[np.int8]:
     """Return the votes of the busiest voters on evenly spaced items that two of them judged."""
     busiest = np.sort(np.argsort(-votes.vote_counts(), kind="stable")[:MAX_VOTERS])
@@ -124,7 +167,7 @@ def _take_part(votes: Votes) -> NDArray[np.int8]:
     values = votes.blocks.take(rows).table()[:, busiest]
     counts, yes = np.count_nonzero(values, axis=0), np.count_nonzero(values > 0, axis=0)
     silence = read_silence(counts, yes, len(values))
-    if silence.any():
+    if votes.n_classes == 2 and silence.any():
         return _hear_silence(values[values[:, silence != 0].any(axis=1)], silence)
     shared = np.flatnonzero(np.count_nonzero(values, axis=1) > 1)
     return values[shared[:: max(1, -(-len(shared) // MAX_ITEMS))]]

@@ -95,6 +95,10 @@ def select_neighborhoods(
            [0, 0, 0, 0]])
     """
     votes = Votes.accept(votes)
+    if votes.n_classes > 2:
+        raise ModelError(
+            f"neighborhoods need two classes, found {votes.n_classes}; use votes.one_against_rest"
+        )
     problem = L1Problem(
         votes.blocks,
         theory_penalty(votes),

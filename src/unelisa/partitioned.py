@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.assembly import Assembled
+from unelisa.blocks import RowNumbers
 from unelisa.blocks.partitions import Partitions
-from unelisa.coding import Coding, CodingChoice, Column, Label, are_signs, settle_coding
+from unelisa.coding import Coding, CodingChoice, settle_coding
+from unelisa.columns import Column, Label, are_signs
 from unelisa.errors import VotesError
 from unelisa.frames import (
     array_columns,
@@ -39,13 +42,8 @@ def is_partitioned(table: Any) -> bool:
     return hasattr(table, "to_delayed") and hasattr(table, "npartitions")
 
 
-def read_partitions(
-    table: Any, coding: CodingChoice
-) -> tuple[Partitions, NDArray[Any], Coding, bool]:
-    """Return the int8 blocks of a Dask collection, the voters, the coding, and if they have names.
-
-    The blocks are persisted where they are.
-    """
+def read_partitions(table: Any, coding: CodingChoice) -> Assembled:
+    """Return the votes of a Dask collection; its int8 blocks are persisted where they are."""
     import dask  # noqa: PLC0415 - an extra, loaded already
 
     parts, names = _split(table)
@@ -59,7 +57,9 @@ def read_partitions(
     settled = _settle([found[k] for k in filled], voters, coding)
     blocks = [encode(parts[k], names, settled.votes) for k in filled]
     lengths = [found[k].shape[0] for k in filled]
-    return Partitions(blocks, lengths, n_voters), voters, settled, names is not None
+    partitions = Partitions(blocks, lengths, n_voters)
+    items = RowNumbers(partitions.n_items)
+    return Assembled(partitions, items, voters, settled, names is not None)
 
 
 def score_items(model: Any, table: Any) -> NDArray[np.float64]:
@@ -70,9 +70,10 @@ def score_items(model: Any, table: Any) -> NDArray[np.float64]:
     parts, _ = _split(table)
     lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
     shared = dask.delayed(model, pure=False, traverse=False)
+    per_item = (len(model.classes_),) if len(model.classes_) > 2 else ()
     scores: NDArray[np.float64] = da.concatenate(
         [
-            da.from_delayed(shared.decision_function(part), (length,), np.float64)
+            da.from_delayed(shared.decision_function(part), (length, *per_item), np.float64)
             for part, length in zip(parts, lengths, strict=True)
         ]
     )
@@ -82,9 +83,14 @@ def score_items(model: Any, table: Any) -> NDArray[np.float64]:
 def map_scores(
     answer: Callable[..., NDArray[Any]], scores: Any, dtype: Any, n_columns: int = 0, **facts: Any
 ) -> NDArray[Any]:
-    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array."""
+    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array.
+
+    `classes` among the facts: the answer is one of them per item, however many scores it has.
+    """
     if not is_partitioned(scores):
         return answer(scores, **facts)
+    if "classes" in facts and scores.ndim > 1:
+        facts["drop_axis"] = 1
     if n_columns:
         facts |= {"new_axis": 1, "chunks": (*scores.chunks, (n_columns,))}
     answers: NDArray[Any] = scores.map_blocks(answer, dtype=dtype, **facts)

@@ -17,6 +17,7 @@ A line is one of these, or several separated by ``|``:
 ``columns(voters)``     a dict from text to one plain value per voter
 ``many(n) Links``       a tuple or list of n such values; the size may be omitted
 ``Links``               an object of that class or of a subclass
+``unfitted``            an estimator of a stored class, with its parameters only
 ======================  ==========================================================================
 
 A line that begins with ``?`` may be absent from a file. A subclass inherits the lines of its bases.
@@ -99,6 +100,11 @@ def stored(*rules: Rule, **lines: str) -> Callable[[type[T]], type[T]]:
         return cls
 
     return declare
+
+
+def list_fields(cls: type[Any]) -> set[str]:
+    """Return the fields that a class and its bases store."""
+    return {name for base in cls.__mro__ if base in SCHEMAS for name in SCHEMAS[base].lines}
 
 
 def find_class(name: str) -> type[Any]:
@@ -268,6 +274,15 @@ def _is_columns(value: Any, line: Line, sizes: Sizes) -> bool:
     )
 
 
+def _is_unfitted(value: Any) -> bool:
+    if not isinstance(value, BaseEstimator) or type(value) not in SCHEMAS:
+        return False
+    settings = list_settings(type(value))
+    return vars(value).keys() <= settings.keys() and all(
+        _is_plain(part) or _is_unfitted(part) for part in vars(value).values()
+    )
+
+
 _OTHERS: dict[str, Callable[[Any, Line, Sizes], bool]] = {
     "nan": lambda value, _, __: isinstance(value, float) and np.isnan(value),
     "None": lambda value, _, __: value is None,
@@ -276,4 +291,5 @@ _OTHERS: dict[str, Callable[[Any, Line, Sizes], bool]] = {
     "plain": lambda value, _, __: _is_plain(value),
     "label": _is_label,
     "columns": _is_columns,
+    "unfitted": lambda value, _, __: _is_unfitted(value),
 }

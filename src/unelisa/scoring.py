@@ -10,12 +10,30 @@ from unelisa.em import Z95
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-10  # scores of classes that differ by less are tied
+
 
 class ExpertScore(NamedTuple):
     """Hit rate |found and true| / |true| and precision |found and true| / |found|, (5.1)."""
 
     hit_rate: float
     precision: float
+
+
+class ClassScore(NamedTuple):
+    """Quality of the scores of three or more classes; NaN where a metric is undefined.
+
+    A tie between classes counts by its expectation, as if one of them were drawn. macro_f1 is the
+    mean over the classes that occur among the true or the predicted ones. mean_absolute_error is in
+    steps between classes, and defined only where they are ordered.
+    """
+
+    accuracy: float
+    balanced_accuracy: float
+    macro_f1: float
+    log_loss: float
+    calibration_error: float
+    mean_absolute_error: float
 
 
 class LabelScore(NamedTuple):
@@ -91,6 +109,78 @@ def score_labels(
     )
 
 
+def score_classes(
+    truth: NDArray[np.int8],
+    scores: Floats,
+    probabilities: Floats | None = None,
+    *,
+    ordered: bool = False,
+) -> ClassScore:
+    """Return how well scores, items x classes, tell the classes apart.
+
+    Parameters
+    ----------
+    truth
+        Class k (from 0) is k + 1, read as uint8, as in `Votes`; items of truth 0 (unknown) are
+        ignored.
+    scores
+        The class of the largest score is predicted.
+    probabilities
+        Of every class, for log loss and calibration error, which some methods do not predict.
+    ordered
+        Whether steps between classes have a meaning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = np.array([1, 2, 3], dtype=np.int8)
+    >>> scores = np.array([[1.0, 0, 0], [1.0, 1.0, 0], [1.0, 0, 0]])
+    >>> found = score_classes(truth, scores, ordered=True)
+    >>> found.accuracy, round(found.mean_absolute_error, 2)
+    (0.5, 0.83)
+    """
+    known = truth != 0
+    true = truth[known].view(np.uint8).astype(np.intp) - 1
+    shares = share_ties(scores[known])
+    rows, n_classes = np.arange(len(true)), shares.shape[1]
+    # how often each class (row) was predicted as each (column)
+    confusion = np.zeros((n_classes, n_classes))
+    np.add.at(confusion, true, shares)
+    met, right = confusion.sum(axis=1), np.diag(confusion)
+    found = met + confusion.sum(axis=0)
+    chances = None if probabilities is None else probabilities[known]
+    undefined = float("nan")
+    steps = np.abs(np.arange(n_classes) - true[:, None])
+    return ClassScore(
+        accuracy=_mean(shares[rows, true]),
+        balanced_accuracy=_mean((right / np.maximum(met, 1))[met > 0]),
+        macro_f1=_mean((2 * right / np.maximum(found, 1e-300))[found > 0]),
+        log_loss=undefined if chances is None else _loss(chances[rows, true]),
+        calibration_error=undefined if chances is None else _miscalibration(true, chances),
+        mean_absolute_error=_mean((shares * steps).sum(axis=1)) if ordered else undefined,
+    )
+
+
+def share_ties(scores: Floats) -> Floats:
+    """Return per item (row) 1 for the class of the largest score, shared equally where tied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share_ties(np.array([[0.2, 0.4, 0.4]]))
+    array([[0. , 0.5, 0.5]])
+    """
+    best = scores >= scores.max(axis=1, keepdims=True) - ROUNDING
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def _miscalibration(true: NDArray[np.intp], chances: Floats, n_bins: int = 10) -> float:
+    """Return the expected calibration error of the predicted class's probability."""
+    sure = chances.max(axis=1)
+    right = share_ties(chances)[np.arange(len(true)), true]
+    return _mean_gap(right, sure, n_bins)
+
+
 def calibration_error(truth: NDArray[np.int8], probabilities: Floats, n_bins: int = 10) -> float:
     """Return the expected calibration error: mean |share of +1 - mean P(+1)| in equal bins.
 
@@ -102,9 +192,13 @@ def calibration_error(truth: NDArray[np.int8], probabilities: Floats, n_bins: in
     """
     known = truth != 0
     positive, probabilities = truth[known] > 0, probabilities[known]
+    return _mean_gap(positive, probabilities, n_bins)
+
+
+def _mean_gap(happened: NDArray[Any], probabilities: Floats, n_bins: int) -> float:
     bins = np.minimum((probabilities * n_bins).astype(np.intp), n_bins - 1)
-    gaps = np.bincount(bins, positive - probabilities, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(positive))
+    gaps = np.bincount(bins, happened - probabilities, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(happened))
 
 
 def _auc(positive: NDArray[np.bool_], scores: Floats) -> float:
@@ -117,9 +211,13 @@ def _auc(positive: NDArray[np.bool_], scores: Floats) -> float:
 
 
 def _log_loss(truth: NDArray[np.int8], probabilities: Floats) -> float:
+    return _loss(np.where(truth > 0, probabilities, 1 - probabilities))
+
+
+def _loss(right: Floats) -> float:
+    """Return the log loss, given the probability of each item's true class."""
     # one wrong item at P = 1 must not make the loss infinite
-    right = np.clip(np.where(truth > 0, probabilities, 1 - probabilities), 1e-6, 1.0)
-    return float(-np.log(right).mean())
+    return float(-np.log(np.clip(right, 1e-6, 1.0)).mean())
 
 
 def _mean(values: NDArray[Any]) -> float:

@@ -165,7 +165,8 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
         rows = draw_items(votes.n_items, generator)
         drawn = {name: values[rows] for name, values in known.items()}
         settings = {**_seed(generator), "n_jobs": 1}
-        return Learned.of(_fit(estimator, votes.take_items(rows), drawn, settings)).turn_to(whole)
+        found = Learned.of(_fit(estimator, votes.take_items(rows), drawn, settings))
+        return found.turn_to(whole) if votes.n_classes == 2 else found
 
     draws = repeat_fits(learn, rng.spawn(n_resamples), n_jobs, progress)
     return _sum_up(fitted, whole, draws, votes.voters, level)
@@ -248,8 +249,7 @@ def _spread_known(estimator: Any, votes: Votes, y: Any, prior: Any) -> dict[str,
     """Return what `fit` is given besides the votes, one value per item; None: truth unknown."""
     known: dict[str, NDArray[Any]] = {}
     if y is not None:
-        labels = np.array([votes.classes[0], None, votes.classes[1]], dtype=object)
-        known["y"] = labels[read_gold(y, votes) + 1]
+        known["y"] = votes.name_codes(read_gold(y, votes))
     if prior is not None:
         known["prior"] = read_prior(prior, votes)
     takes = signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}

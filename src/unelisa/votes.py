@@ -7,41 +7,22 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks, RowNumbers, WholeTable, hold_sparse
-from unelisa.coding import (
-    CodingChoice,
-    Column,
-    Label,
-    Names,
-    NumberColumn,
-    as_labels,
-    settle_coding,
-)
+from unelisa.assembly import Assembled, assemble_array, assemble_frame, assemble_sparse
+from unelisa.blocks import ItemBlocks, WholeTable
+from unelisa.coding import CodingChoice, as_labels, declare_order, encode_classes
+from unelisa.columns import Label
 from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
-from unelisa.frames import (
-    ColumnNames,
-    array_columns,
-    as_array,
-    as_frame,
-    find_twins,
-    list_names,
-    long_columns,
-    name_voters,
-    read_column,
-    read_names,
-    read_row_names,
-    refuse_names,
-    refuse_repeated_items,
-)
+from unelisa.frames import ColumnNames, as_frame, find_twins, list_names
 from unelisa.partitioned import is_partitioned, read_partitions
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Items x voters: -1 no, +1 yes, 0 abstained.
+    """Items x voters, one byte each: -1 no, +1 yes, 0 abstained.
 
+    With more than two classes, class k (from 0) is k + 1, read as uint8: beyond 127 the byte wraps.
     Build it with `Votes.of` or `read_votes`; it is not validated again after that.
 
     Attributes
@@ -52,13 +33,15 @@ class Votes:
     items, voters
         Names of the rows and the columns.
     classes
-        The user's own two labels: (negative, positive).
+        The user's own labels: (negative, positive), or all classes, sorted or as declared.
     named
         Whether the voters' names come from the table; for a bare array they are generated.
     coding
         "pm1" or "snorkel" where it was declared: a model reads further tables alike.
     columns
         The columns of items, voters and votes as the user named them, None where not: alike.
+    ordered
+        Whether the order of three or more classes was declared.
 
     Examples
     --------
@@ -69,15 +52,20 @@ class Votes:
            [-1,  0]], dtype=int8)
     >>> votes.classes
     ('no', 'yes')
+    >>> votes = Votes.of([["fair", "good"], ["poor", "fair"]], order=["poor", "fair", "good"])
+    >>> votes.values
+    array([[2, 3],
+           [1, 2]], dtype=int8)
     """
 
     blocks: ItemBlocks
     items: NDArray[Any]
     voters: NDArray[Any]
-    classes: tuple[Label, Label] = (-1, 1)
+    classes: tuple[Label, ...] = (-1, 1)
     named: bool = True
     coding: Literal["", "pm1", "snorkel"] = ""
     columns: ColumnNames = (None, None, None)
+    ordered: bool = False
 
     @classmethod
     def of(
@@ -85,6 +73,7 @@ class Votes:
         table: Any,
         coding: CodingChoice = "auto",
         *,
+        order: Sequence[Label] | None = None,
         item: str | None = None,
         voter: str | None = None,
         vote: str | None = None,
@@ -101,9 +90,13 @@ class Votes:
             if those columns are named here; otherwise it is wide (one column per voter).
         coding
             "pm1": -1 no, 0 abstained, 1 yes. "01": 0 no, 1 yes. "snorkel": -1 abstained, 0 no,
-            1 yes. Two labels of your own as (negative, positive). "auto": two labels of any
-            kind, of which the larger in sort order is positive; ambiguous codings are rejected.
-            Missing values are abstentions in every coding.
+            1 yes, or 0, 1, 2, ... for more than two classes. Labels of your own: two as (negative,
+            positive), or all classes. "auto": labels of any kind in sort order, of which the larger
+            of two is positive; ambiguous codings are rejected. Missing values are abstentions in
+            every coding.
+        order
+            All classes in their order, where it has a meaning, as from poor to good. Other labels
+            raise an error.
         item, voter, vote
             Column names: all three for a long frame, `item` alone for a wide one.
 
@@ -115,13 +108,22 @@ class Votes:
         """
         if isinstance(table, Votes):
             return table
+        coding, columns = declare_order(coding, order), (item, voter, vote)
         if is_partitioned(table):
-            return cls._of_partitions(table, coding)
+            return cls.of_assembled(read_partitions(table, coding))
         if sp.issparse(table):
-            return cls._of_sparse(table, coding)
+            return cls.of_assembled(assemble_sparse(table, coding))
         if (frame := as_frame(table)) is not None:
-            return _of_frame(frame, coding, (item, voter, vote))
-        return cls._of_array(table, coding)
+            return cls.of_assembled(assemble_frame(frame, coding, columns), columns)
+        return cls.of_assembled(assemble_array(table, coding))
+
+    @classmethod
+    def of_assembled(cls, found: Assembled, columns: ColumnNames = (None, None, None)) -> "Votes":
+        """Return the votes that were read from a table."""
+        blocks, items, voters, coding, named = found
+        return cls(
+            blocks, items, voters, coding.classes, named, coding.name, columns, coding.ordered
+        )
 
     @classmethod
     def accept(cls, table: Any) -> "Votes":
@@ -141,36 +143,10 @@ class Votes:
         values: NDArray[np.int8],
         items: NDArray[Any],
         voters: NDArray[Any],
-        classes: tuple[Label, Label] = (-1, 1),
+        classes: tuple[Label, ...] = (-1, 1),
     ) -> "Votes":
-        """Return the votes of an int8 table of -1, 0 and +1 in Fortran order, unchecked."""
+        """Return the votes of an int8 table of codes in Fortran order, unchecked."""
         return cls(WholeTable(values), items, voters, classes)
-
-    @classmethod
-    def _of_array(cls, table: ArrayLike, coding: CodingChoice) -> "Votes":
-        array = as_array(table)
-        items, voters = np.arange(len(array)), name_voters(array.shape[1])
-        return replace(assemble(array_columns(array), items, voters, coding), named=False)
-
-    @classmethod
-    def _of_partitions(cls, table: Any, coding: CodingChoice) -> "Votes":
-        """Return the votes of a Dask collection, which stays where it is."""
-        blocks, voters, settled, named = read_partitions(table, coding)
-        items: Any = RowNumbers(blocks.n_items)
-        return cls(blocks, items, voters, settled.classes, named, settled.name)
-
-    @classmethod
-    def _of_sparse(cls, table: Any, coding: CodingChoice) -> "Votes":
-        """Return the stored entries as votes; all others are abstentions."""
-        matrix = sp.csc_array(table)
-        column = NumberColumn(matrix.data)
-        places = {label: f"among the stored entries ({label})" for label in column.distinct()}
-        settled = settle_coding(places, coding)
-        _refuse_empty(matrix.shape)
-        votes = column.encode(settled.votes)
-        blocks = hold_sparse(sp.csc_array((votes, matrix.indices, matrix.indptr), matrix.shape))
-        items, voters = np.arange(matrix.shape[0]), name_voters(matrix.shape[1])
-        return cls(blocks, items, voters, settled.classes, named=False, coding=settled.name)
 
     @property
     def values(self) -> NDArray[np.int8]:
@@ -183,7 +159,9 @@ class Votes:
     def __repr__(self) -> str:
         # sizes only: items and votes may be patients, and reprs end in logs
         silent = 1 - self.vote_counts().sum() / max(self.n_items * self.n_voters, 1)
-        return f"Votes({self.n_items} items x {self.n_voters} voters, {silent:.1%} abstained)"
+        more = f"{self.n_classes} classes, " if self.n_classes > 2 else ""
+        sizes = f"{self.n_items} items x {self.n_voters} voters"
+        return f"Votes({sizes}, {more}{silent:.1%} abstained)"
 
     @property
     def n_items(self) -> int:
@@ -194,6 +172,11 @@ class Votes:
     def n_voters(self) -> int:
         """Number of voters."""
         return self.blocks.n_voters
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -237,8 +220,38 @@ class Votes:
             _warn(list(place), "unknown to the model and ignored")
         return replace(self, blocks=self.blocks.rearrange(columns), voters=voters)
 
+    def one_against_rest(self, k: int) -> "Votes":
+        """Return the votes with two classes: class k as the positive one, and all others as one.
+
+        Examples
+        --------
+        >>> votes = Votes.of([["cat", "dog"], ["owl", None]]).one_against_rest(1)
+        >>> votes.values.tolist(), votes.classes
+        ([[-1, 1], [-1, 0]], ('not dog', 'dog'))
+        """
+        codes = np.array(encode_classes(self.n_classes), dtype=np.int8)
+        lookup = np.zeros(256, dtype=np.int8)
+        lookup[codes.view(np.uint8)] = np.where(np.arange(self.n_classes) == k, 1, -1)
+        blocks, label = self.blocks.recode(lookup), str(self.classes[k])
+        classes = (f"not {label}", label)
+        return replace(self, blocks=blocks, classes=classes, coding="", ordered=False)
+
+    def recode_classes(self, classes: tuple[Label, ...]) -> "Votes":
+        """Return the votes with other classes, more than two, of which all of their own are some.
+
+        Examples
+        --------
+        >>> Votes.of([["no", "yes"]]).recode_classes(("yes", "maybe", "no")).values
+        array([[3, 1]], dtype=int8)
+        """
+        codes = dict(zip(classes, encode_classes(len(classes)), strict=True))
+        lookup = np.zeros(256, dtype=np.int8)
+        own = np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)
+        lookup[own] = [codes[label] for label in self.classes]
+        return replace(self, blocks=self.blocks.recode(lookup), classes=classes)
+
     def turn_labels(self) -> "Votes":
-        """Return the same votes with the other label as the positive one."""
+        """Return the same votes with the other of two labels as the positive one."""
         blocks = self.blocks.rearrange(np.arange(self.n_voters), side=-1)
         return replace(self, blocks=blocks, classes=self.classes[::-1])
 
@@ -246,27 +259,41 @@ class Votes:
         """Return the user's labels for signs: positive where sign >= 0, as sgn 0 = +1."""
         return as_labels(self.classes)[(np.asarray(signs) >= 0).astype(np.intp)]
 
+    def name_codes(self, codes: NDArray[np.int8]) -> NDArray[Any]:
+        """Return the user's labels for codes as in `values`, None for 0."""
+        labels = np.full(256, None, dtype=object)
+        own = np.array(encode_classes(self.n_classes), dtype=np.int8)
+        labels[own.view(np.uint8)] = np.array([*self.classes, None], dtype=object)[:-1]
+        return np.asarray(labels[np.asarray(codes, dtype=np.int8).view(np.uint8)])
+
     @cached_property
     def comparison(self) -> tuple[NDArray[np.int64], int]:
         """Counts of items per voter, and the number of items with two votes or more.
 
-        Rows: said no; said yes; others voted too; another voted otherwise.
+        Rows: said each of the classes (no, yes); others voted too; another voted otherwise.
         """
-        counts, met = self.blocks.compare()
+        counts, met = self.blocks.compare(self.n_classes)
         return counts.T, met
 
     @property
+    def answers(self) -> NDArray[np.int64]:
+        """How often each voter said each class (rows)."""
+        return self.comparison[0][:-2]
+
+    @property
     def sides(self) -> NDArray[np.int64]:
-        """How often each voter said no (row 0) and yes (row 1)."""
-        return self.comparison[0][:2]
+        """How often each voter said no (row 0) and yes (row 1), of two classes."""
+        if self.n_classes > 2:
+            raise VotesError(f"two classes are needed here, found {self.n_classes}")
+        return self.answers
 
     def vote_counts(self) -> NDArray[np.int64]:
         """Return how many items each voter voted on."""
-        return np.asarray(self.sides.sum(axis=0))
+        return np.asarray(self.answers.sum(axis=0))
 
     def constant(self) -> NDArray[np.bool_]:
         """Return which voters are constant: one answer only, or never voted."""
-        return np.asarray(self.sides.min(axis=0) == 0)
+        return np.asarray(np.count_nonzero(self.answers, axis=0) < 2)
 
     def discerning(self) -> NDArray[np.bool_]:
         """Return which voters tell items apart: not silent, nor the same vote on every item.
@@ -274,7 +301,7 @@ class Votes:
         If nobody does, those who voted.
         """
         votes = self.vote_counts()
-        found = (votes > 0) & (self.sides.max(axis=0) < self.n_items)
+        found = (votes > 0) & (self.answers.max(axis=0) < self.n_items)
         return np.asarray(found if found.any() else votes > 0)
 
     def warn_of_idle_voters(self) -> None:
@@ -299,100 +326,13 @@ class Votes:
             )
 
 
-def assemble(
-    columns: Sequence[Column],
-    items: NDArray[Any],
-    voters: NDArray[Any],
-    coding: CodingChoice,
-    titles: Sequence[str] | None = None,
-) -> Votes:
-    """Return the votes of a wide table, read column by column to avoid large copies.
-
-    Messages call the columns by their `titles`, by default by the names of the voters.
-    """
-    _refuse_empty((len(items), len(columns)))
-    found: dict[Label, str] = {}
-    for title, column in zip(titles or [repr(str(name)) for name in voters], columns, strict=True):
-        rows = {label: column.first_row(label) for label in column.distinct() - found.keys()}
-        for label in sorted(rows, key=lambda label: rows[label]):
-            found[label] = f"in data row {rows[label] + 1}, column {title}"
-    if not found and coding == "auto":
-        raise VotesError("there are no votes: every cell is missing")
-    settled = settle_coding(found, coding)
-    values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
-    for s, column in enumerate(columns):
-        values[:, s] = column.encode(settled.votes)
-    return Votes(WholeTable(values), items, voters, settled.classes, coding=settled.name)
-
-
-def assemble_long(
-    items: Names, voters: Names, column: Column, coding: CodingChoice = "auto"
-) -> Votes:
-    """Return the votes of a long table: one row per vote, items and voters as sorted names."""
-    _refuse_empty((len(items.codes), 3))
-    labels = sorted(column.distinct(), key=column.first_row)
-    settled = settle_coding({x: f"in data row {column.first_row(x) + 1}" for x in labels}, coding)
-    votes = column.encode(settled.votes)
-    cast = np.flatnonzero(votes)  # a row without a vote does not repeat one with a vote
-    i, s = items.codes[cast], voters.codes[cast]
-    kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
-    entries = votes[cast[kept]], (i[kept], s[kept])
-    blocks = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
-    return Votes(blocks, items.names, voters.names, settled.classes, coding=settled.name)
-
-
-def _of_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Votes:
-    item, voter, vote = long_columns(frame.columns, named)
-    if voter is not None and vote is not None and item is not None:
-        rows = Names.of(read_names(frame.get_column(item)))
-        voters = Names.of(read_names(frame.get_column(voter))).as_text()
-        votes = assemble_long(rows, voters, read_column(frame.get_column(vote)), coding)
-        return replace(votes, columns=named)
-    if named[1] is not None or named[2] is not None:
-        raise VotesError("a long table needs columns for items, voters and votes; name all three")
-    chosen = [name for name in frame.columns if name != item]
-    items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
-    refuse_repeated_items(items)
-    names = np.array([str(name) for name in chosen], dtype=object)
-    if len(set(names.tolist())) < len(names):  # a frame may have the columns 1 and "1"
-        raise VotesError("two columns have the same name as text; rename one")
-    columns = [read_column(frame.get_column(c)) for c in chosen]
-    try:
-        return replace(assemble(columns, items, names, coding), columns=named)
-    except VotesError:
-        if item is None:
-            refuse_names(chosen, columns)
-        raise
-
-
-def _check_duplicates(
-    cells: NDArray[np.int64], votes: NDArray[np.int8], rows: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Return which votes to keep, one per cell; raise an error where two differ."""
-    in_order = np.sort(cells)
-    repeated = int((in_order[1:] == in_order[:-1]).sum())
-    del in_order
-    if not repeated:  # nearly always, and at a third of the memory
-        return np.arange(len(cells))
-    _, kept, place = np.unique(cells, return_index=True, return_inverse=True)
-    last = np.zeros(len(kept), dtype=np.int8)
-    last[place] = votes
-    conflict = last[place] != votes
-    if conflict.any():
-        row = int(rows[np.argmax(conflict)]) + 1
-        raise VotesError(
-            f"data row {row} and a later row hold different votes of one voter on one item; "
-            "keep one of them"
-        )
-    many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
-    warn_user(f"{many} a vote, which is counted once", VotesWarning)
-    return kept
-
-
-def _refuse_empty(shape: tuple[int, ...]) -> None:
-    if 0 in shape:
-        what = "items" if shape[0] == 0 else "voters"
-        raise VotesError(f"the table holds 0 {what} (shape={shape}); at least 1 is required")
+def name_unvoted(error: VotesError) -> VotesError:
+    """Return the error about a known label that is not a class of the votes, in these words."""
+    return VotesError(
+        f"it holds a label that nobody ever voted, {error.about['place']}; if it is a class, name "
+        "all classes where the votes are read",
+        **error.about,
+    )
 
 
 def _warn(names: list[Any], what: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from sklearn.base import is_classifier
 
 from unelisa.aggregators import Aggregator, MajorityVote, OrientedAggregator, PosteriorAggregator
-from unelisa.aggregators.base import describe_votes, idle_reason, pool_ballots
+from unelisa.aggregators.base import pool_ballots
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 
@@ -26,29 +26,6 @@ class Trusting(PosteriorAggregator):
 
     def _score(self, votes):
         return 2.0 * votes.values[:, 0] * self.weights_[0]
-
-
-def test_coverage_overlaps_and_conflicts_by_hand():
-    told = describe_votes(TABLE)
-    assert told["votes"].tolist() == [4, 3, 2]
-    assert told["coverage"].tolist() == [1.0, 0.75, 0.5]
-    # voter 0 meets another on all four items, voter 1 on three, voter 2 on two
-    assert told["overlaps"].tolist() == [1.0, 0.75, 0.5]
-    # item 1: voters 0 and 2 against voter 1; item 3: voter 0 against voter 2
-    assert told["conflicts"].tolist() == [0.5, 0.25, 0.5]
-
-
-def test_a_lone_vote_overlaps_with_nobody():
-    told = describe_votes(Votes.of(np.array([[1, 0], [-1, 0], [0, 1]]), coding="pm1"))
-    assert told["overlaps"].tolist() == [0.0, 0.0]
-    assert told["conflicts"].tolist() == [0.0, 0.0]
-
-
-def test_idle_reasons():
-    votes = Votes.of(np.array([[1, 0, 1], [1, 0, -1]]), coding="pm1")
-    assert idle_reason(votes, 0) == "it always gave the same vote"
-    assert idle_reason(votes, 1) == "it never voted"
-    assert idle_reason(votes, 2) is None
 
 
 def test_the_log_odds_is_the_probability():

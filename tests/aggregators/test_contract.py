@@ -242,7 +242,6 @@ def test_voters_are_matched_by_name(name, crowd):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ([["a", "b"], ["c", "a"]], None, "two labels, found 3"),
         (np.empty((0, 3)), None, "0 items"),
         (np.full((3, 2), np.nan), None, "there are no votes"),
         (Votes.of(np.zeros((3, 2)), coding="pm1"), None, "there are no votes"),

@@ -209,3 +209,20 @@ def test_bluebirds(bluebirds):
     votes, truth = bluebirds
     model = DawidSkene(random_state=0).fit(votes)
     assert model.score(votes, truth) == pytest.approx(0.898, abs=0.02)
+
+
+def test_three_classes_are_the_posterior_of_the_enumeration():
+    """P(class | votes) by Bayes' rule from the table of confusions, written out."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 30)
+    said = np.where(rng.random((30, 4)) < 0.7, truth[:, None], rng.integers(0, 3, (30, 4)))
+    words = np.array(["a", "b", "c"])
+    votes = np.where(rng.random((30, 4)) < 0.2, None, words[said])
+    model = DawidSkene().fit(votes)
+    table = model.confusions_.set_index(["voter", "meant", "said"]).probability
+    for row, found in zip(votes, model.predict_proba(votes), strict=True):
+        joint = model.prevalence_.copy()
+        for k, meant in enumerate(words):
+            for voter, answer in zip(model.voter_names_, row, strict=True):
+                joint[k] *= 1.0 if answer is None else table[voter, meant, answer]
+        assert found == pytest.approx(joint / joint.sum(), abs=1e-9)

@@ -103,3 +103,27 @@ def test_a_lazy_prior_is_checked():
     lazy = add_prior(scores, da.from_array(np.array([0, 0, 0, 0, np.nan, 0]), chunks=3))
     with pytest.raises(VotesError, match="each of the 3 items, found 1 missing or infinite"):
         lazy.compute()
+
+
+def test_prior_log_odds_of_more_classes_are_a_table():
+    items = pd.DataFrame({"item": ["x", "y"], "ann": ["a", "c"], "bob": ["b", "a"]})
+    votes = Votes.of(items)
+    table = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert read_prior(table, votes).tolist() == table
+    named = pd.DataFrame(table, index=["y", "x"], columns=["c", "a", "b"])
+    assert read_prior(named, votes).tolist() == [[4.0, 5.0, 3.0], [1.0, 2.0, 0.0]]
+    assert read_prior({"y": [1.0, 0.0, 0.0]}, votes).tolist() == [[0, 0, 0], [1, 0, 0]]
+    with pytest.raises(VotesError, match=r"2 items and each of the 3 classes, found shape \(2,\)"):
+        read_prior([0.0, 1.0], votes)
+    with pytest.raises(VotesError, match="one column per class"):
+        read_prior(pd.DataFrame(table, columns=["a", "b", "d"]), votes)
+
+
+def test_lazy_scores_of_more_classes_take_a_table():
+    scores = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
+    table = np.eye(4, 3)
+    for prior in (table, da.from_array(table, chunks=(1, 3))):
+        found = add_prior(scores, prior)
+        assert np.array_equal(found.compute(), np.arange(12.0).reshape(4, 3) + table)
+    with pytest.raises(VotesError, match="each of the 3 classes"):
+        add_prior(scores, np.zeros(4))

@@ -5,7 +5,7 @@ from crowdkit.aggregation import MajorityVote as CrowdKitMajority
 from crowdkit.aggregation.utils import get_accuracy
 
 from unelisa.aggregators import Wawa
-from unelisa.aggregators.base import weighed_margin
+from unelisa.aggregators.shares import weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
 from unelisa.blocks import WholeTable
 from unelisa.votes import Votes

@@ -71,6 +71,25 @@ def test_some_items_are_taken_into_memory(held):
     assert sum(len(part) for part in votes.parts()) == len(held)
 
 
+@EVERY_PLACE
+def test_votes_are_recoded_and_classes_compared(place, tmp_path, monkeypatch):
+    """Classes 1, 2 and 200, whose byte has wrapped."""
+    codes = np.array([200, 0, 2], dtype=np.uint8).view(np.int8)[crowd() + 1]
+    codes[::7, 3] = 1
+    held = put(place, np.asfortranarray(codes), tmp_path, monkeypatch)
+    whole = WholeTable(np.asfortranarray(codes))
+    assert np.array_equal(held.compare(200)[0], whole.compare(200)[0])
+    assert held.compare(200)[1] == whole.compare(200)[1]
+    lookup = np.zeros(256, dtype=np.int8)
+    lookup[[1, 2, 200]] = 1, 1, -1
+    signs = lookup[codes.view(np.uint8)]
+    recoded = held.recode(lookup)
+    items = np.array([0, 36, 5000])
+    assert np.array_equal(recoded.take(items).table(), signs[items])
+    weights = np.arange(12.0)
+    assert np.array_equal(recoded.weigh(weights, np.zeros(12)), signs @ weights)
+
+
 def problems(held):
     """Regressions on votes in some place: plain ones, and with item weights."""
     rng = np.random.default_rng(2)

@@ -1,12 +1,15 @@
 """The page in a real browser, opened as people open it: from a file."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from report.judging import divided_crowd, divided_model
 from unelisa.aggregators import DawidSkene, UnElisa
+from unelisa.comparison import compare_methods
+from unelisa.crowds import simulate_classes
 from unelisa.report.page import write_report
 from unelisa.votes import Votes
 
@@ -372,3 +375,50 @@ def test_a_family_can_be_filtered_and_sorted(visit, divided):
     page.select_option("#verdict", "family")
     assert set(_column(page, 1)) == {"family"}
     assert len(set(_column(page, 2))) == 1
+
+
+@pytest.fixture(scope="module")
+def page_of_classes(tmp_path_factory):
+    """A report on 20 voters and five classes, one of which has a hostile name."""
+    drawn = simulate_classes(5, 20, 300, random_state=3)
+    votes = replace(
+        drawn.votes, classes=("ant", "bee", "cow", "<img src=x onerror=alert(1)>", "elk")
+    )
+    path = tmp_path_factory.mktemp("classes") / "report.html"
+    model = DawidSkene().fit(votes)
+    rows = list(compare_methods(votes, drawn.truth, ["majority-vote", "dawid-skene"]))
+    write_report(model, votes, path, truth=drawn.truth, comparison=rows, show_items=True)
+    return path, model
+
+
+def test_confusions_of_classes_are_drawn_for_all_and_for_the_chosen_voter(visit, page_of_classes):
+    path, model = page_of_classes
+    opened = visit(path)
+    assert opened.page.locator("#class-shares rect.bar").count() == 5
+    assert opened.page.locator("#confusion-all .cell").count() == 25
+    assert opened.page.locator("#confusion-truth .cell").count() == 25
+    assert opened.page.locator("#pairs tbody tr").count() > 0
+    opened.page.fill("#query", "v7")
+    opened.page.keyboard.press("Enter")
+    own = model.confusions_.query("voter == 'v7'").probability.to_numpy()
+    shown = opened.page.locator("#card .cell text").all_text_contents()
+    assert [int(text) for text in shown] == np.floor(100 * own.round(3) + 0.5).tolist()
+    shades = opened.page.eval_on_selector_all(
+        "#card .cell rect", "cells => cells.map(cell => Number(cell.getAttribute('fill-opacity')))"
+    )
+    assert np.allclose(shades, 0.5 * np.sqrt(own.round(3)))
+    title = opened.page.locator("#card .cell title").first.text_content()
+    assert title == f"ant called ant: {100 * own[0].round(3):.1f}%"
+    opened.page.click("#card .close")
+    assert opened.page.locator("#card .cell").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_on_the_page_of_classes_can_be_read(visit, page_of_classes, scheme):
+    opened = visit(page_of_classes[0], color_scheme=scheme)
+    assert opened.page.evaluate(CONTRAST) == []
+
+
+def test_the_page_of_classes_fits_a_phone(visit, page_of_classes):
+    opened = visit(page_of_classes[0], width=390)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -67,3 +67,38 @@ def test_dawid_skene_on_bluebirds_is_near_the_known_figure(run, shared_data):
     arguments = ("--truth", folder / "truth.csv", "--methods", "dawid-skene", "--json", "-")
     result = run("compare", folder / "votes_wide.csv.gz", *arguments)
     assert json.loads(result.stdout)[0]["accuracy"] == pytest.approx(0.898, abs=0.02)
+
+
+@pytest.fixture
+def graded(run, tmp_path):
+    assert (
+        run("simulate", "classes", "--out", tmp_path, "--classes", 4, "--items", 200).exit_code == 0
+    )
+    return tmp_path / "votes.csv", "--truth", tmp_path / "truth.csv"
+
+
+def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
+    result = run("compare", *graded)
+    assert result.exit_code == 0, result.output
+    assert "macro F1" in result.stdout
+    assert "MAE" not in result.stdout
+    assert "Left out, because they take two classes only: " in result.stdout
+    assert "unelisa" in " ".join(result.stdout.split("Left out")[1].split())
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    rows = json.loads(run("compare", *graded, "--json", "-").stdout)
+    assert list(rows[0]) == [
+        "method",
+        "accuracy",
+        "balanced_accuracy",
+        "macro_f1",
+        "log_loss",
+        "calibration_error",
+        "mean_absolute_error",
+        "seconds",
+    ]
+    assert {"majority-vote", "dawid-skene"} <= {row["method"] for row in rows}
+
+
+def test_methods_that_were_named_are_not_listed_as_left_out(run, graded):
+    result = run("compare", *graded, "--methods", "majority-vote,dawid-skene")
+    assert "Left out" not in result.stdout

@@ -360,3 +360,58 @@ def test_a_reading_that_is_not_there_is_refused(run, refused, files, divided):
     assert "wawa has one reading of the votes; omit --reading" in wrong
     both = refused("fit", divided, "--reading", 1, "--stability", 5)
     assert "omit --stability or --reading" in both
+
+
+@pytest.fixture
+def ratings(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 200)
+    said = np.where(rng.random((200, 6)) < 0.8, truth[:, None], rng.integers(0, 3, (200, 6)))
+    words = np.array(["poor", "fair", "good"])
+    frame = pd.DataFrame(words[said], columns=[f"judge {s}" for s in range(6)])
+    frame.insert(0, "item", [f"x{i}" for i in range(200)])
+    frame.to_csv(tmp_path / "ratings.csv", index=False)
+    known = pd.DataFrame({"item": frame.item[:60], "label": words[truth[:60]]})
+    known.to_csv(tmp_path / "gold.csv", index=False)
+    return tmp_path / "ratings.csv"
+
+
+@pytest.mark.parametrize("method", [name for name, cls in AGGREGATORS.items() if cls.multiclass])
+def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
+    folder = ratings.parent
+    model, labels, again = (folder / name for name in ("model.npz", "labels.csv", "again.csv"))
+    order = ("--order", "poor,fair,good")
+    files = ("--out", labels, "--save", model)
+    result = run("fit", ratings, "--method", method, *order, *files, "--stability", "2")
+    assert result.exit_code == 0, result.output
+    assert "200 items labeled, in 3 classes" in result.stdout
+    assert "Classes: poor, fair, good." in result.stdout
+    fitted = load(model)
+    assert fitted.ordered_
+    table = pd.read_csv(labels)
+    if hasattr(fitted, "predict_proba"):
+        chances = table[["P(poor)", "P(fair)", "P(good)"]]
+        assert chances.sum(axis=1).to_numpy() == pytest.approx(np.ones(200), abs=1e-5)
+        assert table.probability.to_numpy() == pytest.approx(chances.max(axis=1), abs=1e-6)
+    else:
+        assert list(table) == ["item", "label", "probability"]
+    assert run("predict", model, ratings, "--out", again).exit_code == 0
+    assert again.read_bytes() == labels.read_bytes()
+    # the labels are recognized as an earlier version of this output
+    assert run("predict", model, ratings, "--out", labels).exit_code == 0
+
+
+def test_gold_labels_of_more_classes(run, ratings):
+    gold = ratings.parent / "gold.csv"
+    result = run("fit", ratings, "--method", "dawid-skene", "--gold", gold)
+    assert result.exit_code == 0, result.output
+    gold.write_text("item,label\nx1,excellent\n")
+    result = run("fit", ratings, "--method", "dawid-skene", "--gold", gold)
+    assert result.exit_code == 2
+    assert "nobody ever voted, in data row 1" in result.stderr.replace("\n", " ")
+
+
+def test_a_method_of_two_classes_refuses_more(run, ratings):
+    result = run("fit", ratings, "--method", "unelisa")
+    assert result.exit_code == 2
+    assert "takes two classes, found 3" in result.stderr

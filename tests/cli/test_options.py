@@ -114,3 +114,30 @@ def test_good_models_and_older_ones_are_let_be(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_if_unreliable(model)
+
+
+def test_an_order_declares_all_classes(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("item,ann,bob\nx,3,1\ny,2,1\nz,1,1\n")
+    votes = VotesForm(order="1, 2,3").read(path)
+    assert votes.classes == (1, 2, 3)
+    assert votes.ordered
+    with pytest.raises(VotesError, match=r"in data row 2, column 'ann': '2' is not in --order 1,3"):
+        VotesForm(order="1,3").read(path)
+    with pytest.raises(VotesError, match="without --coding and --labels"):
+        VotesForm(order="1,2,3", labels="1,2").read(path)
+    with pytest.raises(VotesError, match="takes all classes"):
+        VotesForm(order="1").read(path)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_the_classes_of_the_fit_serve_where_some_are_absent(tmp_path):
+    path, later = tmp_path / "votes.csv", tmp_path / "later.csv"
+    path.write_text("item,ann,bob\nx,poor,fair\ny,good,good\n")
+    later.write_text("item,ann,bob\nw,fair,fair\n")
+    model = MajorityVote().fit(VotesForm(order="poor,fair,good").read(path))
+    assert VotesForm().read_as_fitted(later, model).values.tolist() == [[2, 2]]
+    turned = VotesForm(order="good,fair,poor").read_as_fitted(later, model)
+    assert model.predict(turned).tolist() == ["fair"]
+    with pytest.raises(VotesError, match="other labels"):
+        VotesForm(order="fair,fine,poor").read_as_fitted(later, model)

@@ -106,3 +106,23 @@ def test_too_few_patients_leave_nothing(refused, tmp_path):
     out = tmp_path / "ra.duckdb"
     assert "at least 20" in refused("simulate", "ehr", "--patients", 3, "--out", out)
     assert not list(tmp_path.iterdir())
+
+
+def test_crowds_on_more_classes_are_written(run, folder):
+    arguments = ("--classes", 3, "--items", 60, "--voters", 10, "--copies", 0.2, "--json", "-")
+    result = run("simulate", "classes", "--out", folder, *arguments)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["classes"] == ["a", "b", "c"]
+    votes, truth, voters = (
+        pd.read_csv(folder / f"{name}.csv") for name in ("votes", "truth", "voters")
+    )
+    assert set(votes.vote) == set(truth.label) == {"a", "b", "c"}
+    assert voters.spammer.sum() == 1
+    assert voters.copies.notna().sum() == 2
+    assert set(voters.copies.dropna()) <= set(voters.voter)
+
+
+def test_crowds_on_two_classes_are_refused(refused, folder):
+    assert "n_classes must be from 3" in refused(
+        "simulate", "classes", "--out", folder, "--classes", 2
+    )

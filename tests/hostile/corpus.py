@@ -286,10 +286,9 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "zero bytes in the header": (_text(GOOD.replace("bob", "b\0b", 1)), "null bytes"),
     "a line of 13 MB": (_text(_rows(f"{SECRET},yes,no,{'x' * 13_000_000}")), "4 MB"),
     "text and numbers": (_text(_rows(f"{SECRET},yes,no,1", f"{SECRET}b,yes,no,0")), "two labels"),
-    "three labels": (_text(GOOD + f"{SECRET}x,maybe,no,no\n"), "two labels, found 3"),
     "labels like sentences": (
         _text(_rows(*(f"{SECRET}{i},{SECRET}{i},a,b" for i in range(99)))),
-        "far more than two labels",
+        "none of which another column holds",
     ),
     "contradicting duplicates": (_text(LONG + f"{ITEMS[0]},ann,no\n"), "different votes"),
     "an item twice": (_text(GOOD + GOOD_ROWS[0] + "\n"), "twice"),

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from hostile.corpus import ACCEPTED, GOOD, LONG, SECRET
 from unelisa.cli import app
+from unelisa.coding import encode_classes
 from unelisa.errors import UnelisaWarning, VotesError
 from unelisa.sources.labels import read_labels
 from unelisa.sources.tables import read_votes
@@ -71,10 +72,11 @@ def damaged(draw):
 def assert_sound(votes):
     assert isinstance(votes, Votes)
     assert votes.values.shape == (len(votes.items), len(votes.voters))
-    assert set(np.unique(votes.values)) <= {-1, 0, 1}
+    codes = {0, *encode_classes(votes.n_classes)}
+    assert set(np.unique(votes.values).tolist()) <= codes
     assert len(set(votes.voters.tolist())) == votes.n_voters
     assert len(set(votes.items.tolist())) == votes.n_items
-    assert len(set(votes.classes)) == 2
+    assert len(set(votes.classes)) == votes.n_classes >= 2
 
 
 def read_or_refuse(read, path):

@@ -8,6 +8,8 @@ from hypothesis.extra import numpy as hnp
 import naive
 from unelisa.blocks import SparseVotes
 from unelisa.kernels.tally import (
+    compare_classes,
+    compare_sparse_classes,
     compare_voters,
     tally_sparse,
     tally_votes,
@@ -70,3 +72,28 @@ def test_sparse_sums_have_the_bits_of_the_tables(values, seed):
     weighed = weigh_sparse(*parts, len(values), signed, observed)
     assert np.array_equal(weighed, weigh_votes(table, signed, observed))
     assert np.allclose(tally_sparse(*parts, x), tally_votes(table, x), rtol=0, atol=1e-14)
+
+
+@given(
+    hnp.arrays(
+        np.uint8,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=8),
+        elements=st.sampled_from([0, 1, 2, 3, 130]),
+    )
+)
+def test_classes_are_compared_as_the_naive_counts_say(codes):
+    counts, met = compare_classes(np.asfortranarray(codes), 130)
+    voted = codes > 0
+    for s in range(codes.shape[1]):
+        own = codes[voted[:, s]]
+        others = np.delete(own, s, axis=1)
+        assert counts[s, :130].tolist() == [(own[:, s] == k).sum() for k in range(1, 131)]
+        assert counts[s, 130] == (others > 0).any(axis=1).sum()
+        assert counts[s, 131] == ((others > 0) & (others != own[:, [s]])).any(axis=1).sum()
+    assert met == (voted.sum(axis=1) > 1).sum()
+    sparse = SparseVotes.of(sp.csc_array(codes.view(np.int8)))
+    again = compare_sparse_classes(
+        sparse.starts, sparse.items, sparse.votes.view(np.uint8), len(codes), 130
+    )
+    assert np.array_equal(again[0], counts)
+    assert again[1] == met

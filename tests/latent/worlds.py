@@ -121,3 +121,52 @@ def rules(seed, n_items=1500, n_rules=10):
         chance = np.where(truth == side, reach * right, reach * (1 - right))
         columns.append(np.where(rng.random(n_items) < chance, side, 0))
     return np.array(columns, dtype=np.int8).T, truth
+
+
+def class_crowd(seed, n_items=600, n_classes=4, n_voters=12, votes_per_item=6, accuracy=0.7):
+    """Voters who name the true class or any other; class k is the vote k + 1."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_items)
+    right = np.clip(rng.normal(accuracy, 0.1, n_voters), 0.3, 0.95)
+    columns = [name_class(rng, truth, chance, n_classes) for chance in right]
+    values = np.array(columns, dtype=np.int8).T + 1
+    order = rng.random(values.shape).argsort(axis=1).argsort(axis=1)
+    return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
+
+
+def name_class(rng, truth, accuracy, n_classes):
+    """Answers that are right with some accuracy, and otherwise any other class."""
+    other = (truth + rng.integers(1, n_classes, len(truth))) % n_classes
+    return np.where(rng.random(len(truth)) < accuracy, truth, other)
+
+
+def copied_classes(seed, n_items=800, n_classes=4, n_copies=6, n_others=6):
+    """A poor voter's answers said several times, beside good voters who err on their own."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_items)
+    columns = [name_class(rng, truth, 0.7, n_classes) for _ in range(n_others)]
+    said = name_class(rng, truth, 0.45, n_classes)
+    columns += [name_class(rng, said, 0.96, n_classes) for _ in range(n_copies)]
+    return np.array(columns, dtype=np.int8).T + 1, truth
+
+
+def ordered_crowd(seed, n_items=600, n_classes=5, n_voters=12, votes_per_item=5):
+    """Voters who see the class with noise and a shift of their own, and round it."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_items)
+    noise, shift = rng.uniform(0.5, 1.2, n_voters), rng.normal(0, 0.4, n_voters)
+    seen = truth[:, None] + shift + noise * rng.normal(size=(n_items, n_voters))
+    values = np.clip(np.round(seen), 0, n_classes - 1).astype(np.int8) + 1
+    order = rng.random(values.shape).argsort(axis=1).argsort(axis=1)
+    return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
+
+
+def class_rules(seed, n_items=1500, n_classes=3, n_rules=12):
+    """Rules that name one class each, and mostly where it is the true one."""
+    rng = np.random.default_rng(seed)
+    truth, columns = rng.integers(0, n_classes, n_items), []
+    for s in range(n_rules):
+        own, reach, right = s % n_classes, rng.uniform(0.2, 0.5), rng.uniform(0.75, 0.95)
+        chance = np.where(truth == own, reach, reach * (1 - right) / (n_classes - 1))
+        columns.append(np.where(rng.random(n_items) < chance, own + 1, 0))
+    return np.array(columns, dtype=np.int8).T, truth

@@ -125,3 +125,10 @@ def test_a_consensus_in_which_nobody_stands_out_is_normal():
     findings = findings_of(model, votes)
     assert findings["crowd"]["counted"] == 8
     assert findings["warnings"] == []
+
+
+def test_warnings_on_items_of_three_classes():
+    votes = Votes.of([["a", "b"], ["c", "c"], ["b", None], ["a", "c"]])
+    told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
+    assert "2 items tied, labeled with the first of the tied classes." in told
+    assert not any("positive" in one or "two classes" in one for one in told)

@@ -3,7 +3,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from unelisa.report import drawing
-from unelisa.report.drawing import place_voters, share_rings
+from unelisa.report.drawing import DARKEST, draw_confusion, draw_shares, place_voters, share_rings
 from unelisa.report.voters import Network
 
 
@@ -200,3 +200,31 @@ def test_a_family_that_knows_nothing_stands_outside_without_a_tie():
 def test_bars_of_hard_items_are_marked():
     histogram = {"kind": "ease", "counts": [1, 2, 3], "edges": [0.0, 0.4, 0.5, 1.6]}
     assert [bar["hard"] for bar in drawing.draw_bars(histogram)] == [True, True, False]
+
+
+def test_bars_of_classes_are_as_long_as_their_shares():
+    shares = [
+        {"label": "cat", "labeled": 30, "prevalence": 0.4},
+        {"label": "dog", "labeled": 10, "prevalence": 0.6},
+    ]
+    drawn = draw_shares(shares, 40)
+    first, second = drawn["bars"]
+    assert first["width"] == pytest.approx(3 * second["width"], abs=0.2)
+    assert first["mark"] - drawn["left"] == pytest.approx(0.4 / 0.75 * first["width"], abs=0.2)
+    assert drawn["left"] + first["width"] <= drawn["width"]
+    alone = draw_shares([{**one, "labeled": None} for one in shares], None)["bars"]
+    assert [bar["share"] for bar in alone] == [0.4, 0.6]
+
+
+def test_cells_of_confusions_do_not_overlap_and_wrong_ones_are_marked():
+    drawn = draw_confusion(
+        [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 0]], ["a", "b", "a long name of a class"]
+    )
+    cells = drawn["cells"]
+    assert len({(cell["x"], cell["y"]) for cell in cells}) == 9
+    assert max(cell["x"] + drawn["size"] for cell in cells) <= drawn["side"]
+    assert [cell["wrong"] for cell in cells[:4]] == [False, True, True, True]
+    assert [cell["shade"] for cell in cells[3:6]] == [0, DARKEST, 0]
+    assert [cell["share"] for cell in cells[6:]] == [0, 0, 0]
+    many = draw_confusion(np.eye(24).tolist(), list(range(24)))
+    assert not many["written"]

@@ -190,3 +190,61 @@ def test_items_of_unknown_ease_are_neither_counted_nor_listed():
     assert count_ease(known) is None
     assert list_hard(known) == []
     assert count_ease(replace(known, ease=np.full(3, np.nan))) is None
+
+
+def judged_classes(scores, has_chances=False):
+    """What a model said of items of three classes; nobody voted on the last one."""
+    values = np.ones((len(scores), 2), np.int8)
+    values[-1] = 0
+    votes = replace(votes_of(values), classes=("a", "b", "c"))
+    return Judged(votes, votes.classes, np.array(scores, dtype=float), has_chances)
+
+
+def test_items_of_three_classes_are_counted():
+    shares = judged_classes([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0, 0, 0]])
+    assert shares.labels() == ["b", "a", "a"]
+    assert describe_items(shares) == {"n": 3, "ties": 2, "unvoted": 1, "sure": None}
+    assert shares.chances is None
+    assert shares.as_class_shares()[1].tolist() == [0.5, 0, 0.5]
+    assert count_scores(shares)["kind"] == "lead"
+    assert count_scores(shares)["edges"][-1] == pytest.approx(0.2)
+    assert [row["item"] for row in list_uncertain(shares)] == ["1", "2", "0"]
+
+
+def test_the_probability_of_a_label_is_that_of_its_class():
+    given = np.array([[0.97, 0.02, 0.01], [0.3, 0.3, 0.4], [0.05, 0.9, 0.05]])
+    found = judged_classes(np.log(given) + 7, has_chances=True)  # up to a constant
+    assert found.chances == pytest.approx([0.97, 0.4, 0.9])
+    assert found.as_class_shares() == pytest.approx(given)
+    assert describe_items(found)["sure"] == 1
+    assert count_scores(found)["kind"] == "confidence"
+    rows = list_uncertain(found)
+    assert [row["item"] for row in rows] == ["1", "2", "0"]
+    assert (rows[0]["label"], rows[0]["probability"]) == ("c", pytest.approx(0.4))
+
+
+def test_truth_of_three_classes_is_compared():
+    given = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]])
+    truth = np.array([1, 1, 3, 0], dtype=np.int8)
+    found = score_reference(Reference(np.log(given), truth, True, ordered=True))
+    assert (found["n"], found["accuracy"]) == (3, pytest.approx(2 / 3))
+    assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert found["mean_absolute_error"] == pytest.approx(1 / 3)
+    assert [(one["n"], one["share"]) for one in found["calibration"]] == [(2, 0.5), (1, 1.0)]
+    assert found["roc"] == []
+
+
+def test_truth_of_items_without_votes_counts_in_three_classes_too():
+    votes = Votes.of([["a", "a"], ["b", "b"], ["c", "c"]])
+    model = MajorityVote().fit(votes)
+    reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
+    assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
+
+
+def test_leads_are_those_over_the_next_class():
+    votes = Votes.of([["a", "b", "a"], ["c", "c", "b"], ["a", "b", "c"], [None, None, "c"]])
+    found = Judged.of(MajorityVote().fit(votes), votes)
+    assert found.labels() == ["a", "c", "a", "c"]
+    assert found.leads.tolist() == pytest.approx([1 / 3, 1 / 3, 0.0, 1.0])
+    assert describe_items(found)["ties"] == 1
+    assert found.class_chances is None

@@ -197,3 +197,40 @@ def test_the_voters_table_names_families():
     rows = list(csv.DictReader(StringIO(unpack(pack_voters(voters)))))
     assert [row["family"] for row in rows] == [voter["family"] for voter in voters]
     assert sum(bool(row["family"]) for row in rows) == 6
+
+
+def three_classes(n_items=40):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, n_items)
+    said = np.where(
+        rng.random((n_items, 5)) < 0.8, truth[:, None], rng.integers(0, 3, (n_items, 5))
+    )
+    frame = pd.DataFrame(np.array(["cat", "=dog", "owl"])[said]).rename(columns=lambda s: f"v{s}")
+    return frame.assign(item=[f"x{i}" for i in range(n_items)])
+
+
+def test_labels_of_more_classes_have_the_probability_of_each():
+    votes = Votes.of(three_classes())
+    model = ue.DawidSkene().fit(votes)
+    judged = Judged.of(model, votes)
+    assert label_columns(judged) == ("item", "label", "probability", "P(=dog)", "P(cat)", "P(owl)")
+    rows = list(label_rows(judged))
+    chances = model.predict_proba(votes)
+    assert [row[1] for row in rows] == model.predict(votes).tolist()
+    assert [row[2] for row in rows] == [f"{chance:.6f}" for chance in chances.max(axis=1)]
+    assert np.array([row[3:] for row in rows], dtype=float) == pytest.approx(chances, abs=1e-6)
+    plain = Judged.of(MajorityVote().fit(votes), votes)
+    assert label_columns(plain) == ("item", "label", "probability")
+    assert {row[2] for row in label_rows(plain)} == {""}
+
+
+def test_parquet_files_of_more_classes(tmp_path):
+    frame = three_classes()
+    frame.to_parquet(tmp_path / "votes.parquet", index=False)
+    model = ue.DawidSkene().fit(frame)
+    pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
+    assert label_file(model, pair, model.coding_) == 40
+    written = pd.read_parquet(pair[1])
+    assert list(written) == ["item", "label", "probability", "P(=dog)", "P(cat)", "P(owl)"]
+    assert written.label.tolist() == model.predict(frame).tolist()
+    assert written.iloc[:, 3:].to_numpy() == pytest.approx(model.predict_proba(frame))

@@ -9,7 +9,13 @@ from unelisa import plots
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.report import wording
 from unelisa.report.page import render_report
-from unelisa.report.wording import count_noun, make_plain
+from unelisa.report.wording import (
+    choose_columns,
+    choose_scores,
+    count_noun,
+    find_best,
+    make_plain,
+)
 
 
 @pytest.mark.parametrize(
@@ -163,3 +169,24 @@ def test_style_script_and_plots_know_every_family_and_role():
     assert f"FAMILY_COLORS = {wording.FAMILY_COLORS};" in script
     assert f"OUTSIDE = {json.dumps(sorted(wording.OUTSIDE))};" in script
     assert len(plots.FAMILIES) == wording.FAMILY_COLORS
+
+
+def test_columns_of_more_classes_have_an_accuracy_in_percent():
+    voter = {"voter": "a", "weight": 1.0, "accuracy": 0.8, "reason": "x"}
+    columns = {column.key: column for column in choose_columns([voter], n_classes=3)}
+    assert list(columns)[:3] == ["voter", "weight", "accuracy"]
+    assert columns["accuracy"].kind == "percent"
+    assert "positive" not in columns["weight"].hint
+    assert {c.key: c.kind for c in choose_columns([voter])}["accuracy"] == "number"
+
+
+def test_errors_in_steps_are_shown_only_where_known():
+    rows = [{"method": "a", "accuracy": 0.5, "mean_absolute_error": x} for x in (None, 0.3)]
+    assert list(choose_scores(rows[:1])) == ["accuracy"]
+    assert list(choose_scores(rows)) == ["accuracy", "mean_absolute_error"]
+    assert find_best(
+        [{**row, "mean_absolute_error": x} for row, x in zip(rows, (0.4, 0.3), strict=True)]
+    ) == {
+        "accuracy": 0.5,
+        "mean_absolute_error": 0.3,
+    }

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -107,8 +107,10 @@ def test_a_tree_that_saw_one_class_only(tumors):
         (lambda: votes_from_estimators([GaussianNB()], [[1]]), "not fitted"),
         (lambda: votes_from_forest(RandomForestClassifier(), [[1]]), "not fitted"),
         (
-            lambda: votes_from_estimators([GaussianNB().fit([[1], [2], [3]], [0, 1, 2])], [[1]]),
-            "3 classes",
+            lambda: votes_from_estimators(
+                [GaussianNB().fit(np.tile(np.arange(201.0), 3)[:, None], [*range(201)] * 3)], [[1]]
+            ),
+            "201 classes",
         ),
         (
             lambda: votes_from_estimators(
@@ -132,3 +134,16 @@ def test_what_cannot_vote_is_refused_in_a_sentence(make, message):
     with pytest.raises(VotesError, match=message) as caught:
         make()
     assert ". " not in str(caught.value)
+
+
+def test_classifiers_of_three_classes_vote_for_them():
+    X, y = load_iris(return_X_y=True)
+    words = np.array(["setosa", "versicolor", "virginica"])[y]
+    forest = RandomForestClassifier(5, max_depth=2, random_state=0).fit(X, words)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, words)
+    votes = votes_from_estimators({"forest": forest, "tree": tree}, X)
+    assert votes.classes == ("setosa", "versicolor", "virginica")
+    assert votes.name_codes(votes.values[:, 0]).tolist() == forest.predict(X).tolist()
+    trees = votes_from_forest(forest, X)
+    for s, one in enumerate(forest.estimators_):
+        assert trees.values[:, s].tolist() == (one.predict(X) + 1).tolist()

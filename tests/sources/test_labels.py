@@ -79,3 +79,19 @@ def test_what_does_not_fit_the_votes_is_refused(votes, write, content, sentence)
         read_labels(write(content), votes)
     assert str(caught.value).startswith("truth.csv ")
     assert "maybe" not in str(caught.value)
+
+
+def test_labels_of_more_than_two_classes(tmp_path):
+    votes = Votes.of(
+        pd.DataFrame({"item": list("xyz"), "ann": ["poor", "good", "fair"]}),
+        order=["poor", "fair", "good"],
+    )
+    path = tmp_path / "truth.csv"
+    path.write_text("item,label\nz,good\nx,fair\nw,poor\n")
+    known = read_labels(path, votes)
+    assert known.as_gold().tolist() == ["fair", None, "good"]
+    assert known.scored_signs().tolist() == [2, 0, 3, 1]
+    assert known.scored_votes().ordered
+    path.write_text("item,label\nz,good\nx,bad\n")
+    with pytest.raises(VotesError, match=r"nobody ever voted, in data row 2, column 'label'"):
+        read_labels(path, votes)

@@ -7,6 +7,7 @@ from unelisa.aggregators.latent_spectral import LatentSpectralMetaLearner
 from unelisa.aggregators.log_linear import LogLinear
 from unelisa.aggregators.majority import MajorityVote
 from unelisa.aggregators.one_coin import OneCoinDawidSkene
+from unelisa.aggregators.one_vs_rest import OneVsRest
 from unelisa.aggregators.spectral import SpectralMetaLearner
 from unelisa.aggregators.stacked_rbm import StackedRBM
 from unelisa.aggregators.unelisa import UnElisa
@@ -36,6 +37,7 @@ __all__ = [
     "LogLinear",
     "MajorityVote",
     "OneCoinDawidSkene",
+    "OneVsRest",
     "OrientedAggregator",
     "PosteriorAggregator",
     "SpectralMetaLearner",

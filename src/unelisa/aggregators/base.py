@@ -1,4 +1,4 @@
-"""What aggregators share: votes in, one score per item out, and labels as the user names them."""
+"""What aggregators share: votes in, scores per item out, and labels as the user names them."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -7,11 +7,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.utils import ClassifierTags
 
+from unelisa.aggregators.classes import (
+    ROUNDING,
+    is_two_class,
+    name_classes,
+    normalize_scores,
+    pair_probabilities,
+    pick_classes,
+)
 from unelisa.aggregators.known import read_gold, read_prior
-from unelisa.blocks import Block, ItemBlocks, WholeTable
+from unelisa.aggregators.voters import describe_votes, idle_reason, tabulate_confusions
+from unelisa.blocks import Block, WholeTable
+from unelisa.coding import encode_classes
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.identifiability import check_identifiability
@@ -21,7 +30,6 @@ from unelisa.schema import stored
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-10  # scores below are ties: sums of the same votes in another order differ as much
 SAME = 0.01  # share of items on which answers may differ and still count as one
 
 
@@ -73,9 +81,10 @@ class Aggregator(VotesEstimator):
             reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``. A Dask array or frame is
             fitted where its partitions live.
         y
-            Optional gold labels in the voters' own two labels: a dict or a pandas Series from item
+            Optional gold labels in the voters' own labels: a dict or a pandas Series from item
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
-            where the truth is unknown. They decide which side is "yes".
+            where the truth is unknown. They decide which side is "yes"; with more than two classes,
+            methods that estimate confusions learn from them.
         """
         return self._fit_known(X, y)
 
@@ -91,7 +100,10 @@ class Aggregator(VotesEstimator):
         self._voter_columns = self._describe_voters(votes)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per item: positive for the positive class; lazy for Dask collections."""
+        """Return one score per item, positive for the positive class; lazy for Dask collections.
+
+        With more than two classes, one score per item and class, in the order of `classes_`.
+        """
         if is_partitioned(X):
             return score_items(self, X)
         return self._score_all(self._reenter(X))
@@ -100,14 +112,14 @@ class Aggregator(VotesEstimator):
         """Return every item's score, block by block unless the votes are one table."""
         whole = votes.blocks.whole
         scores = self._score(votes) if whole else votes.blocks.concatenate(_score_block, self)
-        return np.where(np.abs(scores) < ROUNDING, 0.0, scores)
+        return scores if scores.ndim > 1 else np.where(np.abs(scores) < ROUNDING, 0.0, scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return one of the user's two labels per item; a score of 0 counts as positive."""
+        """Return one of the user's labels per item; a tie is positive, or its first class."""
         return self._label(self.decision_function(X))
 
     def _label(self, scores: Floats) -> NDArray[Any]:
-        return map_scores(_name_sides, scores, self.classes_.dtype, classes=self.classes_)
+        return map_scores(name_classes, scores, self.classes_.dtype, classes=self.classes_)
 
     def fit_predict(self, X: Any, y: Any = None, **beside: Any) -> NDArray[Any]:
         """Return the labels of the items it is fitted to; `prior=` where the method takes one."""
@@ -117,7 +129,8 @@ class Aggregator(VotesEstimator):
         """Return the accuracy on the items with a known label."""
         votes = self._reenter(X)
         truth = read_gold(y, votes)
-        right = truth == np.where(self._score_all(votes) >= 0, 1, -1)
+        codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
+        right = truth == codes[pick_classes(self._score_all(votes))]
         return float(right[truth != 0].mean())
 
     def report(
@@ -216,7 +229,7 @@ class Aggregator(VotesEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # of y; classes are in the votes
         return tags
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
@@ -249,6 +262,9 @@ class OrientedAggregator(Aggregator):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Fit the method, then decide which side is yes; say where either rests on a tie."""
+        if votes.n_classes > 2:
+            self._learn_classes(votes, gold)
+            return
         self._rivals: list[Rival] = []
         super()._learn(votes, gold, prior)
         ballots = self._ballots()
@@ -262,6 +278,10 @@ class OrientedAggregator(Aggregator):
         for rival in self._rivals:
             self._compare(rival, votes, gold)
         del self._rivals
+
+    def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Fit a method that takes more than two classes to them: there is no side to decide."""
+        raise NotImplementedError
 
     def _note_rival(self, votes: Votes, what: str, allowed: float = SAME) -> None:
         """Remember the fit that is stored as another answer to the votes."""
@@ -285,17 +305,25 @@ class OrientedAggregator(Aggregator):
         self.weights_ = -self.weights_
 
 
-@stored(prevalence_="share")
+@stored(
+    lambda model: (np.ndim(model.prevalence_) == 0) == is_two_class(model),
+    prevalence_="share | share[classes]",
+)
 class LogOdds(Aggregator):
-    """An aggregator whose score is a log-odds, so that it can give probabilities."""
+    """An aggregator whose score is a log-odds, so that it can give probabilities.
 
-    prevalence_: float  # estimated share of positive items
+    With more than two classes, scores are the log-probabilities of the classes.
+    """
+
+    prevalence_: Any  # estimated share of positive items, or of the items of every class
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return P(negative), P(positive) per item, in the order of `classes_`."""
+        """Return the probability of every class per item, in the order of `classes_`."""
         return self._pair(self.decision_function(X))
 
     def _pair(self, odds: Floats) -> Floats:
+        if odds.ndim > 1:
+            return map_scores(normalize_scores, odds, np.float64)
         return map_scores(pair_probabilities, odds, np.float64, n_columns=2)
 
     def fit_predict_proba(self, X: Any, y: Any = None, **beside: Any) -> Floats:
@@ -311,11 +339,32 @@ class PosteriorAggregator(LogOdds, OrientedAggregator):
         self.prevalence_ = 1 - self.prevalence_
 
 
-@stored(coins_="share[2, voters]")
+@stored(
+    lambda model: hasattr(model, "coins_" if is_two_class(model) else "_confusion"),
+    coins_="?share[2, voters]",
+    _confusion="?share[voters, classes, classes]",
+    _confusion_votes="?finite[voters, classes]",
+)
 class TwoCoinVoters(Aggregator):
-    """An aggregator that estimates both coins of every voter."""
+    """An aggregator that estimates both coins of every voter, or what it says of every class."""
 
     coins_: Floats  # two rows: P(says yes | truth is no), P(says yes | truth is yes)
+    _confusion: Floats  # of more than two classes: P(says c | truth is k), [voters, k, c]
+    _confusion_votes: Floats  # expected number of votes on items of each class, [voters, k]
+
+    @property
+    def confusions_(self) -> Any:
+        """What each voter says of items of each class, as a pandas table.
+
+        Columns: voter, said, meant (the true class), probability of saying so, and votes: the
+        expected number of the voter's votes on items of that class.
+        """
+        if not is_two_class(self):
+            return tabulate_confusions(self, self._confusion, self._confusion_votes)
+        tables = np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
+        rate = float(getattr(self, "prevalence_", 0.5))
+        counts = np.asarray(self._voter_columns["votes"], dtype=np.float64)
+        return tabulate_confusions(self, tables, np.outer(counts, [1 - rate, rate]))
 
     @property
     def sensitivity_(self) -> Floats:
@@ -328,27 +377,10 @@ class TwoCoinVoters(Aggregator):
         return np.asarray(1 - self.coins_[0])
 
     def _voter_estimates(self) -> dict[str, NDArray[Any]]:
+        if not is_two_class(self):
+            said_right = np.einsum("skk,sk->s", self._confusion, self._confusion_votes)
+            return {"accuracy": said_right / np.maximum(self._confusion_votes.sum(axis=1), 1.0)}
         return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}
-
-
-def pair_probabilities(odds: Floats) -> Floats:
-    """Return P(negative), P(positive) per item from the log-odds."""
-    positive = expit(odds)
-    return np.column_stack([1 - positive, positive])
-
-
-def weighed_margin(blocks: ItemBlocks, weights: Floats) -> Floats:
-    """Return per item the weight of yes minus that of no, as a share of the weight that voted.
-
-    Examples
-    --------
-    >>> votes = WholeTable(np.array([[1, -1, 0]], dtype=np.int8))
-    >>> weighed_margin(votes, np.array([3.0, 1.0, 5.0]))
-    array([0.5])
-    """
-    nothing = np.zeros(len(weights))
-    margin, mass = blocks.weigh(weights, nothing), blocks.weigh(nothing, weights)
-    return np.asarray(margin / np.where(mass > 0, mass, 1.0))
 
 
 def pool_ballots(merits: Floats) -> Floats:
@@ -359,37 +391,7 @@ def pool_ballots(merits: Floats) -> Floats:
     return np.array([np.sum(merits * np.abs(merits))])
 
 
-def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
-    """Return per voter the number of votes, and snorkel's coverage, overlaps and conflicts.
-
-    Shares of all items: voted on; also voted on by others; another voted otherwise.
-    """
-    overlaps, conflicts = votes.comparison[0][2:]
-    counts, n = votes.vote_counts(), votes.n_items
-    return {
-        "votes": counts,
-        "coverage": counts / n,
-        "overlaps": overlaps / n,
-        "conflicts": conflicts / n,
-    }
-
-
-def _name_sides(scores: Floats, classes: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(classes[(scores >= 0).astype(np.intp)])
-
-
 def _score_block(block: Block, model: Aggregator) -> Floats:
     """Return the scores of a block whose voters and labels are those of the model. A pass."""
-    negative, positive = model.classes_
     names = np.arange(block.n_items), model.voter_names_
-    return model._score(Votes(WholeTable(block.votes), *names, (negative, positive)))
-
-
-def idle_reason(votes: Votes, voter: int) -> str | None:
-    """Return why a voter is uninformative, or None."""
-    no, yes = votes.sides[:, voter]
-    if no + yes == 0:
-        return "it never voted"
-    if no == 0 or yes == 0:
-        return "it always gave the same vote"
-    return None
+    return model._score(Votes(WholeTable(block.votes), *names, tuple(model.classes_)))

@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator
+from unelisa.aggregators.confusions import Confusions, VoterModel, estimate_confusions
 from unelisa.blocks import ItemBlocks
 from unelisa.canonical import order_voters
 from unelisa.em import Reliability, list_starts, rank_fits
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
+from unelisa.latent.ballots import list_ballots
 from unelisa.orientation import Orient
 from unelisa.votes import Votes
 
 # without smoothing a coin may reach 0 or 1, where the log-odds are infinite
 CLIP = 1e-9
 LEAST_VARYING = 3  # who vary: two have three moments, and the model five parameters
+FEW_VARYING = "fewer than three voters vary: their reliability is taken from the majority vote"
 TIED_FITS = "a tie: fits of nearly equal likelihood"
 
 
@@ -98,7 +101,12 @@ def log_joint(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
 
 
 class CoinAggregator(PosteriorAggregator):
-    """Base of the models whose coins are estimated by EM from several initializations."""
+    """Base of the models whose coins are estimated by EM from several initializations.
+
+    With more than two classes, the majority vote is the only one.
+    """
+
+    multiclass = True
 
     def __init__(
         self,
@@ -125,14 +133,49 @@ class CoinAggregator(PosteriorAggregator):
         estimate = partial(self._estimate, tol=self.tol)
         best, *tied = choose_fits(told.blocks, starts, varying, estimate, self.max_iter)
         if varying >= LEAST_VARYING and not best.converged:
-            warn_user(
-                f"EM did not converge in {self.max_iter} iterations: raise max_iter",
-                ConvergenceWarning,
-            )
+            self._warn_of_limit()
         for fit in tied if best.converged else []:
             self._adopt(fit, votes, voters)
             self._note_rival(votes, TIED_FITS)
         self._adopt(best, votes, voters)
+
+    def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        if self.orient != "majority":
+            raise ModelError("orient decides between two classes; leave 'majority' for more")
+        voters = np.flatnonzero(votes.discerning())
+        told = votes if len(voters) == votes.n_voters else votes.take_voters(voters)
+        varying = int(np.count_nonzero(~votes.constant()))
+        if varying < LEAST_VARYING:
+            warn_user(FEW_VARYING, ExpertsWarning)
+        fit = estimate_confusions(
+            list_ballots(told.blocks),
+            (told.n_voters, votes.n_classes),
+            self._voter_model(),
+            np.empty(0, np.uint8) if gold is None else gold.view(np.uint8),
+            max_iter=self.max_iter if varying >= LEAST_VARYING else 1,
+            tol=self.tol,
+        )
+        if varying >= LEAST_VARYING and not fit.converged:
+            self._warn_of_limit()
+        self.prevalence_ = fit.shares
+        self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
+        self.weights_ = np.zeros(votes.n_voters)
+        self.weights_[voters] = fit.weights
+        self._adopt_classes(fit, votes, voters)
+
+    def _warn_of_limit(self) -> None:
+        warn_user(
+            f"EM did not converge in {self.max_iter} iterations: raise max_iter",
+            ConvergenceWarning,
+        )
+
+    def _voter_model(self) -> VoterModel:
+        """Return how voters err among more than two classes."""
+        raise NotImplementedError
+
+    def _adopt_classes(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
+        """Store a fit to more than two classes, as `_adopt` does."""
+        raise NotImplementedError
 
     def _estimate(self, blocks: ItemBlocks, start: Floats, **limits: Any) -> Any:
         """Return the fixed point of EM from starting posteriors."""
@@ -156,10 +199,7 @@ def choose_fits(
     """
     if varying < LEAST_VARYING:
         if varying:
-            warn_user(
-                "fewer than three voters vary: their reliability is taken from the majority vote",
-                ExpertsWarning,
-            )
+            warn_user(FEW_VARYING, ExpertsWarning)
         return [estimate(blocks, starts[0], max_iter=1)]
     fits = [estimate(blocks, start, max_iter=max_iter) for start in starts]
     return rank_fits(fits, len(blocks))

@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.aggregators.base import Floats, TwoCoinVoters, pool_ballots
+from unelisa.aggregators.classes import is_two_class
 from unelisa.aggregators.coins import CLIP, CoinAggregator, TwoCoins, estimate_coins, log_joint
+from unelisa.aggregators.confusions import Confusions, FullTables, score_classes
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ExpertsWarning, warn_user
+from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -22,6 +25,9 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     where it is no; missing votes are ignored. The score is the exact log-odds::
 
         log pi / (1 - pi) + sum_s log P(f_s | yes) / P(f_s | no)
+
+    With more than two classes, every voter has a full table of confusions, P(says c | truth is k),
+    and the score of a class is its exact log-probability.
 
     Parameters
     ----------
@@ -42,12 +48,15 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     Attributes
     ----------
     sensitivity_, specificity_
-        P(says yes | yes) and P(says no | no) per voter.
+        P(says yes | yes) and P(says no | no) per voter, of two classes.
+    confusions_
+        P(says c | truth is k) of every voter, as a pandas table.
     prevalence_
-        pi = P(truth is yes).
+        pi = P(truth is yes); with more than two classes, the share of each.
     weights_
         1/4 log(sens spec / ((1 - sens) (1 - spec))): the weight theta_0s of the paper if
         sensitivity and specificity are equal; otherwise a yes and a no carry different weights.
+        With more classes, half the mean of log P(says k | k) / P(says k | l) over k and l != k.
     lower_bound_
         Penalized log-likelihood per item after each iteration of the best fit.
     n_iter_
@@ -81,6 +90,9 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
 
     def _fit(self, votes: Votes) -> None:
         super()._fit(votes)
+        self._warn_if_uninformative()
+
+    def _warn_if_uninformative(self) -> None:
         if not self.weights_.any():
             warn_user(
                 "no voter is informative: every item gets the same probability",
@@ -100,7 +112,26 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
         # both logits of a constant voter are the same number: its weight is exactly 0
         self.weights_ = (logit(self.coins_[1]) - logit(self.coins_[0])) / 4
 
+    def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        super()._learn_classes(votes, gold)
+        self._warn_if_uninformative()
+
+    def _voter_model(self) -> FullTables:
+        return FullTables(self.smoothing)
+
+    def _adopt_classes(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
+        counts = votes.vote_counts()[:, None]
+        said = (votes.answers.T + CLIP / votes.n_classes) / (counts + CLIP)
+        # every row of a voter who carries no information is its share of answers
+        self._confusion = np.repeat(said[:, None], votes.n_classes, axis=1)
+        self._confusion[voters] = fit.tables
+        self._confusion_votes = counts * fit.shares
+        self._confusion_votes[voters] = fit.votes
+
     def _score(self, votes: Votes) -> Floats:
+        if votes.n_classes > 2:
+            ballots = list_ballots(votes.blocks)
+            return score_classes(ballots, self._confusion, self.prevalence_)
         joint = log_joint(votes.blocks, self.coins_, self.prevalence_)
         return np.asarray(joint[1] - joint[0])
 
@@ -112,5 +143,8 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
         return pool_ballots(self.coins_[1] - self.coins_[0])
 
     def _reason(self, voter: int) -> str:
+        if not is_two_class(self):
+            right = self._voter_estimates()["accuracy"][voter]
+            return f"is right on {right:.0%} of the items"
         alarms, hits = self.coins_[:, voter]
         return f"says yes on {hits:.0%} of the positive and {alarms:.0%} of the negative items"

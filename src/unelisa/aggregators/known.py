@@ -6,22 +6,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import Column, Label, NumberColumn, TextColumn, fill_mask, settle_coding
+from unelisa.coding import settle_coding
+from unelisa.columns import Column, Label, NumberColumn, TextColumn, fill_mask
 from unelisa.errors import VotesError, VotesWarning, warn_user
 from unelisa.partitioned import is_partitioned
-from unelisa.votes import Votes
+from unelisa.votes import Votes, name_unvoted
 
 Floats = NDArray[np.float64]
 
 
 def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
-    """Return gold labels as -1 / +1, 0 where missing.
+    """Return gold labels in the codes of the votes (-1 / +1 for two classes), 0 where missing.
 
     Labels with item names (a dict, or a pandas Series whose index names the items) are matched by
     name; others are in the order of the items.
     """
     column, found = list_labels(put_in_order(y, "y", votes.items), votes.n_items, "items")
-    return column.encode(settle_coding(found, votes.classes).votes)
+    try:
+        return column.encode(settle_coding(found, votes.classes).votes)
+    except VotesError as error:
+        if votes.n_classes == 2 or "place" not in error.about:
+            raise
+        raise VotesError(f"y cannot be used: {name_unvoted(error)}") from None
 
 
 def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
@@ -39,8 +45,23 @@ def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:
-    """Return log-odds per item, 0 where none is given; matched as gold labels are."""
-    return check_odds(put_in_order(prior, "prior", votes.items, absent=0.0), votes.n_items)
+    """Return log-odds per item, 0 where none is given; matched as gold labels are.
+
+    With more than two classes, a table of items x classes, whose columns may be named by them.
+    """
+    if votes.n_classes == 2:
+        return check_odds(put_in_order(prior, "prior", votes.items, absent=0.0), votes.n_items)
+    names = [str(label) for label in votes.classes]
+    columns = [str(name) for name in getattr(prior, "columns", names)]
+    if sorted(columns) != sorted(names):
+        raise VotesError("prior must have one column per class of the votes, named like it")
+    if hasattr(prior, "columns"):
+        prior = prior.iloc[:, [columns.index(name) for name in names]]
+        if not np.array_equal(prior.index, np.arange(len(prior))):
+            prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
+    absent = np.zeros(votes.n_classes)
+    odds = put_in_order(prior, "prior", votes.items, absent=absent)
+    return check_odds(odds, votes.n_items, votes.n_classes)
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:
@@ -52,11 +73,12 @@ def add_prior(scores: Any, prior: Any) -> Floats:
     import dask  # noqa: PLC0415 - an extra, loaded already
     import dask.array as da  # noqa: PLC0415
 
-    measured = not np.isnan(scores.shape[0])
+    measured, n_classes = not np.isnan(scores.shape[0]), (*scores.shape[1:], 2)[0]
     if is_partitioned(prior):
         odds = da.asarray(prior)
     elif measured and by_name(prior) is None:
-        odds = da.from_array(check_odds(prior, scores.shape[0]), chunks=scores.chunks)
+        table = check_odds(prior, scores.shape[0], n_classes)
+        odds = da.from_array(table, chunks=scores.chunks)
     else:
         raise VotesError(
             "prior must be a Dask array with the votes' partitions, or one log-odds per item in "
@@ -69,22 +91,27 @@ def add_prior(scores: Any, prior: Any) -> Floats:
             f"prior must have the votes' {scores.npartitions} partitions and one log-odds per "
             f"item, found shape {odds.shape} in {odds.npartitions} partitions"
         )
-    pairs = zip(scores.to_delayed(), odds.to_delayed(), scores.chunks[0], strict=True)
+    parts = scores.to_delayed().ravel(), odds.to_delayed().ravel()
+    pairs = zip(*parts, scores.chunks[0], strict=True)
     add = dask.delayed(_add_part, pure=False)
     summed: Floats = da.concatenate(
-        [da.from_delayed(add(own, part), (length,), np.float64) for own, part, length in pairs]
+        [
+            da.from_delayed(add(own, part), (length, *scores.shape[1:]), np.float64)
+            for own, part, length in pairs
+        ]
     )
     return summed
 
 
-def check_odds(prior: Any, n_items: int) -> Floats:
-    """Return log-odds as finite numbers, one per item, or raise `VotesError`."""
-    wanted = f"prior must hold one finite log-odds for each of the {n_items} items, found"
+def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
+    """Return log-odds as finite numbers, one per item (and class), or raise `VotesError`."""
+    more = "" if n_classes == 2 else f" and each of the {n_classes} classes"
+    wanted = f"prior must hold one finite log-odds for each of the {n_items} items{more}, found"
     try:
         odds = np.asarray(fill_mask(prior), dtype=np.float64)
     except (TypeError, ValueError):
         raise VotesError(f"{wanted} values that are not numbers; use 0 for no prior") from None
-    if odds.shape != (n_items,):
+    if odds.shape != ((n_items,) if n_classes == 2 else (n_items, n_classes)):
         raise VotesError(f"{wanted} shape {odds.shape}; use 0 for no prior")
     if not np.all(np.isfinite(odds)):
         missing = np.count_nonzero(~np.isfinite(odds))
@@ -96,7 +123,7 @@ def check_odds(prior: Any, n_items: int) -> Floats:
 
 
 def _add_part(odds: Floats, prior: Any) -> Floats:
-    return odds + check_odds(prior, len(odds))
+    return odds + check_odds(prior, len(odds), (*odds.shape[1:], 2)[0])
 
 
 def by_name(given: Any) -> dict[str, Any] | None:

@@ -8,16 +8,25 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters, describe_votes, idle_reason
+from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters
 from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, interpret
 from unelisa.latent.ballots import list_ballots, set_prior_odds
 from unelisa.latent.gold import follow_gold
+from unelisa.latent.potts.gold import read_known_classes
+from unelisa.latent.potts.reading import ClassReading
 from unelisa.latent.reading import Reading
-from unelisa.latent.verdicts import explain_voters, find_heads, judge_voters, list_followers
+from unelisa.latent.verdicts import (
+    explain_voters,
+    find_heads,
+    judge_voters,
+    tabulate_readings,
+    tabulate_structures,
+)
 from unelisa.orientation import Orient, is_upside_down
 from unelisa.partitioned import is_partitioned
 from unelisa.schema import stored
@@ -34,7 +43,7 @@ def _of_reading(name: str, doc: str) -> Any:
     return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
-@stored(_reading="Reading", prevalence_interval_="many(2) share")
+@stored(_reading="Reading", prevalence_interval_="many(2) share | share[2, classes]")
 class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
@@ -47,12 +56,20 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     or voters depend on each other directly (edges). Missing votes are ignored, voters with few
     votes are shrunk toward the mean. What is needed is decided from the votes alone, see Notes.
 
+    With more than two classes it is the Potts form of the same model: class k, class fields b_sc,
+    confusions D that all voters share and e_s of their own, which are shrunk hard::
+
+        P(f_s = c | k, d) = softmax_c(b_sc + d (a_s A_kc + D_kc + e_skc))
+
+    A is 1 where c = k and 0 elsewhere; ordered classes are averaged over this form and one that
+    falls with the distance of c from k.
+
     Parameters
     ----------
     structure
         "auto", or one of "plain" (voters err independently), "ease" (items differ in how hard they
         are), "tilt", "families", "edges" (a graph of the voters). One that the votes do not admit
-        is replaced with a warning.
+        is replaced with a warning. "tilt" and "edges" take two classes.
     orient
         "majority", or the name or index of an anchor voter who is right more often than wrong.
         Which side is yes is decided by gold labels, else by the anchor, else in a graph by a
@@ -78,6 +95,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
     sensitivity_, specificity_
         P(says yes | yes) and P(says no | no) per voter; NaN where the votes cannot tell.
+    confusions_
+        P(says c | class k) per voter, as a pandas table: what more than two classes have instead.
     standard_errors_, graph_
         Standard error of each weight; `VoterGraph` of families or edges.
     structure_
@@ -105,6 +124,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     regressed on the log-odds of the reading and its rivals and on the votes, with priors around "as
     the reading says": they recalibrate the probabilities and, where held-out labels ask for it,
     weight the voters. `reading_` is "gold" where that changes more than a tenth of the labels.
+    With more than two classes gold labels fix the class of their items; ten or more recalibrate the
+    probabilities, by a slope and one offset per class.
 
     Examples
     --------
@@ -136,6 +157,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     """
 
     verdicts = ("contrarian", "pruned", "expert")
+    multiclass = True
 
     def __init__(
         self,
@@ -163,8 +185,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             side is yes; ten or more can do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
-            dict or pandas Series by item (0 where an item is absent). A model keeps no items, so
-            `predict` needs the log-odds of its items again.
+            dict or pandas Series by item (0 where an item is absent). With more than two classes a
+            table, one column per class. A model keeps no items, so `predict` needs the log-odds of
+            its items again.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -173,6 +196,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels."""
+        if votes.n_classes > 2:
+            self._learn_classes(votes, gold, prior)
+            return
         prior_odds = np.zeros(votes.n_items) if prior is None else prior
         ballots = list_ballots(votes.blocks, self.n_jobs)
         reading = interpret(set_prior_odds(ballots, prior_odds), self.structure)
@@ -184,12 +210,29 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         self._take(replace(reading, others=others))
         self._warn()
 
+    def _learn_classes(
+        self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None
+    ) -> None:
+        """Read votes of more than two classes, with gold labels as known classes."""
+        if self.orient != "majority":
+            raise ModelError("orient takes two classes; more than two have no sides to swap")
+        known = np.zeros((votes.n_items, votes.n_classes)) if prior is None else prior
+        labels = np.zeros(votes.n_items, dtype=np.uint8) if gold is None else gold.view(np.uint8)
+        ballots = list_ballots(votes.blocks, self.n_jobs)
+        self._take(read_known_classes(ballots, known, labels, votes.ordered, self.structure))
+        self._warn()
+
     def _take(self, reading: Reading) -> None:
         """Set what is learned from a reading."""
-        self._reading = reading
-        self.weights_, self.coins_ = reading.model.weights, reading.answers.coins
-        self.prevalence_ = reading.answers.prevalence
-        self.prevalence_interval_ = reading.answers.prevalence_interval
+        self._reading, answers = reading, reading.answers
+        self.weights_ = reading.model.weights
+        if isinstance(reading, ClassReading):
+            self._confusion, self._confusion_votes = answers.confusions, answers.votes
+            self.prevalence_, self.prevalence_interval_ = answers.shares, answers.share_bounds
+            return
+        self.coins_ = answers.coins
+        self.prevalence_ = answers.prevalence
+        self.prevalence_interval_ = answers.prevalence_interval
 
     def _orient(
         self, votes: Votes, ballots: ItemBlocks, prior_odds: Floats, reading: Reading
@@ -270,11 +313,11 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return self._score_all(votes) + read_prior(prior, votes)
 
     def predict(self, X: Any, prior: Any = None) -> NDArray[Any]:
-        """Return one of the user's two labels per item."""
+        """Return one of the user's labels per item."""
         return self._label(self.decision_function(X, prior))
 
     def predict_proba(self, X: Any, prior: Any = None) -> Floats:
-        """Return P(negative), P(positive) per item, in the order of `classes_`."""
+        """Return the probability of every class per item, in the order of `classes_`."""
         return self._pair(self.decision_function(X, prior))
 
     def _score(self, votes: Votes) -> Floats:
@@ -298,28 +341,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     @property
     def structure_(self) -> Any:
         """The structures that were tried, as a pandas table."""
-        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
-
-        table = pd.DataFrame(list(self._reading.table))
-        return table.assign(kept=table.get("kept", False)).fillna({"kept": False})
+        return tabulate_structures(self._reading)
 
     @property
     def readings_(self) -> Any:
         """The readings that the votes allow, as a pandas table; the first one was taken."""
-        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
-
-        rows = [
-            {
-                "structure": one.structure,
-                "evidence": one.evidence,
-                "branches": one.branches,
-                "agreement": one.agreement if k else 1.0,
-                "share_yes": one.answers.share_yes,
-                "voters": list(self.voter_names_[list_followers(one)]),
-            }
-            for k, one in enumerate(self._list_readings())
-        ]
-        return pd.DataFrame(rows)
+        return tabulate_readings(self._list_readings(), self.voter_names_, self.classes_)
 
     @property
     def families_(self) -> list[list[Any]]:

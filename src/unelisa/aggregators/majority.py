@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
+from unelisa.aggregators.shares import WeightedMajority
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
 @stored()
-class MajorityVote(Aggregator):
+class MajorityVote(WeightedMajority):
     """Majority vote: the score is the share of yes votes minus the share of no votes.
+
+    With more than two classes, it is the share of each.
 
     A voter who gives every item the same vote moves every share alike and is left out.
     A share of votes is not a probability of the truth, so there is no `predict_proba`.
@@ -19,10 +21,9 @@ class MajorityVote(Aggregator):
     >>> import unelisa as ue
     >>> ue.MajorityVote().fit_predict([[1, 1, -1], [-1, None, -1], [-1, -1, 1]])
     array([ 1, -1, -1])
+    >>> ue.MajorityVote().fit_predict([["a", "b", "b"], ["c", "a", "c"], ["a", "b", None]])
+    array(['b', 'c', 'a'], dtype='<U1')
     """
 
     def _fit(self, votes: Votes) -> None:
         self.weights_ = votes.discerning().astype(np.float64)
-
-    def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.blocks, self.weights_)

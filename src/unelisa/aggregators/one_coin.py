@@ -8,8 +8,16 @@ from scipy.special import logit
 
 from unelisa.aggregators.base import Floats, pool_ballots
 from unelisa.aggregators.coins import CLIP, CoinAggregator
+from unelisa.aggregators.confusions import (
+    Confusions,
+    OneReliability,
+    score_classes,
+    spread_errors,
+)
+from unelisa.aggregators.voters import tabulate_confusions
 from unelisa.blocks import ItemBlocks
 from unelisa.em import OneCoin, Reliability, estimate_reliability
+from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -22,12 +30,14 @@ class OneCoinDawidSkene(CoinAggregator):
 
         log pi / (1 - pi) + sum_s f_s log psi_s / (1 - psi_s)
 
-    which is the paper's Bayes rule (2.3) with all voters as experts.
+    which is the paper's Bayes rule (2.3) with all voters as experts. With K classes, a voter who
+    errs says each of the K - 1 other classes with the same probability.
 
     Parameters
     ----------
     smoothing
-        Votes added to each coin, half of them right: strength of the prior Beta(1 + a/2, 1 + a/2).
+        Votes added to each coin, half of them right (one in K of K classes): strength of the prior
+        Beta(1 + a/2, 1 + a/2).
         0 gives maximum likelihood, under which a voter with few votes can become infallible.
     n_starts
         Number of initializations of EM, five at most; the fit with the highest penalized likelihood
@@ -44,11 +54,12 @@ class OneCoinDawidSkene(CoinAggregator):
     Attributes
     ----------
     accuracies_
-        psi_s = P(f_s is the truth) per voter; .5 for one who gave every item the same vote.
+        psi_s = P(f_s is the truth) per voter; 1/K for one who gave every item the same vote.
     prevalence_
-        pi = P(truth is yes).
+        pi = P(truth is yes); with more than two classes, the share of each.
     weights_
-        theta_0s = 1/2 log psi_s / (1 - psi_s), (4.1) of the paper.
+        theta_0s = 1/2 log psi_s / (1 - psi_s), (4.1) of the paper; with K classes,
+        1/2 log (K - 1) psi_s / (1 - psi_s).
     lower_bound_, n_iter_
         Penalized log-likelihood per item after each iteration of the best fit; their number.
 
@@ -88,7 +99,26 @@ class OneCoinDawidSkene(CoinAggregator):
         self.prevalence_ = fit.prevalence
         self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
 
+    def _voter_model(self) -> OneReliability:
+        return OneReliability(self.smoothing)
+
+    def _adopt_classes(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
+        self.accuracies_ = np.full(votes.n_voters, 1 / votes.n_classes)
+        self.accuracies_[voters] = fit.tables[:, 0, 0]
+
+    @property
+    def confusions_(self) -> Any:
+        """What each voter says of items of each class, as a pandas table: see `DawidSkene`."""
+        n_classes, counts = len(self.classes_), self._voter_columns["votes"]
+        rate = np.asarray(self.prevalence_)
+        shares = rate if rate.ndim else np.array([1 - rate, rate])
+        tables = spread_errors(self.accuracies_, n_classes)
+        return tabulate_confusions(self, tables, np.outer(counts, shares))
+
     def _score(self, votes: Votes) -> Floats:
+        if votes.n_classes > 2:
+            tables = spread_errors(self.accuracies_, votes.n_classes)
+            return score_classes(list_ballots(votes.blocks), tables, self.prevalence_)
         margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
         return np.asarray(logit(self.prevalence_) + 2 * margin)
 

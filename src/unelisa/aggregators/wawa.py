@@ -2,8 +2,14 @@
 
 import numpy as np
 
-from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.shares import (
+    WeightedMajority,
+    measure_class_agreement,
+    weighed_margin,
+)
 from unelisa.blocks import ItemBlocks
+from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -28,7 +34,7 @@ def measure_agreement(blocks: ItemBlocks, margin: Floats) -> Floats:
 
 
 @stored()
-class Wawa(Aggregator):
+class Wawa(WeightedMajority):
     """Voters weighted by how often they agree with the majority, like crowd-kit's Wawa.
 
     weight_s = share of the votes of s that agree with the majority; the label is the weighted
@@ -36,7 +42,8 @@ class Wawa(Aggregator):
 
         score_i = sum_s weight_s f_is / sum_s weight_s |f_is|
 
-    A share of weights is not a probability of the truth, so there is no `predict_proba`.
+    With more than two classes, the score of a class is the share of weight that said it. A share of
+    weights is not a probability of the truth, so there is no `predict_proba`.
 
     Attributes
     ----------
@@ -46,9 +53,9 @@ class Wawa(Aggregator):
 
     Notes
     -----
-    Where the majority is tied, crowd-kit picks one of the labels; here each counts half, so that
-    the result does not depend on the names of the labels. A voter who gives every item the same
-    vote has weight 0.
+    Where the majority is tied, crowd-kit picks one of the labels; here each counts half (1 / m of m
+    tied classes), so that the result does not depend on the names of the labels. A voter who gives
+    every item the same vote has weight 0.
 
     References
     ----------
@@ -68,8 +75,9 @@ class Wawa(Aggregator):
 
     def _fit(self, votes: Votes) -> None:
         counted = votes.discerning().astype(np.float64)
+        if votes.n_classes > 2:
+            ballots = list_ballots(votes.blocks)
+            self.weights_ = counted * measure_class_agreement(ballots, counted, votes.n_classes)
+            return
         margin = weighed_margin(votes.blocks, counted)
         self.weights_ = counted * measure_agreement(votes.blocks, margin)
-
-    def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.blocks, self.weights_)

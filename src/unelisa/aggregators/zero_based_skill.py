@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from unelisa.aggregators.base import Aggregator, Floats, weighed_margin
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.shares import (
+    WeightedMajority,
+    measure_class_agreement,
+    weighed_margin,
+)
 from unelisa.aggregators.wawa import measure_agreement
 from unelisa.blocks import ItemBlocks
+from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -12,7 +18,7 @@ from unelisa.votes import Votes
 PATIENCE, REDUCTION = 20, 0.5
 
 
-def follow_agreement(blocks: ItemBlocks, max_iter: int) -> Floats:
+def follow_agreement(blocks: ItemBlocks, max_iter: int, n_classes: int = 2) -> Floats:
     """Return the skills after `max_iter` iterations, starting from equal skills.
 
     skill_s <- skill_s + rate (agreement of s with the weighted majority - skill_s); the rate starts
@@ -26,16 +32,20 @@ def follow_agreement(blocks: ItemBlocks, max_iter: int) -> Floats:
     array([0.33333333, 1.        , 0.66666667])
     """
     skills, rate = np.full(blocks.n_voters, 0.5), 1.0
+    ballots = list_ballots(blocks) if n_classes > 2 else blocks
     for iteration in range(1, max_iter + 1):
         if iteration % PATIENCE == 0:
             rate *= REDUCTION
-        agreement = measure_agreement(blocks, weighed_margin(blocks, skills))
+        if n_classes > 2:
+            agreement = measure_class_agreement(ballots, skills, n_classes)
+        else:
+            agreement = measure_agreement(blocks, weighed_margin(blocks, skills))
         skills = skills + rate * (agreement - skills)
     return skills
 
 
 @stored(n_iter_="count")
-class ZeroBasedSkill(Aggregator):
+class ZeroBasedSkill(WeightedMajority):
     """Voters weighted by their agreement with the weighted majority, like crowd-kit's ZBS.
 
     `Wawa` iterated: each iteration takes the weighted majority, then moves every weight toward the
@@ -79,7 +89,4 @@ class ZeroBasedSkill(Aggregator):
         counted = np.flatnonzero(votes.discerning())
         self.weights_, self.n_iter_ = np.zeros(votes.n_voters), self.max_iter
         blocks = votes.blocks.rearrange(counted)
-        self.weights_[counted] = follow_agreement(blocks, self.max_iter)
-
-    def _score(self, votes: Votes) -> Floats:
-        return weighed_margin(votes.blocks, self.weights_)
+        self.weights_[counted] = follow_agreement(blocks, self.max_iter, votes.n_classes)

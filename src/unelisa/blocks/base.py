@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks.one import OneBlock, rearrange_votes
+from unelisa.blocks.one import OneBlock, rearrange_votes, recode_votes
 from unelisa.blocks.tally import compare_voters, tally_votes, weigh_votes
 from unelisa.errors import VotesError
 
@@ -115,6 +115,10 @@ class ItemBlocks(ABC):
         """Return the votes of these voters as columns, times `side`; column -1 has abstained."""
         return Rearranged(self, columns, side)
 
+    def recode(self, lookup: NDArray[np.int8]) -> "ItemBlocks":
+        """Return the votes with other codes: entry c of `lookup` for a vote that is c as uint8."""
+        return Recoded(self, _recode_block, (lookup,))
+
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing."""
         return self.concatenate(_weigh_block, signed, observed)
@@ -124,12 +128,12 @@ class ItemBlocks(ABC):
         signed, observed = self.sum(_tally_block, per_item=(x,))
         return signed, observed
 
-    def compare(self) -> tuple[NDArray[np.int64], int]:
-        """Return per voter four counts of items, and on how many items voters met.
+    def compare(self, n_classes: int = 2) -> tuple[NDArray[np.int64], int]:
+        """Return counts of items per voter, and on how many items voters met.
 
-        Columns: said no; said yes; others voted too; another voted otherwise.
+        Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
         """
-        counts, met = self.sum(_compare_block)
+        counts, met = self.sum(_compare_block, n_classes)
         return counts, int(met)
 
 
@@ -187,6 +191,14 @@ class Rearranged(View):
         return self.source.take(items).rearrange(*self.parameters)
 
 
+class Recoded(View):
+    """Blocks with other codes; still blocks of votes."""
+
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return the votes on some items."""
+        return self.source.take(items).recode(*self.parameters)
+
+
 class RowNumbers:
     """The names 0, 1, 2, ... of items that have none, made on demand."""
 
@@ -240,8 +252,12 @@ def _tally_block(block: Block, x: Floats) -> tuple[Floats, Floats]:
     return tally_votes(block.votes, x)
 
 
-def _compare_block(block: Block) -> Sums:
-    return compare_voters(block.votes)
+def _recode_block(block: Block, lookup: NDArray[np.int8]) -> Block:
+    return Block(recode_votes(block.votes, lookup), block.start)
+
+
+def _compare_block(block: Block, n_classes: int) -> Sums:
+    return compare_voters(block.votes, n_classes)
 
 
 def add_sums(parts: Iterable[Sums], n_items: int = 0) -> Sums:  # noqa: ARG001 - a `Merge`

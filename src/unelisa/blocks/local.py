@@ -19,7 +19,13 @@ from unelisa.blocks.base import (
     group_items,
     list_parts,
 )
-from unelisa.blocks.one import OneBlock, mark_starts, pick_items, rearrange_votes
+from unelisa.blocks.one import (
+    OneBlock,
+    mark_starts,
+    pick_items,
+    rearrange_votes,
+    recode_votes,
+)
 from unelisa.kernels.threads import run_threads
 
 
@@ -114,6 +120,10 @@ class WholeTable(KeptBlocks):
     def rearrange(self, columns: Columns, side: int = 1) -> ItemBlocks:
         """Return the votes of these voters as columns."""
         return WholeTable(rearrange_votes(self.votes, columns, side))
+
+    def recode(self, lookup: NDArray[np.int8]) -> ItemBlocks:
+        """Return the votes with other codes."""
+        return WholeTable(recode_votes(self.votes, lookup))
 
 
 def _list_changed(block: Any, *arguments: Any) -> list[Any]:

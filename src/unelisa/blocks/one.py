@@ -1,6 +1,6 @@
 """One block of votes in memory: a table, or only the votes that were cast, five bytes each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class SparseVotes:
 
     @classmethod
     def of(cls, matrix: Any) -> "SparseVotes":
-        """Return the entries of a scipy.sparse matrix of -1, +1 (and 0, which is dropped)."""
+        """Return the entries of a scipy.sparse matrix of codes (0 is dropped)."""
         columns = sp.csc_array(matrix)
         columns.sum_duplicates()
         columns.eliminate_zeros()
@@ -80,6 +80,16 @@ def rearrange_votes(votes: OneBlock, columns: NDArray[np.intp], side: int = 1) -
         if column >= 0:
             np.multiply(votes[:, column], np.int8(side), out=changed[:, s])
     return changed
+
+
+def recode_votes(votes: OneBlock, lookup: NDArray[np.int8]) -> OneBlock:
+    """Return the votes with other codes: entry c of `lookup` for a vote that is c as uint8."""
+    if isinstance(votes, SparseVotes):
+        return replace(votes, votes=lookup[votes.votes.view(np.uint8)])
+    recoded = np.empty(votes.shape, dtype=np.int8, order="F")
+    for s in range(votes.shape[1]):
+        np.take(lookup, votes[:, s].view(np.uint8), out=recoded[:, s])
+    return recoded
 
 
 def _rearrange_sparse(votes: SparseVotes, columns: NDArray[np.intp], side: int) -> SparseVotes:

@@ -27,11 +27,15 @@ def tally_votes(votes: OneBlock, x: Floats) -> tuple[Floats, Floats]:
     return tally.tally_votes(*_freeze(votes, np.asarray(x, dtype=np.float64)))
 
 
-def compare_voters(votes: OneBlock) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return per voter four counts of items, and on how many items voters met.
+def compare_voters(
+    votes: OneBlock, n_classes: int = 2
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return counts of items per voter, and on how many items voters met.
 
-    Columns: said no; said yes; others voted too; another voted otherwise.
+    Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
     """
+    if n_classes > 2:
+        return _compare_classes(votes, n_classes)
     if not isinstance(votes, SparseVotes):
         counts, met = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
         return counts, np.asarray(met)
@@ -43,6 +47,18 @@ def compare_voters(votes: OneBlock) -> tuple[NDArray[np.int64], NDArray[np.int64
     against = (above[1] + above[0] + below[1] - below[0]) / 2
     columns = (observed - signed) / 2, (observed + signed) / 2, shared, against
     return np.column_stack(columns).astype(np.int64), np.asarray(np.count_nonzero(yes + no > 1))
+
+
+def _compare_classes(
+    votes: OneBlock, n_classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if isinstance(votes, SparseVotes):
+        starts, items, codes = _freeze(votes.starts, votes.items, votes.votes.view(np.uint8))
+        found = tally.compare_sparse_classes(starts, items, codes, votes.n_items, n_classes)
+    else:
+        table = _freeze(np.asfortranarray(votes).view(np.uint8))[0]
+        found = tally.compare_classes(table, n_classes)
+    return found[0], np.asarray(found[1])
 
 
 def _freeze(*arrays: NDArray[Any]) -> list[NDArray[Any]]:

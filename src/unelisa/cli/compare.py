@@ -1,14 +1,16 @@
 """`unelisa compare`: every method on the same votes, against the truth."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from unelisa.aggregators import AGGREGATORS
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import comparison_table, results
-from unelisa.comparison import compare_methods
+from unelisa.comparison import compare_methods, list_methods
 from unelisa.progress import show_progress
 from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Votes
 
 
 def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -19,6 +21,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     force: options.Force = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
+    order: options.Order = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
@@ -28,11 +31,11 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
     check_outputs(json=json, inputs=(votes, truth), force=force)
-    names = options.find_methods(methods)
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
+    asked = None if methods is None else options.find_methods(methods)
+    table = options.VotesForm(coding, labels, order, item, voter, vote).read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
-    rows = run_methods(names, known, seed, jobs)
+    rows = run_methods(asked or list_methods(table), known, seed, jobs)
     with output_files(force) as files:
         files.write_json(json, rows)
     screen = results(quiet=json == STDOUT)
@@ -44,13 +47,32 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen.print()
     screen.print(comparison_table(rows))
     screen.print()
-    screen.print("Accuracy counts a tie as half. Log loss needs a probability; lower is better.")
+    for line in explain_figures(table, asked):
+        screen.print(line)
+
+
+def explain_figures(votes: Votes, asked: Sequence[str] | None = None) -> Iterator[str]:
+    """Yield what the figures mean, and which of all methods did not run unless some were asked."""
+    if votes.n_classes == 2:
+        yield "Accuracy counts a tie as half. Log loss needs a probability; lower is better."
+        return
+    steps = " MAE is in steps between the ordered classes." if votes.ordered else ""
+    yield (
+        "Accuracy counts a tie by its expectation. Log loss and calibration error (ECE) need "
+        f"probabilities; lower is better.{steps}"
+    )
+    left_out = [name for name in AGGREGATORS if name not in list_methods(votes)]
+    if left_out and asked is None:
+        yield (
+            f"Left out, because they take two classes only: {', '.join(left_out)}. In Python, "
+            "OneVsRest lifts them."
+        )
 
 
 def run_methods(
     names: Sequence[str], known: KnownLabels, seed: int, jobs: int
 ) -> list[dict[str, Any]]:
-    """Return the `MethodScore` of each method as a row, showing which one is running."""
+    """Return each method's scores as a row, showing which one is running."""
     rows: list[dict[str, Any]] = []
     votes, truth, scored = known.votes, known.scored_signs(), known.scored_votes()
     with show_progress("", len(names)) as advance:

@@ -1,8 +1,9 @@
-"""`unelisa demo`: the whole job on two examples whose truth is known, without a network."""
+"""`unelisa demo`: the whole job on examples whose truth is known, without a network."""
 
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +14,16 @@ import typer
 from rich.console import Console
 from rich.rule import Rule
 
-from unelisa.aggregators import AGGREGATORS
+from unelisa.aggregators import Aggregator
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.fit import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
-from unelisa.cli.simulate import tabulate_votes
-from unelisa.report.findings import collect_findings
+from unelisa.cli.simulate import tabulate_votes, write_crowd
+from unelisa.comparison import list_methods
+from unelisa.crowds import simulate_classes
+from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.judged import Judged, Reference
 from unelisa.scoring import score_experts
 from unelisa.simulation import SimulatedVotes, simulate_votes
@@ -29,6 +32,7 @@ from unelisa.votes import Votes
 
 # this seed draws two contrarians among the experts, which makes plain counting fail visibly
 CROWD_SEED = 2
+CLASS_SEED = 1
 SEED = 0
 Rows = list[dict[str, Any]]
 
@@ -37,6 +41,9 @@ def demo(
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder for the labels and the report.")
     ] = Path("demo"),
+    classes: Annotated[
+        int, typer.Option(min=2, metavar="K", help="With more than two: a crowd on K classes.")
+    ] = 2,
     json: options.JsonFile = None,
     force: options.Force = False,
 ) -> None:
@@ -48,6 +55,12 @@ def demo(
     # the same votes may be there already
     check_outputs(*outputs[:2], tables=inputs, json=json, force=True)
     screen = results(quiet=json == STDOUT)
+    if classes > 2:
+        rows = _show_classes(screen, classes, outputs, inputs, force)
+        with output_files(force) as files:
+            files.write_json(json, {"crowd": rows})
+        _point_to_files(screen, out)
+        return
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     crowd = _known(replace(drawn.votes, classes=("no", "yes")), drawn.truth)
@@ -57,7 +70,7 @@ def demo(
         files.write_csv(inputs[1], ("item", "label"), truth)
     _introduce_crowd(screen, drawn)
     rows = _compare(screen, crowd)
-    _fit_crowd(screen, crowd, drawn, rows, outputs)
+    _show_experts(screen, drawn, *_fit_crowd(crowd, rows, outputs))
     cancer = breast_cancer_votes()
     screen.print()
     screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
@@ -69,6 +82,36 @@ def demo(
     with output_files(force) as files:
         files.write_json(json, {"crowd": rows, "breast_cancer": _compare(screen, cancer)})
     _point_to_files(screen, out)
+
+
+def _show_classes(
+    screen: Console, number: int, outputs: Outputs, inputs: Sequence[Path], force: bool
+) -> Rows:
+    """Show the job on a simulated crowd of K classes; return the methods' rows."""
+    with busy("drawing votes"):
+        drawn = simulate_classes(number, 30, 600, copies=0.2, missing=0.7, random_state=CLASS_SEED)
+    with output_files(force) as files:
+        write_crowd(drawn, inputs, wide=True, files=files)
+    n_copies = int((drawn.sources != np.arange(drawn.votes.n_voters)).sum())
+    screen.print(Rule(f"A simulated crowd on {number} classes", align="left"))
+    screen.print(
+        f"{drawn.votes.n_voters} voters put {len(drawn.votes)} items into {number} classes, some "
+        f"of which look alike; each voter sees 3 items in 10. {len(drawn.spammers)} voters answer "
+        f"without looking and {n_copies} copy another one. No method knows who is who, and the "
+        "truth is used for scoring only."
+    )
+    crowd = _known(drawn.votes, drawn.truth)
+    rows = _compare(screen, crowd)
+    _, findings = _fit_crowd(crowd, rows, outputs)
+    screen.print()
+    screen.print(f"[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")
+    screen.print(voter_table(findings["voters"], longest=10))
+    screen.print()
+    pairs = findings["by_class"]["pairs"]
+    if pairs:
+        hard = [str(drawn.votes.classes[pairs[0][key]]) for key in ("first", "second")]
+        screen.print(f"The classes that voters confuse most: {hard[0]} and {hard[1]}.")
+    return rows
 
 
 def breast_cancer_votes() -> KnownLabels:
@@ -104,7 +147,7 @@ def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:
 
 def _compare(screen: Console, known: KnownLabels) -> Rows:
     """Print the methods side by side, and which one is best; return their rows."""
-    rows = run_methods(list(AGGREGATORS), known, SEED, -1)
+    rows = run_methods(list_methods(known.votes), known, SEED, -1)
     screen.print()
     screen.print(comparison_table(rows, "All methods against the truth"))
     screen.print()
@@ -116,15 +159,21 @@ def _compare(screen: Console, known: KnownLabels) -> Rows:
     return rows
 
 
-def _fit_crowd(
-    screen: Console, crowd: KnownLabels, drawn: SimulatedVotes, rows: Rows, outputs: Outputs
-) -> None:
+def _fit_crowd(crowd: KnownLabels, rows: Rows, outputs: Outputs) -> tuple[Aggregator, Findings]:
+    """Fit the default method, write its labels and report; return it and what the report says."""
     model = options.build_method(options.DEFAULT_METHOD, SEED, -1)
     seconds, _ = fit_model(model, crowd.votes)
     judged = Judged.of(model, crowd.votes)
     reference = Reference.of(model, judged, crowd.signs, rows)
     findings = collect_findings(model, judged, reference, seconds)
     write_outputs(outputs, model, judged, findings)
+    return model, findings
+
+
+def _show_experts(
+    screen: Console, drawn: SimulatedVotes, model: Aggregator, findings: Findings
+) -> None:
+    """Print the voters, and how many of the true experts were found."""
     found = score_experts(model.experts_, drawn.experts)
     screen.print()
     screen.print(f"[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")

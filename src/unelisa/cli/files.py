@@ -25,6 +25,9 @@ STDOUT = Path("-")
 _BEGINNINGS = {
     b"item,label,probability\n": b"labels",
     b"item,label,probability,ease\n": b"labels",
+    # with more than two classes, a column of each
+    **{b"item,label,probability" + more: b"labels" for more in (b",P(", b',"P(')},
+    **{b"item,label,probability,ease" + more: b"labels" for more in (b",P(", b',"P(')},
     b"person_id,label,probability\n": b"patients",
     b"person_id,label,probability,note\n": b"patients",
     b"voter,polarity\n": b"voters",

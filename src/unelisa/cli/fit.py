@@ -1,7 +1,7 @@
 """`unelisa fit`: votes in; labels, verdicts, a report and a model out."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,7 +22,7 @@ from unelisa.cli.screen import (
     tell_written,
     voter_table,
 )
-from unelisa.comparison import rate_scores
+from unelisa.comparison import list_methods, rate_scores
 from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
@@ -34,6 +34,7 @@ from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
 
+LONGEST_CLASSES = 10
 LONGEST_FAMILIES = 8  # families, and voters of each, that are named
 
 
@@ -56,8 +57,9 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Option(
             metavar="labels.csv",
             help="Write item, label, probability of the positive class (empty for methods without "
-            "one) and, with latent-ising, the item's ease. Text that a spreadsheet would run as a "
-            "formula gets an apostrophe.",
+            "one; with more than two classes, of the label and of every class) and, with "
+            "latent-ising, the item's ease. Text that a spreadsheet would run as a formula gets an "
+            "apostrophe.",
         ),
     ] = None,
     report: Annotated[
@@ -110,6 +112,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = 0,
     coding: options.Coding = None,
     labels: options.Labels = None,
+    order: options.Order = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
@@ -128,7 +131,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
-    table = options.VotesForm(coding, labels, item, voter, vote).read(votes)
+    table = options.VotesForm(coding, labels, order, item, voter, vote).read(votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)
@@ -140,8 +143,8 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     reference = None
     if known is not None:
         reference = Reference.of(model, judged, known.scored_signs())
-        own = rate_scores(name_method(model), model, *reference[:2], seconds)
-        others = [name for name in AGGREGATORS if report is not None and name != own.method]
+        own = rate_scores(name_method(model), model, *reference[:2], seconds, table.ordered)
+        others = [x for x in list_methods(table) if report is not None and x != own.method]
         rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
         reference = reference._replace(comparison=rows)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
@@ -195,7 +198,7 @@ def write_outputs(
 def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     """Print the answer, the voters, the scores and where the files are."""
     screen.print(findings["answer"], style="bold", markup=False)
-    screen.print(Text("Positive means ") + printable(findings["classes"][1]) + ".")
+    screen.print(describe_classes(findings["classes"]))
     for line in describe_trust(findings):
         screen.print(line)
     screen.print()
@@ -206,12 +209,22 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
         screen.print("--reading takes another one; gold labels (--gold) can decide.")
         screen.print()
     if findings["comparison"]:
-        title = "Against the known truth; a tie counts half"
+        tie = "half" if len(findings["classes"]) == 2 else "by its expectation"
+        title = f"Against the known truth; a tie counts {tie}"
         screen.print(comparison_table(findings["comparison"], title))
         screen.print()
     tell_written(screen, *outputs)
     if not any(outputs):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")
+
+
+def describe_classes(classes: Sequence[Any]) -> Text:
+    """Return which of two classes is positive, or the names of more."""
+    if len(classes) == 2:
+        return Text("Positive means ") + printable(classes[1]) + "."
+    shown = Text(", ").join(printable(label) for label in classes[:LONGEST_CLASSES])
+    more = len(classes) - LONGEST_CLASSES
+    return Text("Classes: ") + shown + (f" and {more} more." if more > 0 else ".")
 
 
 def describe_trust(findings: Findings) -> Iterator[Text]:

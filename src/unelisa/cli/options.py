@@ -13,7 +13,7 @@ import typer
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.cli.screen import busy
-from unelisa.coding import CodingChoice
+from unelisa.coding import CodingChoice, declare_order
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
@@ -52,6 +52,10 @@ Coding = Annotated[
     ),
 ]
 Labels = Annotated[str | None, _form("NO,YES", "Your own two labels, the negative one first.")]
+Order = Annotated[
+    str | None,
+    _form("A,B,C", "All classes in their order, from the lowest to the highest."),
+]
 Item = Annotated[str | None, _form("COL", "Column of the items.")]
 Voter = Annotated[str | None, _form("COL", "Column of the voters.")]
 Vote = Annotated[str | None, _form("COL", "Column of the votes.")]
@@ -106,28 +110,31 @@ Memory = Annotated[
 
 
 class VotesForm(NamedTuple):
-    """How a table of votes is written: coding or labels, and the columns' names."""
+    """How a table of votes is written: coding, labels or order, and the columns' names."""
 
     coding: str | None = None
     labels: str | None = None
+    order: str | None = None
     item: str | None = None
     voter: str | None = None
     vote: str | None = None
 
     def read(self, path: Path) -> Votes:
         """Return the votes in a file; - is CSV on stdin."""
-        return self._read(path, self.choose_coding("auto"), self[2:])
+        return self._read(path, self.choose_coding("auto"), self[3:])
 
     def read_as_fitted(self, path: Path, model: Aggregator) -> Votes:
         """Return votes read with the labels and column names that the model was fitted with."""
-        coding, named = self.choose_coding(model.coding_), self[2:]
+        coding, named = self.choose_coding(model.coding_), self[3:]
         try:
             votes = self._read(path, coding, named if any(named) else model.columns_)
         except VotesError as error:
             if any(named) or "column" not in error.about:
                 raise
             votes = self._read(path, coding, named)  # this table has other column names
-        if tuple(votes.classes) != tuple(model.classes_.tolist()):
+        known = tuple(model.classes_.tolist())
+        some = len(known) > 2 and set(votes.classes) <= set(known)  # the model puts them in order
+        if tuple(votes.classes) != known and not some:
             raise VotesError("the votes have other labels than those the model was fitted with")
         return votes
 
@@ -137,13 +144,17 @@ class VotesForm(NamedTuple):
             try:
                 return VoteTable(name, coding, columns, content).read()
             except VotesError as error:
-                if self.labels is None or "label" not in error.about:
+                declared = self.labels or self.order
+                if declared is None or "label" not in error.about:
                     raise
                 met = repr(str(error.about["label"])[:40])  # the user named the labels: no secrets
-                raise VotesError(f"{error}: {met} is not in --labels {self.labels[:80]}") from None
+                option = f"--labels {declared[:80]}" if self.labels else f"--order {declared[:80]}"
+                raise VotesError(f"{error}: {met} is not in {option}") from None
 
     def choose_coding(self, usual: CodingChoice) -> CodingChoice:
         """Return the coding that was asked for, or the usual one."""
+        if self.order is not None:
+            return self._declare_order()
         if self.labels is None:
             return usual if self.coding is None else self.coding  # type: ignore[return-value]
         if self.coding is not None:
@@ -152,6 +163,14 @@ class VotesForm(NamedTuple):
         if len(pair) != 2 or not all(pair):
             raise VotesError("--labels takes two labels, for example --labels no,yes")
         return pair[0], pair[1]
+
+    def _declare_order(self) -> CodingChoice:
+        if self.coding is not None or self.labels is not None:
+            raise VotesError("--order lists all classes; give it without --coding and --labels")
+        listed = [label.strip() for label in str(self.order).split(",")]
+        if len(listed) < 2 or not all(listed):
+            raise VotesError("--order takes all classes, for example --order poor,fair,good")
+        return declare_order("auto", listed)
 
 
 @contextmanager

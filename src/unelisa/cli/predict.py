@@ -40,6 +40,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     force: options.Force = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
+    order: options.Order = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
@@ -49,7 +50,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     Column names and coding are those of the fit unless given here.
     """
-    form = options.VotesForm(coding, labels, item, voter, vote)
+    form = options.VotesForm(coding, labels, order, item, voter, vote)
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     if not several:
         table = None if out == STDOUT else out

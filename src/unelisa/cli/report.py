@@ -32,6 +32,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     show_items: options.ShowItems = False,
     coding: options.Coding = None,
     labels: options.Labels = None,
+    order: options.Order = None,
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
@@ -48,7 +49,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise VotesError("--truth needs the votes on the same items; name their file too")
     judged = reference = None
     if votes is not None:
-        form = options.VotesForm(coding, labels, item, voter, vote)
+        form = options.VotesForm(coding, labels, order, item, voter, vote)
         table = form.read_as_fitted(votes, fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:

@@ -95,7 +95,9 @@ def spell_hints(told: Any) -> str:
 
 def _spell_option(hint: "Hint") -> str:
     value = hint.value
-    if isinstance(value, tuple):
+    if isinstance(value, list):  # the first may begin with a minus sign
+        option = f"--{hint.parameter}={','.join(map(str, value))}"
+    elif isinstance(value, tuple):
         option = f"--labels {','.join(map(str, value))}"
     elif hint.parameter in OPTIONS:
         option = f"--{hint.parameter} {shlex.quote(str(value))}"
@@ -213,27 +215,28 @@ def reading_table(readings: Sequence[dict[str, Any]]) -> Table:
     for k, row in enumerate(readings):
         counts = figure(row["branches"], "d"), figure(row["evidence"], ".1f")
         structure = row["structure"].split(":")[0]
-        share, differ = figure(row["share_yes"], ".1%"), figure(row["differ"], ",d")
+        share, differ = figure(row.get("share_yes"), ".1%"), figure(row["differ"], ",d")
         table.add_row("another" if k else "taken", structure, share, *counts, differ)
     return table
 
 
 def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Table:
-    """Return rows of `MethodScore` side by side, the best figure of each column in bold."""
-    from unelisa.report.wording import SCORES, find_best, show_seconds  # noqa: PLC0415 - loads NumPy
+    """Return rows of a comparison side by side, the best figure of each column in bold."""
+    from unelisa.report import wording  # noqa: PLC0415 - loads NumPy
 
+    scores, experts = wording.choose_scores(rows), "n_experts" in rows[0]
     table = bare_table(0, title=title, title_justify="left", title_style="bold")
     table.add_column("method", no_wrap=True)
-    for name in ("accuracy", "balanced", "AUC", "log loss", "experts", "time"):
+    for name in (*scores.values(), *(["experts"] if experts else []), "time"):
         table.add_column(name, justify="right", no_wrap=True)
-    best = find_best(rows)
+    best = wording.find_best(rows)
     for row in rows:
         cells = [
             Text(figure(row[key]), "bold" if row[key] == best.get(key, -1.0) else "")
-            for key in SCORES
+            for key in scores
         ]
-        seconds = show_seconds(row["seconds"])
-        table.add_row(row["method"], *cells, figure(row["n_experts"], "d"), seconds)
+        chosen = [figure(row["n_experts"], "d")] if experts else []
+        table.add_row(row["method"], *cells, *chosen, wording.show_seconds(row["seconds"]))
     return table
 
 

@@ -1,6 +1,9 @@
-"""`unelisa simulate`: votes with known truth and experts; `simulate ehr`: health records."""
+"""`unelisa simulate`: votes with known truth; `simulate classes`, of more than two classes.
 
-from collections.abc import Iterator
+`simulate ehr`: health records.
+"""
+
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +14,7 @@ from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
 from unelisa.cli.screen import busy, results
+from unelisa.crowds import SimulatedClasses, simulate_classes
 from unelisa.datamart import SimulatedEhr, simulate_ehr, write_datamart
 from unelisa.datamart.patients import PATIENTS
 from unelisa.errors import ModelError
@@ -68,7 +72,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Draw votes from the paper's model, along with the truth and the experts.
 
-    Or draw health records: unelisa simulate ehr --help.
+    Or draw votes of more than two classes (unelisa simulate classes --help), or health records
+    (unelisa simulate ehr --help).
     """
     if context.invoked_subcommand is not None:
         return
@@ -123,14 +128,81 @@ def _write_votes(
 
 def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[Any]]:
     """Return header and rows of a table of votes; abstentions are empty cells or absent rows."""
-    words = {-1: votes.classes[0], 0: None, 1: votes.classes[1]}
     values, items, voters = votes.values, votes.items.tolist(), votes.voters
     if wide:
-        cells = ([words[int(vote)] for vote in row] for row in values)
+        cells = (votes.name_codes(row).tolist() for row in values)
         named = ([item, *row] for item, row in zip(items, cells, strict=True))
         return ("item", *map(str, voters)), named
-    cast = ((items[i], voters[s], words[int(values[i, s])]) for i, s in np.argwhere(values))
+    rows, columns = np.nonzero(values)
+    words = votes.name_codes(values[rows, columns])
+    cast = ((items[i], voters[s], word) for i, s, word in zip(rows, columns, words, strict=True))
     return ("item", "voter", "vote"), cast
+
+
+@app.command(cls=PlainCommand)
+def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for votes.csv, truth.csv, voters.csv.")
+    ] = Path("simulated"),
+    number: Annotated[
+        int, typer.Option("--classes", metavar="K", help="Number of classes, 3 or more.")
+    ] = 4,
+    voters: Annotated[int, typer.Option(metavar="N", help="Number of voters.")] = 25,
+    items: Annotated[int, typer.Option(metavar="N", help="Number of items.")] = 500,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="Classes 1 to K, confused with their neighbors.")
+    ] = False,
+    spammers: Annotated[float, typer.Option(metavar="X", help="Share of spammers.")] = 0.1,
+    copies: Annotated[
+        float, typer.Option(metavar="X", help="Share of voters who copy another one.")
+    ] = 0.1,
+    missing: Annotated[float, typer.Option(metavar="X", help="Share of missing votes.")] = 0.5,
+    wide: Annotated[
+        bool, typer.Option("--wide/--long", help="One row per item, or one row per vote.")
+    ] = False,
+    seed: options.Seed = 0,
+    json: options.JsonFile = None,
+    force: options.Force = False,
+) -> None:
+    """Draw votes of a crowd on more than two classes, along with the truth."""
+    with busy("drawing votes"):
+        drawn = simulate_classes(
+            number,
+            voters,
+            items,
+            ordered=ordered,
+            spammers=spammers,
+            copies=copies,
+            missing=missing,
+            random_state=seed,
+        )
+    make_folder(out)
+    paths = [out / name for name in (*FILES[:2], "voters.csv")]
+    check_outputs(tables=paths, json=json, force=True)  # the same votes may be there already
+    check_outputs(json=json, force=force)
+    with busy("writing"), output_files(force) as files:
+        write_crowd(drawn, paths, wide, files)
+        summary = {"items": items, "voters": voters, "classes": list(drawn.votes.classes)}
+        files.write_json(json, {**summary, "files": [str(path) for path in paths]})
+    screen = results(quiet=json == STDOUT)
+    screen.print(f"[bold]{items:,} items, {voters} voters, {number} classes[/bold]")
+    names = ", ".join(path.name for path in paths)
+    screen.print(f"wrote {names} into {out}", markup=False, soft_wrap=True)
+
+
+def write_crowd(
+    drawn: SimulatedClasses, paths: Sequence[Path], wide: bool, files: OutputFiles
+) -> None:
+    """Write votes, truth and, where there is a third path, who each voter is."""
+    votes = drawn.votes
+    files.write_csv(paths[0], *tabulate_votes(votes, wide))
+    truth = votes.name_codes(drawn.truth)
+    files.write_csv(paths[1], ("item", "label"), zip(votes.items, truth, strict=True))
+    if len(paths) > 2:
+        spammers = np.isin(np.arange(votes.n_voters), drawn.spammers).astype(int)
+        copied = [votes.voters[s] if s != k else None for k, s in enumerate(drawn.sources)]
+        rows = zip(votes.voters, spammers, copied, strict=True)
+        files.write_csv(paths[2], ("voter", "spammer", "copies"), rows)
 
 
 @app.command(cls=PlainCommand)

@@ -12,6 +12,7 @@ from unelisa.kernels import kernel
 
 Floats = NDArray[np.float64]
 Votes = NDArray[np.int8]
+Codes = NDArray[np.uint8]
 
 CHUNK = 4096  # items whose two counts take 32 KB
 
@@ -114,3 +115,64 @@ def tally_sparse(
             b += x[items[k]] * f * f
         signed[s], observed[s] = a, b
     return signed, observed
+
+
+@kernel
+def compare_classes(codes: Codes, n_classes: int) -> tuple[NDArray[np.int64], int]:
+    """Return counts of items per voter, and on how many items voters met; 0 is abstained.
+
+    Columns: said class 1, 2, ...; others voted too; another voted otherwise. Two different votes on
+    an item are enough for every voter on it to be contradicted.
+    """
+    n_items, n_voters = codes.shape
+    counts, met = np.zeros((n_voters, n_classes + 2), np.int64), 0
+    n_votes, first = np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.uint8)
+    split = np.zeros(CHUNK, np.bool_)
+    for low in range(0, n_items, CHUNK):
+        n = min(CHUNK, n_items - low)
+        n_votes[:] = 0
+        split[:] = False
+        for s in range(n_voters):
+            for i in range(n):
+                code = codes[low + i, s]
+                if code != 0:
+                    if n_votes[i] == 0:
+                        first[i] = code
+                    split[i] |= code != first[i]
+                    n_votes[i] += 1
+        for i in range(n):
+            met += n_votes[i] > 1
+        for s in range(n_voters):
+            for i in range(n):
+                code = codes[low + i, s]
+                if code != 0:
+                    counts[s, np.int64(code) - 1] += 1
+                    counts[s, n_classes] += n_votes[i] > 1
+                    counts[s, n_classes + 1] += split[i]
+    return counts, met
+
+
+@kernel
+def compare_sparse_classes(
+    starts: NDArray[np.int64], items: NDArray[np.int32], codes: Codes, n_items: int, n_classes: int
+) -> tuple[NDArray[np.int64], int]:
+    """Return what `compare_classes` does, of the votes that were cast."""
+    counts = np.zeros((starts.size - 1, n_classes + 2), np.int64)
+    n_votes, first = np.zeros(n_items, np.int32), np.zeros(n_items, np.uint8)
+    split = np.zeros(n_items, np.bool_)
+    for k in range(codes.size):
+        i = items[k]
+        if n_votes[i] == 0:
+            first[i] = codes[k]
+        split[i] |= codes[k] != first[i]
+        n_votes[i] += 1
+    for s in range(starts.size - 1):
+        for k in range(starts[s], starts[s + 1]):
+            i = items[k]
+            counts[s, np.int64(codes[k]) - 1] += 1
+            counts[s, n_classes] += n_votes[i] > 1
+            counts[s, n_classes + 1] += split[i]
+    met = 0
+    for i in range(n_items):
+        met += n_votes[i] > 1
+    return counts, met

@@ -51,6 +51,10 @@ class Answers(NamedTuple):
     share_yes: float  # share of the items labeled yes
     coins: Floats  # P(yes | truth is no), P(yes | truth is yes) per voter: two rows
 
+    def describe_labels(self, classes: NDArray[Any]) -> dict[str, float]:  # noqa: ARG002
+        """Return the shares of the labels, as columns of `readings_`."""
+        return {"share_yes": self.share_yes}
+
     def turned(self) -> "Answers":
         """Return the same with the two sides of the truth swapped."""
         low, high = self.prevalence_interval

@@ -1,4 +1,4 @@
-"""The verdict on every voter of a reading, and the reason for it in words."""
+"""The verdict on every voter of a reading, with the reason in words; tables of readings."""
 
 from typing import Any
 
@@ -64,6 +64,32 @@ def list_followers(reading: Reading) -> NDArray[np.intp]:
     """Return the voters who are clearly on the side of a reading's truth."""
     model = reading.model
     return np.flatnonzero(model.weights > SURE_ERRORS * np.nan_to_num(model.standard_errors))
+
+
+def tabulate_structures(reading: Reading) -> Any:
+    """Return the structures that were tried, as a pandas table."""
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    table = pd.DataFrame(list(reading.table))
+    return table.assign(kept=table.get("kept", False)).fillna({"kept": False})
+
+
+def tabulate_readings(readings: list[Reading], names: NDArray[Any], classes: NDArray[Any]) -> Any:
+    """Return some readings as a pandas table; the first one was taken."""
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    rows = [
+        {
+            "structure": one.structure,
+            "evidence": one.evidence,
+            "branches": one.branches,
+            "agreement": one.agreement if k else 1.0,
+            **one.answers.describe_labels(classes),
+            "voters": list(names[list_followers(one)]),
+        }
+        for k, one in enumerate(readings)
+    ]
+    return pd.DataFrame(rows)
 
 
 def _explain_graph(reading: Reading) -> list[str]:

@@ -59,7 +59,14 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
     if not found:
         raise VotesError("the reviewed charts (y) contain no label; omit y if there are none")
     coding = settle_coding(found, _choose_coding(set(found)))
-    return ReviewedCharts(column.encode(coding.votes), coding.classes, equal)
+    if len(coding.classes) > 2:
+        third = list(found.values())[2]
+        raise VotesError(
+            f"the reviewed charts (y) must hold two labels, found {len(coding.classes)}, the third "
+            f"{third}"
+        )
+    negative, positive = coding.classes
+    return ReviewedCharts(column.encode(coding.votes), (negative, positive), equal)
 
 
 class ChartSample(NamedTuple):

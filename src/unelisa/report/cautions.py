@@ -25,8 +25,8 @@ def list_cautions(
     yield from _warn_of_experts(model, crowd)
     if judged is not None:
         yield from _warn_of_voters(model, judged.votes, crowd)
-    if items is not None:
-        yield from _warn_of_items(items)
+    if judged is not None and items is not None:
+        yield from _warn_of_items(judged, items)
 
 
 def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
         many = "1 expert was" if counted == 1 else f"{counted} experts were"
         yield f"Only {many} found; with fewer than three, their reliability cannot be estimated."
     by_majority = model.get_params(deep=False).get("orient") == "majority"
-    if by_majority and contrarians and counted - 2 * contrarians <= 1:
+    if len(model.classes_) == 2 and by_majority and contrarians and counted - 2 * contrarians <= 1:
         # one voter more or less would have swapped the two labels
         yield (
             "Which class is positive was decided by a bare majority, "
@@ -69,7 +69,7 @@ def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> I
     weights = np.nan_to_num(model.weights_)
     found, noise = np.inf, 0.0
     # a consensus is compared with uninformative voters by its evidence
-    asked = not crowd["consensus"] and getattr(model, "reliable_", True)
+    asked = not crowd["consensus"] and getattr(model, "reliable_", True) and votes.n_classes == 2
     if np.count_nonzero(weights) >= 2 and asked:
         found, noise = measure_agreement(votes.blocks, weights)
     if found < noise + MARGIN:
@@ -88,13 +88,16 @@ def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> I
         yield f"{many} (always the same vote): {end}."
 
 
-def _warn_of_items(items: dict[str, Any]) -> Iterator[str]:
-    if items["n"] > 1 and items["positive"] in (0, items["n"]):
-        yield "Every item got the same label; the votes may not separate the two classes."
+def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
+    two = len(judged.classes) == 2
+    if items["n"] > 1 and len(np.unique(judged.picked)) == 1:
+        many = "two " if two else ""
+        yield f"Every item got the same label; the votes may not separate the {many}classes."
     if items["unvoted"]:
         yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        yield f"{count_noun(items['ties'], 'item')} tied, labeled positive."
+        label = "positive" if two else "with the first of the tied classes"
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled {label}."
 
 
 def measure_agreement(blocks: ItemBlocks, weights: Floats) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unelisa.report.judged import HARD, SURE
 from unelisa.report.voters import Link, Network
-from unelisa.report.wording import FAMILY_COLORS, OUTSIDE
+from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
@@ -51,6 +51,11 @@ class Panel(NamedTuple):
 
 PANEL = Panel()
 DIGIT = 8.3  # the widest digits of common fonts, at the panels' font size
+FIGURES = 56.0  # room for the numbers beside bars
+BAR = 26.0  # height of a class's row
+SQUARES, LEAST_CELL, LARGEST_CELL = 300.0, 20.0, 64.0  # sides of a picture of confusions, of cells
+DARKEST = 0.5  # opacity of a cell
+MOST_WRITTEN = 12  # classes: numbers in more cells cannot be read
 TRUTH_SIZE, HUB_SIZE, PRUNED_SIZE = 58, 16, 13
 EXPERT_SIZES, TIE_WIDTHS, LINK_WIDTHS = (20.0, 38.0), (1.5, 7.0), (0.5, 4.0)
 CROWDED = 120  # more links than this are drawn thinner
@@ -78,9 +83,8 @@ def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str,
         height = max(count / tallest, 0.008) if count else 0.0
         (x, y), (end, floor) = panel.at(k / n, height), panel.at((k + 1) / n, 0.0)
         low, high = edges[k], edges[k + 1]
-        sure = histogram["kind"] == "probability" and (
-            high <= 1 - SURE + 1e-9 or low >= SURE - 1e-9
-        )
+        sure = histogram["kind"] == "probability" and high <= 1 - SURE + 1e-9
+        sure |= histogram["kind"] in ("probability", "confidence") and low >= SURE - 1e-9
         place = {"x": round(x + 0.8, 1), "y": y}
         size = {"width": round(end - x - 1.6, 1), "height": round(floor - y, 1)}
         marks = {"sure": sure, "hard": histogram["kind"] == "ease" and low < HARD - 1e-9}
@@ -107,6 +111,80 @@ def draw_calibration(bins: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
         low, high = PANEL.at(0, one["low"])[1], PANEL.at(0, one["high"])[1]
         drawn.append({"x": x, "y": y, "low": low, "high": high, "bin": one})
     return drawn
+
+
+def draw_shares(shares: Sequence[dict[str, Any]], n_items: int | None) -> dict[str, Any]:
+    """Return a bar for every class: the share of items labeled so, or else its estimated share.
+
+    Where both are known, a mark shows the estimate. Widths are in units of the drawing.
+    """
+    marked = [one["prevalence"] for one in shares]
+    filled = [one["labeled"] / n_items for one in shares] if n_items else marked
+    largest = max((x for x in (*filled, *marked) if x is not None), default=0.0) or 1.0
+    left = _leave_room([one["label"] for one in shares])
+    across = PANEL.width - left - FIGURES
+    bars = [
+        {
+            "label": one["label"],
+            "y": k * BAR,
+            "share": share,
+            "width": round(across * (share or 0.0) / largest, 1),
+            "mark": None if mark is None else round(left + across * mark / largest, 1),
+            "estimate": mark,
+        }
+        for k, (one, share, mark) in enumerate(zip(shares, filled, marked, strict=True))
+    ]
+    return {"bars": bars, "left": left, "width": PANEL.width, "height": BAR * len(bars), "bar": BAR}
+
+
+def draw_confusion(rows: Sequence[Sequence[float]], names: Sequence[Any]) -> dict[str, Any]:
+    """Return a square cell for every class (row) and answer (column), shaded by its share.
+
+    Rows are shares, or counts, of which the shares are taken. The shade grows with the root of the
+    share, so that rare confusions can be seen, and stays pale enough for text.
+
+    Examples
+    --------
+    >>> cell = draw_confusion([[3, 1], [0, 4]], ["a", "b"])["cells"][1]
+    >>> cell["share"], cell["wrong"], cell["shade"]
+    (0.25, True, 0.25)
+    """
+    n, edge = len(names), _leave_room(names)
+    size = round(min(max(SQUARES / n, LEAST_CELL), LARGEST_CELL), 1)
+    totals = [sum(row) or 1 for row in rows]
+    cells = [
+        {
+            "x": round(edge + c * size, 1),
+            "y": round(edge + k * size, 1),
+            "meant": names[k],
+            "said": names[c],
+            "wrong": k != c,
+            "value": row[c],
+            "share": row[c] / total,
+            "shade": round(DARKEST * (row[c] / total) ** 0.5, 3),
+        }
+        for k, (row, total) in enumerate(zip(rows, totals, strict=True))
+        for c in range(n)
+    ]
+    labels = [(name, round(edge + (k + 0.5) * size, 1)) for k, name in enumerate(names)]
+    looks = {"size": size, "side": edge + n * size + 4, "edge": edge, "written": n <= MOST_WRITTEN}
+    return {"cells": cells, "labels": labels, **looks}
+
+
+def _leave_room(names: Sequence[Any]) -> float:
+    """Return the room for names of classes beside a picture."""
+    return 14 + DIGIT * max(len(show_name(name, SHORT_NAME)) for name in names)
+
+
+def cut_square(rows: Sequence[Sequence[float]], kept: Sequence[int]) -> list[list[float]]:
+    """Return some rows and the same columns of a table.
+
+    Examples
+    --------
+    >>> cut_square([[1, 2, 3], [4, 5, 6], [7, 8, 9]], [0, 2])
+    [[1, 3], [7, 9]]
+    """
+    return [[rows[k][c] for c in kept] for k in kept]
 
 
 def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.em import bound_share
 from unelisa.report.cautions import list_cautions
+from unelisa.report.classes import describe_classes
 from unelisa.report.drawing import place_voters
 from unelisa.report.judged import (
     Judged,
@@ -75,6 +76,7 @@ def collect_findings(
         "reliable": getattr(model, "reliable_", None),
         "crowd": _describe_crowd(model, network, ranking),
         "items": None if judged is None else describe_items(judged),
+        "by_class": describe_classes(model, judged, ranking),
         "prevalence": _describe_prevalence(model, judged),
         "expected_accuracy": _describe_expected(model),
         "histogram": None if judged is None else count_scores(judged),
@@ -99,7 +101,9 @@ def name_method(model: Aggregator) -> str:
 
 
 def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Findings | None:
-    """Return the prevalence, with the model's own interval if it gives one."""
+    """Return the prevalence of two classes, with the model's own interval if it gives one."""
+    if len(model.classes_) > 2:
+        return None  # every class has a share
     share: Any = getattr(model, "prevalence_", None)
     bounds: Any = getattr(model, "prevalence_interval_", None)
     if bounds is not None:
@@ -145,7 +149,9 @@ def _describe_voters(
     model: Aggregator, judged: Judged | None, network: Network, ranking: list[int]
 ) -> dict[str, Any]:
     """Return the voters' rows, and their graph in the same order with the strongest links."""
-    rates = {} if judged is None else estimate_rates(judged.votes, judged.as_shares())
+    rates = {}
+    if judged is not None and judged.two_classes:
+        rates = estimate_rates(judged.votes, judged.as_shares())
     places = place_voters(network)
     row = {voter: k for k, voter in enumerate(ranking)}
     links = network.links_between_families()
@@ -212,9 +218,12 @@ def _answer(findings: Findings) -> str:
         many = count_noun(len(crowd["families"]), "family", "families")
         among.append(f"{inside} who repeat each other in {many}")
     if crowd["contrarians"]:
-        among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} (votes reversed)")
+        how = "votes reversed" if findings["by_class"] is None else "mostly wrong"
+        among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} ({how})")
     who += f", including {' and '.join(among)}" if among else ""
     if items is None:
         return f"{who}."
-    share = f"{items['share_positive']:.1%}"
-    return f"{count_noun(items['n'], 'item')} labeled, {share} of them positive; {who}."
+    labeled = f"{count_noun(items['n'], 'item')} labeled"
+    if findings["by_class"] is not None:
+        return f"{labeled}, in {len(findings['classes'])} classes; {who}."
+    return f"{labeled}, {items['share_positive']:.1%} of them positive; {who}."

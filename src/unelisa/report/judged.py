@@ -11,8 +11,15 @@ from scipy.special import expit
 from sklearn.metrics import confusion_matrix, roc_curve
 
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.classes import ROUNDING, normalize_scores, pick_classes
 from unelisa.blocks import WholeTable
-from unelisa.scoring import bound_frequency, calibration_error, score_labels
+from unelisa.scoring import (
+    bound_frequency,
+    calibration_error,
+    score_classes,
+    score_labels,
+    share_ties,
+)
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -32,9 +39,11 @@ class Judged:
     """The items and their scores, computed once for labels, report and comparison."""
 
     votes: Votes  # the votes, with the model's voters as columns
-    classes: tuple[Any, Any]  # the two labels, (negative, positive)
-    scores: Floats  # one per item, positive for the positive class
-    has_chances: bool  # whether the scores are log-odds, so that a probability is honest
+    classes: tuple[Any, ...]  # the labels: (negative, positive), or all classes
+    # one per item, positive for the positive class; items x classes for more than two
+    scores: Floats
+    # whether the scores are log-odds (log-probabilities), so that a probability is honest
+    has_chances: bool
     # how easy each item is, NaN where unknown; None where the method does not estimate it
     ease: Floats | None = None
 
@@ -49,28 +58,59 @@ class Judged:
         >>> Judged.of(ue.MajorityVote().fit(votes), votes).labels()
         ['yes', 'no']
         """
-        negative, positive = model.classes_.tolist()
         matched = _match_voters(model, votes)
         scores = np.asarray(model.decision_function(matched), dtype=np.float64)
         measure: Any = getattr(model, "ease", None)
         ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
-        return cls(matched, (negative, positive), scores, hasattr(model, "predict_proba"), ease)
+        honest = hasattr(model, "predict_proba")
+        return cls(matched, tuple(model.classes_.tolist()), scores, honest, ease)
+
+    @property
+    def two_classes(self) -> bool:
+        """Whether there are two classes, so that scores are one number per item."""
+        return self.scores.ndim == 1
 
     @cached_property
     def chances(self) -> Floats | None:
-        """P(positive) per item; None where the method gives a margin only."""
+        """P(positive), or that of the label if there are more classes; None without any."""
+        if self.class_chances is not None:
+            return np.asarray(self.class_chances.max(axis=1))
         return np.asarray(expit(self.scores)) if self.has_chances else None
+
+    @cached_property
+    def class_chances(self) -> Floats | None:
+        """The probability of each of more than two classes; None where there is none."""
+        if self.two_classes or not self.has_chances:
+            return None
+        return normalize_scores(self.scores)
 
     @cached_property
     def voted_on(self) -> Flags:
         """Whether an item has any vote."""
-        everybody = np.ones(self.votes.n_voters)
-        return np.asarray(self.votes.blocks.weigh(np.zeros_like(everybody), everybody) > 0)
+        everybody, votes = np.ones(self.votes.n_voters), self.votes
+        blocks = votes.blocks if self.two_classes else votes.one_against_rest(0).blocks
+        return np.asarray(blocks.weigh(np.zeros_like(everybody), everybody) > 0)
+
+    @cached_property
+    def picked(self) -> NDArray[np.intp]:
+        """The place of each item's label in `classes`; a tie is positive, or its first class."""
+        return pick_classes(self.scores)
+
+    @cached_property
+    def leads(self) -> Floats:
+        """How far the label is ahead: |score|, or the score beyond that of the next class."""
+        if self.two_classes:
+            return np.abs(self.scores)
+        second, first = np.partition(self.scores, -2, axis=1)[:, -2:].T
+        return np.asarray(np.where(first - second < ROUNDING, 0.0, first - second))
 
     def labels(self, rows: slice = slice(None)) -> list[Any]:
-        """Return the label of each item; a tie is positive."""
-        negative, positive = self.classes
-        return [positive if score >= 0 else negative for score in self.scores[rows].tolist()]
+        """Return the label of each item; a tie is positive, or its first class."""
+        return [self.classes[k] for k in self.picked[rows].tolist()]
+
+    def as_class_shares(self) -> Floats:
+        """Return the probability of every class, or all of it for the label where there is none."""
+        return share_ties(self.scores) if self.class_chances is None else self.class_chances
 
     def as_shares(self) -> Floats:
         """Return P(positive), or the label as 0, 1/2 (a tie) or 1 where there is none."""
@@ -86,26 +126,38 @@ def _match_voters(model: Aggregator, votes: Votes) -> Votes:
 
 
 def describe_items(judged: Judged) -> dict[str, Any]:
-    """Return the number of items, and of those positive, tied, without a vote, and decided."""
-    n, positive = len(judged.scores), int(np.count_nonzero(judged.scores >= 0))
-    decided = None
+    """Return the number of items, and of those positive, tied, without a vote, and decided.
+
+    With more than two classes no item is positive: `classes.describe_classes` counts each.
+    """
+    n, decided, sides = len(judged.scores), None, {}
     if judged.chances is not None:
-        sure = (judged.chances > SURE) | (judged.chances < 1 - SURE)
-        decided = int(np.count_nonzero(sure))
+        # the probability of a label is hardly ever below 1 - SURE
+        low = judged.two_classes & (judged.chances < 1 - SURE)
+        decided = int(np.count_nonzero((judged.chances > SURE) | low))
+    if judged.two_classes:
+        positive = int(np.count_nonzero(judged.picked))
+        sides = {"positive": positive, "share_positive": positive / n}
     return {
         "n": n,
-        "positive": positive,
-        "share_positive": positive / n,
-        "ties": int(np.count_nonzero(judged.scores == 0)),
+        **sides,
+        "ties": int(np.count_nonzero(judged.leads == 0)),
         "unvoted": int(np.count_nonzero(~judged.voted_on)),
         "sure": decided,
     }
 
 
 def count_scores(judged: Judged) -> dict[str, Any]:
-    """Return the histogram of the posterior, or of the score where there is none."""
+    """Return the histogram of the posterior, or of the score where there is none.
+
+    With more than two classes, that of the label: its probability, or its lead.
+    """
     if judged.chances is not None:
-        values, kind, low, high = judged.chances, "probability", 0.0, 1.0
+        kind = "probability" if judged.two_classes else "confidence"
+        values, low, high = judged.chances, 0.0, 1.0
+    elif not judged.two_classes:
+        values, kind, low = judged.leads, "lead", 0.0
+        high = float(values.max()) or 1.0
     else:
         values, kind = judged.scores, "score"
         high = float(np.abs(values).max()) or 1.0
@@ -125,8 +177,12 @@ def count_ease(judged: Judged) -> dict[str, Any] | None:
 
 
 def list_uncertain(judged: Judged) -> list[dict[str, Any]]:
-    """Return the items closest to one half, by name: only for readers who may see the names."""
-    return _name_items(judged, np.abs(judged.scores))
+    """Return the items closest to one half, by name: only for readers who may see the names.
+
+    With more than two classes, those whose label is the least probable, or ahead by the least.
+    """
+    sure = judged.leads if judged.two_classes or judged.chances is None else judged.chances
+    return _name_items(judged, sure)
 
 
 def list_hard(judged: Judged) -> list[dict[str, Any]]:
@@ -143,7 +199,7 @@ def _name_items(judged: Judged, order: Floats) -> list[dict[str, Any]]:
             "item": str(judged.votes.items[i]),
             "label": str(judged.labels(slice(i, i + 1))[0]),
             "probability": None if judged.chances is None else float(judged.chances[i]),
-            "score": float(judged.scores[i]),
+            "score": float(judged.scores[i] if judged.two_classes else judged.leads[i]),
             "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
         }
         for i in first
@@ -155,10 +211,11 @@ class Reference(NamedTuple):
 
     # scores, has_chances: the model's score of each item, and whether the scores are log-odds
     scores: Floats
-    signs: NDArray[np.int8]  # -1 / +1 per item, 0 where the truth is unknown
+    signs: NDArray[np.int8]  # in the codes of the votes, 0 where the truth is unknown
     has_chances: bool
     # all methods' rows against this truth: `MethodScore` or mappings with its keys
     comparison: Sequence[Any] = ()
+    ordered: bool = False  # whether there are more than two classes in an order
 
     @classmethod
     def of(
@@ -176,25 +233,48 @@ class Reference(NamedTuple):
         if unvoted:
             empty = WholeTable(np.zeros((1, judged.votes.n_voters), dtype=np.int8))
             silent = replace(judged.votes, blocks=empty, items=np.arange(1))
-            scores = np.append(scores, np.repeat(Judged.of(model, silent).scores, unvoted))
-        return cls(scores, signs, judged.has_chances, comparison)
+            alike = np.repeat(Judged.of(model, silent).scores, unvoted, axis=0)
+            scores = np.concatenate([scores, alike])
+        return cls(scores, signs, judged.has_chances, comparison, judged.votes.ordered)
 
 
 def score_reference(reference: Reference) -> dict[str, Any]:
     """Return how the labels compare with the truth, as plain numbers."""
     known = np.flatnonzero(reference.signs)
     signs, scores = reference.signs[known], reference.scores[known]
+    if scores.ndim > 1:
+        return {"n": len(known), **_score_classes(signs, scores, reference)}
     chances, positive = expit(scores) if reference.has_chances else None, signs > 0
     scored = score_labels(signs, scores, chances)._asdict()
     counted = confusion_matrix(positive, scores >= 0, labels=[True, False])
     return {
         "n": len(known),
-        **{name: None if np.isnan(figure) else figure for name, figure in scored.items()},
+        **_defined(scored),
         "calibration_error": None if chances is None else calibration_error(signs, chances),
         "confusion": dict(zip(CONFUSION, counted.ravel().tolist(), strict=True)),
         "roc": trace_roc(positive, scores),
         "calibration": [] if chances is None else bin_calibration(positive, chances),
     }
+
+
+def _score_classes(signs: NDArray[np.int8], scores: Floats, reference: Reference) -> dict[str, Any]:
+    """Return the figures of more than two classes; confusion counts the items [true, labeled]."""
+    chances = normalize_scores(scores) if reference.has_chances else None
+    scored = score_classes(signs, scores, chances, ordered=reference.ordered)._asdict()
+    true, picked = signs.view(np.uint8).astype(np.intp) - 1, pick_classes(scores)
+    counted = confusion_matrix(true, picked, labels=range(scores.shape[1]))
+    return {
+        **_defined(scored),
+        "confusion": counted.tolist(),
+        "roc": [],
+        "calibration": []
+        if chances is None
+        else bin_calibration(true == picked, chances.max(axis=1)),
+    }
+
+
+def _defined(figures: dict[str, float]) -> dict[str, float | None]:
+    return {name: None if np.isnan(figure) else figure for name, figure in figures.items()}
 
 
 def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
@@ -221,6 +301,8 @@ def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
 
 def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
     """Return per tenth of the probability: items, mean probability, share positive, 95 % interval.
+
+    With more than two classes: the probability of the label, and whether it is right.
 
     The interval is Wilson's. Empty bins are omitted.
 

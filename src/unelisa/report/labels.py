@@ -28,6 +28,8 @@ _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", 
 def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     """Return the columns of a table of labels: `ease` only for a method that estimates it.
 
+    With more than two classes and a method that gives probabilities, a column P(label) for each.
+
     Examples
     --------
     >>> import unelisa as ue
@@ -36,14 +38,16 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     ('item', 'label', 'probability')
     """
     more = () if judged.ease is None else ("ease",)
-    return ("item" if named else "row", "label", "probability", *more)
+    chances = () if judged.class_chances is None else [f"P({label})" for label in judged.classes]
+    return ("item" if named else "row", "label", "probability", *more, *chances)
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
     """Yield item, label, probability and ease of every item, in the columns `label_columns`.
 
-    The probability is that of the positive class, and empty for methods that give none; the ease
-    is empty where it is unknown. Without names, the first column is the row number, from 1.
+    The probability is that of the positive class (of the label, and then of every class, where
+    there are more than two), and empty for methods that give none; the ease is empty where it is
+    unknown. Without names, the first column is the row number, from 1.
     """
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
@@ -57,6 +61,8 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
         if judged.ease is not None:
             shown = (f"{ease:.3f}" for ease in judged.ease[rows])
             columns.append(["" if ease == "nan" else ease for ease in shown])
+        if judged.class_chances is not None:
+            columns += [[f"{x:.6f}" for x in column] for column in judged.class_chances[rows].T]
         yield from zip(*columns, strict=True)
 
 
@@ -135,7 +141,8 @@ def label_file(
 
     Votes are read and labels written batch by batch, so memory does not grow with the items.
     Columns: item where the votes name it, otherwise row, counted from 1 in each file; label;
-    probability of the positive class and ease where the method gives them.
+    probability of the positive class (or of the label and of every class) and ease where the method
+    gives them.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
@@ -173,13 +180,16 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     rows = np.arange(before + 1, before + len(judged.scores) + 1)
-    positive = (judged.scores >= 0).astype(np.int8)
+    picked = judged.picked.astype(np.int8 if len(judged.classes) < 128 else np.int16)
     columns = {
         "item" if named else "row": pa.array(judged.votes.items if named else rows),
-        "label": pa.DictionaryArray.from_arrays(positive, pa.array(list(judged.classes))),
+        "label": pa.DictionaryArray.from_arrays(picked, pa.array(list(judged.classes))),
     }
     if judged.chances is not None:
         columns["probability"] = pa.array(judged.chances)
     if judged.ease is not None:
         columns["ease"] = pa.array(judged.ease, from_pandas=True)  # NaN is missing
+    if judged.class_chances is not None:
+        for label, chances in zip(judged.classes, judged.class_chances.T, strict=True):
+            columns[f"P({label})"] = pa.array(np.ascontiguousarray(chances))
     return pa.table(columns).replace_schema_metadata({_MARK: b"labels"})

@@ -41,7 +41,7 @@ def write_report(
 ) -> None:
     """Write the report on a fitted model as one self-contained HTML file; see `Aggregator.report`.
 
-    `truth` is -1 / +1 per item, 0 where unknown. The file appears whole or not at all.
+    `truth` is in the codes of the votes, 0 where unknown. The file appears whole or not at all.
     """
     judged = None if votes is None else Judged.of(model, votes)
     reference = None
@@ -60,8 +60,9 @@ def render_report(findings: Findings, judged: Judged | None = None) -> str:
         [_read(name) for name in SCRIPTS],
         f=findings,
         figures=wording.list_figures(findings),
-        columns=wording.choose_columns(findings["voters"]),
+        columns=wording.choose_columns(findings["voters"], len(findings["classes"])),
         best=wording.find_best(findings["comparison"]),
+        scores=wording.choose_scores(findings["comparison"]),
         fitted=wording.describe_fit(findings),
         drawn=drawing.draw_graph(findings["graph"]),
         roles=wording.list_roles(findings),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.classes import pick_classes
 from unelisa.report.judged import Judged
 from unelisa.report.wording import make_plain
 
@@ -54,7 +55,7 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
     ]
     return {
         "reading": fitted.reading_,
-        "coherence": float(fitted.coherence_),
+        "coherence": make_plain(fitted.coherence_),
         "asked_for": bool(fitted.structure != "auto"),
         "two_readings": bool(fitted.two_readings_),
         "columns": [dict(zip(("key", "title", "kind"), one, strict=True)) for one in columns],
@@ -124,7 +125,7 @@ def _count_different(reading: Any, judged: Judged | None) -> int | None:
     if judged is None:
         return None
     scores = np.asarray(reading.decision_function(judged.votes))
-    return int(np.count_nonzero((scores >= 0) != (judged.scores >= 0)))
+    return int(np.count_nonzero(pick_classes(scores) != judged.picked))
 
 
 def _place_voters(reading: Any, ranking: list[int]) -> dict[str, Any]:

@@ -13,7 +13,17 @@ from unelisa.report.judged import SURE
 Findings = Mapping[str, Any]
 
 LONGEST_NAME, SHORT_NAME = 80, 17
-SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss")
+# the figures of a comparison, in the order of its columns, and their titles
+SCORES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced",
+    "auc": "AUC",
+    "macro_f1": "macro F1",
+    "log_loss": "log loss",
+    "calibration_error": "ECE",
+    "mean_absolute_error": "MAE",
+}
+LOWER = ("log_loss", "calibration_error", "mean_absolute_error")  # is better
 DASH = "\N{EN DASH}"
 FAMILY_COLORS = 7  # in the page's style and script, and in `plots`
 OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
@@ -43,6 +53,11 @@ COLUMNS = (
     Column("coverage", "Coverage", "percent", "share of items with a vote"),
     Column("overlaps", "Overlaps", "percent", "share of items that another voter also voted on"),
     Column("conflicts", "Conflicts", "percent", "share of items on which another voter disagrees"),
+)
+# instead of columns of the same key, and after the weight, with more than two classes
+_OF_CLASSES = (
+    Column("weight", "Weight", "number", "how much a vote counts"),
+    Column("accuracy", "Accuracy", "percent", "probability that a vote is right"),
 )
 _LAST = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
 _NOT_SHOWN = {"votes", "links"}
@@ -76,11 +91,15 @@ def count_noun(number: int, noun: str, several: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
-def choose_columns(voters: Sequence[Mapping[str, Any]]) -> list[Column]:
+def choose_columns(voters: Sequence[Mapping[str, Any]], n_classes: int = 2) -> list[Column]:
     """Return the columns that hold anything, including a method's own further figures."""
-    known = {column.key for column in (*COLUMNS, *_LAST)} | _NOT_SHOWN
+    usual = list(COLUMNS)
+    if n_classes > 2:
+        weight = next(k for k, column in enumerate(usual) if column.key == "weight")
+        usual[weight : weight + 1] = _OF_CLASSES
+    known = {column.key for column in (*usual, *_LAST)} | _NOT_SHOWN
     own = [Column(key, key.capitalize(), "number") for key in voters[0] if key not in known]
-    wanted = (*COLUMNS, *own, *_LAST)
+    wanted = (*usual, *own, *_LAST)
     if any(voter.get("family") for voter in voters):
         # voters then depend on their relatives, whom the family's column shows
         wanted = tuple(column for column in wanted if column.key != "depends_on")
@@ -95,7 +114,8 @@ def list_figures(findings: Findings) -> list[dict[str, str]]:
         return [*crowd, *expected] + ([_prevalence(findings)] if findings["prevalence"] else [])
     shown = [_figure(f"{items['n']:,}", "items labeled"), _prevalence(findings), *expected, *crowd]
     if items["sure"] is None:
-        return [*shown, _figure(f"{items['ties']:,}", "ties, labeled positive")]
+        label = "positive" if findings["by_class"] is None else "with their first class"
+        return [*shown, _figure(f"{items['ties']:,}", f"ties, labeled {label}")]
     sure = show_percent(items["sure"] / items["n"])
     return [*shown, _figure(sure, f"decided, with a posterior above {SURE:.0%}")]
 
@@ -134,13 +154,26 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
     return [*told, ("Versions", versions)]
 
 
+def choose_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the figures that a comparison has, with their titles; errors in steps only if known.
+
+    Examples
+    --------
+    >>> choose_scores([{"method": "a", "accuracy": 0.5, "mean_absolute_error": None}])
+    {'accuracy': 'accuracy'}
+    """
+    known = any(row.get("mean_absolute_error") is not None for row in rows)
+    shown = {key for row in rows[:1] for key in row if key != "mean_absolute_error" or known}
+    return {key: title for key, title in SCORES.items() if key in shown}
+
+
 def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the best figure of each column of a comparison of two or more methods."""
     best: dict[str, float] = {}
     for key in SCORES:
         found = [row[key] for row in rows if row.get(key) is not None]
         if len(rows) > 1 and found:
-            best[key] = min(found) if key == "log_loss" else max(found)
+            best[key] = min(found) if key in LOWER else max(found)
     return best
 
 
@@ -218,6 +251,8 @@ FILTERS = {
     "log_units": partial(show_number, form="z,.1f"),  # a tenth of a log score is fine enough
     "minus": show_minus,
     "seconds": show_seconds,
+    "pick": lambda values, kept: [values[k] for k in kept],
+    "first_upper": lambda text: text[:1].upper() + text[1:],
     "thousands": "{:,}".format,
 }
 
@@ -246,7 +281,11 @@ def _show_expected(expected: Mapping[str, Any] | None) -> list[dict[str, str]]:
 
 
 def _prevalence(findings: Findings) -> dict[str, str]:
-    found = findings["prevalence"]
+    found, by_class = findings["prevalence"], findings["by_class"]
+    if by_class is not None:
+        largest = max(by_class["shares"], key=lambda one: one["labeled"])
+        share = show_percent(largest["labeled"] / findings["items"]["n"])
+        return _figure(share, "in the largest class,", f"“{show_name(largest['label'], 40)}”")
     if found is None:
         return _figure(show_percent(findings["items"]["share_positive"]), "labeled positive")
     if found["low"] is None:

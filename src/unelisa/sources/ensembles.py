@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.coding import MAX_CLASSES, encode_classes
 from unelisa.errors import VotesError
 from unelisa.frames import name_voters
 from unelisa.votes import Votes
@@ -22,7 +23,7 @@ def votes_from_estimators(
     Parameters
     ----------
     estimators
-        Fitted scikit-learn classifiers of the same two classes: a list, (name, classifier) pairs
+        Fitted scikit-learn classifiers of the same classes: a list, (name, classifier) pairs
         as in a `VotingClassifier`, or a dict by name.
     X
         The items, as the classifiers expect them.
@@ -41,7 +42,11 @@ def votes_from_estimators(
     """
     named = _name_estimators(estimators)
     classes = _shared_classes(named)
-    columns = [np.asarray(model.predict(X)) == classes[1] for model in named.values()]
+    places = {label: k for k, label in enumerate(classes)}
+    columns = [
+        np.array([places[label] for label in np.asarray(model.predict(X)).tolist()], dtype=np.intp)
+        for model in named.values()
+    ]
     return _assemble(columns, list(named), classes, X, items)
 
 
@@ -53,8 +58,8 @@ def votes_from_forest(
     Parameters
     ----------
     forest
-        A fitted `RandomForestClassifier`, `ExtraTreesClassifier` or `BaggingClassifier` of two
-        classes. A tree votes for the second class if its probability is at least one half.
+        A fitted `RandomForestClassifier`, `ExtraTreesClassifier` or `BaggingClassifier`. A tree
+        votes for its most probable class, at one half for the second of two.
     X
         The items, as the forest expects them.
     items
@@ -71,15 +76,16 @@ def votes_from_forest(
     trees = getattr(forest, "estimators_", None)
     if not trees:
         raise VotesError("the forest is not fitted; call its fit method first")
-    classes = _two_classes(forest, "the forest")
+    classes = _list_classes(forest, "the forest")
     # without column names, which the trees of a forest do not have
     cells = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     chosen = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
     columns = []
     for tree, features in zip(trees, chosen, strict=True):
+        chances = tree.predict_proba(cells[:, features])
+        best = chances[:, 1] >= 0.5 if chances.shape[1] == 2 else chances.argmax(axis=1)
         # the trees of a forest number the classes; the forest has their names
-        yes = tree.predict_proba(cells[:, features])[:, -1] >= 0.5
-        columns.append(yes if len(tree.classes_) == 2 else np.full(len(yes), tree.classes_[0] > 0))
+        columns.append(np.asarray(tree.classes_, dtype=np.intp)[best.astype(np.intp)])
     return _assemble(columns, name_voters(len(trees)), classes, X, items)
 
 
@@ -95,29 +101,30 @@ def _name_estimators(estimators: Mapping[str, Any] | Sequence[Any]) -> dict[str,
     return named
 
 
-def _shared_classes(named: Mapping[str, Any]) -> tuple[Any, Any]:
-    pairs = {name: _two_classes(model, f"classifier {name!r}") for name, model in named.items()}
-    first = next(iter(pairs.values()))
-    for name, pair in pairs.items():
-        if pair != first:
+def _shared_classes(named: Mapping[str, Any]) -> tuple[Any, ...]:
+    listed = {name: _list_classes(model, f"classifier {name!r}") for name, model in named.items()}
+    first = next(iter(listed.values()))
+    for name, classes in listed.items():
+        if classes != first:
             raise VotesError(f"classifier {name!r} has different classes than the first one")
     return first
 
 
-def _two_classes(model: Any, what: str) -> tuple[Any, Any]:
+def _list_classes(model: Any, what: str) -> tuple[Any, ...]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         raise VotesError(f"{what} is not fitted; call its fit method first")
-    if np.ndim(classes) != 1 or len(classes) != 2:
-        raise VotesError(f"{what} has {len(classes)} classes; votes need two")
-    negative, positive = np.asarray(classes).tolist()
-    return negative, positive
+    if np.ndim(classes) != 1 or not 2 <= len(classes) <= MAX_CLASSES:
+        raise VotesError(
+            f"{what} has {len(classes)} classes; votes need two at least, and {MAX_CLASSES} at most"
+        )
+    return tuple(np.asarray(classes).tolist())
 
 
 def _assemble(
-    columns: Sequence[NDArray[np.bool_]],
+    columns: Sequence[NDArray[np.intp]],
     voters: Sequence[Any] | NDArray[Any],
-    classes: tuple[Any, Any],
+    classes: tuple[Any, ...],
     X: Any,
     items: Any,
 ) -> Votes:
@@ -131,5 +138,5 @@ def _assemble(
     names = np.asarray(items)
     if names.shape != (n_items,):
         raise VotesError(f"items must name each of the {n_items} items, found shape {names.shape}")
-    values = np.where(columns, np.int8(1), np.int8(-1)).T
+    values = np.array(encode_classes(len(classes)), dtype=np.int8)[np.array(columns)].T
     return Votes.of_values(values, names, np.array(voters, dtype=object), classes)

@@ -1,18 +1,19 @@
 """Known labels of items in a file: the truth to score against, or gold labels for `fit`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.blocks import WholeTable
 from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES, VOTE_NAMES, is_header
 from unelisa.outputs import defuse_cell
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
-from unelisa.votes import Votes
+from unelisa.votes import Votes, name_unvoted
 
 Signs = NDArray[np.int8]
 
@@ -28,7 +29,7 @@ class KnownLabels:
     votes
         The votes.
     signs
-        -1 / +1 per item of the votes, 0 if the label is unknown.
+        The label of each item in the codes of the votes (-1 / +1 for two classes), 0 if unknown.
     unvoted_items, unvoted_signs
         The labeled items without votes.
     """
@@ -40,8 +41,7 @@ class KnownLabels:
 
     def as_gold(self) -> NDArray[Any]:
         """Return one label per item of the votes, None if unknown: the y of `fit`."""
-        negative, positive = self.votes.classes
-        return np.array([None, positive, negative], dtype=object)[self.signs]  # -1 picks the last
+        return self.votes.name_codes(self.signs)
 
     def scored_votes(self) -> Votes:
         """Return the votes with an empty row for every labeled item without votes.
@@ -54,7 +54,7 @@ class KnownLabels:
         rows = np.zeros((silent, self.votes.n_voters), dtype=np.int8)
         values = np.asfortranarray(np.vstack([self.votes.values, rows]))
         items = np.concatenate([self.votes.items.astype(object), self.unvoted_items])
-        return Votes.of_values(values, items, self.votes.voters, self.votes.classes)
+        return replace(self.votes, blocks=WholeTable(values), items=items)
 
     def scored_signs(self) -> Signs:
         """Return the labels of `scored_votes`, 0 if unknown."""
@@ -64,6 +64,7 @@ class KnownLabels:
 class LabelTable(VoteTable):
     """A file of labels: one row per item, read as the votes of a single voter."""
 
+    coding: tuple[Any, ...]  # the labels of the votes
     streams = False
 
     def _read_text(self) -> Votes:
@@ -117,7 +118,10 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     try:
         table = LabelTable(file, votes.classes).read()
     except VotesError as error:
-        raise VotesError(f"{file.name} cannot be used as labels of these votes: {error}") from None
+        found = error
+        if votes.n_classes > 2 and "place" in error.about:
+            found = name_unvoted(error)
+        raise VotesError(f"{file.name} cannot be used as labels of these votes: {found}") from None
     rows = _find_items(table.items, votes.items)
     known = rows >= 0
     if not known.any():

@@ -15,11 +15,13 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.assembly import Assembled
 from unelisa.blocks import MappedBlocks, RowNumbers
 from unelisa.blocks.mapped import fitting_items
-from unelisa.coding import CodingChoice, Column, Label, settle_coding
+from unelisa.coding import MAX_CLASSES, CodingChoice, settle_coding
+from unelisa.columns import Column, Label
 from unelisa.errors import VotesError
-from unelisa.frames import refuse_repeated_items
+from unelisa.frames import refuse_free_text, refuse_repeated_items
 from unelisa.memory import refuse_beyond
 from unelisa.progress import show_progress
 from unelisa.votes import Votes
@@ -60,6 +62,8 @@ class Survey:
             for label in column.distinct() - self.found.keys():
                 row = self.n_items + column.first_row(label) + 1
                 self.found[label] = f"in data row {row}, column {title}"
+            if len(self.found) > MAX_CLASSES:
+                refuse_free_text(title)
         if batch.names is not None:
             kind = batch.names.dtype
             self.kind = kind if self.kind is None else np.promote_types(self.kind, kind)
@@ -112,7 +116,7 @@ def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
         settled = settle_coding(survey.found, coding)
         blocks, items = _write(stream, survey, settled.votes, advance)
     voters = np.array(stream.voters, dtype=object)
-    return Votes(blocks, items, voters, settled.classes, coding=settled.name)
+    return Votes.of_assembled(Assembled(blocks, items, voters, settled))
 
 
 def _write(

@@ -8,9 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import CodingChoice, Names, TextColumn
+from unelisa.assembly import assemble, assemble_long
+from unelisa.coding import MAX_CLASSES, CodingChoice, declare_order
+from unelisa.columns import Names, TextColumn
 from unelisa.errors import VotesError
-from unelisa.frames import MAX_LABELS, ColumnNames, long_columns, refuse_repeated_items
+from unelisa.frames import (
+    ColumnNames,
+    long_columns,
+    refuse_free_text,
+    refuse_repeated_items,
+)
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.feather import measure_feather, read_feather
 from unelisa.sources.files import check_readable, reading, refuse_bomb
@@ -24,7 +31,7 @@ from unelisa.sources.parquet import (
 )
 from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
-from unelisa.votes import Votes, assemble, assemble_long
+from unelisa.votes import Votes
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
@@ -124,7 +131,10 @@ class VoteTable:
             for column, cells in zip((items, voters, votes), batch.columns, strict=True):
                 column.add(cells)
             refuse_beyond(VOTE_BYTES * n_rows + items.held + voters.held, self.path.name)
-        return assemble_long(items.names(), voters.names(), votes.column(), self.coding)
+        said = votes.column()
+        return Votes.of_assembled(
+            assemble_long(items.names(), voters.names(), said, self.coding, titles[2])
+        )
 
     def _read_wide(self, table: TextTable, voters: list[str], item: str | None) -> Votes:
         columns = [*([] if item is None else [item]), *voters]
@@ -153,7 +163,9 @@ class VoteTable:
         items = np.arange(whole.n_rows) if whole.names is None else whole.names
         refuse_repeated_items(items)
         names = np.array(voters, dtype=object)
-        return assemble(whole.columns, items, names, self.coding, titles[-len(voters) :])
+        return Votes.of_assembled(
+            assemble(whole.columns, items, names, self.coding, titles[-len(voters) :])
+        )
 
 
 class _Collected:
@@ -186,19 +198,22 @@ class _Collected:
 class _NameColumn:
     """Collects a text column of names, batch by batch, as codes into the distinct names."""
 
-    kind: type[np.signedinteger[Any]] = np.int32
-
     def __init__(self, title: str, known: dict[str, int] | None = None) -> None:
         self._title, self.held = title, 0  # how messages call it; bytes of memory for the names
         self._known = {} if known is None else known
-        self._codes: list[NDArray[Any]] = [np.empty(0, self.kind)]
+        self._codes: list[NDArray[Any]] = [np.empty(0, np.int8)]
 
     def add(self, cells: Any) -> None:
         encoded = cells.fill_null("").dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         refuse_nul(texts)
-        places = np.array([self._place(text.strip()) for text in texts], dtype=self.kind)
+        places = np.array([self._place(text.strip()) for text in texts], dtype=np.int32)
+        places = places.astype(self._kind())
         self._codes.append(places[encoded.indices.to_numpy(zero_copy_only=False)])
+
+    def _kind(self) -> type[np.signedinteger[Any]]:
+        """Return the type of the codes."""
+        return np.int32
 
     def _place(self, text: str) -> int:
         if text in NO_NAMES:
@@ -220,8 +235,6 @@ class _NameColumn:
 class _LabelColumn(_NameColumn):
     """Collects a column of labels as codes into the few labels of all columns; -1 is missing."""
 
-    kind = np.int8
-
     def __init__(self, title: str, known: dict[str, int], read: Callable[[str], str]) -> None:
         super().__init__(title, known)
         self._read = read
@@ -230,21 +243,22 @@ class _LabelColumn(_NameColumn):
         label = self._read(text)
         if label in MISSING:
             return -1
-        if len(self._known) >= MAX_LABELS and label not in self._known:
-            raise VotesError(
-                f"column {self._title} holds far more than two labels; if it names the items, pass "
-                "its name as item (--item)"
-            )
+        if len(self._known) >= MAX_CLASSES and label not in self._known:
+            refuse_free_text(self._title)
         return self._known.setdefault(label, len(self._known))
+
+    def _kind(self) -> type[np.signedinteger[Any]]:
+        return np.int8 if len(self._known) < 128 else np.int16
 
     def column(self) -> TextColumn:
         return TextColumn(list(self._known), np.concatenate(self._codes))
 
 
-def read_votes(
+def read_votes(  # noqa: PLR0913 - how a file may be written
     path: str | Path,
     coding: CodingChoice = "auto",
     *,
+    order: Sequence[Any] | None = None,
     item: str | None = None,
     voter: str | None = None,
     vote: str | None = None,
@@ -263,6 +277,8 @@ def read_votes(
         in a column called item or task, or as given.
     coding
         What the labels mean: see `Votes.of`.
+    order
+        All classes in their order, where it has a meaning.
     item, voter, vote
         Column names, if they are not the usual ones.
     memory
@@ -281,4 +297,5 @@ def read_votes(
            [ 1,  0]], dtype=int8)
     """
     with limit_memory(memory):
-        return VoteTable(Path(path), coding, (item, voter, vote)).read()
+        declared = declare_order(coding, order)
+        return VoteTable(Path(path), declared, (item, voter, vote)).read()

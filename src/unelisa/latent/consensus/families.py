@@ -37,7 +37,11 @@ class Ties(NamedTuple):
 def find_ties(sample: Sample, posterior: Floats, states: Floats) -> Ties:
     """Return who goes together beyond what the hidden states explain."""
     expected = expect_votes(sample, posterior, states)
-    correlations = sample.correlate(expected).astype(np.float64)
+    return pick_ties(sample, sample.correlate(expected).astype(np.float64))
+
+
+def pick_ties(sample: Sample, correlations: Floats) -> Ties:
+    """Return the pairs whose residuals are clearly and positively correlated."""
     first, second, common = sample.pairs
     counts = np.bincount(sample.ballots.voters, minlength=sample.n_voters)
     busier = np.maximum(counts[first], counts[second])
@@ -117,8 +121,12 @@ def count_once(sample: Sample) -> Floats:
     two copies, nearly 1 for voters who merely agree.
     """
     even = np.ones((sample.ballots.n_items, 1))
-    ties = find_ties(sample, even, np.array([[1.0, 0.0]]))
-    repeats = np.zeros(sample.n_voters)
+    return weigh_once(find_ties(sample, even, np.array([[1.0, 0.0]])), sample.n_voters)
+
+
+def weigh_once(ties: Ties, n_voters: int) -> Floats:
+    """Return 1 / (1 + sum_t r_st^4) per voter, over its ties."""
+    repeats = np.zeros(n_voters)
     np.add.at(repeats, ties.first, ties.strengths**4)
     np.add.at(repeats, ties.second, ties.strengths**4)
     return np.asarray(1 / (1 + repeats))

@@ -188,9 +188,28 @@
       value.append(...Array.from(cell.childNodes, (node) => node.cloneNode(true)));
       facts.append(make("dt", cell.dataset.what), value);
     }
-    card.replaceChildren(closer(), title, facts);
+    card.replaceChildren(closer(), title, facts, ...drawConfusion(voter));
     card.dataset.voter = voter;
     choose(graph.getElementById(`v${voter}`), seek);
+  }
+
+  // With more than two classes: the picture of all voters, shaded by what this one says.
+  const DARKEST = 0.5;
+  const confused = byId("voters-confused") ? JSON.parse(byId("voters-confused").textContent) : [];
+
+  function drawConfusion(voter) {
+    if (!confused[voter]) return [];
+    const picture = byId("confusion-all").cloneNode(true);
+    picture.removeAttribute("id");
+    const shares = confused[voter].flat();
+    picture.querySelectorAll(".cell").forEach((cell, k) => {
+      cell.querySelector("rect").setAttribute("fill-opacity", DARKEST * Math.sqrt(shares[k]));
+      const title = cell.querySelector("title");
+      title.textContent = title.textContent.replace(/[^:]*$/, ` ${(100 * shares[k]).toFixed(1)}%`);
+      const text = cell.querySelector("text");
+      if (text) text.textContent = Math.round(100 * shares[k]);
+    });
+    return [make("p", "What it says (columns) of the items of each class (rows), in percent:", "soft"), picture];
   }
 
   function openFamily(hub) {

@@ -1,0 +1,131 @@
+"""One class against the rest: a method of two classes, once for every class."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, logsumexp
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+
+from unelisa.aggregators.base import Aggregator, Floats
+from unelisa.aggregators.classes import normalize_scores, pair_probabilities
+from unelisa.coding import encode_classes
+from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
+from unelisa.partitioned import map_scores
+from unelisa.schema import stored
+from unelisa.votes import Votes
+
+NEVER = -1e3  # log-odds of a class that nobody voted
+
+
+def _gives_chances(model: Any) -> bool:
+    return hasattr(model.estimator, "predict_proba")
+
+
+@stored(
+    estimator="unfitted | Aggregator",
+    classes_="label[all]",
+    voted_="index(all)[fits]",
+    models_="many(fits) Aggregator",
+)
+class OneVsRest(Aggregator):
+    """Any method for more than two classes: one fit per class, that class against all others.
+
+    Where the method gives probabilities P_k that class k is the truth, they are normalized, and the
+    score of a class is log P_k / (P_1 + ... + P_K); otherwise it is the method's own score. With
+    two classes it is the method itself.
+
+    Parameters
+    ----------
+    estimator
+        An aggregator such as ``UnElisa()``; it is cloned, not fitted.
+
+    Attributes
+    ----------
+    models_
+        The fitted methods, one per class that anybody voted; one alone for two classes.
+    voted_
+        The indices of these classes in `classes_`. A class that nobody voted is never predicted.
+    weights_
+        The mean of the methods' weights.
+
+    Notes
+    -----
+    The fits do not know of each other: what a voter confuses a class with is lost. `DawidSkene` and
+    `LatentIsing` take more than two classes themselves.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = [["cat", "cat", "owl"], ["dog", "cat", "dog"], ["owl", "owl", "owl"]]
+    >>> ue.OneVsRest(ue.MajorityVote()).fit_predict(votes)
+    array(['cat', 'dog', 'owl'], dtype='<U3')
+    """
+
+    multiclass = True
+    models_: list[Aggregator]
+    voted_: NDArray[np.int64]
+
+    def __init__(self, estimator: Aggregator) -> None:
+        self.estimator = estimator
+
+    @available_if(_gives_chances)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of every class per item, in the order of `classes_`."""
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return map_scores(normalize_scores, scores, np.float64)
+        return map_scores(pair_probabilities, scores, np.float64, n_columns=2)
+
+    def _learn(
+        self,
+        votes: Votes,
+        gold: NDArray[np.int8] | None,
+        prior: Floats | None,  # noqa: ARG002 - `fit` takes none
+    ) -> None:
+        if not isinstance(self.estimator, Aggregator):
+            raise ModelError(
+                "estimator must be an aggregator such as UnElisa(), found a "
+                f"{type(self.estimator).__name__}"
+            )
+        self.voted_ = np.flatnonzero(votes.answers.sum(axis=1)).astype(np.int64)
+        if votes.n_classes == 2:
+            self.voted_ = np.array([1])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UnelisaWarning)
+            self.models_ = [self._fit_class(votes, gold, int(k)) for k in self.voted_]
+        self.weights_ = np.mean([model.weights_ for model in self.models_], axis=0)
+        # that a voter never says a class is no fault of the votes; others are told once
+        told = {str(one.message): one.category for one in caught}
+        for message, category in told.items():
+            if issubclass(category, UnelisaWarning) and not issubclass(category, VotesWarning):
+                warn_user(message, category)
+
+    def _fit_class(self, votes: Votes, gold: NDArray[np.int8] | None, k: int) -> Aggregator:
+        """Return the method fitted to class k against the rest."""
+        two = _set_apart(votes, k)
+        model: Aggregator = clone(self.estimator)
+        if gold is None:
+            return model.fit(two)
+        code = encode_classes(votes.n_classes)[k]
+        signs = np.where(gold == 0, 0, np.where(gold == code, 1, -1)).astype(np.int8)
+        return model.fit(two, two.name_codes(signs))
+
+    def _score(self, votes: Votes) -> Floats:
+        two = (_set_apart(votes, int(k)) for k in self.voted_)
+        found = [model._score_all(one) for model, one in zip(self.models_, two, strict=True)]
+        if votes.n_classes == 2:
+            return found[0]
+        scores = np.full((votes.n_items, votes.n_classes), NEVER)
+        scores[:, self.voted_] = np.column_stack(found)
+        if not _gives_chances(self):
+            return scores
+        logs = log_expit(scores)
+        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def _set_apart(votes: Votes, k: int) -> Votes:
+    """Return class k against the rest; two classes as they are."""
+    return votes if votes.n_classes == 2 else votes.one_against_rest(k)

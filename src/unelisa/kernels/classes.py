@@ -1,0 +1,141 @@
+"""Sums over votes for one of several classes, listed item by item as in `kernels.ballots`.
+
+A code is a class from 1; votes that are not cast are not listed. A table [s, said, meant] holds
+log P(s says c | truth is k). Nothing of the size items x voters x classes is ever made.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels import kernel
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Voters = NDArray[np.int32]
+Codes = NDArray[np.uint8]
+
+
+@kernel
+def weigh_classes(
+    starts: Places, voters: Voters, codes: Codes, weights: Floats, n_classes: int
+) -> Floats:
+    """Return per item and class the weight of the voters who said it, as a share of all weight."""
+    out = np.zeros((len(starts) - 1, n_classes))
+    for i in range(len(out)):
+        mass = 0.0
+        for j in range(starts[i], starts[i + 1]):
+            out[i, np.int64(codes[j]) - 1] += weights[voters[j]]
+            mass += weights[voters[j]]
+        if mass > 0:
+            for k in range(n_classes):
+                out[i, k] /= mass
+    return out
+
+
+@kernel
+def tally_agreement(
+    starts: Places, voters: Voters, codes: Codes, shares: Floats, n_voters: int
+) -> tuple[Floats, Floats]:
+    """Return per voter how many votes agree with the largest share, and how many there are.
+
+    Where m classes are tied for it, a vote for one of them counts 1 / m.
+    """
+    agreed, counts = np.zeros(n_voters), np.zeros(n_voters)
+    for i in range(len(starts) - 1):
+        best = shares[i].max() - 1e-12  # rounding must not decide
+        tied = 0
+        for k in range(shares.shape[1]):
+            tied += shares[i, k] >= best
+        for j in range(starts[i], starts[i + 1]):
+            counts[voters[j]] += 1
+            if shares[i, np.int64(codes[j]) - 1] >= best:
+                agreed[voters[j]] += 1 / tied
+    return agreed, counts
+
+
+@kernel
+def tally_majority(
+    starts: Places,
+    voters: Voters,
+    codes: Codes,
+    gold: Codes,
+    n_voters: int,
+    n_classes: int,
+    only_gold: bool,
+) -> tuple[Floats, Floats]:
+    """Return [s, said, meant], the voters' votes split as all votes on their items are.
+
+    And the sum of these shares over the items. A gold label stands for the votes; with `only_gold`,
+    the other items are left out.
+    """
+    counts, mass = np.zeros((n_voters, n_classes, n_classes)), np.zeros(n_classes)
+    share = np.zeros(n_classes)
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        if first == last:
+            continue
+        share[:] = 0.0
+        if gold.size > 0 and gold[i] > 0:
+            share[np.int64(gold[i]) - 1] = 1.0
+        elif only_gold:
+            continue
+        else:
+            for j in range(first, last):
+                share[np.int64(codes[j]) - 1] += 1.0 / (last - first)
+        mass += share
+        for j in range(first, last):
+            counts[voters[j], np.int64(codes[j]) - 1] += share
+    return counts, mass
+
+
+@kernel
+def expect_classes(
+    starts: Places, voters: Voters, codes: Codes, gold: Codes, tables: Floats, log_shares: Floats
+) -> tuple[Floats, Floats, float]:
+    """Return the E-step: votes [s, said, meant] and items per class as expected, log-likelihood.
+
+    Items without votes add nothing. The truth of an item with a gold label is that label.
+    """
+    n_classes = len(log_shares)
+    counts, mass, likelihood = np.zeros(tables.shape), np.zeros(n_classes), 0.0
+    joint = np.zeros(n_classes)
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        if first == last:
+            continue
+        joint[:] = log_shares
+        for j in range(first, last):
+            joint += tables[voters[j], np.int64(codes[j]) - 1]
+        if gold.size > 0 and gold[i] > 0:
+            known = np.int64(gold[i]) - 1
+            likelihood += joint[known]
+            joint[:] = 0.0
+            joint[known] = 1.0
+        else:
+            top = joint.max()
+            total = 0.0
+            for k in range(n_classes):
+                joint[k] = np.exp(joint[k] - top)
+                total += joint[k]
+            likelihood += top + np.log(total)
+            joint /= total
+        mass += joint
+        for j in range(first, last):
+            counts[voters[j], np.int64(codes[j]) - 1] += joint
+    return counts, mass, likelihood
+
+
+@kernel
+def join_classes(
+    starts: Places, voters: Voters, codes: Codes, tables: Floats, log_shares: Floats
+) -> Floats:
+    """Return log P(truth is k | votes) per item and class k."""
+    n_classes = len(log_shares)
+    out = np.empty((len(starts) - 1, n_classes))
+    for i in range(len(out)):
+        out[i] = log_shares
+        for j in range(starts[i], starts[i + 1]):
+            out[i] += tables[voters[j], np.int64(codes[j]) - 1]
+        top = out[i].max()
+        out[i] -= top + np.log(np.exp(out[i] - top).sum())
+    return out

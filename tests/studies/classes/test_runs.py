@@ -1,0 +1,103 @@
+import json
+
+import numpy as np
+import pytest
+
+from studies.classes.runs import (
+    LIFTED,
+    OURS,
+    SHARE,
+    STORED,
+    collect_classes,
+    list_tasks,
+    make_row,
+    run_classes,
+    run_share,
+)
+from studies.classes.runs import PEERS as PEERS_KIND
+from studies.records import read_lines
+from unelisa.aggregators import AGGREGATORS, DawidSkene
+from unelisa.comparison import compare_methods
+from unelisa.errors import ModelError
+
+PEERS = (
+    "dataset,method,accuracy,balanced,macro_f1,log_loss,ece,mae,seconds,note\n"
+    "toy,EBCC,0.5,0.5,0.5,1.0,0.1,0.4,2.0,best of 40\n"
+    "toy,BestSingleJudge,0.9,0.9,0.9,,,,0,hindsight\nother,EBCC,0.5,,,,,,,\n"
+)
+
+
+@pytest.fixture
+def tasks():
+    return list_tasks(["majority-vote", "dawid-skene", SHARE])
+
+
+def test_every_method_of_ours_that_takes_the_classes_is_run():
+    names = list_tasks(peers=False)
+    taken = [name for name, cls in AGGREGATORS.items() if cls.multiclass]
+    assert [name for name in names if name in AGGREGATORS] == taken
+    assert {LIFTED, SHARE} <= set(names)
+    with pytest.raises(ModelError, match="there is no method 'guess'"):
+        list_tasks(["guess"])
+
+
+def test_rows_are_those_of_the_comparison(known, tmp_path, tasks):
+    run_classes({"toy": lambda: known}, tmp_path, tasks)
+    rows = {row["method"]: row for row in read_lines(tmp_path / "rows.jsonl")}
+    scored = known.scored_votes()
+    expected = next(
+        compare_methods(known.votes, known.scored_signs(), ["dawid-skene"], scored=scored)
+    )
+    assert rows["dawid-skene"]["kind"] == OURS
+    for figure, value in rows["dawid-skene"]["figures"].items():
+        assert value == pytest.approx(getattr(expected, figure), abs=1e-5)
+    assert "log_loss" not in rows["majority-vote"]["figures"]
+
+
+def test_an_interrupted_run_continues(known, tmp_path, tasks):
+    seen = []
+
+    def read():
+        seen.append(1)
+        return known
+
+    run_classes({"toy": read}, tmp_path, {"majority-vote": tasks["majority-vote"]})
+    run_classes({"toy": read}, tmp_path, tasks)
+    run_classes({"toy": read}, tmp_path, tasks)
+    assert len(seen) == 2  # the third run had nothing to do
+    methods = [row["method"] for row in read_lines(tmp_path / "rows.jsonl")]
+    assert methods == ["majority-vote", "dawid-skene", SHARE]
+
+
+def test_a_method_that_refuses_has_an_empty_row(known, tmp_path, monkeypatch):
+    def refuse(self, X, y=None):
+        raise ModelError("not these votes")
+
+    monkeypatch.setattr(DawidSkene, "fit", refuse)
+    run_classes({"toy": lambda: known}, tmp_path, list_tasks(["dawid-skene"]))
+    row = read_lines(tmp_path / "rows.jsonl")[0]
+    assert (row["figures"], row["note"]) == ({}, "refused: not these votes")
+
+
+def test_the_share_of_votes_scores_by_hand(known):
+    row = run_share(known, "toy")
+    values, truth = known.scored_votes().values, known.scored_signs()
+    right = [
+        (np.sum(v == t) + 1) / (np.count_nonzero(v) + 3) for v, t in zip(values, truth, strict=True)
+    ]
+    assert row["figures"]["log_loss"] == pytest.approx(-np.log(right).mean(), abs=1e-5)
+
+
+def test_the_archive_joins_old_rows_new_ones_and_stored_scores(known, tmp_path, tasks):
+    (tmp_path / "peers.csv").write_text(PEERS)
+    run_classes({"toy": lambda: known}, tmp_path, tasks)
+    archive = collect_classes(tmp_path, tmp_path / "peers.csv")
+    assert [facts["set"] for facts in archive["sets"]] == ["toy"]
+    assert {row["method"] for row in archive["rows"] if row["kind"] == STORED} == {"EBCC"}
+    with (tmp_path / "rows.jsonl").open("a") as file:
+        own = make_row(("toy", "crowd-kit EBCC", PEERS_KIND), {"accuracy": 0.5})
+        file.write(json.dumps(own) + "\n")
+    both = collect_classes(tmp_path, tmp_path / "peers.csv", archive)
+    assert not any(row["kind"] == STORED for row in both["rows"])
+    again = collect_classes(tmp_path / "empty", tmp_path / "none.csv", archive)
+    assert again == archive
