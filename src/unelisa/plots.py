@@ -112,9 +112,8 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     axes, votes = _axes(ax), Votes.accept(X)
     counted = count_scores(Judged.of(model, votes))
     low, high = np.array(counted["edges"][:-1]), np.array(counted["edges"][1:])
-    kind = counted["kind"]
-    sure = (low >= SURE - 1e-9) | ((kind == "probability") & (high <= 1 - SURE + 1e-9))
-    sure |= kind in ("score", "lead")
+    kind, sure = counted["kind"], low >= SURE - 1e-9
+    sure |= ((kind == "probability") & (high <= 1 - SURE + 1e-9)) | (kind in ("score", "lead"))
     axes.bar(low, counted["counts"], high - low, align="edge", color=np.where(sure, BLUE, PALE))
     axes.set_xlabel(MEASURES[kind] + (": positive to the right of 0" if kind == "score" else ""))
     axes.set_ylabel("items")
