@@ -20,7 +20,7 @@ from unelisa.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.report.drawing import draw_graph, place_voters
 from unelisa.report.judged import HARD, SURE, Judged, bin_calibration, count_ease, count_scores
 from unelisa.report.voters import MOST_LINKS, Network, find_families, rank_voters
-from unelisa.report.wording import FAMILY_COLORS, LOWER, OUTSIDE, SHORT_NAME, show_name
+from unelisa.report.wording import FAMILY_COLORS, LOWER, MEASURES, OUTSIDE, SHORT_NAME, show_name
 from unelisa.stability import Stability
 from unelisa.votes import Votes
 
@@ -31,13 +31,6 @@ BLUE, SKY, RED, GRAY, PALE = "#0072B2", "#4b9fd0", "#D55E00", "#9aa0a6", "#9cc9e
 INK, SOFT = "#202124", "#5f6368"
 FAMILIES = ("#009E73", "#CC79A7", "#E69F00", "#6a3d9a", "#56B4E9", "#8c6d1f", "#7f7f7f")
 LONGEST_NAME = 24
-# what a histogram counts items by
-MEASURES = {
-    "probability": "probability of positive",
-    "score": "score: positive to the right of 0",
-    "confidence": "probability of the label",
-    "lead": "lead over the next class",
-}
 
 
 def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
@@ -119,11 +112,10 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     axes, votes = _axes(ax), Votes.accept(X)
     counted = count_scores(Judged.of(model, votes))
     low, high = np.array(counted["edges"][:-1]), np.array(counted["edges"][1:])
-    kind = counted["kind"]
-    sure = (low >= SURE - 1e-9) | ((kind == "probability") & (high <= 1 - SURE + 1e-9))
-    sure |= kind in ("score", "lead")
+    kind, sure = counted["kind"], low >= SURE - 1e-9
+    sure |= ((kind == "probability") & (high <= 1 - SURE + 1e-9)) | (kind in ("score", "lead"))
     axes.bar(low, counted["counts"], high - low, align="edge", color=np.where(sure, BLUE, PALE))
-    axes.set_xlabel(MEASURES[kind])
+    axes.set_xlabel(MEASURES[kind] + (": positive to the right of 0" if kind == "score" else ""))
     axes.set_ylabel("items")
     return axes
 
@@ -190,19 +182,18 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
         raise ModelError("y holds no known label; calibration needs some")
     known = votes.take_items(items)
     chances: NDArray[np.float64] = model.predict_proba(known)
-    if chances.shape[1] == 2:
-        happened, share = signs[items] > 0, "share truly positive"
-        bins = bin_calibration(happened, chances[:, 1])
-    else:
-        happened, share = model.predict(known) == votes.name_codes(signs[items]), "share correct"
-        bins = bin_calibration(happened, chances.max(axis=1))
+    two = chances.shape[1] == 2
+    happened = signs[items] > 0 if two else model.predict(known) == known.name_codes(signs[items])
+    bins = bin_calibration(happened, chances[:, 1] if two else chances.max(axis=1))
     means, shares, lows, highs = (
         np.array([one[key] for one in bins]) for key in ("mean", "share", "low", "high")
     )
     axes.plot([0, 1], [0, 1], ":", color=GRAY)
     reach = np.maximum([shares - lows, highs - shares], 0)
     axes.errorbar(means, shares, reach, fmt="o-", color=BLUE, capsize=2)
-    axes.set(xlabel="predicted probability", ylabel=share)
+    axes.set(
+        xlabel="predicted probability", ylabel="share truly positive" if two else "share correct"
+    )
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return axes
 

@@ -86,6 +86,7 @@ def fill_template(name: str, scripts: Sequence[str] = (), **values: Any) -> str:
             **values,
             charts=drawing,
             panel=drawing.PANEL,
+            measures=wording.MEASURES,
             policy=policy,
             scripts=scripts,
             style=style,

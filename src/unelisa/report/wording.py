@@ -24,6 +24,13 @@ SCORES = {
     "mean_absolute_error": "MAE",
 }
 LOWER = ("log_loss", "calibration_error", "mean_absolute_error")  # is better
+# what a histogram counts items by
+MEASURES = {
+    "probability": "probability of positive",
+    "score": "score",
+    "confidence": "probability of the label",
+    "lead": "lead over the next class",
+}
 DASH = "\N{EN DASH}"
 FAMILY_COLORS = 7  # in the page's style and script, and in `plots`
 OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
