@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from studies.markdown import fill_marks, group_by, has_mark, markdown_table, share
+from studies.markdown import fill_marks, group_by, has_mark, join_blocks, markdown_table, share
 from studies.pages.gold import gold_table
 from studies.records import Json
+from unelisa.latent.consensus.doubt import APART, MISFIT, SHARE
+from unelisa.latent.consensus.pool import RATE
 
-STRUCTURES = ("auto", "plain", "tilt", "discount", "edges")
+STRUCTURES = ("auto", "plain", "ease", "tilt", "families", "edges")
+DOUBT = (SHARE, MISFIT, APART)
 METHODS = (
     "oracle",
     "latent-ising",
@@ -94,7 +97,7 @@ def real_table(rows: Sequence[Json]) -> str:
         auto = found[name, "auto"]
         shown = [share(found[name, structure]["accuracy"]) for structure in STRUCTURES]
         facts = [auto["kept"], f"{auto['coherence']:.2f}"]
-        table.append([name, *facts, *shown, share(auto["balanced"]), f"{auto['seconds']:.1f}"])
+        table.append([name, *facts, *shown, share(auto["balanced"]), f"{auto['seconds']:.2f}"])
     columns = {x: [found[name, x]["accuracy"] for name in sets] for x in STRUCTURES}
     balanced = with_error((found[name, "auto"]["balanced"] for name in sets), 4)
     means = [with_error(columns[x], 4) for x in STRUCTURES]
@@ -102,7 +105,8 @@ def real_table(rows: Sequence[Json]) -> str:
         [None if a is None else a - b for a, b in zip(columns[x], columns["auto"], strict=True)]
         for x in STRUCTURES[1:]
     ]
-    table.append(["**mean**", "", "", *means, balanced, ""])
+    median = np.median([found[name, "auto"]["seconds"] for name in sets])
+    table.append(["**mean**", "", "", *means, balanced, f"median {median:.2f}"])
     shown = [with_error(gap, 4, "+") for gap in gaps]
     table.append(["minus auto, same sets", "", "", "", *shown, "", ""])
     return markdown_table(header, table)
@@ -110,11 +114,13 @@ def real_table(rows: Sequence[Json]) -> str:
 
 def medical_table(rows: Sequence[Json]) -> str:
     """Return the breast cancer data with one and with nine thresholds per feature."""
-    table = [
-        [row["thresholds"], share(row["accuracy"]), share(row["balanced"]), f"{row['seconds']:.1f}"]
-        for row in rows
-    ]
-    return markdown_table(["thresholds per feature", "accuracy", "balanced", "CPU s"], table)
+    table: list[list[Any]] = []
+    for row in rows:
+        shares = [share(row[name]) for name in ("accuracy", "balanced", "majority")]
+        facts = [f"{row['seconds']:.1f}", "yes" if row["reliable"] else "no"]
+        table.append([row["thresholds"], *shares, *facts])
+    header = ["thresholds per feature", "accuracy", "balanced", "majority vote", "CPU s"]
+    return markdown_table([*header, "called reliable"], table)
 
 
 def rate_table(rows: Sequence[Json]) -> str:
@@ -126,13 +132,46 @@ def rate_table(rows: Sequence[Json]) -> str:
     others = (scores.sum(0) - scores) / (len(sets) - 1)
     left_out = scores[np.arange(len(sets)), others.argmax(1)]
     columns = [*scores.T, left_out]
-    used = scores[:, rates.index(0.5)]
+    used = scores[:, rates.index(RATE)]
     gaps = [with_error(x - used, 4, "+") if (x != used).any() else "" for x in columns]
     table = [
         ["mean accuracy", *(with_error(x, 4) for x in columns)],
-        ["minus weight 0.5, same sets", *gaps],
+        [f"minus weight {RATE}, same sets", *gaps],
     ]
     return markdown_table(["weight", *rates, "chosen on the other sets"], table)
+
+
+def doubt_table(rows: Sequence[Json]) -> str:
+    """Return log loss with the product's doubt, and with the doubt that is best on other sets."""
+    keys = ("share", "misfit", "apart")
+    grid = list(dict.fromkeys(tuple(row[key] for key in keys) for row in rows))
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    found = {(row["set"], *(row[key] for key in keys)): row["log_loss"] for row in rows}
+    losses = np.array([[found[name, *point] for point in grid] for name in sets])
+    best = (losses.sum(0) - losses).argmin(1)  # of the sum over all other sets
+    used, left_out = losses[:, grid.index(DOUBT)], losses[np.arange(len(sets)), best]
+    table: list[list[Any]] = [
+        [name, share(a), share(b), f"{b - a:+.3f}", *map(_short, grid[k])]
+        for name, a, b, k in zip(sets, used, left_out, best, strict=True)
+    ]
+    means = [with_error(x) for x in (used, left_out)]
+    table.append(["**mean**", *means, with_error(left_out - used, form="+"), "", "", ""])
+    header = ["set", "as shipped", "chosen on the other sets", "difference", *keys]
+    ends = sorted({point[1:] for point in grid})
+    by_share = [
+        [_short(least), *(share(losses[:, grid.index((least, *end))].mean()) for end in ends)]
+        for least in sorted({point[0] for point in grid})
+    ]
+    columns = [f"misfit {_short(misfit)}, apart {_short(apart)}" for misfit, apart in ends]
+    return join_blocks(
+        markdown_table(header, table),
+        "Mean log loss over all sets at every point of the grid:",
+        markdown_table(["share", *columns], by_share),
+    ).rstrip("\n")
+
+
+def _short(number: float) -> str:
+    return f"{number:g}".removeprefix("0")
 
 
 def noise_table(rows: Sequence[Json]) -> str:
@@ -169,15 +208,15 @@ TABLES = {
     "gold": gold_table,
     "medical": medical_table,
     "rate": rate_table,
+    "doubt": doubt_table,
     "noise": noise_table,
     "ensembles": ensembles_table,
 }
 
 
 def flatten(row: Json) -> Json:
-    """Return a row's key and value in one; the share of yes in noise is called yes."""
-    key = {"yes" if name == "share" else name: value for name, value in row["key"].items()}
-    return {**key, **row["value"]}
+    """Return a row's key and value in one."""
+    return {**row["key"], **row["value"]}
 
 
 def add_intercepts(broken: Sequence[Json], rows: Sequence[Json]) -> None:

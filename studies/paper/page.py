@@ -76,8 +76,8 @@ that hardly vary. Entries: with the paper's sampler → with tempering (publishe
 _STUCK = """With the paper's own sampler (first table) the chain often never leaves one value of the
 truth: |f̄₀| is 1, and all items have the same label. Such votes cannot show who knows the truth.
 Without intercepts, unElisa attributes the voters' biases to it. LatentIsing can attribute them to
-the voters, but does not always: of the {trials} such trials among the first 40 of every cell, it
-selects experts in {claimed} and calls the result reliable in {reliable}."""
+the voters, but does not always: of the {trials} such trials among the first {first} of every cell,
+it selects experts in {claimed} and calls the result reliable in {reliable}."""
 
 _FIGURES = """## Figures
 
@@ -316,7 +316,6 @@ def show_latent(mixed: StudyTable, paper: StudyTable) -> str:
     cells = [cell for cell in mixed["cells"] if "latent-ising" in cell["experts"]]
     if not cells:
         return ""
-    counts = sorted({cell["up_to_sign"]["latent-ising"]["trials"] for cell in cells})
     header = ["cell", "hit rate", "precision", "majority sign", "up to sign"]
     gaps, plain = _gaps(cells, "oracle"), _gaps(cells, "unelisa-bayes")
     found = [cell["experts"]["latent-ising"] for cell in cells]
@@ -330,7 +329,7 @@ def show_latent(mixed: StudyTable, paper: StudyTable) -> str:
     stuck = paper.get("stuck", {"trials": 0})
     return join_blocks(
         "## Beyond the paper: LatentIsing on the same votes",
-        f"The first {'-'.join(map(str, counts))} trials of every cell, {mixed['sampler']} sampler, "
+        f"The first {_count_latent(mixed)} trials of every cell, {mixed['sampler']} sampler, "
         "`LatentIsing` with its defaults. The last two columns are differences of accuracies up to "
         "a global sign on the same trials, ± their standard errors.",
         markdown_table([*header, "minus the oracle", "minus unElisa-Bayes"], map(_row, cells)),
@@ -339,8 +338,14 @@ def show_latent(mixed: StudyTable, paper: StudyTable) -> str:
         f"{share(FOUND, 2)} in {told['found']}; it is more than {share(NEAR)} below unElisa-Bayes "
         f"in {told['behind']}. A trial took {mixed['seconds']['latent-ising']:.1f} s of CPU time "
         "on average.",
-        _STUCK.format(**stuck) if stuck["trials"] else "",
+        _STUCK.format(**stuck, first=_count_latent(paper)) if stuck["trials"] else "",
     )
+
+
+def _count_latent(study: StudyTable) -> str:
+    """Return the trials of LatentIsing per cell, as a list if they differ."""
+    found = (cell["up_to_sign"].get("latent-ising") for cell in study["cells"])
+    return "-".join(map(str, sorted({figure["trials"] for figure in found if figure})))
 
 
 def _row(cell: CellTable) -> list[str]:

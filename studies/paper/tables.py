@@ -332,22 +332,37 @@ def join_studies(old: StudyTable, new: StudyTable) -> StudyTable:
         name = cell["cell"]
         cells[name] = _join_cells(cells[name], cell) if name in cells else cell
     ordered = [cells[cell.name] for cell in CELLS if cell.name in cells]
+    # methods of the first trials have as many in both, and the new ones count
+    first = {name: cost for name, cost in new["seconds"].items() if name in FIRST_TRIALS}
     return {
         **old,
         "cells": ordered,
         "errors": mean_errors(ordered),
-        "seconds": {**new["seconds"], **old["seconds"]},
-        "stuck": max(old.get("stuck", new["stuck"]), new["stuck"], key=lambda x: x["trials"]),
+        "seconds": {**new["seconds"], **old["seconds"], **first},
+        "stuck": max(new["stuck"], old.get("stuck", new["stuck"]), key=lambda x: x["trials"]),
     }
 
 
 def _join_cells(old: CellTable, new: CellTable) -> CellTable:
-    less, more = (old, new) if new["trials"] >= old["trials"] else (new, old)
-    joined: Any = dict(more)
-    old_parts: Any = less
+    joined: Any = dict(new if new["trials"] >= old["trials"] else old)
     for part in ("experts", "accuracy", "up_to_sign", "gaps"):
-        joined[part] = {**old_parts[part], **joined[part]}
+        joined[part] = _join_columns(old[part], new[part])
     return joined  # type: ignore[no-any-return]
+
+
+def _join_columns(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of both; of two versions the one with more trials, or the new one."""
+    later = {
+        name: column
+        for name, column in new.items()
+        if name not in old or _count_trials(column) >= _count_trials(old[name])
+    }
+    return {**old, **later}
+
+
+def _count_trials(column: Mapping[str, Any]) -> int:
+    """Return the trials behind a figure, or behind the experts of a method."""
+    return int(column.get("hit_rate", column)["trials"])
 
 
 def find_study(archive: Json, sampler: StudySampler, graph: Density = "half") -> StudyTable:

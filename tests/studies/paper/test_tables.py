@@ -169,6 +169,31 @@ def test_results_are_added_to_a_stored_archive(archive, make_record, tmp_path):
     assert cell["trials"] == 2
 
 
+def test_a_method_that_runs_again_replaces_its_column(make_record, tmp_path):
+    """A column of the first trials is as new as its latest run, whatever the others have."""
+
+    def collect(folder, numbers, stored, accuracy):
+        folder.mkdir()
+        with open_results(results_path(folder, "mixed", "half")) as file:
+            for trial in (Trial(cell, number, "mixed") for cell in CELLS for number in numbers):
+                record = make_record(trial, accuracy=0.9)
+                record["scores"]["latent-ising"] |= {"accuracy": accuracy, "hit_rate": accuracy}
+                record["seconds"]["latent-ising"] = accuracy
+                if trial.number >= FIRST_TRIALS["latent-ising"]:
+                    del record["scores"]["latent-ising"]
+                file.append(record)
+        return collect_archive(folder, stored)
+
+    stored = collect(tmp_path / "old", (0, FIRST_TRIALS["latent-ising"]), None, 0.6)
+    study = collect(tmp_path / "new", (0,), stored, 0.8)["studies"][0]
+    cell = study["cells"][0]
+    assert cell["trials"] == cell["accuracy"]["oracle"]["trials"] == 2
+    assert cell["accuracy"]["latent-ising"]["mean"] == 0.8
+    assert cell["experts"]["latent-ising"]["hit_rate"]["mean"] == 0.8
+    assert cell["gaps"]["oracle"]["mean"] == pytest.approx(-0.1)
+    assert study["seconds"]["latent-ising"] == 0.8
+
+
 def test_a_folder_without_trials_is_refused(tmp_path):
     with pytest.raises(ModelError, match="holds no finished trials"):
         collect_archive(tmp_path)

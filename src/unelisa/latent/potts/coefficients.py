@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.latent.consensus.coefficients import SPREAD_VOTERS
 from unelisa.schema import stored
 
 Floats = NDArray[np.float64]
 
-GUESS = 2.0  # voters that the guess of a spread is worth
 LONGEST_STEP = 1.0
 LEAST_CHANCE = 1e-30  # of an answer: its logarithm is finite
 # rows x classes x answers above which there are no confusions, nor ease: their probabilities fill
@@ -224,7 +224,7 @@ class ClassCoefficients:
             (self.own[on] ** 2 + self.own_variances[on]).mean(axis=(1, 2)).sum(),
         ]
         guesses = np.array([prior.field_spread, prior.weight_spread, prior.own_spread])
-        variances = (np.array(squares) + GUESS * guesses**2) / (n_heard + GUESS)
+        variances = (np.array(squares) + SPREAD_VOTERS * guesses**2) / (n_heard + SPREAD_VOTERS)
         spreads = np.maximum(np.sqrt(variances), prior.least)
         return replace(self, center=center, weight_center=float(weight), spreads=spreads)
 

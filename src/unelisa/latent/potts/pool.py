@@ -127,8 +127,8 @@ def share_branches(ballots: Ballots, family: Families, n_classes: int, more: flo
         spoke = np.bincount(ballots.items[own], minlength=ballots.n_items)
         weights[own] = 1 / spoke[ballots.items[own]]
     counts = np.bincount(cells, weights, ballots.n_items * n_classes)
-    counts = counts.reshape(ballots.n_items, n_classes) + more
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+    shares = counts.reshape(ballots.n_items, n_classes) + more
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def mix(each: Floats, pool: ClassPool) -> Floats:
