@@ -102,3 +102,13 @@ def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
 def test_methods_that_were_named_are_not_listed_as_left_out(run, graded):
     result = run("compare", *graded, "--methods", "majority-vote,dawid-skene")
     assert "Left out" not in result.stdout
+
+
+def test_errors_in_steps_are_shown_for_a_declared_order(run, graded):
+    arguments = ("--methods", "majority-vote,dawid-skene", "--order", "a,b,c,d")
+    result = run("compare", *graded, *arguments)
+    assert result.exit_code == 0, result.output
+    assert "MAE is in steps" in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    rows = json.loads(run("compare", *graded, *arguments, "--json", "-").stdout)
+    assert all(row["mean_absolute_error"] > 0 for row in rows)
