@@ -65,6 +65,9 @@ ELEMENTS = {
     "single": Element(np.float32, lambda values, _: np.isfinite(values)),
     "positive": Element(np.float64, lambda values, _: np.isfinite(values) & (values > 0)),
     "share": Element(np.float64, lambda values, _: (values >= 0) & (values <= 1)),
+    "estimate": Element(  # a share; NaN where the votes cannot tell
+        np.float64, lambda values, _: np.isnan(values) | ((values >= 0) & (values <= 1))
+    ),
     "count": Element(np.int64, lambda values, _: values >= 0),
     "whole": Element(np.int64, lambda _, __: True),
     "sign": Element(np.int8, lambda values, _: np.abs(values) <= 1),

@@ -6,7 +6,7 @@ import pytest
 
 import unelisa as ue
 from latent.worlds import class_crowd, class_rules, copied_classes, ordered_crowd
-from unelisa.errors import ModelError, VotesWarning
+from unelisa.errors import ModelError, ReliabilityWarning, VotesWarning
 
 NAMES = np.array(["", "cat", "dog", "eel", "fox", "gnu"], dtype=object)
 
@@ -143,3 +143,17 @@ def test_ease_and_readings_are_there():
     assert list(shares.index) == [f"share_{name}" for name in model.classes_]
     low, high = model.expected_accuracy_interval_
     assert low <= model.expected_accuracy_ <= high
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_cannot_be_told_is_saved_too(tmp_path, n_classes):
+    values, _ = class_crowd(6, n_voters=2, votes_per_item=2, n_classes=n_classes)
+    votes = ue.Votes.of(table_of(values))
+    with pytest.warns(ReliabilityWarning):
+        model = ue.LatentIsing().fit(votes)
+    assert any("the votes tie only" in caution for caution in model.cautions_)
+    assert model.confusions_.probability.isna().all()
+    assert len(model.experts_) == 0
+    ue.save(model, tmp_path / "model.unelisa")
+    other = ue.load(tmp_path / "model.unelisa")
+    assert (other.predict(votes) == model.predict(votes)).all()

@@ -43,7 +43,12 @@ def _of_reading(name: str, doc: str) -> Any:
     return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
-@stored(_reading="Reading", prevalence_interval_="many(2) share | share[2, classes]")
+@stored(
+    _reading="Reading",
+    prevalence_interval_="many(2) share | share[2, classes]",
+    coins_="?estimate[2, voters]",
+    _confusion="?estimate[voters, classes, classes]",
+)
 class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
@@ -285,7 +290,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         >>> np.array_equal(model.read(0).predict(votes), model.predict(votes))
         True
         """
-        readings = self._list_readings()
+        readings = self._reading.all
         if not 0 <= k < len(readings):
             raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
         other = copy(self)
@@ -296,9 +301,6 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             reasons = explain_voters(readings[k], self.voter_names_)
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
-
-    def _list_readings(self) -> list[Reading]:
-        return [self._reading, *self._reading.others]
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
         """Return the log-odds per item, with the items' prior log-odds added where given.
@@ -346,7 +348,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     @property
     def readings_(self) -> Any:
         """The readings that the votes allow, as a pandas table; the first one was taken."""
-        return tabulate_readings(self._list_readings(), self.voter_names_, self.classes_)
+        return tabulate_readings(self._reading.all, self.voter_names_, self.classes_)
 
     @property
     def families_(self) -> list[list[Any]]:
@@ -355,10 +357,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
 
     def ease(self, X: Any) -> Floats:
-        """Return how easy every item is for the voters: 1 an ordinary item, 0 nobody can tell.
-
-        NaN for items without votes, and where the reading knows no ease (a graph).
-        """
+        """Return how easy every item is: 1 is ordinary, 0 nobody can tell; NaN is not known."""
         votes = self._reenter(X)
         return self._reading.measure_ease(list_ballots(votes.blocks, self.n_jobs))
 

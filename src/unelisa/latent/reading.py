@@ -158,6 +158,11 @@ class Reading(ABC):
         """Return the same reading with the two sides of the truth swapped."""
 
     @property
+    def all(self) -> list["Reading"]:
+        """This reading, and what else the votes allow."""
+        return [self, *self.others]
+
+    @property
     def two_readings(self) -> bool:
         """Whether the votes allow another truth."""
         told = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)

@@ -144,19 +144,10 @@ def _repeat_one(tally: Tally, pool: Pool) -> Iterator[Caution]:
 
 def _are_few(choice: Choice) -> Iterator[Caution]:
     if choice.few is not None:
-        related = np.flatnonzero(~choice.few.model.lone)
         end = "" if choice.few is choice.best else ", so the labels are the share of yes"
-        yield Caution(
-            "{voters} repeat each other, which leaves "
-            f"{_count(choice.few.branches)}; {LEAST_CLEAR} are needed to estimate how good they "
-            f"are, {LEAST_BRANCHES} to check it{end}",
-            tuple(related.tolist()),
-        )
+        yield tell_few(choice.few.model.family, choice.few.branches, end)
     elif choice.best.clear < LEAST_CLEAR:
-        yield Caution(
-            f"the votes tie only {_count(choice.best.clear)} clearly to the truth; "
-            f"{LEAST_CLEAR} are needed to check each other"
-        )
+        yield tell_unclear(choice.best.clear)
 
 
 def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
@@ -164,14 +155,37 @@ def _lose_a_class(tally: Tally, majority: Floats) -> Iterator[Caution]:
     share, by_majority = yes / n_heard, float(np.mean(np.sign(majority - 0.5) / 2 + 0.5))
     rarer, other = min(share, 1 - share), min(by_majority, 1 - by_majority)
     if rarer < min(RARE, other) or rarer < VANISHING * other:
-        yield Caution(
-            f"one class all but vanishes: {rarer:.1%} of the items, {other:.1%} by majority vote"
-        )
+        yield tell_vanishing(rarer, other)
     elif abs(share - by_majority) > FAR:
         yield Caution(
             f"the share of yes is {share:.0%}, far from the majority's {by_majority:.0%}: the "
             "votes cannot tell a common bias of the voters from the class rate"
         )
+
+
+def tell_vanishing(share: float, by_majority: float) -> Caution:
+    """Return that a class has fewer labels than the majority gives it."""
+    return Caution(
+        f"one class all but vanishes: {share:.1%} of the items, {by_majority:.1%} by majority vote"
+    )
+
+
+def tell_unclear(clear: int) -> Caution:
+    """Return that too few branches are clearly tied to the truth."""
+    return Caution(
+        f"the votes tie only {_count(clear)} clearly to the truth; "
+        f"{LEAST_CLEAR} are needed to check each other"
+    )
+
+
+def tell_few(family: Families, branches: int, end: str = "") -> Caution:
+    """Return that families leave too few branches."""
+    return Caution(
+        "{voters} repeat each other, which leaves "
+        f"{_count(branches)}; {LEAST_CLEAR} are needed to estimate how good they are, "
+        f"{LEAST_BRANCHES} to check it{end}",
+        tuple(np.flatnonzero(family >= 0).tolist()),
+    )
 
 
 def _differ(tally: Tally, pool: Pool, doubt: Doubt) -> Iterator[Caution]:
@@ -181,6 +195,11 @@ def _differ(tally: Tally, pool: Pool, doubt: Doubt) -> Iterator[Caution]:
             f"models that the votes cannot tell apart differ from the labels on {differ:.0%} of "
             "the items"
         )
+    yield from tell_doubt(doubt)
+
+
+def tell_doubt(doubt: Doubt) -> Iterator[Caution]:
+    """Yield that the model does not describe the votes, where it does not."""
     if doubt.size > DOUBTED:
         yield Caution(
             f"the model may leave up to {doubt.at_most:.0%} of the dependence between voters "

@@ -20,7 +20,13 @@ from unelisa.latent.consensus.model import Families, Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.potts.checks import find_class_reasons
 from unelisa.latent.potts.coefficients import MOST_CELLS
-from unelisa.latent.potts.contest import ClassChoice, ClassKind, hold_contest, weigh_majority
+from unelisa.latent.potts.contest import (
+    ClassChoice,
+    ClassKind,
+    count_branches,
+    hold_contest,
+    weigh_majority,
+)
 from unelisa.latent.potts.crowd import ClassCrowd
 from unelisa.latent.potts.doubt import measure_class_doubt
 from unelisa.latent.potts.model import order_form
@@ -57,6 +63,8 @@ def read_classes(
     majority = weigh_majority(spoken, choice.once, n_classes)
     doubt = NO_DOUBT if rules else measure_class_doubt(filled, choice.best, majority)
     pool = _fit_pool(crowd, choice, choice.best.model.family, doubt, terms)
+    if choice.few is not None:
+        pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=choice.few)
     reading = _describe(crowd, filled, choice, pool, (majority, doubt))
     if structure not in ("auto", reading.structure.split(",")[0]):
         reading = reading.noting(
@@ -103,9 +111,8 @@ def _describe(
     reasons = tuple(find_class_reasons(sample, choice, sums, *against))
     reading = replace(_read(crowd, choice, pool), reasons=reasons)
     if choice.few is not None:
-        branches = int(np.count_nonzero(choice.few < 0) + choice.few.max() + 1)
-        nobody = np.zeros_like(reading.experts)
-        reading = replace(reading, family=choice.few, branches=branches, experts=nobody)
+        branches = count_branches(choice.few)
+        reading = replace(reading, branches=branches, experts=np.zeros_like(reading.experts))
     return reading
 
 

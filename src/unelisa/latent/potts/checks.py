@@ -7,20 +7,23 @@ from scipy.special import gammaln
 
 from unelisa.latent.ballots import Sums
 from unelisa.latent.consensus.checks import (
-    DOUBTED,
     LEAST_CLEAR,
     LEAST_COVERAGE,
     SAME_LABELS,
     VANISHING,
+    tell_doubt,
+    tell_few,
+    tell_unclear,
+    tell_vanishing,
 )
-from unelisa.latent.consensus.contest import LEAST_BRANCHES
 from unelisa.latent.consensus.doubt import Doubt
 from unelisa.latent.consensus.model import Floats
 from unelisa.latent.crowd import Sample
-from unelisa.latent.potts.contest import ClassChoice
+from unelisa.latent.potts.contest import ClassChoice, count_branches
 from unelisa.latent.potts.model import list_answers
 from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Caution
 
+SHARED = ", so the labels are the share of the votes"
 COMMON_CLASS = 0.05  # share of the majority's labels of a class that must not vanish
 
 
@@ -37,21 +40,18 @@ def find_class_reasons(
     if np.count_nonzero(often & choice.best.model.lone) == 1:
         text = "the labels are those of one voter, {voters}: nothing shows whether it is right"
         yield Caution(text, (int(np.argmax(often & choice.best.model.lone)),))
-    yield from _are_few(choice)
+    if choice.few is not None:
+        yield tell_few(choice.few, count_branches(choice.few), SHARED)
+    elif choice.best.clear < LEAST_CLEAR:
+        yield tell_unclear(choice.best.clear)
     heard = sample.ballots.counts > 0
     said = np.bincount(majority[heard].argmax(axis=1), minlength=len(labels)) / heard.sum()
-    lost = (said > COMMON_CLASS) & (labels / n_items < VANISHING * said)
+    left = labels / n_items
+    lost = (said > COMMON_CLASS) & (left < VANISHING * said)
     if lost.any():
-        yield Caution(
-            f"{np.count_nonzero(lost)} of {len(lost)} classes all but vanish: the votes' majority "
-            f"names them on {said[lost].sum():.1%} of the items, the labels on "
-            f"{labels[lost].sum() / n_items:.1%}; {DECIDE}"
-        )
-    if doubt.size > DOUBTED:
-        yield Caution(
-            f"the model leaves {doubt.at_most:.0%} of the voters' agreement unexplained and "
-            f"contradicts their majority on {doubt.apart:.0%} of the items"
-        )
+        most = int(np.argmax(np.where(lost, said - left, 0)))
+        yield tell_vanishing(float(left[most]), float(said[most]))
+    yield from tell_doubt(doubt)
     if choice.best.evidence - _find_nothing(sample) < np.log(max(n_heard, 2)):
         yield Caution(NOTHING_FOUND)
     if choice.rival is not None:
@@ -59,18 +59,6 @@ def find_class_reasons(
         yield Caution(
             f"{TWO_READINGS}: the other one, '{choice.rival.kind}', agrees with the labels on "
             f"{share:.0%} of the items (see `readings_`); {DECIDE}"
-        )
-
-
-def _are_few(choice: ClassChoice) -> Iterator[Caution]:
-    branches = choice.best.branches
-    if choice.few is not None:
-        lone = np.count_nonzero(choice.few < 0)
-        branches = int(lone + choice.few.max() + 1)
-    if branches < (LEAST_BRANCHES if choice.few is not None else LEAST_CLEAR):
-        yield Caution(
-            f"the voters are only {branches} independent branches, of which at least "
-            f"{LEAST_CLEAR} are needed to tell how good each is"
         )
 
 

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from unelisa.kernels.potts import expect_answers
 from unelisa.latent.consensus.checks import CASES, IMPLIED
-from unelisa.latent.consensus.contest import KEPT_TREES, LEAST_BRANCHES, ROUNDS, SAME_TRUTH
+from unelisa.latent.consensus.contest import (
+    CLEAR_ERRORS,
+    KEPT_TREES,
+    LEAST_BRANCHES,
+    ROUNDS,
+    SAME_TRUTH,
+)
 from unelisa.latent.consensus.families import (
     Ties,
     number_families,
@@ -47,6 +53,7 @@ class ClassCandidate:
     model: ClassConsensus
     posterior: Floats  # of class and ease, per item
     branches: int  # that were heard
+    clear: int  # of them, clearly tied to the class
 
     @property
     def kind(self) -> str:
@@ -105,8 +112,11 @@ class Attempt(NamedTuple):
             max_iter=ITERATIONS,
         )
         heard = np.bincount(self.sample.ballots.voters, minlength=model.n_voters) > 0
-        branches = int(np.count_nonzero(model.lone & heard)) + model.n_families
-        return ClassCandidate(model, infer(self.sample.ballots, model.factors), branches)
+        rows = np.concatenate([model.lone & heard, np.ones(model.n_families, dtype=np.bool_)])
+        errors = np.sqrt(model.branches.weight_variances[rows])
+        clear = np.count_nonzero(np.abs(model.branches.weights[rows]) > CLEAR_ERRORS * errors)
+        posterior = infer(self.sample.ballots, model.factors)
+        return ClassCandidate(model, posterior, int(np.count_nonzero(rows)), int(clear))
 
 
 def hold_contest(
@@ -157,6 +167,11 @@ def _merge_copies(sample: Sample, family: Families) -> Families | None:
         groups[groups == groups[second[pair]]] = groups[first[pair]]
     merged = number_families(groups)
     return None if np.array_equal(merged, family) else merged
+
+
+def count_branches(family: Families) -> int:
+    """Return the number of families, and of voters without one."""
+    return int(np.count_nonzero(family < 0) + family.max(initial=-1) + 1)
 
 
 def weigh_majority(sample: Sample, weights: Floats, n_classes: int) -> Floats:

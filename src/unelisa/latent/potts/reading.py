@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from unelisa.blocks import ItemBlocks
 from unelisa.em import bound_share
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters
-from unelisa.latent.consensus.checks import COUNTED
+from unelisa.latent.consensus.checks import COUNTED, LEAST_CLEAR
 from unelisa.latent.consensus.model import GRID
 from unelisa.latent.consensus.reading import MOST_CERTAIN, SURE_ERRORS
 from unelisa.latent.potts.crowd import code_silence
@@ -105,6 +105,11 @@ class ClassReading(Reading):
             return self
         sums = ballots.sum(sum_classes, self.pool, self.silence)
         answers = _describe(sums, self.pool)
+        if self.branches < LEAST_CLEAR:
+            # nobody can be checked by two others: how good each is cannot be told
+            unknown = np.full_like(answers.confusions, np.nan)
+            answers = answers._replace(confusions=unknown)
+            return replace(self, answers=answers, experts=np.zeros_like(self.experts))
         experts = find_class_experts(answers) & self.experts
         return replace(self, answers=answers, experts=experts)
 
