@@ -10,6 +10,8 @@ from unelisa.sources.jury.verdicts import Verdict
 SCORE = "score_"  # how the columns of scores begin in a table of samples
 _LETTERS = {"C": True, "I": False, "P": PARTIAL, "N": None}  # N: the model gave no answer
 
+_FIRST = ("None", "1", "1.0")  # the first epoch, as logs and tables write it
+
 
 def fits(record: Record) -> bool:
     """Return whether a record is a log, or a row of a table of samples."""
@@ -41,8 +43,8 @@ def _read_log(log: Record) -> Iterator[Verdict]:
 
 def _read_scores(sample: Record, marks: Record, system: Any) -> Iterator[Verdict]:
     """Yield the verdicts on a sample; a scorer with several values is as many judges."""
-    item, epoch = require(sample, ("id",)), sample.get("epoch", 1)
-    item = item if epoch in (None, 1) else f"{item} epoch {epoch}"
+    item, epoch = require(sample, ("id",)), sample.get("epoch")
+    item = item if str(epoch) in _FIRST else f"{item} epoch {epoch}"
     for judge, mark in marks.items():
         parts = {f"{judge}/{key}": part for key, part in mark.items()} if _has_parts(mark) else {}
         for name, value in (parts or {judge: mark}).items():
