@@ -30,7 +30,7 @@ def describe_jury(
     Examples
     --------
     >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["pass", "pass", "fail"], ["fail", "fail", "fail"]] * 20)
+    >>> votes = ue.Votes.of([["pass", "pass", "fail"], ["fail", "fail", "pass"]] * 20)
     >>> model = ue.DawidSkene().fit(votes)
     >>> [row["name"] for row in describe_jury(model, Judged.of(model, votes), {})["judges"]]
     ['v0', 'v1', 'v2']

@@ -43,7 +43,7 @@ def read_grade(mark: Any, cut: float | None = None) -> Grade:
         return mark
     if isinstance(mark, int | float):
         return None if mark != mark else _grade_number(mark, cut)  # noqa: PLR0124 - NaN
-    kind = {dict: "an object", list: "a list"}.get(type(mark), f"a {type(mark).__name__}")
+    kind = "an object" if isinstance(mark, dict) else f"a {type(mark).__name__}"
     raise VotesError(f"a mark must be a single value, found {kind}")
 
 

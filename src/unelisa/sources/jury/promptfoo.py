@@ -64,5 +64,6 @@ def _name_system(result: Record) -> Any:
     if isinstance(provider, dict):
         provider = provider.get("label") or provider.get("id")
     prompt = result.get("promptIdx")
-    several = isinstance(prompt, int) and prompt > 0 and provider is not None
-    return f"{provider} prompt {prompt + 1}" if several else provider
+    if not isinstance(prompt, int) or prompt < 1 or provider is None:
+        return provider
+    return f"{provider} prompt {prompt + 1}"

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,8 +125,9 @@ class Panel:
         systems = {items[k]: key[0] for key, k in self._items.items() if key[0]}
         voted = set(rows.tolist())
         gold = {items[k]: labels[grade] for k, grade in self._gold.items() if k in voted}
-        jury = Jury.of_assembled(found)
-        return replace(jury, gold=gold, systems=systems, source=", ".join(sorted(set(sources))))
+        votes = Votes.of_assembled(found)
+        own: dict[str, Any] = {part.name: getattr(votes, part.name) for part in fields(votes)}
+        return Jury(**own, gold=gold, systems=systems, source=", ".join(sorted(set(sources))))
 
     def _name_items(self) -> list[str]:
         """Return the items' names; with several systems, each begins with its system's."""
