@@ -24,7 +24,7 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
 
 def _read_answer(record: Record) -> Any:
     answer = record.get("answer")
-    if answer not in _ANSWERS:
+    if not isinstance(answer, str) or answer not in _ANSWERS:
         raise VotesError("'answer' must be accept, reject or ignore")
     if "accept" not in record and "options" not in record:
         return _ANSWERS[answer]
