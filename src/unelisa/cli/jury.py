@@ -21,6 +21,7 @@ from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import count_noun, show_lean, show_verdict
 from unelisa.sources.jury import SOURCES, Jury, read_jury
+from unelisa.sources.jury.gold import read_gold
 from unelisa.sources.jury.grades import PASS
 
 
@@ -75,7 +76,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     with busy("reading the logs"):
         panel = read_jury(logs, source=source, cut=cut, question=question, coding=coding)
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
-    y = panel.gold or None if gold is None else options.read_known(gold, panel).as_gold()
+    y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
     found = describe_jury(model, judged, panel.systems, show_items=show_items)
