@@ -2,12 +2,15 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
+from sources.jury.mutants import mutate
 from unelisa import LatentIsing, Votes
-from unelisa.errors import ModelError, VotesError
+from unelisa.errors import ModelError, UnelisaError, VotesError
 from unelisa.sources.jury import SOURCES, read_jury
 
+SECRET = "Xylophon7"  # noqa: S105 - stands for the text of an item
 EXPECTED = {
     "argilla-2.8.json": "argilla",
     "argilla-server-2.8.jsonl": "argilla",
@@ -89,3 +92,19 @@ def test_a_jury_is_votes_that_a_model_takes_with_its_gold(logs):
     jury = read_jury(logs / "label-studio-1.20.json")
     model = LatentIsing().fit(jury, jury.gold)
     assert model.predict_proba(jury).shape == (2, 2)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+@pytest.mark.parametrize("name", [name for name in EXPECTED if not name.endswith(".csv")])
+def test_parts_of_another_kind_anywhere_give_votes_or_one_sentence(name, logs, tmp_path):
+    rng = np.random.default_rng(0)
+    content, path, refused = (logs / name).read_text(), tmp_path / "log", 0
+    for _ in range(150):
+        path.write_text(mutate(content, name.endswith(".jsonl"), rng), encoding="utf-8")
+        try:
+            assert read_jury(path).n_voters > 0
+        except UnelisaError as error:
+            refused += 1
+            assert "\n" not in str(error)
+            assert SECRET not in str(error)
+    assert 0 < refused < 150

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from unelisa.errors import VotesError
-from unelisa.memory import refuse_beyond
+from unelisa.memory import LEAST, refuse_beyond
 from unelisa.sources.files import refuse_bomb
 from unelisa.sources.jury.fields import Record, check_object
 
@@ -45,12 +45,14 @@ def read_documents(path: Path) -> Iterator[Record]:
         if len(line) >= LONGEST_LINE or not _is_object(line):
             yield from _read_whole(path)
             return
+        file_name = path.name
         while line:
-            place = f"line {number}"
-            refuse_beyond(JSON_GROWTH * len(line), f"{path.name}, {place},")
+            place = f"{file_name}, line {number},"
             if len(line) >= LONGEST_LINE:
-                raise VotesError(f"{path.name} has a line of more than 64 MB")
-            yield check_object(parse_json(line, f"{path.name}, {place},"), f"{path.name}, {place},")
+                raise VotesError(f"{file_name} has a line of more than 64 MB")
+            if len(line) > LEAST // JSON_GROWTH:
+                refuse_beyond(JSON_GROWTH * len(line), place)
+            yield check_object(parse_json(line, place), place)
             number, line = _read_line(file, number)
 
 

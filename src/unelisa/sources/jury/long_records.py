@@ -1,6 +1,7 @@
 """One record per verdict: item, judge, label, as judgepanel and tables of `datasets` have them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from unelisa.frames import ITEM_NAMES, VOTE_NAMES, VOTER_NAMES
 from unelisa.sources.jury.fields import Record
@@ -16,22 +17,24 @@ COLUMNS = frozenset((*_ITEMS, *_JUDGES, *_MARKS, *_SYSTEMS, *_GOLD))
 
 def fits(record: Record) -> bool:
     """Return whether a record names an item, a judge and a mark."""
-    return all(_find(record, keys) is not None for keys in (_ITEMS, _JUDGES, _MARKS))
+    return None not in _find_keys(tuple(record))[:3]
 
 
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts, and the gold label where a record repeats it."""
     for record in records:
-        item, judge, mark, system, gold = (
-            None if key is None else record[key]
-            for key in (_find(record, keys) for keys in (_ITEMS, _JUDGES, _MARKS, _SYSTEMS, _GOLD))
-        )
+        keys = _find_keys(tuple(record))
+        item, judge, mark, system, gold = (None if key is None else record[key] for key in keys)
         yield Verdict(item, "" if judge is None else judge, mark, system)
         if gold is not None:
             yield Verdict(item, None, gold, system)
 
 
-def _find(record: Record, keys: Sequence[str]) -> str | None:
-    """Return the key of a record, in any case, that stands first in a list."""
-    written = {key.lower(): key for key in record}
-    return next((written[key] for key in keys if key in written), None)
+@lru_cache(maxsize=32)  # all records of a file have the same keys, as a rule
+def _find_keys(keys: tuple[str, ...]) -> tuple[str | None, ...]:
+    """Return the keys of item, judge, mark, system and gold label, in any case; None if absent."""
+    written = {key.lower(): key for key in keys}
+    return tuple(
+        next((written[name] for name in names if name in written), None)
+        for names in (_ITEMS, _JUDGES, _MARKS, _SYSTEMS, _GOLD)
+    )
