@@ -112,3 +112,12 @@ def test_the_page_shows_the_panel(panel):
     assert "Estimated pass rate" in page
     assert SECRET not in page
     assert "The panel" not in render_report(findings, judged)
+
+
+def test_the_page_shows_intervals_where_there_are_any(panel):
+    model, judged, systems, _ = panel
+    found = describe_jury(model, judged, systems, show_items=True)
+    found["judges"][0].update(low=0.81, high=0.97)
+    page = render_report({**collect_findings(model, judged), "jury": found}, judged)
+    assert "(81.0% to 97.0%)" in page
+    assert "the judges differ most" in page
