@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from unelisa.selection import ExpertSelector, select_experts
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
+    from unelisa.sources.jury import read_jury
     from unelisa.sources.tables import read_votes
     from unelisa.stability import Stability, bootstrap
     from unelisa.storage import load, save
@@ -50,6 +51,7 @@ _HOMES = {
     "bootstrap": "stability",
     "compare_methods": "comparison",
     "load": "storage",
+    "read_jury": "sources.jury",
     "read_omop": "phenotyping.omop.counts",
     "read_votes": "sources.tables",
     "save": "storage",
@@ -86,6 +88,7 @@ __all__ = [
     "bootstrap",
     "compare_methods",
     "load",
+    "read_jury",
     "read_omop",
     "read_votes",
     "save",

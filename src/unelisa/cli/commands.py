@@ -33,6 +33,9 @@ COMMANDS = {
     "fit": "Label every item, and say which voters are experts and why.",
     "predict": "Label new items with a saved model; voters are matched by name.",
     "compare": "Score every method against the truth, which the methods do not see.",
+    "jury": (
+        "Say what a panel of judges is worth, and how many items of each system under test pass."
+    ),
     "phenotype": (
         "Count in an OMOP database, learn a disease from its anchors, and label every patient."
     ),

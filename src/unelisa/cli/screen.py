@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from unelisa.errors import Hint
 
 LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
-OPTIONS = ("coding", "item", "voter", "vote", "orient")  # parameters with an option of their own
+# parameters with an option of their own
+OPTIONS = ("coding", "item", "voter", "vote", "orient", "source", "cut", "question")
 _COLORS = {"expert": "bold blue", "counted": "blue", "family": "blue", "contrarian": "red"}
 
 

@@ -244,6 +244,22 @@ def show_minus(text: str) -> str:
     return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
+def show_lean(lean: float | None) -> str:
+    """Return in words how a judge's share of passes differs from the estimate; a dash for None.
+
+    Examples
+    --------
+    >>> show_lean(.124), show_lean(-.01), show_lean(.001)
+    ('lenient by 12 points', 'strict by 1 point', 'even')
+    """
+    if lean is None:
+        return DASH
+    points = round(100 * abs(lean))
+    if points == 0:
+        return "even"
+    return f"{'lenient' if lean > 0 else 'strict'} by {count_noun(points, 'point')}"
+
+
 def show_seconds(value: float | None) -> str:
     """Return a time; a dash for None."""
     return DASH if value is None else f"{value:.2f} s"
@@ -257,6 +273,7 @@ FILTERS = {
     "number": show_number,
     "log_units": partial(show_number, form="z,.1f"),  # a tenth of a log score is fine enough
     "minus": show_minus,
+    "lean": show_lean,
     "seconds": show_seconds,
     "pick": lambda values, kept: [values[k] for k in kept],
     "first_upper": lambda text: text[:1].upper() + text[1:],

@@ -11,6 +11,7 @@ from unelisa.memory import refuse_beyond
 from unelisa.sources.files import is_text, refuse_nested
 
 _MAGIC = b"ARROW1"
+_STREAM = b"\xff\xff\xff\xff"  # how a stream of messages begins, as the library datasets stores it
 _KINDS = {"dictionary": 1, "record batch": None}  # type of a message -> its field with the buffers
 
 
@@ -23,6 +24,9 @@ def open_messages(path: Path) -> Any:
             raise VotesError(f"{path.name} is in Feather version 1; save it in version 2")
     file = pa.memory_map(str(path))
     content = file.read(len(_MAGIC))
+    if content.startswith(_STREAM):
+        file.seek(0)
+        return file
     file.seek(max(file.size() - len(_MAGIC), 0))
     if content != _MAGIC or file.read() != _MAGIC:
         raise OSError("the magic bytes are absent")

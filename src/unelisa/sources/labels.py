@@ -98,11 +98,14 @@ class LabelTable(VoteTable):
         raise VotesError("it needs a column named item and a column named label")
 
 
-def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
+def read_labels(
+    path: str | Path, votes: Votes, table_class: type[LabelTable] = LabelTable
+) -> KnownLabels:
     r"""Return the labels in a file, matched to the votes by item name.
 
     The file is CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any
-    subset of the items; the labels are those of the votes, and an empty cell means unknown.
+    subset of the items; the labels are those of the votes, and an empty cell means unknown. A
+    subclass of `LabelTable` may know other words for them.
 
     Examples
     --------
@@ -116,7 +119,7 @@ def read_labels(path: str | Path, votes: Votes) -> KnownLabels:
     """
     file = Path(path)
     try:
-        table = LabelTable(file, votes.classes).read()
+        table = table_class(file, votes.classes).read()
     except VotesError as error:
         found = error
         if votes.n_classes > 2 and "place" in error.about:

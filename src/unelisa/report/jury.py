@@ -1,0 +1,159 @@
+"""What a panel of judges is worth: lean, accuracy and family of each, pass rates, disagreement."""
+
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.aggregators import Aggregator
+from unelisa.coding import encode_classes
+from unelisa.report.judged import MOST_LISTED, Judged
+from unelisa.report.wording import make_plain
+
+Floats = NDArray[np.float64]
+
+
+def describe_jury(
+    model: Aggregator,
+    judged: Judged,
+    systems: Mapping[str, str],
+    *,
+    show_items: bool = False,
+) -> dict[str, Any]:
+    """Return what a fitted model says about a panel of judges, as data that JSON can hold.
+
+    To pass is the positive of two classes or the last of ordered ones; other classes have no pass
+    rate. Without `show_items` no item is named.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.Votes.of([["pass", "pass", "fail"], ["fail", "fail", "pass"]] * 20)
+    >>> model = ue.DawidSkene().fit(votes)
+    >>> [row["name"] for row in describe_jury(model, Judged.of(model, votes), {})["judges"]]
+    ['v0', 'v1', 'v2']
+    """
+    passing = _chances_of_passing(judged)
+    counts, said = _count_votes(judged)
+    split = (counts > 0).sum(axis=1) > 1
+    families = [[str(name) for name in kin] for kin in getattr(model, "families_", [])]
+    return {
+        "n_judges": int(model.n_features_in_),
+        "effective_judges": make_plain(getattr(model, "effective_voters_", None)),
+        "n_items": judged.votes.n_items,
+        "families": families,
+        "judges": _describe_judges(model, passing, said),
+        "pass_rate": None if passing is None else _describe_rates(model, judged, passing, systems),
+        "disagreement": {
+            "items": int(split.sum()),
+            "share": float(split.mean()),
+            "most": _list_divided(judged, counts) if show_items else None,
+        },
+        "reliable": getattr(model, "reliable_", None),
+        "reason": getattr(model, "reliability_reason_", ""),
+        "cautions": list(getattr(model, "cautions_", [])),
+    }
+
+
+def _chances_of_passing(judged: Judged) -> Floats | None:
+    """Return P(pass) per item; None where no class is the best."""
+    if judged.two_classes:
+        return judged.as_shares()
+    return judged.as_class_shares()[:, -1] if judged.votes.ordered else None
+
+
+def _count_votes(judged: Judged) -> tuple[NDArray[np.int64], list[tuple[Any, Any]]]:
+    """Return items x classes: how many judges say so; per judge, the items judged and passed."""
+    votes = judged.votes
+    codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
+    counts = np.zeros((votes.n_items, votes.n_classes), dtype=np.int64)
+    judged_by: list[list[Any]] = [[] for _ in range(votes.n_voters)]
+    passed_by: list[list[Any]] = [[] for _ in range(votes.n_voters)]
+    for block in votes.blocks:
+        rows = slice(block.start, block.start + block.n_items)
+        for k, code in enumerate(codes):
+            counts[rows, k] = (block.votes == code).sum(axis=1)
+        for s in range(votes.n_voters):
+            column = block.votes[:, s]
+            judged_by[s].append(block.start + np.flatnonzero(column))
+            passed_by[s].append(block.start + np.flatnonzero(column == codes[-1]))
+    pairs = zip(judged_by, passed_by, strict=True)
+    return counts, [(np.concatenate(items), np.concatenate(passed)) for items, passed in pairs]
+
+
+def _describe_judges(
+    model: Aggregator, passing: Floats | None, said: list[tuple[Any, Any]]
+) -> list[dict[str, Any]]:
+    """Return one row per judge, the best first; all of them, as the worst matter most."""
+    table = model.voters_
+    accuracy = _read_accuracy(model, table)
+    rows = []
+    for s, (voter, (items, passed)) in enumerate(zip(table.to_dict("records"), said, strict=True)):
+        lean = share = None
+        if passing is not None and len(items):
+            share = len(passed) / len(items)
+            lean = share - float(passing[items].mean())
+        rows.append(
+            {
+                "name": str(voter["voter"]),
+                "verdict": voter["verdict"],
+                "family": str(voter.get("family", "")),
+                "accuracy": make_plain(accuracy[s]),
+                "low": make_plain(voter.get("accuracy_low")),
+                "high": make_plain(voter.get("accuracy_high")),
+                "lean": lean,
+                "share_passed": share,
+                "verdicts": len(items),
+                "reason": str(voter.get("reason", "")),
+            }
+        )
+    best = sorted(range(len(rows)), key=lambda s: -np.nan_to_num(accuracy[s], nan=-1.0))
+    return [rows[s] for s in best]
+
+
+def _read_accuracy(model: Aggregator, table: Any) -> Floats:
+    """Return how often each judge is right, by the model's own estimates; NaN if it cannot tell."""
+    if "accuracy" in table:
+        return np.asarray(table["accuracy"], dtype=np.float64)
+    share: Any = getattr(model, "prevalence_", np.nan)
+    if "sensitivity" not in table:
+        return np.full(len(table), np.nan)
+    right = share * table["sensitivity"] + (1 - share) * table["specificity"]
+    return np.asarray(right, dtype=np.float64)
+
+
+def _describe_rates(
+    model: Aggregator, judged: Judged, passing: Floats, systems: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the share of items that pass, of all and of each system under test."""
+    bounds: Any = getattr(model, "prevalence_interval_", None)
+    share, low, high = float(passing[judged.voted_on].mean()), None, None
+    if bounds is not None:
+        share, low, high = (float(np.atleast_1d(x)[-1]) for x in (model.prevalence_, *bounds))
+    known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
+    rows = [
+        {
+            "system": str(name),
+            "items": int((known == name).sum()),
+            "share": float(passing[known == name].mean()),
+            "low": None,
+            "high": None,
+        }
+        for name in sorted(set(known.tolist()) - {""})
+    ]
+    ends = {"low": make_plain(low), "high": make_plain(high)}
+    return {"share": share, **ends, "systems": sorted(rows, key=itemgetter("share"), reverse=True)}
+
+
+def _list_divided(judged: Judged, counts: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Return the items on which the judges differ most, by name: who disagrees with most."""
+    votes = counts.sum(axis=1)
+    against = votes - counts.max(axis=1)
+    order = np.lexsort((-votes, -against / np.maximum(votes, 1)))[:MOST_LISTED]
+    return [
+        {"item": str(judged.votes.items[i]), "judges": int(votes[i]), "against": int(against[i])}
+        for i in order
+        if against[i] > 0
+    ]

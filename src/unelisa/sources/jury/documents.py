@@ -1,0 +1,123 @@
+"""JSON documents and JSON Lines as a stream of records, line by line where they are lines."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from unelisa.errors import VotesError
+from unelisa.memory import LEAST, refuse_beyond
+from unelisa.sources.files import refuse_bomb
+from unelisa.sources.jury.fields import Record, check_object
+
+GZIP = b"\x1f\x8b"
+JSON_GROWTH = 10  # bytes of memory per byte of JSON, at most
+LONGEST_LINE = 1 << 26
+_BOM = b"\xef\xbb\xbf"
+_PIECE = 1 << 20
+
+
+def is_json(start: bytes) -> bool:
+    """Return whether the first bytes of a file, decompressed, begin an object or a list."""
+    return start.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+
+def parse_json(content: bytes, place: str) -> Any:
+    """Return what JSON holds, or raise `VotesError` that says where it is, not what it holds."""
+    try:
+        return json.loads(content.removeprefix(_BOM))
+    except RecursionError:
+        raise VotesError(f"{place} is JSON nested too deeply") from None
+    except ValueError:
+        raise VotesError(f"{place} is not valid JSON; the file may be truncated") from None
+
+
+def read_documents(path: Path) -> Iterator[Record]:
+    """Yield the records of a file: of its lines, of its list, or its one object.
+
+    Only one line at a time is in memory; a list or an object that spans lines is read as a whole.
+    """
+    with _open_bytes(path) as file:
+        number, line = _read_line(file, 0)
+        if len(line) >= LONGEST_LINE or not _is_object(line):
+            yield from _read_whole(path)
+            return
+        file_name = path.name
+        while line:
+            place = f"{file_name}, line {number},"
+            if len(line) >= LONGEST_LINE:
+                raise VotesError(f"{file_name} has a line of more than 64 MB")
+            if len(line) > LEAST // JSON_GROWTH:
+                refuse_beyond(JSON_GROWTH * len(line), place)
+            yield check_object(parse_json(line, place), place)
+            number, line = _read_line(file, number)
+
+
+def _read_line(file: IO[bytes], number: int) -> tuple[int, bytes]:
+    """Return the next line that is not blank and its number, b"" at the end."""
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if line.strip():
+            return number, line
+    return number, b""
+
+
+def _is_object(line: bytes) -> bool:
+    """Return whether a line is an object of its own; the first of an indented one is not."""
+    refuse_beyond(JSON_GROWTH * len(line), "a line of JSON")
+    try:
+        return isinstance(json.loads(line.removeprefix(_BOM)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _read_whole(path: Path) -> Iterator[Record]:
+    content = bytearray()
+    with _open_bytes(path) as file:
+        while piece := file.read(_PIECE):
+            content += piece
+            refuse_beyond(JSON_GROWTH * len(content), path.name)
+    found = parse_json(bytes(content), path.name)
+    del content
+    for number, record in enumerate(found if isinstance(found, list) else [found], start=1):
+        yield check_object(record, f"{path.name}, record {number},")
+
+
+@contextmanager
+def _open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Give the bytes of a file, decompressed if it is gzipped; refuse a bomb as it unfolds."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == GZIP
+            raw.seek(0)
+            if not packed:
+                yield raw
+                return
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield _Watched(file, raw, path.name)  # type: ignore[misc]
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise VotesError(f"{path.name} is damaged or truncated: it cannot be unpacked") from None
+    except OSError as error:
+        told = "permission denied" if isinstance(error, PermissionError) else "the system failed"
+        raise VotesError(f"{path.name} cannot be read: {told}") from None
+
+
+class _Watched:
+    """A gzipped file that is refused once it unfolds far more than votes do."""
+
+    def __init__(self, file: gzip.GzipFile, raw: IO[bytes], name: str) -> None:
+        self._file, self._raw, self._name, self._unpacked = file, raw, name, 0
+
+    def readline(self, limit: int) -> bytes:
+        return self._count(self._file.readline(limit))
+
+    def read(self, size: int) -> bytes:
+        return self._count(self._file.read(size))
+
+    def _count(self, content: bytes) -> bytes:
+        self._unpacked += len(content)
+        refuse_bomb(self._name, self._raw.tell(), self._unpacked)
+        return content

@@ -1,0 +1,123 @@
+"""The numbers of a panel, worked out by hand."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from unelisa import DawidSkene, LatentIsing, Votes
+from unelisa.report.findings import collect_findings
+from unelisa.report.judged import Judged
+from unelisa.report.jury import describe_jury
+from unelisa.report.page import render_report
+
+SECRET = "Xylophon7"  # noqa: S105 - stands for an item
+
+
+def make_panel(n=400, order=None):
+    """Four good judges, one who passes nearly all, one who guesses; items of two systems."""
+    rng = np.random.default_rng(0)
+    labels = np.array(order or ["fail", "pass"])
+    truth = rng.integers(0, len(labels), n)
+    other = (truth + rng.integers(1, len(labels), (5, n))) % len(labels)
+    right = rng.random((5, n)) < np.array([0.9, 0.85, 0.8, 0.8, 0.3])[:, None]
+    said = np.where(right, truth, other)
+    kind = np.where(rng.random(n) < 0.5, len(labels) - 1, truth)
+    rows = [f"{SECRET}{i}" for i in range(n)]
+    table = {f"j{s}": labels[column] for s, column in enumerate([*said[:4], kind])}
+    frame = {"item": rows, **table, "guesses": labels[rng.integers(0, len(labels), n)]}
+    votes = Votes.of(pd.DataFrame(frame), order=order, item="item")
+    return votes, truth
+
+
+@pytest.fixture
+def panel():
+    votes, truth = make_panel()
+    model = LatentIsing().fit(votes)
+    systems = {str(item): ("odd" if i % 2 else "even") for i, item in enumerate(votes.items)}
+    return model, Judged.of(model, votes), systems, truth
+
+
+def test_lean_is_the_share_passed_minus_the_estimated_share(panel):
+    model, judged, systems, _ = panel
+    found = describe_jury(model, judged, systems)
+    chances = model.predict_proba(judged.votes)[:, 1]
+    for row in found["judges"]:
+        s = judged.votes.voters.tolist().index(row["name"])
+        voted = judged.votes.values[:, s] != 0
+        passed = (judged.votes.values[voted, s] == 1).mean()
+        assert row["lean"] == pytest.approx(passed - chances[voted].mean())
+        assert row["verdicts"] == voted.sum()
+    leans = {row["name"]: row["lean"] for row in found["judges"]}
+    assert max(leans, key=leans.get) == "j4"
+    assert leans["j4"] > 0.15
+
+
+def test_all_judges_are_listed_the_worst_last(panel):
+    found = describe_jury(*panel[:3])
+    assert found["n_judges"] == len(found["judges"]) == 6
+    accuracies = [row["accuracy"] for row in found["judges"]]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert found["judges"][-1]["name"] == "guesses"
+    assert found["effective_judges"] == pytest.approx(panel[0].effective_voters_)
+
+
+def test_the_pass_rate_of_each_system_is_its_mean_probability(panel):
+    model, judged, systems, truth = panel
+    rate = describe_jury(model, judged, systems)["pass_rate"]
+    chances = model.predict_proba(judged.votes)[:, 1]
+    assert rate["low"] < rate["share"] < rate["high"]
+    assert {row["system"] for row in rate["systems"]} == {"odd", "even"}
+    for row in rate["systems"]:
+        chosen = np.array([systems[str(item)] == row["system"] for item in judged.votes.items])
+        assert row["items"] == chosen.sum() == 200
+        assert row["share"] == pytest.approx(chances[chosen].mean())
+        assert row["share"] == pytest.approx(truth[chosen].mean(), abs=0.08)
+
+
+def test_disagreement_is_counted_and_items_are_named_only_on_request(panel):
+    model, judged, systems, _ = panel
+    values = judged.votes.values
+    split = (values == 1).any(axis=1) & (values == -1).any(axis=1)
+    discreet = describe_jury(model, judged, systems)
+    assert discreet["disagreement"]["items"] == split.sum()
+    assert SECRET not in json.dumps(discreet)
+    most = describe_jury(model, judged, systems, show_items=True)["disagreement"]["most"]
+    assert most[0]["against"] == 3
+    assert most[0]["judges"] == 6
+    assert most[0]["item"].startswith(SECRET)
+
+
+def test_ordered_classes_pass_with_the_last_and_others_have_no_pass_rate():
+    votes, _ = make_panel(300, ["poor", "fair", "good"])
+    model = DawidSkene(random_state=0).fit(votes)
+    judged = Judged.of(model, votes)
+    found = describe_jury(model, judged, {})
+    assert found["pass_rate"]["share"] == pytest.approx(model.predict_proba(votes)[:, -1].mean())
+    plain = Votes.of_values(votes.values, votes.items, votes.voters, votes.classes)
+    model = DawidSkene(random_state=0).fit(plain)
+    found = describe_jury(model, Judged.of(model, plain), {})
+    assert found["pass_rate"] is None
+    assert {row["lean"] for row in found["judges"]} == {None}
+
+
+def test_the_page_shows_the_panel(panel):
+    model, judged, systems, _ = panel
+    found = describe_jury(model, judged, systems)
+    findings = collect_findings(model, judged)
+    page = render_report({**findings, "jury": found}, judged)
+    assert "The panel" in page
+    assert "lenient by" in page
+    assert "Estimated pass rate" in page
+    assert SECRET not in page
+    assert "The panel" not in render_report(findings, judged)
+
+
+def test_the_page_shows_intervals_where_there_are_any(panel):
+    model, judged, systems, _ = panel
+    found = describe_jury(model, judged, systems, show_items=True)
+    found["judges"][0].update(low=0.81, high=0.97)
+    page = render_report({**collect_findings(model, judged), "jury": found}, judged)
+    assert "(81.0% to 97.0%)" in page
+    assert "the judges differ most" in page
