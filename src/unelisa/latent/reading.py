@@ -159,7 +159,7 @@ class Reading(ABC):
 
     @property
     def all(self) -> list["Reading"]:
-        """This reading, and what else the votes allow."""
+        """The reading itself, and what else the votes allow."""
         return [self, *self.others]
 
     @property
