@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
     from unelisa.phenotyping.omop.counts import read_omop
     from unelisa.phenotyping.phenotyper import Phenotyper
+    from unelisa.rate import estimate_rate
     from unelisa.selection import ExpertSelector, select_experts
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
@@ -49,6 +50,7 @@ _HOMES = {
     "Votes": "votes",
     "bootstrap": "stability",
     "compare_methods": "comparison",
+    "estimate_rate": "rate",
     "load": "storage",
     "read_omop": "phenotyping.omop.counts",
     "read_votes": "sources.tables",
@@ -85,6 +87,7 @@ __all__ = [
     "ZeroBasedSkill",
     "bootstrap",
     "compare_methods",
+    "estimate_rate",
     "load",
     "read_omop",
     "read_votes",
