@@ -1,21 +1,23 @@
 """Rates: the share of each class among the items, with an interval, with or without gold labels.
 
-With gold labels it is prediction-powered inference (Angelopoulos et al. 2023), in its power-tuned
-form (PPI++). Of class k, y_i is whether a gold label names it, p_i the model's probability; means
-over the n items with gold labels have a bar, M is the mean over all N items::
+With gold labels it is prediction-powered inference (Angelopoulos et al. 2023) in its power-tuned
+form (PPI++). Of class k, y_i is whether a gold label names it and p_i the model's probability; bars
+are means over the n items with gold labels, M the mean over all N items::
 
-    share = ybar + lambda (M p - pbar),   lambda = cov(y, p) / var(p)
+    share = ybar + lambda (M(p) - pbar),   lambda = S_yp / (S_pp + z^2 V)
 
-The labels alone make the estimate right; the model makes it precise, as far as its probabilities
-follow the labels (correlation r). The interval is Wilson's of as many labels as that is worth::
+S are sums of products of deviations from the mean, V is the variance of p over all items, and z the
+normal quantile. The gold labels alone make the share right; the model makes it precise, as far as
+its probabilities follow them. The interval is Wilson's, of as many labels as that is worth::
 
-    n / ((1 - r^2) (N - n) / (N - 1))
+    n / (u (N - n) / (N - 1)),   u = 1 - lambda S_yp / S'_yy
 
-lambda and r are taken from the gold items and z^2 more items in which label and probability have
-nothing to do with each other: those that Wilson's interval adds to a count (Agresti and Coull
-1998), a quarter for each combination of y = 0, 1 and p = M p -+ one standard deviation. With few
-labels, with a useless model or with all labels in one class, lambda is near 0: the interval is that
-of the gold labels alone.
+u is the part of the labels' variance that the model leaves. Both terms with z^2 stand for the z^2
+items that Wilson's interval adds to a sample, half of them of the class (S' includes them; Agresti
+and Coull 1998): there the model's probabilities vary as everywhere, and do not follow the labels.
+So lambda is shrunk toward 0 where labels are few, and u stays above 0 where they show no error of
+the model. With a useless model, or with all labels in one class, the result is that of the gold
+labels alone.
 """
 
 from collections.abc import Mapping
@@ -36,7 +38,7 @@ from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 LEAST_VOTERS = 3  # of whom each can be checked by two others
-FLAT = 1e-9  # spread of probabilities below which they are all the same
+FLAT = 1e-9  # variation of probabilities below which they are all the same
 
 
 class Rate(NamedTuple):
@@ -164,18 +166,13 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
 def _correct_share(own: Floats, told: Floats, everywhere: Floats, level: float) -> Rate:
     """Return the share of one class; `told` are the probabilities of the items with gold labels."""
     n, total = len(own), len(everywhere)
-    z = float(ndtri((1 + level) / 2))
-    mean, spread = float(everywhere.mean()), float(everywhere.std())
-    added = np.array(
-        [[0, mean - spread], [0, mean + spread], [1, mean - spread], [1, mean + spread]]
-    )
-    pairs = np.vstack([np.column_stack([own, told]), added])
-    weights = np.append(np.ones(n), np.full(4, z**2 / 4))
-    (own_spread, both), (_, told_spread) = np.cov(pairs, rowvar=False, aweights=weights, ddof=0)
-    useful = spread > FLAT
-    slope = both / told_spread if useful else 0.0
-    unexplained = 1 - both * slope / own_spread
-    share = float(np.clip(own.mean() + slope * (mean - told.mean()), 0, 1))
+    added = float(ndtri((1 + level) / 2)) ** 2  # Wilson's items
+    moves, follows = own - own.mean(), told - told.mean()
+    both, spread = float(moves @ follows), float(follows @ follows + added * everywhere.var())
+    slope = both / spread if spread > FLAT else 0.0
+    apart = n * added / (n + added) * (own.mean() - 0.5) ** 2
+    unexplained = 1 - slope * both / float(moves @ moves + added / 4 + apart)
+    share = float(np.clip(own.mean() + slope * (everywhere.mean() - told.mean()), 0, 1))
     rest = (total - n) / max(total - 1, 1)
     worth = n / (unexplained * rest) if rest > 0 else np.inf
     return Rate(share, *bound_frequency(share, worth, level))
