@@ -148,7 +148,7 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
 
     >>> labels = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [0, 0], [0, 0]], dtype=bool)
     >>> [round(x, 2) for x in correct_shares(labels, np.full((6, 2), 0.5), 0.95)[1]]
-    [0.75, 0.46, 0.91]
+    [0.75, 0.44, 0.92]
     """
     known = labels.any(axis=1)
     rates = [

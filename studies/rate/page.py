@@ -89,7 +89,7 @@ def compare_figure(row: Json, figure: str) -> float:
     >>> compare_figure({"width": [0.1, 0.2], "alone_width": [0.2, 0.4]}, "width")
     0.5
     """
-    return float(np.mean(row[figure]) / max(np.mean(row[f"alone_{figure}"]), 1e-12))
+    return float(np.mean(row[figure])) / max(float(np.mean(row[f"alone_{figure}"])), 1e-12)
 
 
 def _sum_up(sets: Sequence[Json]) -> str:

@@ -5,6 +5,7 @@ part of a rare class, one whose finds are half wrong, one that is upside down.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ ITEMS = 20_000
 _DIGITS = 5
 
 # what a model says of the items, given which are in the class, and a random number for each
-MODELS: dict[str, Callable[[Flags, Floats], Floats]] = {
+MODELS: dict[str, Callable[[Flags, Floats], NDArray[Any]]] = {
     "perfect": lambda own, _: own * 1.0,
     "right on 95 %": lambda own, noise: np.where(noise < 0.95, own, ~own) * 0.9 + 0.05,
     "overlapping scores": lambda own, noise: expit(3 * own - 1.5 + 1.5 * ndtri(noise)),
