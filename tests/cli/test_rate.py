@@ -47,6 +47,8 @@ def test_without_gold_the_intervals_rest_on_the_model(run, files, model):
     told = json.loads(result.stdout)
     assert told["gold"] == 0
     assert np.isclose(sum(row["share"] for row in told["rates"]), 1)
+    for _ in range(2):  # its own file is replaced
+        assert run("rate", model, files.votes, "--json", files.folder / "a.json").exit_code == 0
     shown = run("rate", model, files.votes).stdout
     assert "The intervals rest on the model" in shown
     assert "600 items\n" in shown
