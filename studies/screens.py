@@ -14,6 +14,7 @@ from studies.ehr.tables import TITLES
 from studies.markdown import group_by, share
 from studies.paper.cells import CELLS, LEVELS, find_cell
 from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure
+from studies.rate.page import compare_figure, mean_coverage
 from studies.real.runs import OURS, PEERS, rank_methods
 from studies.records import Json
 from studies.worlds.page import signed
@@ -217,4 +218,14 @@ def show_classes(screen: Console, archive: Json) -> None:
         found = [means[method].get(key) for key in heads]
         table.add_row(method, *("–" if x is None else share(x) for x in found))  # noqa: RUF001
     screen.print(f"[bold]Means over {len(names)} sets[/bold]\n")
+    screen.print(table)
+
+
+def show_rate(screen: Console, archive: Json) -> None:
+    """Print how often the intervals of shares hold on every set, and how wide they are."""
+    table = _new_table(["set"], ["labels", "coverage", "gold alone", "width"])
+    for row in archive["sets"]:
+        covered = share(mean_coverage(row)), share(mean_coverage(row, "alone_"))
+        width = share(compare_figure(row, "width"), 2)
+        table.add_row(row["set"], str(row["labels"]), *covered, width)
     screen.print(table)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unelisa.neighborhood import Neighborhoods, select_neighborhoods
     from unelisa.phenotyping.omop.counts import read_omop
     from unelisa.phenotyping.phenotyper import Phenotyper
+    from unelisa.rate import estimate_rate
     from unelisa.selection import ExpertSelector, select_experts
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
@@ -50,6 +51,7 @@ _HOMES = {
     "Votes": "votes",
     "bootstrap": "stability",
     "compare_methods": "comparison",
+    "estimate_rate": "rate",
     "load": "storage",
     "read_jury": "sources.jury",
     "read_omop": "phenotyping.omop.counts",
@@ -87,6 +89,7 @@ __all__ = [
     "ZeroBasedSkill",
     "bootstrap",
     "compare_methods",
+    "estimate_rate",
     "load",
     "read_jury",
     "read_omop",

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from unelisa.blocks import Block, ItemBlocks, WholeTable, as_dense, tally_votes, weigh_votes
 
@@ -245,8 +245,8 @@ def best_reliability(
     return rank_fits(fits, blocks.n_items)
 
 
-def bound_share(share: float, information: float) -> tuple[float, float]:
-    """Return a 95 % interval for pi, logit(pi) +- 1.96 / sqrt(I), as if the voters were known.
+def bound_share(share: float, information: float, level: float = 0.95) -> tuple[float, float]:
+    """Return an interval for pi, logit(pi) +- z / sqrt(I), as if the voters were known.
 
     Item i's score for logit(pi) is tau_i - pi, so that I = sum_i (tau_i - pi)^2.
 
@@ -256,7 +256,7 @@ def bound_share(share: float, information: float) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (0.4, 0.6)
     """
-    center, reach = float(logit(share)), Z95 / np.sqrt(information)
+    center, reach = float(logit(share)), ndtri((1 + level) / 2) / np.sqrt(information)
     return float(expit(center - reach)), float(expit(center + reach))
 
 

@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 from scipy.stats import rankdata
-
-from unelisa.em import Z95
 
 Floats = NDArray[np.float64]
 
@@ -52,17 +51,18 @@ class LabelScore(NamedTuple):
     f_score: float
 
 
-def bound_frequency(share: float, n: float) -> tuple[float, float]:
-    """Return Wilson's 95% interval of a probability, given the observed share of n cases.
+def bound_frequency(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's interval of a probability, given the observed share of n cases.
 
     Examples
     --------
     >>> [round(bound, 3) for bound in bound_frequency(0.5, 4)]
     [0.15, 0.85]
     """
-    scale = 1 + Z95**2 / n
-    middle = (share + Z95**2 / (2 * n)) / scale
-    reach = Z95 * float(np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))) / scale
+    z = float(ndtri((1 + level) / 2))
+    scale = 1 + z**2 / n
+    middle = (share + z**2 / (2 * n)) / scale
+    reach = z * float(np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))) / scale
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 

@@ -138,6 +138,11 @@ REFUSED = {
         _command("fit", VOTES, "--method", "dawid-skene", "--gold", _at("pipe.csv")),
         "not a regular file",
     ),
+    "a pipe as a random sample": (
+        _command("rate", MODEL, VOTES, "--gold", _at("pipe.csv")),
+        "not a regular file",
+    ),
+    "rates over the votes": (_command("rate", MODEL, VOTES, "--json", VOTES), "is an input"),
     "a pipe as a configuration": (
         _command("phenotype", _at("cdm"), "--config", _at("pipe")),
         "not a regular file",

@@ -15,33 +15,34 @@ from unelisa.votes import Votes, name_unvoted
 Floats = NDArray[np.float64]
 
 
-def read_gold(y: Any, votes: Votes) -> NDArray[np.int8]:
+def read_gold(y: Any, votes: Votes, name: str = "y") -> NDArray[np.int8]:
     """Return gold labels in the codes of the votes (-1 / +1 for two classes), 0 where missing.
 
     Labels with item names (a dict, or a pandas Series whose index names the items) are matched by
-    name; others are in the order of the items.
+    name; others are in the order of the items. Errors call them by `name`.
     """
-    column, found = list_labels(put_in_order(y, "y", votes.items), votes.n_items, "items")
+    ordered = put_in_order(y, name, votes.items)
+    column, found = list_labels(ordered, votes.n_items, "items", name)
     try:
         return column.encode(settle_coding(found, votes.classes).votes)
     except VotesError as error:
         if votes.n_classes == 2 or "place" not in error.about:
             raise
-        raise VotesError(f"y cannot be used: {name_unvoted(error)}") from None
+        raise VotesError(f"{name} cannot be used: {name_unvoted(error)}") from None
 
 
-def list_labels(y: Any, n: int, whose: str) -> tuple[Column, dict[Label, str]]:
+def list_labels(y: Any, n: int, whose: str, name: str = "y") -> tuple[Column, dict[Label, str]]:
     """Return labels, one for each of n items or patients, and where each label first occurs."""
     labels = fill_mask(y) if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
     if labels.shape != (n,):
         raise VotesError(
-            f"y must hold one label or a missing value for each of the {n} {whose}, "
+            f"{name} must hold one label or a missing value for each of the {n} {whose}, "
             f"found shape {labels.shape}"
         )
     column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
     rows = {label: column.first_row(label) for label in column.distinct()}
     ordered = sorted(rows, key=rows.__getitem__)
-    return column, {label: f"in row {rows[label] + 1} of y" for label in ordered}
+    return column, {label: f"in row {rows[label] + 1} of {name}" for label in ordered}
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:

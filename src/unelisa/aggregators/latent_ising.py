@@ -339,6 +339,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     effective_voters_ = _of_reading("effective_voters", "How many independent voters they are.")
     expected_accuracy_ = _of_reading("answers.expected_accuracy", "Mean P(label is right).")
     expected_accuracy_interval_ = _of_reading("answers.expected_interval", "Its range.")
+    _list_shares = _of_reading("list_shares", "Mean P(class) of every model the votes allow.")
 
     @property
     def structure_(self) -> Any:
@@ -382,8 +383,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
         partners = self._reading.links.name_partners(self.voter_names_)
-        reasons = self._reasons(votes)
-        return {**describe_votes(votes), "depends_on": partners, "reason": reasons}
+        return {**describe_votes(votes), "depends_on": partners, "reason": self._reasons(votes)}
 
     def _voter_estimates(self) -> dict[str, Floats]:
         return {**super()._voter_estimates(), "standard_error": self.standard_errors_}

@@ -32,6 +32,7 @@ COMMANDS = {
     "demo": "Show what unelisa does, on a simulated crowd and on medical data with 30 rules.",
     "fit": "Label every item, and say which voters are experts and why.",
     "predict": "Label new items with a saved model; voters are matched by name.",
+    "rate": "Estimate how common each class is among the items, with an interval.",
     "compare": "Score every method against the truth, which the methods do not see.",
     "jury": (
         "Say what a panel of judges is worth, and how many items of each system under test pass."

@@ -172,6 +172,13 @@ class Reading(ABC):
         """Return how easy every item is for the voters; NaN where the reading does not say."""
         return np.full(ballots.n_items, np.nan)
 
+    def list_shares(self, ballots: ItemBlocks) -> Floats:  # noqa: ARG002
+        """Return the mean P(class) under every model that the votes allow, models x classes.
+
+        There is no row where the reading is a single model.
+        """
+        return np.empty((0, 2))
+
     def answering(self, ballots: ItemBlocks) -> Self:
         """Return the same reading with what it says of all items together."""
         if self.answers is not None:

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Ballots, Floats, fill_silence, keep_voters
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters
+from unelisa.latent.consensus.checks import COUNTED
 from unelisa.latent.consensus.model import Consensus, infer
 from unelisa.latent.consensus.pool import Pool, answer_each
 from unelisa.latent.reading import Links, Reading, count_effective
@@ -63,6 +64,12 @@ class ConsensusReading(Reading):
         kept = ballots.view(keep_voters, self.pool.kept)
         return kept.concatenate(expect_ease, best, self.silence)
 
+    def list_shares(self, ballots: ItemBlocks) -> Floats:
+        """Return the mean P(no), P(yes) under every part of the pool that counts."""
+        (sums,) = ballots.sum(_sum_parts, self.pool, self.silence)
+        yes = sums[self.pool.parts > COUNTED] / ballots.n_items
+        return np.stack([1 - yes, yes], axis=1)
+
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:  # noqa: ARG002
         """Return whether the informative voters are on the other side.
 
@@ -89,6 +96,11 @@ def score_pool(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Float
     pooled = answer_each(ballots, pool, silence) @ pool.parts
     odds = logit(np.clip(pooled, MOST_CERTAIN, 1 - MOST_CERTAIN))
     return np.asarray(odds + ballots.prior_odds)
+
+
+def _sum_parts(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Sums:
+    """Return the sum of P(yes) under every part of the pool. A pass."""
+    return (answer_each(ballots, pool, silence).sum(axis=0),)
 
 
 def expect_ease(ballots: Ballots, model: Consensus, silence: NDArray[np.int8]) -> Floats:

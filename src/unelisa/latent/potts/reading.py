@@ -91,6 +91,11 @@ class ClassReading(Reading):
         kept = ballots.view(keep_voters, self.pool.kept)
         return kept.concatenate(_expect_ease, best, self.silence)
 
+    def list_shares(self, ballots: ItemBlocks) -> Floats:
+        """Return the mean P(class) under every part of the pool that counts."""
+        (sums,) = ballots.sum(_sum_parts, self.pool, self.silence)
+        return np.asarray(sums[self.pool.parts > COUNTED] / ballots.n_items)
+
     def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:  # noqa: ARG002
         """Return False: classes have names, and no two sides that could be swapped."""
         return False
@@ -149,6 +154,11 @@ def sum_classes(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) ->
         np.stack(by_class, axis=1),
         np.stack([same, votes]).astype(np.float64),
     )
+
+
+def _sum_parts(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) -> Sums:
+    """Return the sum of P(class) under every part of the pool. A pass."""
+    return (answer_each(ballots, pool, silence).sum(axis=0),)
 
 
 def _describe(sums: Sums, pool: ClassPool) -> ClassAnswers:

@@ -1,0 +1,103 @@
+"""`unelisa rate`: how common each class is among the items, from a saved model."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from unelisa.cli import options
+from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.screen import bare_table, figure, printable, results
+from unelisa.errors import VotesError
+from unelisa.rate import estimate_rate
+from unelisa.report.wording import make_plain
+from unelisa.storage import load
+from unelisa.votes import Votes
+
+
+def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    model: options.ModelFile,
+    votes: options.VotesFile,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GOLD",
+            help="Table with columns item and label: true labels of a random sample of the items, "
+            "which the model was not fitted to.",
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(metavar="0.95", help="Level of the intervals.")] = 0.95,
+    json: options.JsonFile = None,
+    force: options.Force = False,
+    coding: options.Coding = None,
+    labels: options.Labels = None,
+    order: options.Order = None,
+    item: options.Item = None,
+    voter: options.Voter = None,
+    vote: options.Vote = None,
+    _memory: options.Memory = None,
+) -> None:
+    """Estimate how common each class is among the items, with an interval.
+
+    With gold labels the interval holds whatever the model's quality. Column names and coding are
+    those of the fit unless given here.
+    """
+    check_outputs(json=json, inputs=(model, votes, gold), force=force)
+    fitted = load(model)
+    form = options.VotesForm(coding, labels, order, item, voter, vote)
+    table = form.read_as_fitted(votes, fitted)
+    known = None if gold is None else read_sample(gold, table)
+    found = estimate_rate(fitted, table, known, level).reset_index()
+    rows = [
+        {key: make_plain(value) for key, value in row.items()} for row in found.to_dict("records")
+    ]
+    n_gold = 0 if known is None else len(known) - known.count(None)
+    facts = {"items": len(table), "gold": n_gold, "level": level, "rates": rows}
+    with output_files(force) as files:
+        files.write_json(json, facts)
+    screen = results(quiet=json == STDOUT)
+    labeled = f", {n_gold:,} with a gold label" if known else ""
+    screen.print(f"[bold]{len(table):,} items{labeled}[/bold]\n")
+    screen.print(rate_table(rows, level))
+    screen.print(f"\n{explain_rates(known is not None, rows)}", soft_wrap=True)
+
+
+def read_sample(path: Path, votes: Votes) -> list[Any]:
+    """Return the gold labels in a file, one per item, None where unknown."""
+    known = options.read_known(path, votes)
+    strangers = len(known.unvoted_items)
+    if strangers:
+        raise VotesError(
+            f"{path.name} labels {strangers} items that are not among the votes: gold labels must "
+            "be a random sample of the items with votes"
+        )
+    return list(known.as_gold())
+
+
+def rate_table(rows: list[dict[str, Any]], level: float) -> Table:
+    """Return the share of each class with its interval, in percent."""
+    table = bare_table(2)
+    table.add_column("label", max_width=40, overflow="fold")
+    table.add_column("share", justify="right", no_wrap=True)
+    table.add_column(f"{100 * level:g}% interval", no_wrap=True)
+    for row in rows:
+        low, high = figure(row["low"], ".1%"), figure(row["high"], ".1%")
+        reach = "cannot be told" if row["low"] is None else f"{low} to {high}"
+        table.add_row(printable(row["class"]), f"{row['share']:.1%}", reach)
+    return table
+
+
+def explain_rates(gold: bool, rows: list[dict[str, Any]]) -> str:
+    """Return what the intervals mean."""
+    if gold:
+        return (
+            "The intervals hold whatever the model's quality, if the gold labels are a random "
+            "sample of these items."
+        )
+    if rows[0]["low"] is None:
+        return "Label a random sample of the items by hand and pass it with --gold."
+    return (
+        "The intervals rest on the model; with --gold, a random sample of labels, they hold "
+        "whatever its quality."
+    )
