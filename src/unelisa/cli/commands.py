@@ -32,6 +32,7 @@ COMMANDS = {
     "demo": "Show what unelisa does, on a simulated crowd and on medical data with 30 rules.",
     "fit": "Label every item, and say which voters are experts and why.",
     "predict": "Label new items with a saved model; voters are matched by name.",
+    "suggest": "Say which votes to buy next: on which items, and from whom.",
     "compare": "Score every method against the truth, which the methods do not see.",
     "phenotype": (
         "Count in an OMOP database, learn a disease from its anchors, and label every patient."
