@@ -116,9 +116,9 @@ def _plan(market: Market, model: Any, n: int, criteria: tuple[Criterion, ...]) -
 RANDOM, OURS = "random", "ours"
 POLICIES: dict[str, Policy] = {
     OURS: buy_suggested,
-    "ours, log loss": buy_informative,
+    "ours-log-loss": buy_informative,
     RANDOM: buy_at_random,
-    "fewest votes": buy_for_fewest,
+    "fewest-votes": buy_for_fewest,
     "entropy": buy_for_entropy,
-    "knowledge gradient": buy_by_gradient,
+    "knowledge-gradient": buy_by_gradient,
 }
