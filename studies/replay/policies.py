@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.latent.ballots import list_ballots
+from unelisa.suggestions import share_evenly
 from unelisa.suggestions.batch import Terms, plan_questions
 from unelisa.suggestions.gains import Criterion
 from unelisa.suggestions.panels import seat_panel
@@ -86,7 +87,7 @@ def _go_round(market: Market, order: Floats, n: int, step: Floats) -> Pairs:
 
 def buy_by_gradient(market: Market, n: int) -> Pairs:
     """Return the votes of largest expected gain under Dawid and Skene's model."""
-    return _plan(market, market.dawid_skene, n, ("errors", "log_loss"))
+    return _plan(market, market.dawid_skene, n, ("errors", "log_loss"), spread=False)
 
 
 def buy_suggested(market: Market, n: int) -> Pairs:
@@ -99,13 +100,16 @@ def buy_informative(market: Market, n: int) -> Pairs:
     return _plan(market, market.latent, n, ("log_loss",))
 
 
-def _plan(market: Market, model: Any, n: int, criteria: tuple[Criterion, ...]) -> Pairs:
+def _plan(
+    market: Market, model: Any, n: int, criteria: tuple[Criterion, ...], *, spread: bool = True
+) -> Pairs:
     """Return the best votes by each criterion in turn, and then any."""
     panel, chances = seat_panel(model), model.predict_proba(market.votes)
     prices = np.append(np.where(panel.known, 1.0, np.inf), np.inf)
     ballots, found = list_ballots(market.votes.blocks), np.empty((0, 2), dtype=np.intp)
     for criterion in criteria:
-        terms = Terms(prices, np.eye(panel.n_classes), criterion, market.without(found))
+        share, left = share_evenly(n, prices) if spread else np.inf, market.without(found)
+        terms = Terms(prices, np.eye(panel.n_classes), criterion, left, share)
         questions = islice(plan_questions(panel, ballots, chances, terms), n - len(found))
         more = np.array([question[:2] for question in questions], dtype=np.intp).reshape(-1, 2)
         found = np.concatenate([found, more])

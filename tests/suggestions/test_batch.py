@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import islice
 
 import numpy as np
@@ -13,10 +14,10 @@ from unelisa.suggestions.gains import measure_gains
 from unelisa.suggestions.panels import seat_panel
 
 
-def plan(model, votes, n, criterion="errors", prices=None, offered=None):
+def plan(model, votes, n, criterion="errors", prices=None, offered=None, spread=np.inf):
     panel = seat_panel(model)
     given = np.append(np.ones(panel.n_voters), np.inf) if prices is None else prices
-    terms = Terms(given, np.eye(panel.n_classes), criterion, offered)
+    terms = Terms(given, np.eye(panel.n_classes), criterion, offered, spread)
     chances = model.predict_proba(votes)
     return list(islice(plan_questions(panel, list_ballots(votes.blocks), chances, terms), n))
 
@@ -95,3 +96,20 @@ def test_an_item_is_left_when_its_cases_are_too_many(copied, monkeypatch):
     monkeypatch.setattr(batch, "MOST_CASES", 1)
     found = plan(model, votes, 300)
     assert len({question.item for question in found}) == len(found)
+
+
+def test_a_batch_can_be_spread_over_the_voters(copied):
+    model, votes = copied
+    free, spread = plan(model, votes, 60), plan(model, votes, 60, spread=60 / 9)
+    counts = [Counter(question.voter for question in found) for found in (free, spread)]
+    assert max(counts[1].values()) < max(counts[0].values())
+    assert len(counts[1]) > len(counts[0])
+    assert len({(question.item, question.voter) for question in spread}) == 60
+    dearer = np.ones(len(NAMES))
+    ranks = []
+    for question in spread:
+        ranks.append(question.gain / dearer[question.voter])
+        dearer[question.voter] += 9 / 60
+    once = [k for k, question in enumerate(spread) if question.item not in
+            {other.item for other in spread[:k]}]  # fmt: skip
+    assert np.all(np.diff(np.array(ranks)[once]) <= 1e-9)

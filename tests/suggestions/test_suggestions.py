@@ -24,7 +24,8 @@ def test_the_frame_names_items_voters_gains_costs_and_chances(copied):
     for row in found.itertuples():
         assert votes.values[rows[row.item], NAMES.index(row.voter)] == 0
         assert row.chance_now == pytest.approx(chances[rows[row.item]])
-    assert found["gain"].is_monotonic_decreasing or found["item"].duplicated().any()
+    first = ~found["item"].duplicated()
+    assert found.loc[first, "gain"].is_monotonic_decreasing
     assert found.attrs["expected_errors"] == pytest.approx((1 - chances).sum())
     assert 0 < found.attrs["stop"] < found["gain"].sum()
     assert found.attrs["note"] == ""
@@ -32,9 +33,18 @@ def test_the_frame_names_items_voters_gains_costs_and_chances(copied):
 
 def test_the_stop_is_the_gain_of_the_next_batch(crowd):
     model, votes = crowd
-    few, more = ue.suggest_votes(model, votes, n=20), ue.suggest_votes(model, votes, n=40)
-    assert few.attrs["stop"] == pytest.approx(more["gain"][20:].sum())
-    pd.testing.assert_frame_equal(few, more[:20], check_like=True)
+    few, more = (ue.suggest_votes(model, votes, n=n, spread=False) for n in (20, 40))
+    assert few.attrs["stop"] == pytest.approx(more["gain"].sum() - few["gain"].sum())
+    assert set(zip(few["item"], few["voter"], strict=True)) <= set(
+        zip(more["item"], more["voter"], strict=True)
+    )
+
+
+def test_a_batch_is_spread_unless_told_otherwise(crowd):
+    model, votes = crowd
+    spread, free = (ue.suggest_votes(model, votes, n=40, spread=wish) for wish in (True, False))
+    assert spread["voter"].value_counts().max() < free["voter"].value_counts().max()
+    assert spread["gain"].sum() < free["gain"].sum()
 
 
 def test_expensive_voters_are_asked_less(crowd):

@@ -46,6 +46,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     criterion: Criterion = "errors",
     gold_cost: float | None = None,
     gold_accuracy: float = 1.0,
+    spread: bool = True,
 ) -> Any:
     """Return the votes that are worth most per unit of cost: whom to ask about which item.
 
@@ -55,7 +56,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
 
     with v drawn from the model, given all votes on the item. A voter who repeats others that have
     voted there is worth only what its family's opinion still leaves open, which for a copy is
-    nothing. Each row takes into account that the rows above it will be answered.
+    nothing. Each row takes into account that the rows above it on the same item will be answered.
 
     Parameters
     ----------
@@ -78,11 +79,14 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     gold_accuracy
         P(the human's label is right), 1 by default: it is taken as the truth, as gold labels are in
         `fit`. An error is equally probable to be any other class.
+    spread
+        Whether the batch is spread over the voters, as a hedge against a model that is wrong about
+        some of them, see Notes. False takes the largest gains, whoever they come from.
 
     Returns
     -------
     pandas.DataFrame
-        One row per vote, in the order of asking: item, voter, gain, cost, and chance_now, the
+        One row per vote, by gain per cost: item, voter, gain, cost, and chance_now, the
         probability of the item's label today. `attrs` holds "stop", the expected gain of the next
         `n` votes after these; "expected_errors", the expected number of wrong labels today; and
         "note", which says why there are fewer than `n` rows. Without rows it begins with "nothing
@@ -95,6 +99,10 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     in other readings, and for Dawid-Skene, from the voters' confusions, as if they erred
     independently. Rules whose silence is an answer are not asked. One item gets at most about 256
     combinations of answers in one batch: eight votes of two classes, four of four.
+
+    A model can be wrong about a voter, and a batch of that voter's votes would never show it. So a
+    batch is spread: while it is chosen, a voter's price grows by its own amount with every
+    n / (number of voters) questions that it gets.
 
     A gain looks one vote ahead: where only two votes together could change a label, each of them is
     worth nothing under "errors". `criterion="log_loss"` does not have this gap.
@@ -115,15 +123,22 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     panel = seat_panel(model)
     known = model._reenter(votes)
     prices = _set_prices(model, panel, cost, voters, gold_cost)
-    terms = Terms(prices, _expect_labels(gold_accuracy, panel.n_classes), criterion)
+    labels = _expect_labels(gold_accuracy, panel.n_classes)
+    even = share_evenly(n, prices) if spread else np.inf
+    terms = Terms(prices, labels, criterion, spread=even)
     chances = model.predict_proba(known)
     found = plan_questions(panel, list_ballots(known.blocks), chances, terms)
-    asked = list(islice(found, n))
+    asked = _order(list(islice(found, n)), prices)
     frame = _tabulate(model, known, asked, prices, chances)
     frame.attrs["stop"] = float(sum(question.gain for question in islice(found, n)))
     frame.attrs["expected_errors"] = float((1 - chances.max(axis=1)).sum())
     frame.attrs["note"] = _note(asked, n, known, prices, criterion)
     return frame
+
+
+def share_evenly(n: int, prices: Floats) -> float:
+    """Return how many of n questions each voter would get if all were asked equally often."""
+    return n / max(int(np.isfinite(prices[:-1]).sum()), 1)
 
 
 def _set_prices(
@@ -171,6 +186,17 @@ def _expect_labels(accuracy: Any, n_classes: int) -> Floats:
         )
     wrong = (1 - float(accuracy)) / (n_classes - 1)
     return np.where(np.eye(n_classes) > 0, float(accuracy), wrong)
+
+
+def _order(asked: list[Question], prices: Floats) -> list[Question]:
+    """Return the questions by gain per cost; none comes before an earlier one on its item."""
+    least: dict[int, float] = {}
+    keys = []
+    for question in asked:
+        ratio = question.gain / float(prices[question.voter])
+        least[question.item] = min(ratio, least.get(question.item, np.inf))
+        keys.append(-least[question.item])
+    return [asked[k] for k in np.argsort(keys, kind="stable")]
 
 
 def _tabulate(

@@ -44,19 +44,31 @@ class Terms(NamedTuple):
     labels: Floats  # P(human says v | class k)
     criterion: Criterion
     offered: NDArray[np.bool_] | None = None  # items x voters that can be asked; None: all
+    # questions after which a voter counts as twice as expensive, as a hedge against a model that is
+    # wrong about it: what one voter says cannot be told from the truth if nobody else is asked
+    spread: float = np.inf
+
+
+class _Item(NamedTuple):
+    """An item whose questions were worked out."""
+
+    number: int
+    asked: int  # questions about it so far
+    belief: Belief
+    gains: Floats  # of everybody's answer
+    prices: Floats  # infinite: already answered, or not offered
 
 
 @dataclass(order=True)
 class _Offer:
     """The best question about one item, in the order of asking."""
 
-    rank: float  # minus gain per cost, rounded, so that equal gains are equal
+    rank: float  # minus gain per cost, the hedge included, rounded so that equal gains are equal
     asked: int  # questions about the item so far: other items come first
-    item: int
-    voter: int = field(compare=False)
-    gain: float = field(compare=False)
-    belief: Belief = field(compare=False)
-    prices: Floats = field(compare=False)  # of this item's questions
+    number: int
+    dearer: float = field(compare=False)  # what the voter's price was multiplied by
+    question: Question = field(compare=False)
+    item: _Item = field(compare=False)
 
 
 def plan_questions(
@@ -68,19 +80,25 @@ def plan_questions(
     finite = terms.prices[np.isfinite(terms.prices)]
     order = order[bounds[order] > LEAST_GAIN / finite.max(initial=1.0)]
     offers: list[_Offer] = []
-    opened = 0
+    opened, dearer = 0, np.ones(len(terms.prices))
     while True:
         while opened < len(order) and (not offers or -offers[0].rank <= bounds[order[opened]]):
-            items = np.sort(order[opened : opened + OPENED])
-            for offer in _open_items(panel, ballots, chances, terms, items):
-                heapq.heappush(offers, offer)
-            opened += len(items)
+            numbers = np.sort(order[opened : opened + OPENED])
+            for item in _open_items(panel, ballots, chances, terms, numbers):
+                _push_offer(offers, item, dearer)
+            opened += len(numbers)
         if not offers:
             return
         best = heapq.heappop(offers)
-        yield Question(best.item, best.voter, best.gain)
-        if (follow := _follow(panel, terms, best)) is not None:
-            heapq.heappush(offers, follow)
+        if best.dearer < dearer[best.question.voter]:  # the voter was asked since
+            _push_offer(offers, best.item, dearer)
+            continue
+        yield best.question
+        if best.question.voter < panel.n_voters:
+            dearer[best.question.voter] += 1 / terms.spread
+        item = _await_answer(panel, terms, best.item, best.question.voter)
+        if item is not None:
+            _push_offer(offers, item, dearer)
 
 
 def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms) -> Floats:
@@ -97,40 +115,43 @@ def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Term
 
 
 def _open_items(
-    panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, items: NDArray[np.intp]
-) -> Iterator[_Offer]:
-    """Yield the first offer of each item that has one."""
-    taken = take_ballots(ballots, items)
-    belief = form_belief(panel, taken, chances[items])
-    prices = np.repeat(terms.prices[None], len(items), axis=0)
+    panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, numbers: NDArray[np.intp]
+) -> Iterator[_Item]:
+    """Yield items with the gains of their questions."""
+    taken = take_ballots(ballots, numbers)
+    belief = form_belief(panel, taken, chances[numbers])
+    prices = np.repeat(terms.prices[None], len(numbers), axis=0)
     prices[taken.items, taken.voters] = np.inf
     if terms.offered is not None:
-        prices[:, :-1][~terms.offered[items]] = np.inf
+        prices[:, :-1][~terms.offered[numbers]] = np.inf
     gains = _measure_all(panel, terms, belief)
-    voters = (gains / prices).argmax(axis=1)
-    for row, (item, voter) in enumerate(zip(items.tolist(), voters.tolist(), strict=True)):
-        gain, price = float(gains[row, voter]), prices[row, voter]
-        if gain > LEAST_GAIN and np.isfinite(price):
-            rank, case = -round(gain / price, 12), belief.take(slice(row, row + 1))
-            yield _Offer(rank, 0, item, voter, gain, case, prices[row])
+    for row, number in enumerate(numbers.tolist()):
+        yield _Item(number, 0, belief.take(slice(row, row + 1)), gains[row], prices[row])
 
 
-def _follow(panel: Panel, terms: Terms, last: _Offer) -> _Offer | None:
-    """Return the next offer of an item that was asked about, if there is one."""
-    if len(last.belief.mass) * panel.n_classes > MOST_CASES:
+def _push_offer(offers: list[_Offer], item: _Item, dearer: Floats) -> None:
+    """Add the best question about an item, if any gains."""
+    ratios = item.gains / (item.prices * dearer)
+    voter = int(ratios.argmax())
+    gain = float(item.gains[voter])
+    if gain > LEAST_GAIN and np.isfinite(item.prices[voter]):
+        question, rank = Question(item.number, voter, gain), -round(float(ratios[voter]), 12)
+        offer = _Offer(rank, item.asked, item.number, float(dearer[voter]), question, item)
+        heapq.heappush(offers, offer)
+
+
+def _await_answer(panel: Panel, terms: Terms, item: _Item, voter: int) -> _Item | None:
+    """Return the item when a voter, or the human, was asked about it; None: not to be asked more."""
+    if len(item.belief.mass) * panel.n_classes > MOST_CASES:
         return None
-    last.prices[last.voter] = np.inf
-    if last.voter == panel.n_voters:
-        belief = await_label(last.belief, terms.labels)
+    if voter == panel.n_voters:
+        belief = await_label(item.belief, terms.labels)
     else:
-        belief = await_vote(panel, last.belief, last.voter)
+        belief = await_vote(panel, item.belief, voter)
+    prices = item.prices.copy()
+    prices[voter] = np.inf
     gains = _measure_all(panel, terms, belief).sum(axis=0)
-    voter = int((gains / last.prices).argmax())
-    gain, price = float(gains[voter]), last.prices[voter]
-    if gain <= LEAST_GAIN or not np.isfinite(price):
-        return None
-    rank = -round(gain / price, 12)
-    return _Offer(rank, last.asked + 1, last.item, voter, gain, belief, last.prices)
+    return _Item(item.number, item.asked + 1, belief, gains, prices)
 
 
 def _measure_all(panel: Panel, terms: Terms, belief: Belief) -> Floats:
