@@ -73,7 +73,8 @@ def replay(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if stored is not None:
         archive = read_archive(stored, "replays", "unelisa reproduce replay")
     else:
-        known = {**_find_recorded(data), **{name: partial(_draw, name) for name in WORLDS}}
+        known = _find_recorded(data)
+        known |= {name: partial(_draw, name) for name in WORLDS}
         chosen = {name: known[name] for name in pick_names(sets, known, "there is no set")}
         asked = pick_names(policies, POLICIES, "there is no policy")
         numbers = read_seeds(seeds)

@@ -57,8 +57,8 @@ def mean_curve(rows: Sequence[Json]) -> tuple[list[float], list[float]]:
 
     Examples
     --------
-    >>> rows = [{"items": 2, "curve": [[2, 0.5, 1], [4, 0.75, 1]]}, {"items": 2, "curve": [[2, 1, 0]]}]
-    >>> mean_curve(rows)
+    >>> long, short = [[2, 0.5, 1], [4, 0.75, 1]], [[2, 1, 0]]
+    >>> mean_curve([{"items": 2, "curve": long}, {"items": 2, "curve": short}])
     ([1.0], [0.75])
     """
     n_stops = min(len(row["curve"]) for row in rows)

@@ -136,9 +136,7 @@ def _share(value: float) -> str:
     return f"{value:.4f}".removeprefix("0")
 
 
-def _show_differences(
-    title: str, found: Mapping[tuple[str, str], Estimate], words: str
-) -> str:
+def _show_differences(title: str, found: Mapping[tuple[str, str], Estimate], words: str) -> str:
     policies = [p for p in POLICIES if p != RANDOM and any(key[1] == p for key in found)]
     sets = list(dict.fromkeys(name for name, _ in found))
     table = [[name, *(_bracket(found.get((name, policy))) for policy in policies)] for name in sets]

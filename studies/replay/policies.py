@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.latent.ballots import list_ballots
@@ -66,7 +67,7 @@ def buy_for_fewest(market: Market, n: int) -> Pairs:
 def buy_for_entropy(market: Market, n: int) -> Pairs:
     """Return votes of any voters on the items of largest entropy under Dawid and Skene's model."""
     chances = market.dawid_skene.predict_proba(market.votes)
-    entropy = -np.sum(chances * np.log(np.maximum(chances, 1e-12)), axis=1)
+    entropy = np.asarray(entr(chances).sum(axis=1))
     return _go_round(market, -entropy, n, np.zeros(len(entropy)))
 
 

@@ -213,9 +213,7 @@ def _tabulate(
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def _note(
-    asked: list[Question], n: int, votes: Votes, prices: Floats, criterion: Criterion
-) -> str:
+def _note(asked: list[Question], n: int, votes: Votes, prices: Floats, criterion: Criterion) -> str:
     """Return why there are fewer questions than wanted; warn if there are not so many pairs."""
     if len(asked) == n:
         return ""

@@ -96,9 +96,9 @@ def plan_questions(
         yield best.question
         if best.question.voter < panel.n_voters:
             dearer[best.question.voter] += 1 / terms.spread
-        item = _await_answer(panel, terms, best.item, best.question.voter)
-        if item is not None:
-            _push_offer(offers, item, dearer)
+        after = _await_answer(panel, terms, best.item, best.question.voter)
+        if after is not None:
+            _push_offer(offers, after, dearer)
 
 
 def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms) -> Floats:
@@ -141,7 +141,7 @@ def _push_offer(offers: list[_Offer], item: _Item, dearer: Floats) -> None:
 
 
 def _await_answer(panel: Panel, terms: Terms, item: _Item, voter: int) -> _Item | None:
-    """Return the item when a voter, or the human, was asked about it; None: not to be asked more."""
+    """Return the item when a voter or the human was asked about it; None: it has too many cases."""
     if len(item.belief.mass) * panel.n_classes > MOST_CASES:
         return None
     if voter == panel.n_voters:

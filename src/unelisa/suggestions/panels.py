@@ -95,7 +95,7 @@ def _seat_independent(model: Any) -> Panel:
         tables = np.stack([np.stack([1 - no, no], axis=1), np.stack([1 - yes, yes], axis=1)], 1)
     else:
         tables = model._confusion
-    known = np.isfinite(tables).all(axis=(1, 2))
+    known = np.asarray(np.isfinite(tables).all(axis=(1, 2)))
     answers = _normalize(np.nan_to_num(tables, nan=1.0).transpose(0, 2, 1))
     n_voters = len(answers)
     return Panel(
