@@ -26,6 +26,7 @@ from studies.records import Json, format_archive, read_archive
 from studies.replay.figures import draw_curves
 from studies.replay.page import render_replay
 from studies.replay.policies import POLICIES
+from studies.replay.recordings import WORLDS
 from studies.replay.runs import Reader, collect_replays, run_replays
 from studies.worlds.kinds import Place, draw_world
 from unelisa.cli import options
@@ -38,7 +39,6 @@ from unelisa.votes import Votes
 BINARY = ("bluebirds", "llm_judges", "magic_ensemble")
 PANELS = ("care_civilcomments", "triviaqa_judges_v1")
 CLASSES = ("dog",)
-WORLDS = ("copies", "near_copies", "lenient_families", "bad_clique")  # with families
 
 
 def replay(  # noqa: PLR0913, PLR0917 - a command's parameters are its options

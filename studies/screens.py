@@ -16,7 +16,7 @@ from studies.paper.cells import CELLS, LEVELS, find_cell
 from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure
 from studies.real.runs import OURS, PEERS, rank_methods
 from studies.records import Json
-from studies.replay.policies import POLICIES
+from studies.replay.policies import POLICIES, RANDOM
 from studies.replay.summary import compare_areas
 from studies.worlds.page import signed
 from studies.worlds.runs import DAWID_SKENE, MAJORITY
@@ -225,8 +225,9 @@ def show_classes(screen: Console, archive: Json) -> None:
 def show_replays(screen: Console, archive: Json) -> None:
     """Print how far the area under every policy's accuracy curve is above random's."""
     found = compare_areas(archive["replays"])
-    policies = [name for name in POLICIES if any(key[1] == name for key in found)]
-    table = _new_table(["set"], policies)
+    shown = [name for name in POLICIES if name != RANDOM]
+    policies = [name for name in shown if any(key[1] == name for key in found)]
+    table = _new_table(["set"], [name.removeprefix("knowledge-") for name in policies])
     for name in dict.fromkeys(name for name, _ in found):
         cells = [found.get((name, policy)) for policy in policies]
         table.add_row(name, *("–" if x is None else f"{x.mean:+.4f}" for x in cells))  # noqa: RUF001

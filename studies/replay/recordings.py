@@ -9,6 +9,7 @@ from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
 MOST_ITEMS = 500
+WORLDS = ("copies", "near_copies", "lenient_families", "bad_clique")  # kinds with families
 
 
 class Recording(NamedTuple):
