@@ -109,6 +109,7 @@ def test_a_row_of_classes_has_the_figures_of_the_model(classes):
     assert row.log_loss == pytest.approx(-np.log(np.maximum(right, 1e-6)).mean())
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize("name", [n for n, c in AGGREGATORS.items() if c.multiclass])
 def test_scores_of_classes_are_log_probabilities_where_there_are_any(name, classes):
     model = build_aggregator(name, 0).fit(classes.votes)

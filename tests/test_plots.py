@@ -9,7 +9,8 @@ from matplotlib import colors, pyplot
 from report.judging import family_model
 from unelisa import plots
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
-from unelisa.comparison import MethodScore
+from unelisa.comparison import ClassMethodScore, MethodScore
+from unelisa.crowds import simulate_classes
 from unelisa.errors import MissingExtraError, ModelError
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods
@@ -222,3 +223,18 @@ def test_the_histogram_of_ease_counts_items_with_votes(crowd):
     assert sum(bar.get_height() for bar in axes.patches) == votes.n_items
     with pytest.raises(ModelError, match="how easy"):
         plots.ease(MajorityVote().fit(crowd[0]), crowd[0])
+
+
+def test_more_than_two_classes_are_drawn_by_their_labels():
+    drawn = simulate_classes(4, 15, 400, random_state=0)
+    model, labels = DawidSkene().fit(drawn.votes), drawn.votes.name_codes(drawn.truth)
+    axes = plots.posterior(model, drawn.votes)
+    assert axes.get_xlabel() == "probability of the label"
+    assert sum(bar.get_height() for bar in axes.patches) == 400
+    margin = plots.posterior(MajorityVote().fit(drawn.votes), drawn.votes)
+    assert margin.get_xlabel() == "lead over the next class"
+    right = plots.calibration(model, drawn.votes, labels)
+    assert right.get_ylabel() == "share correct"
+    rows = [ClassMethodScore(name, mean_absolute_error=x) for name, x in (("a", 0.2), ("b", 0.1))]
+    best = plots.comparison(rows, metric="mean_absolute_error").collections[-1].get_facecolors()
+    assert not np.array_equal(best[0], best[1])

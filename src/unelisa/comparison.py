@@ -143,7 +143,8 @@ def rate_scores(
     if scores.ndim > 1:
         chances = normalize_scores(scores) if honest else None
         found = score_classes(truth, scores, chances, ordered=ordered)
-        return ClassMethodScore(name, *map(_defined, found), seconds)
+        shown = {key: _defined(figure) for key, figure in found._asdict().items()}
+        return ClassMethodScore(name, **shown, seconds=seconds)
     figures = score_labels(truth, scores, expit(scores) if honest else None)._asdict()
     shown = {key: _defined(figures[key]) for key in MethodScore._fields if key in figures}
     n_experts = len(model.experts_) if "expert" in model.verdicts else None

@@ -20,7 +20,7 @@ from unelisa.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.report.drawing import draw_graph, place_voters
 from unelisa.report.judged import HARD, SURE, Judged, bin_calibration, count_ease, count_scores
 from unelisa.report.voters import MOST_LINKS, Network, find_families, rank_voters
-from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
+from unelisa.report.wording import FAMILY_COLORS, LOWER, OUTSIDE, SHORT_NAME, show_name
 from unelisa.stability import Stability
 from unelisa.votes import Votes
 
@@ -31,6 +31,13 @@ BLUE, SKY, RED, GRAY, PALE = "#0072B2", "#4b9fd0", "#D55E00", "#9aa0a6", "#9cc9e
 INK, SOFT = "#202124", "#5f6368"
 FAMILIES = ("#009E73", "#CC79A7", "#E69F00", "#6a3d9a", "#56B4E9", "#8c6d1f", "#7f7f7f")
 LONGEST_NAME = 24
+# what a histogram counts items by
+MEASURES = {
+    "probability": "probability of positive",
+    "score": "score: positive to the right of 0",
+    "confidence": "probability of the label",
+    "lead": "lead over the next class",
+}
 
 
 def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
@@ -99,6 +106,8 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
 def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     """Draw a histogram of P(positive) or, without probabilities, of the score.
 
+    With more than two classes, of the label's probability, or of its lead over the next class.
+
     Examples
     --------
     >>> import unelisa as ue
@@ -110,10 +119,11 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     axes, votes = _axes(ax), Votes.accept(X)
     counted = count_scores(Judged.of(model, votes))
     low, high = np.array(counted["edges"][:-1]), np.array(counted["edges"][1:])
-    honest = counted["kind"] == "probability"
-    sure = (high <= 1 - SURE + 1e-9) | (low >= SURE - 1e-9) if honest else np.ones(len(low), bool)
+    kind = counted["kind"]
+    sure = (low >= SURE - 1e-9) | ((kind == "probability") & (high <= 1 - SURE + 1e-9))
+    sure |= kind in ("score", "lead")
     axes.bar(low, counted["counts"], high - low, align="edge", color=np.where(sure, BLUE, PALE))
-    axes.set_xlabel("probability of positive" if honest else "score: positive to the right of 0")
+    axes.set_xlabel(MEASURES[kind])
     axes.set_ylabel("items")
     return axes
 
@@ -152,6 +162,8 @@ def ease(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
 def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the share of truly positive items at each predicted probability.
 
+    With more than two classes, the share of correct labels at each probability of the label.
+
     Parameters
     ----------
     model
@@ -176,15 +188,21 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
     items = np.flatnonzero(signs)
     if len(items) == 0:
         raise ModelError("y holds no known label; calibration needs some")
-    chances: NDArray[np.float64] = model.predict_proba(votes.take_items(items))[:, 1]
-    bins = bin_calibration(signs[items] > 0, chances)
+    known = votes.take_items(items)
+    chances: NDArray[np.float64] = model.predict_proba(known)
+    if chances.shape[1] == 2:
+        happened, share = signs[items] > 0, "share truly positive"
+        bins = bin_calibration(happened, chances[:, 1])
+    else:
+        happened, share = model.predict(known) == votes.name_codes(signs[items]), "share correct"
+        bins = bin_calibration(happened, chances.max(axis=1))
     means, shares, lows, highs = (
         np.array([one[key] for one in bins]) for key in ("mean", "share", "low", "high")
     )
     axes.plot([0, 1], [0, 1], ":", color=GRAY)
     reach = np.maximum([shares - lows, highs - shares], 0)
     axes.errorbar(means, shares, reach, fmt="o-", color=BLUE, capsize=2)
-    axes.set(xlabel="predicted probability", ylabel="share truly positive")
+    axes.set(xlabel="predicted probability", ylabel=share)
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return axes
 
@@ -206,7 +224,7 @@ def comparison(
     if not known:
         raise ModelError(f"no method has a value of {metric!r}")
     values = np.array([getattr(row, metric) for row in known], dtype=np.float64)
-    best = values.min() if metric == "log_loss" else values.max()
+    best = values.min() if metric in LOWER else values.max()
     places = np.arange(len(known))
     axes.hlines(places, min(values.min(), 0.5), values, color=GRAY, linewidth=1)
     axes.scatter(values, places, c=np.where(values == best, BLUE, GRAY), s=60, zorder=3)

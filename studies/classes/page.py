@@ -17,10 +17,10 @@ optimistic; expect less on new votes.
 
 Methods run with their defaults, those of crowd-kit too. Names in italics are programs that were run
 elsewhere on the same votes (`peers.csv` in the folder of the sets), each with its defaults and with
-the notes below. `{share}`, which is not ranked, has
-majority vote's labels with the chances (count + 1) / (votes + K), K being the number of classes.
-`{lifted}` fits one class against the rest, class by class; `latent-ising{unordered}` is not told
-that classes are ordered.
+the notes below. `{share}`, which is not ranked, has majority vote's labels with the chances
+(count + 1) / (votes + K), K being the number of classes.
+`{lifted}` fits one class against the rest, class by class (`LatentIsing_OvR` is an earlier version
+of it); `latent-ising{unordered}` is not told that classes are ordered.
 
 All numbers are in `docs/study/classes.json`. These commands, run in a clone, write this page:
 
@@ -32,9 +32,8 @@ unelisa reproduce classes --data FOLDER --out docs    # run what is missing
 Accuracy counts a tie between classes by its expectation. Balanced accuracy is the mean of the
 accuracies on the true classes. Log loss has probabilities clipped at 1e-6; ECE is the expected
 calibration error of the label's probability, in ten bins. For crowd-kit's weighted majorities, both
-use shares of the votes. MAE is the mean absolute error
-in steps between classes, of ordered sets only. Lower is better for the last three. Seconds are CPU
-time on one core."""
+use shares of the votes. MAE is the mean absolute error in steps between classes, of ordered sets
+only. Lower is better for the last three. Seconds are CPU time on one core."""
 
 HEADS = {
     "accuracy": "accuracy",
@@ -106,7 +105,7 @@ def _show_means(sets: Sequence[Json], rows: Sequence[Row]) -> str:
         means[key] = whole
     return join_blocks(
         "## Means over the sets",
-        "Ours are in bold, and the best of each column too. MAE is the mean over the "
+        f"Ours are in bold, and the best of each column too. MAE is the mean over the\n"
         f"{len(ordered)} ordered sets. A dash means that a method has no such figure on some set.",
         _tabulate(means),
     )
@@ -127,17 +126,18 @@ def _tabulate(
 ) -> str:
     """Return a table of methods, by accuracy; the best figure of each column is bold."""
     columns = [key for key in HEADS if any(key in found for found in figures.values())]
-    best = {}
-    for key in columns:
-        found = [one[key] for (kind, _), one in figures.items() if key in one and kind != VARIANTS]
-        best[key] = (min if key in LOWER else max)(found, default=None)
-    ranked = sorted(figures, key=lambda key: (-figures[key].get("accuracy", -1.0), key))
+    shown = {key: {name: round(x, 3) for name, x in one.items()} for key, one in figures.items()}
+    best = {
+        name: (min if name in LOWER else max)(
+            (one[name] for (kind, _), one in shown.items() if name in one and kind != VARIANTS),
+            default=None,
+        )
+        for name in columns
+    }
     table = []
-    for kind, method in ranked:
-        own = figures[kind, method]
-        cells = [
-            _write(own.get(key), kind != VARIANTS and own.get(key) == best[key]) for key in columns
-        ]
+    for kind, method in sorted(shown, key=lambda key: (-shown[key].get("accuracy", -1.0), key)):
+        own, ranked = shown[kind, method], kind != VARIANTS
+        cells = [_write(own.get(name), ranked and own.get(name) == best[name]) for name in columns]
         spent = [] if seconds is None else [_spend(seconds[kind, method])]
         table.append([_name(kind, method), *cells, *spent])
     header = ["method", *(HEADS[key] for key in columns), *([] if seconds is None else ["seconds"])]

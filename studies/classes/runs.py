@@ -25,6 +25,7 @@ from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 
+CROWD_KIT = "crowd-kit "  # before the names of its methods
 OURS, VARIANTS, PEERS, STORED = "ours", "variants", "peers", "stored"
 SHARE = "share-of-votes"
 LIFTED = "one-vs-rest latent-ising"
@@ -118,7 +119,7 @@ def share_of_votes(votes: Votes) -> Floats:
 
 def run_peer(method: str, known: KnownLabels, name: str) -> Row:
     """Return the row of a method of crowd-kit."""
-    place = name, f"crowd-kit {method}", PEERS
+    place = name, f"{CROWD_KIT}{method}", PEERS
     chances, seconds, note = ask_crowd_kit(method, known)
     figures = {} if chances is None else score_answers(known, chances, chances)
     return make_row(place, figures, seconds, note)
@@ -136,7 +137,7 @@ def list_tasks(methods: Sequence[str] | None = None, peers: bool = True) -> dict
     tasks[LIFTED] = partial(run_model, OneVsRest(LatentIsing()), True, (LIFTED, VARIANTS))
     tasks[SHARE] = run_share
     for name in list_crowd_kit() if peers else ():
-        tasks[f"crowd-kit {name}"] = partial(run_peer, name)
+        tasks[f"{CROWD_KIT}{name}"] = partial(run_peer, name)
     unknown = [name for name in methods or () if name not in tasks]
     if unknown:
         raise ModelError(f"there is no method {unknown[0][:60]!r}; choose {', '.join(tasks)}")
@@ -173,17 +174,22 @@ def run_classes(
 
 
 def collect_classes(folder: Path, peers: Path, archived: Json | None = None) -> Json:
-    """Return the archive of a results folder and a file of stored scores, added to an old one."""
+    """Return the archive of a results folder and a file of stored scores, added to an old one.
+
+    Stored scores of programs that were run here too are left out.
+    """
     old = archived or {}
     found = [*old.get("sets", ()), *read_lines(folder / "sets.jsonl")]
     facts = {fact["set"]: fact for fact in found}
     elsewhere = [
         make_row((row["set"], row["method"], STORED), row["figures"], row["seconds"], row["note"])
         for row in read_stored(peers)
-        if row["method"] != HINDSIGHT
     ]
     given = [*old.get("rows", ()), *read_lines(folder / "rows.jsonl"), *elsewhere]
     rows = {(row["set"], row["kind"], row["method"]): row for row in given if row["set"] in facts}
+    ran = {row["method"] for row in rows.values() if row["kind"] == PEERS}
+    dropped = {HINDSIGHT, *(name.removeprefix(CROWD_KIT) for name in ran)}
+    rows = {key: rows[key] for key in rows if key[1] != STORED or key[2] not in dropped}
     return make_archive(
         sets=[facts[name] for name in sorted(facts)], rows=[rows[key] for key in sorted(rows)]
     )

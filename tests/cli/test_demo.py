@@ -108,6 +108,38 @@ def test_the_next_command_is_named_as_this_one_was_called(monkeypatch, tmp_path)
     assert own_name() == f"{sys.executable} -m unelisa"
 
 
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory) -> Demo:
+    """The demo on five classes, run once for all tests here."""
+    folder = tmp_path_factory.mktemp("classes")
+    found = folder / "found.json"
+    arguments = ["demo", "--classes", "5", "--out", str(folder), "--json", str(found)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    return Demo(result.stdout, folder, found)
+
+
+def test_the_demo_on_more_classes_compares_the_methods_that_take_them(classes):
+    rows = json.loads(classes.json.read_text())["crowd"]
+    assert [row["method"] for row in rows] == [n for n, c in AGGREGATORS.items() if c.multiclass]
+    best = max(row["accuracy"] for row in rows)
+    assert next(row for row in rows if row["method"] == "latent-ising")["accuracy"] >= best - 0.01
+    assert "macro F1" in classes.shown
+    assert "The classes that voters confuse most: " in classes.shown
+    lines = [line for line in classes.shown.splitlines() if str(classes.folder) not in line]
+    assert max(len(line) for line in lines) <= 80
+
+
+def test_the_demo_on_more_classes_leaves_labels_a_report_and_its_inputs(classes, run, tmp_path):
+    folder = classes.folder
+    labels, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
+    assert (labels.label == truth.label).mean() > 0.8
+    assert "Hard pairs" in (folder / "report.html").read_text()
+    again = run("fit", folder / "votes.csv", "--out", tmp_path / "labels.csv")
+    assert again.exit_code == 0
+    assert (tmp_path / "labels.csv").read_text() == (folder / "labels.csv").read_text()
+
+
 def test_breast_cancer_votes_are_30_rules_on_569_patients():
     known = breast_cancer_votes()
     assert known.votes.shape == (569, 30)

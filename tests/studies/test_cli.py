@@ -24,9 +24,15 @@ def folder(tmp_path):
 def docs(tmp_path):
     """A copy of the stored archives and their pages."""
     (tmp_path / "docs" / "study").mkdir(parents=True)
-    for name in ("reproduction.md", "comparison.md", "phenotyping_study.md", "worlds.md"):
+    for name in (
+        "reproduction.md",
+        "comparison.md",
+        "phenotyping_study.md",
+        "worlds.md",
+        "classes.md",
+    ):
         shutil.copy(DOCS / name, tmp_path / "docs" / name)
-    for name in ("tables.json", "real.json", "ehr.json", "worlds.json"):
+    for name in ("tables.json", "real.json", "ehr.json", "worlds.json", "classes.json"):
         shutil.copy(DOCS / "study" / name, tmp_path / "docs" / "study" / name)
     return tmp_path / "docs"
 
@@ -128,7 +134,7 @@ def test_figures_are_drawn_from_trials_and_series_and_named(run, tmp_path, folde
     assert json.loads(result.stdout) == [str(images / "figure.svg")]
 
 
-@pytest.mark.parametrize("command", ["page", "real", "ehr", "worlds"])
+@pytest.mark.parametrize("command", ["page", "real", "ehr", "worlds", "classes"])
 def test_pages_are_made_from_their_archives_without_running_anything(run, docs, command, folder):
     before = contents(docs)
     named = {"page": "reproduction", "real": "comparison", "ehr": "phenotyping_study"}

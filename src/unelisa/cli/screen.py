@@ -215,7 +215,7 @@ def reading_table(readings: Sequence[dict[str, Any]]) -> Table:
     for k, row in enumerate(readings):
         counts = figure(row["branches"], "d"), figure(row["evidence"], ".1f")
         structure = row["structure"].split(":")[0]
-        share, differ = figure(row["share_yes"], ".1%"), figure(row["differ"], ",d")
+        share, differ = figure(row.get("share_yes"), ".1%"), figure(row["differ"], ",d")
         table.add_row("another" if k else "taken", structure, share, *counts, differ)
     return table
 

@@ -105,7 +105,8 @@ def _tally_run(run: Ballots, shares: Floats, n_voters: int, n_classes: int) -> t
     place, items = run.voters * n_classes + said, run.items
     length = n_voters * n_classes
     counts = [np.bincount(place, column[items], minlength=length) for column in shares.T]
-    return (np.array(counts).reshape(n_classes, n_voters, n_classes).transpose(1, 0, 2),)
+    table = np.array(counts, dtype=np.float64).reshape(n_classes, n_voters, n_classes)
+    return (np.asarray(table.transpose(1, 0, 2)),)
 
 
 def pool_confusions(tables: Floats, votes: Floats) -> Floats:

@@ -55,7 +55,7 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
     ]
     return {
         "reading": fitted.reading_,
-        "coherence": float(fitted.coherence_),
+        "coherence": make_plain(fitted.coherence_),
         "asked_for": bool(fitted.structure != "auto"),
         "two_readings": bool(fitted.two_readings_),
         "columns": [dict(zip(("key", "title", "kind"), one, strict=True)) for one in columns],

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,11 @@ from studies.classes.runs import (
     STORED,
     collect_classes,
     list_tasks,
+    make_row,
     run_classes,
     run_share,
 )
+from studies.classes.runs import PEERS as PEERS_KIND
 from studies.records import read_lines
 from unelisa.aggregators import AGGREGATORS, DawidSkene
 from unelisa.comparison import compare_methods
@@ -90,5 +94,10 @@ def test_the_archive_joins_old_rows_new_ones_and_stored_scores(known, tmp_path, 
     archive = collect_classes(tmp_path, tmp_path / "peers.csv")
     assert [facts["set"] for facts in archive["sets"]] == ["toy"]
     assert {row["method"] for row in archive["rows"] if row["kind"] == STORED} == {"EBCC"}
+    with (tmp_path / "rows.jsonl").open("a") as file:
+        own = make_row(("toy", "crowd-kit EBCC", PEERS_KIND), {"accuracy": 0.5})
+        file.write(json.dumps(own) + "\n")
+    both = collect_classes(tmp_path, tmp_path / "peers.csv", archive)
+    assert not any(row["kind"] == STORED for row in both["rows"])
     again = collect_classes(tmp_path / "empty", tmp_path / "none.csv", archive)
     assert again == archive

@@ -135,11 +135,11 @@ def share_branches(ballots: Ballots, family: Families, n_classes: int, more: flo
     weights = np.ones(len(cells))
     for c in range(int(family.max(initial=-1)) + 1):
         own = family_of == c
-        counts = np.bincount(ballots.items[own], minlength=ballots.n_items)
-        weights[own] = 1 / counts[ballots.items[own]]
-    found = np.bincount(cells, weights, ballots.n_items * n_classes)
-    found = found.reshape(ballots.n_items, n_classes) + more
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+        spoke = np.bincount(ballots.items[own], minlength=ballots.n_items)
+        weights[own] = 1 / spoke[ballots.items[own]]
+    counts = np.bincount(cells, weights, ballots.n_items * n_classes)
+    counts = counts.reshape(ballots.n_items, n_classes) + more
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def mix(each: Floats, pool: ClassPool) -> Floats:
