@@ -61,29 +61,29 @@ def buy_at_random(market: Market, n: int) -> Pairs:
 def buy_for_fewest(market: Market, n: int) -> Pairs:
     """Return votes of any voters on the items with the fewest votes."""
     counts = np.count_nonzero(market.votes.values, axis=1)
-    return _go_round(market, counts.astype(np.float64), n, np.ones(len(counts)))
+    pairs, turns = _take_turns(market)
+    ranks = np.argsort(counts[pairs[:, 0]] + turns, kind="stable")
+    return np.asarray(pairs[ranks[:n]])
 
 
 def buy_for_entropy(market: Market, n: int) -> Pairs:
-    """Return votes of any voters on the items of largest entropy under Dawid and Skene's model."""
-    chances = market.dawid_skene.predict_proba(market.votes)
-    entropy = np.asarray(entr(chances).sum(axis=1))
-    return _go_round(market, -entropy, n, np.zeros(len(entropy)))
+    """Return votes of any voters on the items of largest entropy under Dawid and Skene's model.
 
-
-def _go_round(market: Market, order: Floats, n: int, step: Floats) -> Pairs:
-    """Return n pairs, item by item in rising order, one vote each; then round again.
-
-    `step` is by how much a vote moves its item back. Voters are drawn at random.
+    One vote on each item, and then another one.
     """
-    rng, shape = market.rng, market.offered.shape
-    keys = np.where(market.offered, rng.random(shape), np.inf)
-    turns = np.argsort(np.argsort(keys, axis=1), axis=1)  # of each voter on its item
-    items, voters = np.nonzero(market.offered)
-    turn = turns[items, voters]
-    late = np.where(step[items] > 0, 0, turn)
-    ranks = np.lexsort((rng.random(shape[0])[items], order[items] + step[items] * turn, late))
-    return np.stack([items[ranks], voters[ranks]], axis=1)[:n]
+    entropy = np.asarray(entr(market.dawid_skene.predict_proba(market.votes)).sum(axis=1))
+    pairs, turns = _take_turns(market)
+    return np.asarray(pairs[np.lexsort((-entropy[pairs[:, 0]], turns))[:n]])
+
+
+def _take_turns(market: Market) -> tuple[Pairs, NDArray[np.intp]]:
+    """Return all offered pairs in random order, and for each how many are before it on its item."""
+    pairs = market.rng.permutation(np.argwhere(market.offered))
+    by_item = np.argsort(pairs[:, 0], kind="stable")
+    counts = np.bincount(pairs[:, 0], minlength=len(market.offered))
+    turns = np.empty(len(pairs), dtype=np.intp)
+    turns[by_item] = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return pairs, turns
 
 
 def buy_by_gradient(market: Market, n: int) -> Pairs:
