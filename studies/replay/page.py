@@ -26,9 +26,10 @@ that they differ only in what they bought. A replay has at most {most} items, dr
 seed; there are {seeds} seeds per set. Intervals are 95 %, over resampled seeds, so with few seeds
 they are rough.
 
-**These are development data**: that a batch is spread over the voters was decided after seeing the
-first seed of these sets, where the largest gains alone lost to random votes on magic_ensemble and
-near_copies, by .04 each. Expect less on new votes.
+**These are development data**: that a batch is spread over the voters, and how, was decided after
+seeing the first seed of these sets. There the largest gains alone lost to random votes on
+magic_ensemble and near_copies, by .04 each, and three ways to hedge were tried, of which the one
+that is used did best. The knowledge gradient has no such hedge. Expect less of ours on new votes.
 
 The sets named `copies`, `near_copies`, `lenient_families` and `bad_clique` are simulated
 [worlds](worlds.md) of the reporting part, whose voters come in families; the others are real votes
