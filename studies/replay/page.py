@@ -28,8 +28,9 @@ they are rough.
 
 **These are development data**: that a batch is spread over the voters, and how, was decided after
 seeing the first seed of these sets. There the largest gains alone lost to random votes on
-magic_ensemble and near_copies, by .04 each, and three ways to hedge were tried, of which the one
-that is used did best. The knowledge gradient has no such hedge. Expect less of ours on new votes.
+magic_ensemble and near_copies, by .04 each. Three ways to hedge were compared on some of the sets,
+and the one that is used did best there for the default criterion. The knowledge gradient has no
+such hedge. Expect less of ours on new votes.
 
 The sets named `copies`, `near_copies`, `lenient_families` and `bad_clique` are simulated
 [worlds](worlds.md) of the reporting part, whose voters come in families; the others are real votes
