@@ -13,6 +13,7 @@ import typer
 from studies import screens
 from studies.cli_classes import classes
 from studies.cli_rate import rate
+from studies.cli_replay import replay
 from studies.commands import (
     ResultsFolder,
     Stored,
@@ -336,6 +337,7 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 app.command(cls=PlainCommand)(classes)
 app.command(cls=PlainCommand)(rate)
+app.command(cls=PlainCommand)(replay)
 
 
 def _draw_worlds(archive: Json, images: Path) -> None:

@@ -17,6 +17,8 @@ from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_fig
 from studies.rate.page import compare_figure, mean_coverage
 from studies.real.runs import OURS, PEERS, rank_methods
 from studies.records import Json
+from studies.replay.policies import POLICIES, RANDOM
+from studies.replay.summary import compare_areas
 from studies.worlds.page import signed
 from studies.worlds.runs import DAWID_SKENE, MAJORITY
 from studies.worlds.runs import OURS as DEFAULT
@@ -228,4 +230,17 @@ def show_rate(screen: Console, archive: Json) -> None:
         covered = share(mean_coverage(row)), share(mean_coverage(row, "alone_"))
         width = share(compare_figure(row, "width"), 2)
         table.add_row(row["set"], str(row["labels"]), *covered, width)
+    screen.print(table)
+
+
+def show_replays(screen: Console, archive: Json) -> None:
+    """Print how far the area under every policy's accuracy curve is above random's."""
+    found = compare_areas(archive["replays"])
+    shown = [name for name in POLICIES if name != RANDOM]
+    policies = [name for name in shown if any(key[1] == name for key in found)]
+    table = _new_table(["set"], [name.removeprefix("knowledge-") for name in policies])
+    for name in dict.fromkeys(name for name, _ in found):
+        cells = [found.get((name, policy)) for policy in policies]
+        table.add_row(name, *("–" if x is None else f"{x.mean:+.4f}" for x in cells))  # noqa: RUF001
+    screen.print("[bold]Area under the accuracy curve, above that of random votes[/bold]\n")
     screen.print(table)

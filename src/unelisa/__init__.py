@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from unelisa.sources.tables import read_votes
     from unelisa.stability import Stability, bootstrap
     from unelisa.storage import load, save
+    from unelisa.suggestions import suggest_votes
     from unelisa.votes import Votes
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ _HOMES = {
     "simulate_classes": "crowds",
     "simulate_ehr": "datamart",
     "simulate_votes": "simulation",
+    "suggest_votes": "suggestions",
     "votes_from_estimators": "sources.ensembles",
     "votes_from_forest": "sources.ensembles",
 }
@@ -100,6 +102,7 @@ __all__ = [
     "simulate_classes",
     "simulate_ehr",
     "simulate_votes",
+    "suggest_votes",
     "votes_from_estimators",
     "votes_from_forest",
 ]

@@ -33,6 +33,7 @@ COMMANDS = {
     "fit": "Label every item, and say which voters are experts and why.",
     "predict": "Label new items with a saved model; voters are matched by name.",
     "rate": "Estimate how common each class is among the items, with an interval.",
+    "suggest": "Say which votes to buy next: on which items, and from whom.",
     "compare": "Score every method against the truth, which the methods do not see.",
     "jury": (
         "Say what a panel of judges is worth, and how many items of each system under test pass."

@@ -36,6 +36,7 @@ from unelisa.latent.consensus.contest import Candidate, measure_nearness
 from unelisa.latent.consensus.model import (
     EVEN,
     Consensus,
+    Factors,
     Families,
     Floats,
     fit_consensus,
@@ -111,12 +112,19 @@ def answer_each(ballots: Ballots, pool: Pool, silence: NDArray[np.int8]) -> Floa
 
 def answer(ballots: Ballots, model: Consensus) -> Floats:
     """Return P(yes) per item under one model, without prior odds and with half the class rate."""
-    factors = model.factors._replace(rate=RATE * model.rate)
     unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
-    posterior = infer(unknown, factors)[0]
-    if model.has_ease:
-        return np.asarray(posterior @ expit(LINK * model.states[:, 1]))
-    return np.asarray(posterior[:, factors.says_yes].sum(axis=1))
+    return np.asarray(infer(unknown, halve_rate(model))[0] @ link_truth(model))
+
+
+def halve_rate(model: Consensus) -> Factors:
+    """Return what a pass needs, with half the class rate."""
+    return model.factors._replace(rate=RATE * model.rate)
+
+
+def link_truth(model: Consensus) -> Floats:
+    """Return P(truth is yes) in every state."""
+    lean = model.states[:, 1]
+    return np.asarray(expit(LINK * lean) if model.has_ease else (lean > 0).astype(np.float64))
 
 
 def share_branches(ballots: Ballots, family: Families) -> Floats:

@@ -148,17 +148,28 @@ class ClassConsensus:
         return ClassFactors(self.family, tables, repeat, np.exp(opinions), *logs)
 
     @property
+    def branch_chances(self) -> Floats:
+        """P(answers c | class k, ease d) per branch: branches x answers x states."""
+        found = [self.branches.find_chances(self.form, ease) for ease in self.grid]
+        by_state = np.stack(found, axis=2).reshape(len(self.branches.weights), -1, self.answers)
+        return np.asarray(by_state.transpose(0, 2, 1))
+
+    @property
+    def repeat_chances(self) -> Floats:
+        """P(says c | opinion g) per voter, where it has a family: voters x opinions x answers."""
+        return self.members.find_chances(_repeat_form(self.form), 1.0)
+
+    @property
     def chances(self) -> Floats:
         """P(says c | class k, ease d) per voter: voters x answers x states, opinions summed out."""
-        found = [self.branches.find_chances(self.form, ease) for ease in self.grid]
-        of_branches = np.stack(found, axis=2).reshape(len(self.branches.weights), -1, self.answers)
-        chances = of_branches[: self.n_voters].transpose(0, 2, 1).copy()
+        of_branches = self.branch_chances
+        chances = of_branches[: self.n_voters].copy()
         related = np.flatnonzero(~self.lone)
         if len(related):
-            repeats = self.members.find_chances(_repeat_form(self.form), 1.0)[related]
-            opinions = of_branches[self.n_voters + self.family[related], :, : self.n_classes]
-            opinions = opinions / opinions.sum(axis=2, keepdims=True)
-            chances[related] = np.einsum("rgc,rsg->rcs", repeats, opinions)
+            repeats = self.repeat_chances[related]
+            opinions = of_branches[self.n_voters + self.family[related], : self.n_classes]
+            opinions = opinions / opinions.sum(axis=1, keepdims=True)
+            chances[related] = np.einsum("rgc,rgs->rcs", repeats, opinions)
         return chances
 
     @property
@@ -184,7 +195,7 @@ class ClassConsensus:
     @property
     def repeats(self) -> Floats:
         """Mean P(says g | opinion g) per voter: how far it repeats its family, if it has one."""
-        chances = self.members.find_chances(_repeat_form(self.form), 1.0)
+        chances = self.repeat_chances
         return np.asarray(np.einsum("sgg->s", chances[:, :, : self.n_classes]) / self.n_classes)
 
     @property

@@ -29,6 +29,7 @@ from unelisa.latent.crowd import Sample
 from unelisa.latent.potts.crowd import code_silence
 from unelisa.latent.potts.model import (
     ClassConsensus,
+    ClassFactors,
     fit_classes,
     infer,
     list_answers,
@@ -102,16 +103,26 @@ def answer_each(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) ->
 
 def answer(ballots: Ballots, model: ClassConsensus) -> Floats:
     """Return P(class) per item under one model, with half the class rates and no prior odds."""
-    factors = model.factors
-    factors = factors._replace(log_rates=log_softmax(RATE * factors.log_rates))
     unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
-    n_classes, shape = model.n_classes, (ballots.n_items, model.n_classes, len(model.ease))
-    posterior = infer(unknown, factors).reshape(shape)
+    return np.asarray(infer(unknown, halve_rates(model)) @ link_classes(model))
+
+
+def halve_rates(model: ClassConsensus) -> ClassFactors:
+    """Return what a pass needs, with half the class rates."""
+    factors = model.factors
+    return factors._replace(log_rates=log_softmax(RATE * factors.log_rates))
+
+
+def link_classes(model: ClassConsensus) -> Floats:
+    """Return P(class) in every state, by class and ease: states x classes."""
+    n_classes = model.n_classes
+    same = np.repeat(np.eye(n_classes), len(model.ease), axis=0)
     if not model.has_ease:
-        return np.asarray(posterior[:, :, 0])
+        return same
     right = 1 / n_classes + (1 - 1 / n_classes) * (2 * expit(LINK * GRID) - 1)
     wrong = (1 - right) / (n_classes - 1)
-    return np.asarray(posterior @ (right - wrong) + (posterior.sum(axis=1) @ wrong)[:, None])
+    of_state = np.tile(right, n_classes), np.tile(wrong, n_classes)
+    return np.where(same > 0, of_state[0][:, None], of_state[1][:, None])
 
 
 def share_branches(ballots: Ballots, family: Families, n_classes: int, more: float = 1.0) -> Floats:

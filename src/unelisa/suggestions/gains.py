@@ -1,0 +1,101 @@
+"""What a vote is worth: how far it is expected to raise the worth of what is known.
+
+The worth of a belief is the chance that its label is right, max_k P(k), or its negative entropy,
+which is the expected log-probability of the truth. Both are convex in P, so that no vote is
+expected to lower them::
+
+    gain = sum_v worth(P(., v)) - worth(P)
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy.special import xlogy
+
+from unelisa.latent.ballots import Floats
+from unelisa.suggestions.beliefs import Belief, expect_opinion, expect_votes
+from unelisa.suggestions.panels import Panel
+
+Criterion = Literal["errors", "log_loss"]
+
+
+def measure_certainty(masses: Floats) -> Floats:
+    """Return max_k of P(case, k): the chance that the label is right.
+
+    Examples
+    --------
+    >>> measure_certainty(np.array([0.25, 0.75]))
+    np.float64(0.75)
+    """
+    return np.asarray(masses.max(axis=-1))[()]
+
+
+def measure_knowledge(masses: Floats) -> Floats:
+    """Return sum_k P(case, k) log P(k | case): the expected log-probability of the truth."""
+    total = masses.sum(axis=-1)
+    return np.asarray(xlogy(masses, masses).sum(axis=-1) - xlogy(total, total))[()]
+
+
+WORTH: dict[Criterion, Callable[[Floats], Floats]] = {
+    "errors": measure_certainty,
+    "log_loss": measure_knowledge,
+}
+
+
+def measure_gains(panel: Panel, belief: Belief, criterion: Criterion) -> Floats:
+    """Return the gain of every voter's vote in every case: cases x voters."""
+    worth = WORTH[criterion]
+    after = worth(expect_votes(panel, belief)).sum(axis=2)
+    return np.asarray(after - worth(belief.chances)[:, None])
+
+
+def measure_label_gains(chances: Floats, labels: Floats, criterion: Criterion) -> Floats:
+    """Return the gain of a human's label per case; `labels` is P(says v | class k)."""
+    worth = WORTH[criterion]
+    after = worth(chances[:, None, :] * labels.T).sum(axis=1)
+    return np.asarray(after - worth(chances))
+
+
+def bound_gains(panel: Panel, belief: Belief, criterion: Criterion, prices: Floats) -> Floats:
+    """Return an upper bound of the gain per cost of any voter's vote, per case.
+
+    A relative's vote gains at most what its family's opinion would. For voters without relatives
+    every answer is taken to be as telling as that of any of them.
+    """
+    asked = np.isfinite(prices)
+    bound = np.zeros(len(belief.mass))
+    lone = np.flatnonzero(asked & panel.lone)
+    if len(lone):
+        answers = panel.answers[panel.branch[lone]]
+        of_kind = _bound_errors if criterion == "errors" else _bound_knowledge
+        bound = of_kind(belief, answers) / prices[lone].min()
+    worth = WORTH[criterion]
+    for c, relatives in enumerate(panel.families):
+        if asked[relatives].any():
+            after = worth(expect_opinion(panel, belief, c)).sum(axis=1)
+            gain = (after - worth(belief.chances)) / prices[relatives].min()
+            bound = np.maximum(bound, gain)
+    return np.asarray(bound)
+
+
+def _bound_errors(belief: Belief, answers: Floats) -> Floats:
+    """Return sum_v max_k of P(k, v) - P(label, v), answers being as telling as any voter's."""
+    most, least = answers.max(axis=0).T, answers.min(axis=0).T
+    label = belief.chances.argmax(axis=1)
+    of_label = np.take_along_axis(belief.mass, label[:, None, None], axis=2)[:, :, 0]
+    best = np.zeros((len(label), answers.shape[1]))
+    for k in range(belief.mass.shape[2]):
+        ahead = belief.mass[:, :, k] - of_label
+        found = np.maximum(ahead, 0) @ most + np.minimum(ahead, 0) @ least
+        np.maximum(best, found, out=best)
+    return np.asarray(best.sum(axis=1))
+
+
+def _bound_knowledge(belief: Belief, answers: Floats) -> Floats:
+    """Return the entropy times the part of it that a vote can pass on at most.
+
+    A vote that equals a fixed draw with probability e, whatever the state, tells at most 1 - e.
+    """
+    passed = 1 - answers.min(axis=2).sum(axis=1).min()
+    return np.asarray(-measure_knowledge(belief.chances) * passed)

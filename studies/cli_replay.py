@@ -1,0 +1,123 @@
+"""`unelisa reproduce replay`: votes bought from what was recorded, policy by policy."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from studies import screens
+from studies.classes.sets import find_class_sets
+from studies.commands import (
+    ResultsFolder,
+    Stored,
+    read_seeds,
+    read_stored,
+    running,
+    write_json,
+    write_texts,
+)
+from studies.drawing import drawing, save_figure
+from studies.names import pick_names
+from studies.real.sets import Reader as SetReader
+from studies.real.sets import find_panels, find_sets, find_shared_data
+from studies.records import Json, format_archive, read_archive
+from studies.replay.figures import draw_curves
+from studies.replay.page import render_replay
+from studies.replay.policies import POLICIES
+from studies.replay.recordings import WORLDS
+from studies.replay.runs import Reader, collect_replays, run_replays
+from studies.worlds.kinds import Place, draw_world
+from unelisa.cli import options
+from unelisa.cli.files import STDOUT, check_outputs, make_folder
+from unelisa.cli.screen import busy, results
+from unelisa.errors import ModelError
+from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Votes
+
+BINARY = ("bluebirds", "llm_judges", "magic_ensemble")
+PANELS = ("care_civilcomments", "triviaqa_judges_v1")
+CLASSES = ("dog",)
+
+
+def replay(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Holds the folders data and data_k of sets; by default those beside a clone.",
+        ),
+    ] = None,
+    sets: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only some sets; all by default.")
+    ] = None,
+    policies: Annotated[
+        str | None, typer.Option(metavar="A,B", help=f"Only some of {', '.join(POLICIES)}.")
+    ] = None,
+    seeds: Annotated[
+        str, typer.Option(metavar="A,B|A-B", help="Numbers of the replays of each set.")
+    ] = "0-19",
+    folder: ResultsFolder = Path("results/replay"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Write replay.md and images, add to study/replay.json, in there."
+        ),
+    ] = None,
+    stored: Stored = None,
+    json: options.JsonFile = None,
+) -> None:
+    """Buy recorded votes batch by batch, and compare which policy needs the fewest."""
+    check_outputs(json=json)
+    if stored is not None:
+        archive = read_archive(stored, "replays", "unelisa reproduce replay")
+    else:
+        known = _find_recorded(data)
+        known |= {name: partial(_draw, name) for name in WORLDS}
+        chosen = {name: known[name] for name in pick_names(sets, known, "there is no set")}
+        asked = pick_names(policies, POLICIES, "there is no policy")
+        numbers = read_seeds(seeds)
+        make_folder(folder)
+        with running(len(chosen) * len(asked) * len(numbers)) as advance:
+            run_replays(chosen, folder, asked, numbers, advance)
+        archive = collect_replays(folder, read_stored(out, "replay.json", "replays"))
+    if out is not None:
+        _draw_figures(archive, out / "images")
+        texts = {out / "replay.md": render_replay(archive)}
+        write_texts({**texts, out / "study" / "replay.json": format_archive(archive, "set")}, json)
+    write_json(json, archive)
+    screens.show_replays(results(quiet=json == STDOUT), archive)
+
+
+def _find_recorded(data: Path | None) -> dict[str, Reader]:
+    """Return how to read each set of the study that is there."""
+    shared = find_shared_data() if data is None else None
+    place = shared.parent if shared is not None else data
+    if place is None or not (place / "data").is_dir() or not (place / "data_k").is_dir():
+        raise ModelError("there are no sets here: name the folder of data and data_k with --data")
+    parts: list[tuple[dict[str, SetReader], tuple[str, ...]]] = [
+        (find_sets(place / "data"), BINARY),
+        (find_panels(place / "data_k"), PANELS),
+        (find_class_sets(place / "data_k"), CLASSES),
+    ]
+    return {name: partial(_read, found[name]) for found, names in parts for name in names}
+
+
+def _read(reader: SetReader, _seed: int) -> KnownLabels:
+    return reader()
+
+
+def _draw(kind: str, seed: int) -> KnownLabels:
+    """Return a world of the reporting part as votes with labels."""
+    world = draw_world(Place("reporting", kind, seed))
+    n_items, n_voters = world.votes.shape
+    names = np.array([f"v{s}" for s in range(n_voters)])
+    votes = Votes.of_values(np.asfortranarray(world.votes), np.arange(n_items), names)
+    return KnownLabels(votes, world.truth, np.empty(0), np.empty(0, dtype=np.int8))
+
+
+def _draw_figures(archive: Json, images: Path) -> None:
+    make_folder(images)
+    with drawing(), busy("drawing"):
+        save_figure(draw_curves(archive["replays"]), images, "replay")

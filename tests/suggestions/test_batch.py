@@ -1,0 +1,115 @@
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from suggestions.crowds import NAMES, draw_crowd, fit
+from unelisa import DawidSkene, LatentIsing
+from unelisa.latent.ballots import list_ballots
+from unelisa.suggestions import batch
+from unelisa.suggestions.batch import Terms, plan_questions
+from unelisa.suggestions.beliefs import await_vote, form_belief
+from unelisa.suggestions.gains import measure_gains
+from unelisa.suggestions.panels import seat_panel
+
+
+def plan(model, votes, n, criterion="errors", prices=None, offered=None, spread=np.inf):
+    panel = seat_panel(model)
+    given = np.append(np.ones(panel.n_voters), np.inf) if prices is None else prices
+    terms = Terms(given, np.eye(panel.n_classes), criterion, offered, spread)
+    chances = model.predict_proba(votes)
+    return list(islice(plan_questions(panel, list_ballots(votes.blocks), chances, terms), n))
+
+
+@pytest.mark.parametrize("criterion", ["errors", "log_loss"])
+def test_the_batch_is_that_of_a_search_without_bounds(copied, criterion, monkeypatch):
+    model, votes = copied
+    monkeypatch.setattr(batch, "OPENED", 16)
+    found = plan(model, votes, 60, criterion)
+    monkeypatch.setattr(batch, "OPENED", votes.n_items)
+    assert found == plan(model, votes, 60, criterion)
+    assert len({question.item for question in found}) > 20
+
+
+def test_the_first_question_is_the_best_of_all(copied):
+    model, votes = copied
+    panel = seat_panel(model)
+    runs = batch.take_ballots(list_ballots(votes.blocks), np.arange(votes.n_items))
+    gains = measure_gains(panel, form_belief(panel, runs, model.predict_proba(votes)), "errors")
+    gains[votes.values != 0] = -1
+    first = plan(model, votes, 1)[0]
+    assert first.gain == pytest.approx(gains.max())
+    assert gains[first.item, first.voter] == pytest.approx(gains.max())
+
+
+def test_a_later_question_on_an_item_is_expected_over_the_answers_to_the_earlier(copied):
+    model, votes = copied
+    panel, chances = seat_panel(model), model.predict_proba(votes)
+    found = plan(model, votes, 500)
+    item = next(q.item for k, q in enumerate(found) if q.item in {p.item for p in found[:k]})
+    first, second = [question for question in found if question.item == item][:2]
+    ballots = batch.take_ballots(list_ballots(votes.blocks), np.array([item]))
+    belief = form_belief(panel, ballots, chances[[item]])
+    assert measure_gains(panel, belief, "errors")[0, first.voter] == pytest.approx(first.gain)
+    after = measure_gains(panel, await_vote(panel, belief, first.voter), "errors").sum(axis=0)
+    assert after[second.voter] == pytest.approx(second.gain)
+
+
+def test_copies_are_not_both_asked_about_an_item():
+    votes = draw_crowd(missing=0.4)
+    unheard = votes.take_items(np.flatnonzero(~votes.values[:, [0, 7, 8]].any(axis=1)))
+    model = fit(LatentIsing(), votes)
+    prices = np.full(len(NAMES) + 1, np.inf)
+    prices[[0, 7, 8]] = 1.0  # only relatives can be asked
+    found = plan(model, unheard, 10_000, prices=prices)
+    first = {question.item: question.gain for question in reversed(found)}
+    assert len(first) > 10
+    again = sum(question.gain for question in found) - sum(first.values())
+    assert again < 0.1 * sum(first.values())
+    # with independent voters in their place a second one is asked more often than not
+    naive = plan(fit(DawidSkene(), votes), unheard, 10_000, prices=prices)
+    items = {question.item for question in naive}
+    assert len(naive) / len(items) > len(found) / len(first)
+
+
+def test_nobody_is_asked_twice_and_only_what_is_offered(copied):
+    model, votes = copied
+    offered = np.zeros(votes.shape, dtype=bool)
+    offered[:, 1:4] = True
+    found = plan(model, votes, 400, offered=offered)
+    pairs = [(question.item, question.voter) for question in found]
+    assert len(set(pairs)) == len(pairs) > 50
+    assert all(not votes.values[pair] and 1 <= pair[1] < 4 for pair in pairs)
+
+
+def test_equal_gains_go_to_distinct_items_first():
+    votes = draw_crowd(n_items=40)
+    twice = votes.take_items(np.repeat(np.arange(40), 2))
+    found = plan(fit(DawidSkene(), draw_crowd()), twice, 20)
+    assert [question.item for question in found[:2]] == [found[0].item, found[0].item + 1]
+    assert found[0].gain == pytest.approx(found[1].gain)
+
+
+def test_an_item_is_left_when_its_cases_are_too_many(copied, monkeypatch):
+    model, votes = copied
+    monkeypatch.setattr(batch, "MOST_CASES", 1)
+    found = plan(model, votes, 300)
+    assert len({question.item for question in found}) == len(found)
+
+
+def test_a_batch_can_be_spread_over_the_voters(copied):
+    model, votes = copied
+    free, spread = plan(model, votes, 60), plan(model, votes, 60, spread=60 / 9)
+    counts = [Counter(question.voter for question in found) for found in (free, spread)]
+    assert max(counts[1].values()) < max(counts[0].values())
+    assert len(counts[1]) > len(counts[0])
+    assert len({(question.item, question.voter) for question in spread}) == 60
+    dearer = np.ones(len(NAMES))
+    ranks = []
+    for question in spread:
+        ranks.append(question.gain / dearer[question.voter])
+        dearer[question.voter] += 9 / 60
+    once = [k for k, question in enumerate(spread) if question.item not in
+            {other.item for other in spread[:k]}]  # fmt: skip
+    assert np.all(np.diff(np.array(ranks)[once]) <= 1e-9)
