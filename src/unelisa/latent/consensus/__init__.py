@@ -10,7 +10,6 @@ decide is averaged over in a pool (`pool.py`), and what speaks against the resul
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from unelisa.latent.consensus.contest import (
     Kind,
     fit_tree,
     hold_contest,
+    list_candidates,
     weigh_majority,
 )
 from unelisa.latent.consensus.doubt import SHARE, Doubt, measure_doubt
@@ -158,28 +158,12 @@ def _read_pool(crowd: Crowd, choice: Choice, pool: Pool, tally: Tally) -> Consen
         branches=_count_branches(pool.family, crowd.votes > 0),
         evidence=choice.best.evidence - choice.tried[0].evidence,
         answers=answers,
-        table=_list_candidates(choice),
+        table=list_candidates(choice.tried, choice.best),
     )
 
 
 def _count_branches(family: Families, heard: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(heard & (family < 0)) + family.max(initial=-1) + 1)
-
-
-def _list_candidates(choice: Choice) -> tuple[dict[str, Any], ...]:
-    """Return one row per kind of structure: its best candidate."""
-    plain, rows = choice.tried[0], {}
-    for one in sorted(choice.tried, key=lambda one: -one.evidence):
-        if one.kind not in rows or one is choice.best:
-            rows[one.kind] = {
-                "structure": one.kind,
-                "gain": one.evidence - plain.evidence,
-                "branches": one.branches,
-                "agreement": plain.agreement(one),
-                "admissible": one.admissible,
-                "kept": one is choice.best,
-            }
-    return tuple(rows.values())
 
 
 def _merge_implied(

@@ -13,8 +13,9 @@ share, or that fits far better than anything else. An inadmissible candidate tha
 reported.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +134,22 @@ def fit_tree(sample: Sample, family: Families, truth: Floats, least_weight: floa
     """Return the tree of given families, from a given P(f0 = +1)."""
     contest = _Contest(sample, truth, ("families",), least_weight)
     return contest._attempt(family, truth, TREE_ITER)
+
+
+def list_candidates(tried: Sequence[Any], best: Any) -> tuple[dict[str, Any], ...]:
+    """Return one row per kind of structure, its best candidate; the first tried one is plain."""
+    plain, rows = tried[0], {}
+    for one in sorted(tried, key=lambda one: -one.evidence):
+        if one.kind not in rows or one is best:
+            rows[one.kind] = {
+                "structure": one.kind,
+                "gain": one.evidence - plain.evidence,
+                "branches": one.branches,
+                "agreement": plain.agreement(one),
+                "admissible": one.admissible,
+                "kept": one is best,
+            }
+    return tuple(rows.values())
 
 
 def weigh_majority(sample: Sample, weights: Floats) -> Floats:

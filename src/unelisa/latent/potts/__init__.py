@@ -8,13 +8,14 @@ identify, `checks.py` lists what speaks against the result, `reading.py` is what
 """
 
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ModelError
 from unelisa.latent.consensus import FIT_VOTES, LEAST_WEIGHT, NO_DOUBT, SEARCH_VOTES
+from unelisa.latent.consensus.contest import list_candidates
 from unelisa.latent.consensus.doubt import Doubt
 from unelisa.latent.consensus.model import Families, Floats
 from unelisa.latent.crowd import Sample
@@ -129,21 +130,5 @@ def _read(crowd: ClassCrowd, choice: ClassChoice, pool: ClassPool) -> ClassReadi
         branches=best.branches,
         coherence=np.nan,
         evidence=best.evidence - choice.tried[0].evidence,
-        table=_list_candidates(choice),
+        table=list_candidates(choice.tried, choice.best),
     )
-
-
-def _list_candidates(choice: ClassChoice) -> tuple[dict[str, Any], ...]:
-    """Return one row per kind of structure: its best candidate."""
-    plain, rows = choice.tried[0], {}
-    for one in sorted(choice.tried, key=lambda one: -one.evidence):
-        if one.kind not in rows or one is choice.best:
-            rows[one.kind] = {
-                "structure": one.kind,
-                "gain": one.evidence - plain.evidence,
-                "branches": one.branches,
-                "agreement": plain.agreement(one),
-                "admissible": one.admissible,
-                "kept": one is choice.best,
-            }
-    return tuple(rows.values())
