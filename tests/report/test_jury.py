@@ -74,6 +74,7 @@ def test_the_pass_rate_of_each_system_is_its_mean_probability(panel):
         assert row["items"] == chosen.sum() == 200
         assert row["share"] == pytest.approx(chances[chosen].mean())
         assert row["share"] == pytest.approx(truth[chosen].mean(), abs=0.08)
+        assert row["low"] < row["share"] < row["high"]
 
 
 def test_disagreement_is_counted_and_items_are_named_only_on_request(panel):

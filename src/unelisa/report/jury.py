@@ -1,5 +1,6 @@
 """What a panel of judges is worth: lean, accuracy and family of each, pass rates, disagreement."""
 
+import warnings
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.coding import encode_classes
+from unelisa.errors import ReliabilityWarning
+from unelisa.rate import estimate_rate
 from unelisa.report.judged import MOST_LISTED, Judged
 from unelisa.report.wording import make_plain
 
@@ -134,17 +137,25 @@ def _describe_rates(
         share, low, high = (float(np.atleast_1d(x)[-1]) for x in (model.prevalence_, *bounds))
     known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
     rows = [
-        {
-            "system": str(name),
-            "items": int((known == name).sum()),
-            "share": float(passing[known == name].mean()),
-            "low": None,
-            "high": None,
-        }
+        {"system": str(name), **_rate_system(model, judged, passing, np.flatnonzero(known == name))}
         for name in sorted(set(known.tolist()) - {""})
     ]
     ends = {"low": make_plain(low), "high": make_plain(high)}
     return {"share": share, **ends, "systems": sorted(rows, key=itemgetter("share"), reverse=True)}
+
+
+def _rate_system(
+    model: Aggregator, judged: Judged, passing: Floats, items: NDArray[np.intp]
+) -> dict[str, Any]:
+    """Return how many items of one system pass; no interval where the votes cannot tell."""
+    found: dict[str, Any] = {"items": len(items), "share": float(passing[items].mean())}
+    if not hasattr(model, "predict_proba"):
+        return {**found, "low": None, "high": None}
+    with warnings.catch_warnings():
+        # what speaks against the labels has been said of all items together
+        warnings.simplefilter("ignore", ReliabilityWarning)
+        rate = estimate_rate(model, judged.votes.take_items(items)).iloc[-1]
+    return {**found, "low": make_plain(rate.low), "high": make_plain(rate.high)}
 
 
 def _list_divided(judged: Judged, counts: NDArray[np.int64]) -> list[dict[str, Any]]:
