@@ -9,13 +9,15 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import unelisa
-from unelisa.errors import ModelError
+from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
 
 FORMAT = 1
 Json = dict[str, Any]
@@ -54,6 +56,52 @@ def open_results(path: Path) -> Iterator[ResultsFile]:
         yield ResultsFile(path, handle)
     finally:
         os.close(handle)  # also releases the lock, as does the end of the process
+
+
+def run_missing(
+    sets: Mapping[str, Callable[[], Any]],
+    tasks: Mapping[str, Callable[[Any, str], Any]],
+    rows: tuple[Path, Iterable[Any]],
+    describe: Callable[[str, Any], Json],
+    done: Callable[[str, int], Any],
+) -> None:
+    """Run what is missing, set by set, and append each row as it finishes.
+
+    Parameters
+    ----------
+    sets
+        How to read each set.
+    tasks
+        What to run: a function of a set and its name that returns a row.
+    rows
+        The file of rows, beside which sets.jsonl is kept, and the rows that are there.
+    describe
+        Returns the facts about a set.
+    done
+        Called with the set's name and the number of tasks already there, then 1 after each.
+    """
+    path, found = rows
+    about = path.with_name("sets.jsonl")
+    with (
+        open_results(path) as results,
+        open_results(about) as facts,
+        one_blas_thread(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
+        there = {(row["set"], row["method"]) for row in found}
+        described = {fact["set"] for fact in read_lines(about)}
+        for name, read in sets.items():
+            missing = [method for method in tasks if (name, method) not in there]
+            done(name, len(tasks) - len(missing))
+            if not missing and name in described:
+                continue
+            known = read()
+            if name not in described:
+                facts.append(describe(name, known))
+            for method in missing:
+                results.append(dict(tasks[method](known, name)))
+                done(name, 1)
 
 
 def _lock_file(handle: int, path: Path) -> None:

@@ -1,7 +1,6 @@
 """Every method on every set of more than two classes: a line of JSON per set and method."""
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,12 +12,11 @@ from numpy.typing import NDArray
 
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit, read_stored
 from studies.classes.sets import Reader, describe_set
-from studies.records import Json, make_archive, open_results, read_lines
+from studies.records import Json, make_archive, read_lines, run_missing
 from unelisa.aggregators import AGGREGATORS, LatentIsing, OneVsRest
 from unelisa.aggregators.classes import normalize_scores
 from unelisa.comparison import build_aggregator
-from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.errors import ModelError
 from unelisa.scoring import score_classes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
@@ -151,26 +149,8 @@ def run_classes(
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
     """Run what the results in a folder lack, set by set, and append each row as it finishes."""
-    with (
-        open_results(folder / "rows.jsonl") as rows,
-        open_results(folder / "sets.jsonl") as facts,
-        one_blas_thread(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
-        there = {(row["set"], row["method"]) for row in read_lines(folder / "rows.jsonl")}
-        described = {fact["set"] for fact in read_lines(folder / "sets.jsonl")}
-        for name, read in sets.items():
-            missing = [method for method in tasks if (name, method) not in there]
-            done(name, len(tasks) - len(missing))
-            if not missing and name in described:
-                continue
-            known = read()
-            if name not in described:
-                facts.append(describe_set(name, known))
-            for method in missing:
-                rows.append(dict(tasks[method](known, name)))
-                done(name, 1)
+    path = folder / "rows.jsonl"
+    run_missing(sets, tasks, (path, read_lines(path)), describe_set, done)
 
 
 def collect_classes(folder: Path, peers: Path, archived: Json | None = None) -> Json:

@@ -5,7 +5,6 @@ form; the archive joins them all.
 """
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,11 +19,10 @@ from studies.markdown import group_by
 from studies.real.intervals import Figure, score_with_intervals
 from studies.real.sets import Reader, describe_set
 from studies.real.supervised import BUDGETS, REFERENCES, score_reference
-from studies.records import Json, make_archive, open_results, read_lines
+from studies.records import Json, make_archive, read_lines, run_missing
 from unelisa.aggregators import AGGREGATORS
 from unelisa.comparison import build_aggregator
-from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.errors import ModelError
 from unelisa.sources.labels import KnownLabels
 
 Floats = NDArray[np.float64]
@@ -141,39 +139,8 @@ def run_real(
     tasks: Mapping[str, Task],
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
-    """Run what the results in a folder lack, set by set, and append each row as it finishes.
-
-    Parameters
-    ----------
-    sets
-        How to read each set.
-    folder
-        Where ours.jsonl and sets.jsonl are kept.
-    tasks
-        What to run, from `list_tasks`.
-    done
-        Called with the set's name and the number of tasks already there, then 1 after each.
-    """
-    with (
-        open_results(folder / "ours.jsonl") as rows,
-        open_results(folder / "sets.jsonl") as facts,
-        one_blas_thread(),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
-        there = {(row["set"], row["method"]) for row in read_rows(folder)}
-        described = {fact["set"] for fact in read_lines(folder / "sets.jsonl")}
-        for name, read in sets.items():
-            missing = [method for method in tasks if (name, method) not in there]
-            done(name, len(tasks) - len(missing))
-            if not missing and name in described:
-                continue
-            known = read()
-            if name not in described:
-                facts.append(describe_set(name, known))
-            for method in missing:
-                rows.append(dict(tasks[method](known, name)))
-                done(name, 1)
+    """Run what ours.jsonl in a folder lacks, set by set, and append each row as it finishes."""
+    run_missing(sets, tasks, (folder / "ours.jsonl", read_rows(folder)), describe_set, done)
 
 
 def read_rows(folder: Path) -> list[Row]:

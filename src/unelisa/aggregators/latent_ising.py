@@ -290,7 +290,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         >>> np.array_equal(model.read(0).predict(votes), model.predict(votes))
         True
         """
-        readings = self._reading.all
+        readings = self._reading.readings
         if not 0 <= k < len(readings):
             raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
         other = copy(self)
@@ -349,7 +349,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     @property
     def readings_(self) -> Any:
         """The readings that the votes allow, as a pandas table; the first one was taken."""
-        return tabulate_readings(self._reading.all, self.voter_names_, self.classes_)
+        return tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
 
     @property
     def families_(self) -> list[list[Any]]:

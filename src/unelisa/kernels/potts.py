@@ -1,8 +1,8 @@
 """The E-step of a consensus over K classes: exact sums over truth, ease and families' opinions.
 
-As `kernels.branches`, for any number of answers: `tables` holds the log-probability of each
-branch's answer in state k, `members` that of a voter's answer given its family's opinion, and
-`opinions` the families' tables as probabilities::
+As `kernels.branches`, which keeps the two answers of binary votes unrolled, for any number of
+answers: `tables` holds the log-probability of each branch's answer in state k, `members` that of a
+voter's answer given its family's opinion, and `opinions` the families' tables as probabilities::
 
     P(state k, votes) = P(k) prod_lone P(f_s | k) prod_c sum_g P(g | k) prod_{s in c} P(f_s | g)
 

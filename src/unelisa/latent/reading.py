@@ -158,7 +158,7 @@ class Reading(ABC):
         """Return the same reading with the two sides of the truth swapped."""
 
     @property
-    def all(self) -> list["Reading"]:
+    def readings(self) -> list["Reading"]:
         """The reading itself, and what else the votes allow."""
         return [self, *self.others]
 

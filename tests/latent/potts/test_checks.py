@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
-from latent.worlds import ballots_of, class_crowd, copied_classes, name_class
+from latent.worlds import ballots_of, class_crowd, copied_classes, name_class, sample_of
+from unelisa.latent.consensus import NO_DOUBT
 from unelisa.latent.potts import read_classes
+from unelisa.latent.potts.checks import find_class_reasons
+from unelisa.latent.potts.contest import hold_contest, weigh_majority
 from unelisa.latent.reading import NOTHING_FOUND
 
 
@@ -49,9 +52,13 @@ def test_labels_of_one_voter_are_told():
 
 
 def test_a_class_that_vanishes_is_told():
-    rng = np.random.default_rng(4)
-    truth = rng.choice(3, 800, p=[0.5, 0.4, 0.1])
-    good = [name_class(rng, truth, 0.85, 3) for _ in range(4)]
-    values = np.array(good).T + 1
-    reading, _ = reasons_of(values.astype(np.int8), 3)
-    assert not any("vanish" in reason.text for reason in reading.reasons)
+    values, _ = class_crowd(4, n_classes=3)
+    sample = sample_of(values)
+    choice = hold_contest((sample, sample), np.eye(3), ("plain",), -np.inf)
+    majority = weigh_majority(sample, np.ones(12), 3)
+    votes = np.count_nonzero(values, axis=0).astype(np.float64)
+    totals, voters = np.array([600.0, 600.0, 500.0]), np.stack([votes / 2, votes])
+    for labels, lost in (([200.0, 200.0, 200.0], 0), ([300.0, 290.0, 10.0], 1)):
+        sums = totals, np.empty(0), np.array(labels), np.empty(0), np.empty(0), voters
+        found = list(find_class_reasons(sample, choice, sums, majority, NO_DOUBT))
+        assert sum("one class all but vanishes: 1.7%" in one.text for one in found) == lost

@@ -19,7 +19,7 @@ def test_a_model_that_holds_leaves_nothing_unexplained():
     found, at_most = measure_class_misfit(sample, candidate.model)
     assert found < 0.02
     assert found <= at_most < 0.05
-    assert measure_class_doubt(sample, candidate, majority).size < 0.1
+    assert measure_class_doubt(sample, candidate.model, candidate.truth, majority).size < 0.1
 
 
 def test_copies_without_their_family_are_a_misfit():
@@ -40,4 +40,4 @@ def test_the_distance_from_the_majority_counts_ties_in_part():
     values, _ = class_crowd(1)
     sample, candidate, _ = attempt(values)
     even = np.full((len(values), 4), 0.25)
-    assert measure_class_doubt(sample, candidate, even).apart == 0.75
+    assert measure_class_doubt(sample, candidate.model, candidate.truth, even).apart == 0.75

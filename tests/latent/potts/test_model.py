@@ -12,10 +12,16 @@ from unelisa.latent.potts.contest import Attempt, weigh_majority
 from unelisa.latent.potts.model import (
     ClassConsensus,
     fit_classes,
-    infer_class,
+    infer,
     order_form,
     start_classes,
+    sum_ease,
 )
+
+
+def infer_class(ballots, factors):
+    """P(class) per item."""
+    return sum_ease(infer(ballots, factors), len(factors.log_rates))
 
 
 def fit(values, n_classes, *, ease=False, family=None, form=None, **limits):

@@ -19,7 +19,7 @@ Bayes), so `objective` never falls.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,12 +57,51 @@ class Factors(NamedTuple):
     rate: float
 
 
+class Tree:
+    """What the models of a consensus share: voters, some of whom hang on families' opinions."""
+
+    family: Families  # of each voter; -1: none
+    branches: Any  # coefficients of every voter without a family, and then of every family
+    members: Any  # of every voter, where it has a family
+    ease: Floats  # P(d) on the grid; one entry: all items are equally easy
+
+    @property
+    def n_voters(self) -> int:
+        """Number of voters."""
+        return len(self.family)
+
+    @property
+    def n_families(self) -> int:
+        """Number of families."""
+        return int(self.family.max(initial=-1)) + 1
+
+    @property
+    def lone(self) -> NDArray[np.bool_]:
+        """Which voters have no family."""
+        return np.asarray(self.family < 0)
+
+    @property
+    def has_ease(self) -> bool:
+        """Whether items differ in ease."""
+        return len(self.ease) > 1
+
+    def without(self, idle: NDArray[np.bool_]) -> Self:
+        """Return the same model with voters who never voted at exactly 0."""
+        rows = np.concatenate([idle, np.zeros(self.n_families, dtype=np.bool_)])
+        parts = {"branches": self.branches.without(rows), "members": self.members.without(idle)}
+        return replace(self, **parts)  # type: ignore[type-var]
+
+    def easing(self) -> Self:
+        """Return the same voters where items differ in ease: a start of EM."""
+        return replace(self, ease=np.full(len(GRID), 1 / len(GRID)))  # type: ignore[type-var]
+
+
 def _fits(model: "Consensus") -> bool:
     """Return whether the parts of a stored model are those of one crowd."""
     return (
         model.branches.means.shape[1] in (2, 3)
         and model.members.means.shape == (model.n_voters, 2)
-        and model.n_families == model.family.max(initial=-1) + 1
+        and len(model.branches.means) == model.n_voters + model.n_families
         and len(model.ease) in (len(EVEN), len(GRID))
     )
 
@@ -79,7 +118,7 @@ def _fits(model: "Consensus") -> bool:
     converged="flag",
 )
 @dataclass(frozen=True, eq=False)
-class Consensus:
+class Consensus(Tree):
     """The parameters of the model, and how EM reached them."""
 
     family: Families  # of each voter; -1: none
@@ -105,26 +144,6 @@ class Consensus:
             0.0,
             np.empty(0),
         )
-
-    @property
-    def n_voters(self) -> int:
-        """Number of voters."""
-        return len(self.family)
-
-    @property
-    def n_families(self) -> int:
-        """Number of families."""
-        return len(self.branches.means) - self.n_voters
-
-    @property
-    def lone(self) -> NDArray[np.bool_]:
-        """Which voters have no family."""
-        return np.asarray(self.family < 0)
-
-    @property
-    def has_ease(self) -> bool:
-        """Whether items differ in ease."""
-        return len(self.ease) > 1
 
     @property
     def has_tilt(self) -> bool:
@@ -203,20 +222,9 @@ class Consensus:
         found[related] = errors[rows] * np.minimum(np.abs(self.weights[related]) / known, 1)
         return found
 
-    def without(self, idle: NDArray[np.bool_]) -> "Consensus":
-        """Return the same model with voters who never voted at exactly 0."""
-        rows = np.concatenate([idle, np.zeros(self.n_families, dtype=np.bool_)])
-        return replace(
-            self, branches=self.branches.without(rows), members=self.members.without(idle)
-        )
-
     def turned(self) -> "Consensus":
         """Return the same model with the two sides of the truth swapped."""
         return replace(self, branches=self.branches.turned(), rate=-self.rate)
-
-    def easing(self) -> "Consensus":
-        """Return the same voters where items differ in ease: a start of EM."""
-        return replace(self, ease=np.full(len(GRID), 1 / len(GRID)))
 
 
 def start_consensus(

@@ -62,8 +62,9 @@ def read_classes(
     choice = hold_contest(samples, forms[-1], asked, least)
     terms = ClassTerms(forms, least, eased)
     majority = weigh_majority(spoken, choice.once, n_classes)
-    doubt = NO_DOUBT if rules else measure_class_doubt(filled, choice.best, majority)
-    pool = _fit_pool(crowd, choice, choice.best.model.family, doubt, terms)
+    best = choice.best
+    doubt = NO_DOUBT if rules else measure_class_doubt(filled, best.model, best.truth, majority)
+    pool = _fit_pool(crowd, choice, best.model.family, doubt, terms)
     if choice.few is not None:
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=choice.few)
     reading = _describe(crowd, filled, choice, pool, (majority, doubt))

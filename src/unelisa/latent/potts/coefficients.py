@@ -48,6 +48,7 @@ class ClassPrior(NamedTuple):
     field_spread: float = 0.42
     own_spread: float = 0.22
     shared_spread: float = 0.5
+    first_spreads: tuple[float, float, float] = (0.71, 1.0, 0.32)  # of b, a and e
     # least spreads of b, a and e
     least: tuple[float, float, float] = (0.14, 0.3, 0.03)
 
@@ -90,7 +91,7 @@ class ClassCoefficients:
     def first(cls, n_rows: int, form: Floats, prior: ClassPrior) -> "ClassCoefficients":
         """Return where EM begins: all rows alike."""
         n_classes, n_answers = form.shape
-        spreads = np.array([0.71, 1.0, 0.32])
+        spreads = np.array(prior.first_spreads)
         own = np.zeros((n_rows, n_classes, n_answers))
         confused = prior.confused and own.size <= MOST_CELLS
         return cls(

@@ -17,6 +17,8 @@ from unelisa.kernels.potts import expect_answers
 from unelisa.latent.consensus.checks import CASES, IMPLIED
 from unelisa.latent.consensus.contest import (
     CLEAR_ERRORS,
+    FEW_LEAD,
+    FITS,
     KEPT_TREES,
     LEAST_BRANCHES,
     ROUNDS,
@@ -32,12 +34,14 @@ from unelisa.latent.consensus.families import (
 from unelisa.latent.consensus.model import Families, Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.pairs import correlate_residuals, measure_agreement
+from unelisa.latent.potts.doubt import measure_class_misfit
 from unelisa.latent.potts.model import (
     ClassConsensus,
     fit_classes,
     infer,
     list_answers,
     start_classes,
+    sum_ease,
 )
 
 ClassKind = Literal["plain", "ease", "families"]
@@ -69,8 +73,7 @@ class ClassCandidate:
     @property
     def truth(self) -> Floats:
         """P(class) per item: items x classes."""
-        shape = len(self.posterior), self.model.n_classes, len(self.model.ease)
-        return np.asarray(self.posterior.reshape(shape).sum(axis=2))
+        return sum_ease(self.posterior, self.model.n_classes)
 
     @property
     def admissible(self) -> bool:
@@ -86,7 +89,6 @@ class ClassChoice(NamedTuple):
     """What the contest decided."""
 
     best: ClassCandidate
-    alone: ClassCandidate  # the best candidate without families
     rival: ClassCandidate | None  # the better fit of another truth
     few: Families | None  # families of a better tree with too few branches
     tried: list[ClassCandidate]
@@ -148,7 +150,7 @@ def hold_contest(
             trees = [one for one in tried if one.model.n_families]
             trees = sorted(trees, key=_evidence, reverse=True)[:1]
             tried += [attempt.fit(one.model.family, one.truth, ease=True) for one in trees]
-    choice = _choose(tried, spoken, once, kinds)
+    choice = _choose(tried, samples, once, kinds)
     if choice.few is None and choice.best.branches <= LEAST_BRANCHES and filled is spoken:
         return choice._replace(few=_merge_copies(spoken, choice.best.model.family))
     return choice
@@ -244,9 +246,13 @@ def _fit_new(
 
 
 def _choose(
-    tried: list[ClassCandidate], spoken: Sample, once: Floats, kinds: tuple[ClassKind, ...]
+    tried: list[ClassCandidate],
+    samples: tuple[Sample, Sample],
+    once: Floats,
+    kinds: tuple[ClassKind, ...],
 ) -> ClassChoice:
     """Return the best candidate by the two rules."""
+    spoken, filled = samples
     heard = int(np.count_nonzero(spoken.ballots.counts))
     tie = float(np.log(max(heard, 2)))
     fit = [one for one in tried if one.admissible and (len(kinds) > 1 or one.kind == kinds[0])]
@@ -256,15 +262,19 @@ def _choose(
     alone = _pick([one for one in rooted if not one.model.n_families] or tried[:1], tie)
     rival = None
     if best.agreement(alone) < SAME_TRUTH:
-        referee = weigh_majority(spoken, once, best.model.n_classes).argmax(axis=1)
-        near = [float(np.mean(one.truth.argmax(axis=1) == referee)) for one in (best, alone)]
-        best, rival = (best, alone) if near[0] >= near[1] else (alone, best)
+        rival = alone
+        # with silence filled in, rules look dependent whatever the model
+        if filled is not spoken or measure_class_misfit(filled, best.model)[1] > FITS:
+            referee = weigh_majority(spoken, once, best.model.n_classes).argmax(axis=1)
+            near = [float(np.mean(one.truth.argmax(axis=1) == referee)) for one in (best, alone)]
+            best, rival = (best, alone) if near[0] >= near[1] else (alone, best)
         if rival.evidence <= best.evidence - tie:
             rival = None
     fullest = _pick(fit, tie)
     small = fullest.model.n_families > 0 and fullest.branches < LEAST_BRANCHES
-    few = fullest.model.family if small and fullest.evidence > best.evidence + tie else None
-    return ClassChoice(best, alone, rival, few, tried, once)
+    clear = fullest.evidence > best.evidence + FEW_LEAD * tie
+    few = fullest.model.family if small and clear else None
+    return ClassChoice(best, rival, few, tried, once)
 
 
 def _pick(candidates: list[ClassCandidate], tie: float) -> ClassCandidate:

@@ -7,18 +7,19 @@ from unelisa.latent.consensus.doubt import BOUND, COMMON, LEAST_VARIANCE, Doubt
 from unelisa.latent.consensus.model import Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.pairs import measure_agreement
-from unelisa.latent.potts.contest import ClassCandidate
 from unelisa.latent.potts.model import ClassConsensus, list_answers
 
 MOST_PAIRS = 20_000  # those who met most often
 
 
-def measure_class_doubt(sample: Sample, candidate: ClassCandidate, majority: Floats) -> Doubt:
-    """Return how far the candidate's classes can be believed against the majority's shares."""
-    found, at_most = measure_class_misfit(sample, candidate.model)
+def measure_class_doubt(
+    sample: Sample, model: ClassConsensus, truth: Floats, majority: Floats
+) -> Doubt:
+    """Return how far P(class) of the model can be believed against the majority's shares."""
+    found, at_most = measure_class_misfit(sample, model)
     heard = sample.ballots.counts > 0
     most = majority >= majority.max(axis=1, keepdims=True) - 1e-9
-    labels = candidate.truth.argmax(axis=1)
+    labels = truth.argmax(axis=1)
     same = most[np.arange(len(labels)), labels] / most.sum(axis=1)
     return Doubt(found, at_most, float(1 - same[heard].mean()))
 

@@ -29,6 +29,7 @@ from unelisa.latent.consensus.model import (
     RATE_ITEMS,
     Families,
     Floats,
+    Tree,
 )
 from unelisa.latent.potts.coefficients import BRANCHES, MEMBERS, ClassCoefficients, Setting
 from unelisa.schema import stored
@@ -54,7 +55,7 @@ class ClassFactors(NamedTuple):
 def _fits(model: "ClassConsensus") -> bool:
     """Return whether the parts of a stored model are those of one crowd."""
     return (
-        len(model.branches.weights) == model.n_voters + model.family.max(initial=-1) + 1
+        len(model.branches.weights) == model.n_voters + model.n_families
         and len(model.members.weights) == model.n_voters
         and model.members.shared.shape == model.form.shape
         and model.branches.shared.shape == model.form.shape
@@ -75,7 +76,7 @@ def _fits(model: "ClassConsensus") -> bool:
     converged="flag",
 )
 @dataclass(frozen=True, eq=False)
-class ClassConsensus:
+class ClassConsensus(Tree):
     """The parameters of the model, and how EM reached them."""
 
     family: Families  # of each voter; -1: none
@@ -108,29 +109,9 @@ class ClassConsensus:
         )
 
     @property
-    def n_voters(self) -> int:
-        """Number of voters."""
-        return len(self.family)
-
-    @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.rates)
-
-    @property
-    def n_families(self) -> int:
-        """Number of families."""
-        return len(self.branches.weights) - self.n_voters
-
-    @property
-    def lone(self) -> NDArray[np.bool_]:
-        """Which voters have no family."""
-        return np.asarray(self.family < 0)
-
-    @property
-    def has_ease(self) -> bool:
-        """Whether items differ in ease."""
-        return len(self.ease) > 1
 
     @property
     def grid(self) -> Floats:
@@ -212,17 +193,6 @@ class ClassConsensus:
             self.lone[:, None], self.branches.fields[: self.n_voters], self.members.fields
         )
 
-    def without(self, idle: NDArray[np.bool_]) -> "ClassConsensus":
-        """Return the same model with voters who never voted at exactly 0."""
-        rows = np.concatenate([idle, np.zeros(self.n_families, dtype=np.bool_)])
-        return replace(
-            self, branches=self.branches.without(rows), members=self.members.without(idle)
-        )
-
-    def easing(self) -> "ClassConsensus":
-        """Return the same voters where items differ in ease: a start of EM."""
-        return replace(self, ease=np.full(len(GRID), 1 / len(GRID)))
-
 
 def start_classes(
     ballots: ItemBlocks, model: ClassConsensus, truth: Floats, least_weight: float = -np.inf
@@ -293,11 +263,9 @@ def infer(ballots: Ballots, factors: ClassFactors) -> Floats:
     return infer_classes(*list_answers(ballots), priors, family, tables, members, opinions)[0]
 
 
-def infer_class(ballots: Ballots, factors: ClassFactors) -> Floats:
-    """Return P(class) per item: items x classes. A pass."""
-    posterior = infer(ballots, factors)
-    shape = ballots.n_items, len(factors.log_rates), len(factors.log_ease)
-    return np.asarray(posterior.reshape(shape).sum(axis=2))
+def sum_ease(posterior: Floats, n_classes: int) -> Floats:
+    """Return P(class) per item, of the posterior of class and ease: items x classes."""
+    return np.asarray(posterior.reshape(len(posterior), n_classes, -1).sum(axis=2))
 
 
 def collect(ballots: Ballots, factors: ClassFactors) -> Sums:
