@@ -1,9 +1,12 @@
+import warnings
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
+import unelisa as ue
 from unelisa.aggregators.known import add_prior, read_gold, read_prior
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
@@ -127,3 +130,50 @@ def test_lazy_scores_of_more_classes_take_a_table():
         assert np.array_equal(found.compute(), np.arange(12.0).reshape(4, 3) + table)
     with pytest.raises(VotesError, match="each of the 3 classes"):
         add_prior(scores, np.zeros(4))
+
+
+@pytest.mark.parametrize("method", [ue.LatentIsing, ue.DawidSkene, ue.MajorityVote, ue.UnElisa])
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_weights_are_numbers_of_items(method):
+    """A table of patterns with counts is fitted as the items it stands for."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 600)
+    right = rng.random((600, 5)) < [0.9, 0.8, 0.7, 0.75, 0.6]
+    values = np.where(right, truth[:, None], -truth[:, None])
+    patterns, counts = np.unique(values, axis=0, return_counts=True)
+    counted = method().fit(patterns, sample_weight=counts)
+    repeated = method().fit(np.repeat(patterns, counts, axis=0))
+    assert np.array_equal(counted.decision_function(patterns), repeated.decision_function(patterns))
+    assert counted.voters_full_.equals(repeated.voters_full_)
+    labels = method().fit_predict(patterns, sample_weight=counts)
+    assert np.array_equal(labels, counted.predict(patterns))
+
+
+def test_weights_repeat_gold_labels_and_priors():
+    rng = np.random.default_rng(1)
+    values, counts = rng.choice([-1, 1], (40, 4)), rng.integers(0, 4, 40)
+    gold, prior = rng.choice([-1, 1], 40), rng.normal(size=40)
+    rows = np.repeat(np.arange(40), counts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ue.errors.UnelisaWarning)
+        counted = ue.LatentIsing().fit(values, gold, prior, sample_weight=counts)
+        repeated = ue.LatentIsing().fit(values[rows], gold[rows], prior[rows])
+    assert np.array_equal(counted.decision_function(values), repeated.decision_function(values))
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"),
+    [
+        ([1, 2], "shape"),
+        ([1, -1, 1], "another value in row 2"),
+        ([1, 1, 0.5], "another value in row 3"),
+        ([np.nan, 1, 1], "another value in row 1"),
+        ([1, np.inf, 1], "another value in row 2"),
+        (["one", 1, 1], "not numbers"),
+        ([0, 0, 0], "only zeros"),
+        ([1e12, 1, 1], "needs about"),
+    ],
+)
+def test_other_weights_are_refused(weights, found):
+    with pytest.raises(VotesError, match=found):
+        ue.LatentIsing().fit([[1, -1, 1], [1, 1, 1], [-1, -1, -1]], sample_weight=weights)

@@ -17,8 +17,8 @@ from unelisa.aggregators.classes import (
     pair_probabilities,
     pick_classes,
 )
-from unelisa.aggregators.known import read_gold, read_prior
-from unelisa.aggregators.voters import describe_votes, idle_reason, tabulate_confusions
+from unelisa.aggregators.known import read_gold, read_prior, repeat_rows
+from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.blocks import Block, WholeTable
 from unelisa.coding import encode_classes
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
@@ -71,7 +71,7 @@ class Aggregator(VotesEstimator):
     _tie: str  # what the answer rests on besides the votes, in words; only during `fit`
     verdicts: ClassVar[tuple[str, str, str]] = ("contrarian", "left out", "counted")
 
-    def fit(self, X: Any, y: Any = None) -> "Aggregator":
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Aggregator":
         """Return self, fitted to the votes.
 
         Parameters
@@ -85,18 +85,30 @@ class Aggregator(VotesEstimator):
             name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
             where the truth is unknown. They decide which side is "yes"; with more than two classes,
             methods that estimate confusions learn from them.
+        sample_weight
+            Optional number of items that each item stands for, as in a table of patterns with
+            counts; whole numbers, matched to the items as `y` is. The fit is that of the repeated
+            items.
         """
-        return self._fit_known(X, y)
+        return self._fit_known(X, y, sample_weight=sample_weight)
 
     @fit_aside
-    def _fit_known(self, X: Any, y: Any, prior: Any = None) -> None:
+    def _fit_known(self, X: Any, y: Any, prior: Any = None, sample_weight: Any = None) -> None:
         """Fit the model to the votes and to what is known of the items besides."""
         votes, self._tie = self._enter(X), ""
         votes.warn_of_idle_voters()
         gold = None if y is None else read_gold(y, votes)
-        self._learn(votes, gold, None if prior is None else read_prior(prior, votes))
-        self._check_identifiability(votes)
+        odds = None if prior is None else read_prior(prior, votes)
+        if sample_weight is not None:
+            rows = repeat_rows(sample_weight, votes)
+            votes, gold, odds = (
+                votes.take_items(rows),
+                *(known if known is None else known[rows] for known in (gold, odds)),
+            )
+        self._learn(votes, gold, odds)
+        identified = self._check_identifiability(votes)
         del self._tie
+        self._judge_voters(votes, gold, odds, identified)
         self._voter_columns = self._describe_voters(votes)
 
     def decision_function(self, X: Any) -> Floats:
@@ -121,9 +133,11 @@ class Aggregator(VotesEstimator):
     def _label(self, scores: Floats) -> NDArray[Any]:
         return map_scores(name_classes, scores, self.classes_.dtype, classes=self.classes_)
 
-    def fit_predict(self, X: Any, y: Any = None, **beside: Any) -> NDArray[Any]:
+    def fit_predict(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
+    ) -> NDArray[Any]:
         """Return the labels of the items it is fitted to; `prior=` where the method takes one."""
-        return self.fit(X, y, **beside).predict(X, **beside)
+        return self.fit(X, y, sample_weight=sample_weight, **beside).predict(X, **beside)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy on the items with a known label."""
@@ -189,6 +203,13 @@ class Aggregator(VotesEstimator):
 
     @property
     def voters_(self) -> Any:
+        """One row per voter, as a pandas table that prints its main columns only."""
+        from unelisa.aggregators.voter_table import VoterTable  # noqa: PLC0415 - loads pandas
+
+        return VoterTable(self.voters_full_)
+
+    @property
+    def voters_full_(self) -> Any:
         """One row per voter, as a pandas table."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
@@ -202,14 +223,20 @@ class Aggregator(VotesEstimator):
         """Add a column to `voters_`: something learned of each voter after the fit."""
         self._voter_columns = {name: values, **self._voter_columns}
 
-    def _check_identifiability(self, votes: Votes) -> None:
-        """Set `reliable_`: whether the votes can identify a truth at all."""
+    def _check_identifiability(self, votes: Votes) -> bool:
+        """Set `reliable_`, and return it: whether the votes can identify a truth at all."""
         found, tie = check_identifiability(votes), self._tie
         self.reliable_ = found.reliable and not tie
         self.reliability_reason_ = found.reason
         if tie:
             warn_user(tie, ExpertsWarning)
             self.reliability_reason_ = tie if found.reliable else f"{found.reason}; besides, {tie}"
+        return self.reliable_
+
+    def _judge_voters(
+        self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
+    ) -> None:
+        """Estimate how good each voter is, in methods whose intervals say how sure that is."""
 
     def _learn(
         self,
@@ -326,9 +353,12 @@ class LogOdds(Aggregator):
             return map_scores(normalize_scores, odds, np.float64)
         return map_scores(pair_probabilities, odds, np.float64, n_columns=2)
 
-    def fit_predict_proba(self, X: Any, y: Any = None, **beside: Any) -> Floats:
+    def fit_predict_proba(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
+    ) -> Floats:
         """Return the probabilities of the items it is fitted to; `prior=` as in `fit_predict`."""
-        return self.fit(X, y, **beside).predict_proba(X, **beside)  # type: ignore[no-any-return]
+        fitted: Any = self.fit(X, y, sample_weight=sample_weight, **beside)
+        return fitted.predict_proba(X, **beside)  # type: ignore[no-any-return]
 
 
 class PosteriorAggregator(LogOdds, OrientedAggregator):
@@ -337,50 +367,6 @@ class PosteriorAggregator(LogOdds, OrientedAggregator):
     def _turn_around(self) -> None:
         super()._turn_around()
         self.prevalence_ = 1 - self.prevalence_
-
-
-@stored(
-    lambda model: hasattr(model, "coins_" if is_two_class(model) else "_confusion"),
-    coins_="?share[2, voters]",
-    _confusion="?share[voters, classes, classes]",
-    _confusion_votes="?finite[voters, classes]",
-)
-class TwoCoinVoters(Aggregator):
-    """An aggregator that estimates both coins of every voter, or what it says of every class."""
-
-    coins_: Floats  # two rows: P(says yes | truth is no), P(says yes | truth is yes)
-    _confusion: Floats  # of more than two classes: P(says c | truth is k), [voters, k, c]
-    _confusion_votes: Floats  # expected number of votes on items of each class, [voters, k]
-
-    @property
-    def confusions_(self) -> Any:
-        """What each voter says of items of each class, as a pandas table.
-
-        Columns: voter, said, meant (the true class), probability of saying so, and votes: the
-        expected number of the voter's votes on items of that class.
-        """
-        if not is_two_class(self):
-            return tabulate_confusions(self, self._confusion, self._confusion_votes)
-        tables = np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
-        rate = float(getattr(self, "prevalence_", 0.5))
-        counts = np.asarray(self._voter_columns["votes"], dtype=np.float64)
-        return tabulate_confusions(self, tables, np.outer(counts, [1 - rate, rate]))
-
-    @property
-    def sensitivity_(self) -> Floats:
-        """P(says yes | truth is yes) per voter."""
-        return np.asarray(self.coins_[1])
-
-    @property
-    def specificity_(self) -> Floats:
-        """P(says no | truth is no) per voter."""
-        return np.asarray(1 - self.coins_[0])
-
-    def _voter_estimates(self) -> dict[str, NDArray[Any]]:
-        if not is_two_class(self):
-            said_right = np.einsum("skk,sk->s", self._confusion, self._confusion_votes)
-            return {"accuracy": said_right / np.maximum(self._confusion_votes.sum(axis=1), 1.0)}
-        return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}
 
 
 def pool_ballots(merits: Floats) -> Floats:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from unelisa.aggregators.base import Floats, TwoCoinVoters, pool_ballots
+from unelisa.aggregators.base import Floats, pool_ballots
 from unelisa.aggregators.classes import is_two_class
 from unelisa.aggregators.coins import CLIP, CoinAggregator, TwoCoins, estimate_coins, log_joint
 from unelisa.aggregators.confusions import Confusions, FullTables, score_classes
+from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.blocks import ItemBlocks
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.latent.ballots import list_ballots

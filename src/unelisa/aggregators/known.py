@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unelisa.coding import settle_coding
 from unelisa.columns import Column, Label, NumberColumn, TextColumn, fill_mask
 from unelisa.errors import VotesError, VotesWarning, warn_user
+from unelisa.memory import refuse_beyond
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes, name_unvoted
 
@@ -63,6 +64,34 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
     absent = np.zeros(votes.n_classes)
     odds = put_in_order(prior, "prior", votes.items, absent=absent)
     return check_odds(odds, votes.n_items, votes.n_classes)
+
+
+def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:
+    """Return every item's row as often as its weight says; matched as gold labels are.
+
+    Examples
+    --------
+    >>> repeat_rows([2, 0, 1], Votes.of([[1, -1], [1, 1], [-1, -1]], coding="pm1"))
+    array([0, 0, 2])
+    """
+    wanted = f"sample_weight must hold a whole number for each of the {votes.n_items} items, found"
+    ordered = put_in_order(sample_weight, "sample_weight", votes.items, absent=1)
+    try:
+        weights = np.asarray(fill_mask(ordered), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise VotesError(f"{wanted} values that are not numbers") from None
+    if weights.shape != (votes.n_items,):
+        raise VotesError(f"{wanted} shape {weights.shape}")
+    odd = np.flatnonzero(~((weights >= 0) & (weights == np.floor(weights)) & (weights < np.inf)))
+    if len(odd):
+        raise VotesError(
+            f"{wanted} another value in row {odd[0] + 1}: a weight is the number of items that one "
+            "stands for"
+        )
+    if not weights.any():
+        raise VotesError(f"{wanted} only zeros")
+    refuse_beyond(int(weights.sum()) * votes.n_voters, "the repetition of items by sample_weight")
+    return np.repeat(np.arange(votes.n_items), weights.astype(np.intp))
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:

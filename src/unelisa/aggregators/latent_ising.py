@@ -8,18 +8,19 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, TwoCoinVoters
+from unelisa.aggregators.base import Floats, LogOdds
 from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.voters import describe_votes, idle_reason
-from unelisa.blocks import ItemBlocks
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
-from unelisa.latent import Structure, interpret
-from unelisa.latent.ballots import list_ballots, set_prior_odds
-from unelisa.latent.gold import follow_gold
+from unelisa.latent import Structure
+from unelisa.latent.ballots import fix_labels, list_ballots, set_prior_odds
+from unelisa.latent.gold import LEAST_LABELS, follow_gold
 from unelisa.latent.potts.gold import read_known_classes
 from unelisa.latent.potts.reading import ClassReading
 from unelisa.latent.reading import Reading
+from unelisa.latent.sides import read_sides
 from unelisa.latent.verdicts import (
     explain_voters,
     find_heads,
@@ -27,15 +28,10 @@ from unelisa.latent.verdicts import (
     tabulate_readings,
     tabulate_structures,
 )
-from unelisa.orientation import Orient, is_upside_down
+from unelisa.orientation import Orient
 from unelisa.partitioned import is_partitioned
 from unelisa.schema import stored
 from unelisa.votes import Votes
-
-CONTRADICTION = (
-    "the prior and the anchor voter point to opposite sides: the anchor decides which side is yes, "
-    "and the prior contradicts the votes"
-)
 
 
 def _of_reading(name: str, doc: str) -> Any:
@@ -177,7 +173,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, prior: Any = None) -> "LatentIsing":
+    def fit(
+        self, X: Any, y: Any = None, prior: Any = None, *, sample_weight: Any = None
+    ) -> "LatentIsing":
         """Return self, fitted to the votes.
 
         Parameters
@@ -193,11 +191,13 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             dict or pandas Series by item (0 where an item is absent). With more than two classes a
             table, one column per class. A model keeps no items, so `predict` needs the log-odds of
             its items again.
+        sample_weight
+            Optional number of items that each item stands for, as for every aggregator.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
             raise ModelError(f"structure must be one of {known}, found {self.structure!r}")
-        return self._fit_known(X, y, prior)
+        return self._fit_known(X, y, prior, sample_weight)
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels."""
@@ -206,8 +206,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             return
         prior_odds = np.zeros(votes.n_items) if prior is None else prior
         ballots = list_ballots(votes.blocks, self.n_jobs)
-        reading = interpret(set_prior_odds(ballots, prior_odds), self.structure)
-        reading = self._orient(votes, ballots, prior_odds, reading)
+        reading = read_sides(votes, ballots, prior_odds, self.structure, self.orient)
         if gold is not None and gold.any():
             reading = follow_gold(ballots, prior_odds, gold, reading)
         reading = reading.answering(set_prior_odds(ballots, prior_odds))
@@ -235,25 +234,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             self._confusion, self._confusion_votes = answers.confusions, answers.votes
             self.prevalence_, self.prevalence_interval_ = answers.shares, answers.share_bounds
             return
-        self.coins_ = answers.coins
+        self.coins_ = answers.coins if reading.worth is None else reading.worth.coins
         self.prevalence_ = answers.prevalence
         self.prevalence_interval_ = answers.prevalence_interval
-
-    def _orient(
-        self, votes: Votes, ballots: ItemBlocks, prior_odds: Floats, reading: Reading
-    ) -> Reading:
-        """Return the reading on the side of the anchor voter, or else of prior and majority."""
-        if self.orient == "majority":
-            turned = reading.is_upside_down(ballots, prior_odds)
-            return reading.turned() if turned else reading
-        scores = reading.score(ballots)
-        turned = is_upside_down(self.orient, votes, scores, np.empty(0))
-        if turned and prior_odds.any() and not reading.sign_is_open:
-            # the majority's side was fitted, where the prior has the opposite sign
-            reading = interpret(set_prior_odds(ballots, -prior_odds), self.structure)
-        reading = reading.turned() if turned else reading
-        differ = float(prior_odds @ scores) * (-1 if turned else 1) < 0
-        return reading.noting(CONTRADICTION) if differ else reading
 
     def _warn(self) -> None:
         for caution in self.cautions_:
@@ -266,12 +249,26 @@ class LatentIsing(TwoCoinVoters, LogOdds):
                 ConvergenceWarning,
             )
 
-    def _check_identifiability(self, votes: Votes) -> None:
+    def _check_identifiability(self, votes: Votes) -> bool:
         """Set `reliable_`: False also where something speaks against the reading."""
-        super()._check_identifiability(votes)
+        identified = super()._check_identifiability(votes)
         reasons = [reason.tell(self.voter_names_) for reason in self._reading.reasons]
         if self.reliable_ and reasons:
             self.reliable_, self.reliability_reason_ = False, "; ".join(reasons)
+        return identified
+
+    def _judge_voters(
+        self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
+    ) -> None:
+        """Measure the worth of every voter; gold labels are taken as the truth of their items."""
+        ballots = list_ballots(votes.blocks, self.n_jobs)
+        labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
+        shape = votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes)
+        prior_odds = np.zeros(shape) if prior is None else prior
+        known = set_prior_odds(ballots, fix_labels(prior_odds, labels))
+        if np.count_nonzero(labels) < LEAST_LABELS:
+            labels = np.zeros_like(labels)
+        self._take(self._reading.judging(known, labels, identified))
 
     @property
     def cautions_(self) -> list[str]:
@@ -371,9 +368,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return VoterGraph(weights, weights != 0)
 
     @property
-    def voters_(self) -> Any:
+    def voters_full_(self) -> Any:
         """One row per voter, as a pandas table."""
-        table = super().voters_
+        table = super().voters_full_
         if self.reading_ == "edges":
             table.loc[~self._reading.experts, "verdict"] = "pruned"
             return table
@@ -386,7 +383,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return {**describe_votes(votes), "depends_on": partners, "reason": self._reasons(votes)}
 
     def _voter_estimates(self) -> dict[str, Floats]:
-        return {**super()._voter_estimates(), "standard_error": self.standard_errors_}
+        worth = self._reading.worth
+        told = super()._voter_estimates() if worth is None else worth.tabulate(self.classes_)
+        return {**told, "standard_error": self.standard_errors_}
 
     def _reasons(self, votes: Votes) -> list[str]:
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)

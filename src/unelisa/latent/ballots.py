@@ -67,6 +67,22 @@ def set_prior_odds(ballots: ItemBlocks, prior_odds: Floats) -> ItemBlocks:
     return ballots.view(_set_prior_odds, per_item=(known,))
 
 
+def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
+    """Return the prior odds with gold labels certain; the code 0 is unknown.
+
+    Examples
+    --------
+    >>> fix_labels(np.zeros(3), np.array([0, 1, -1]))
+    array([    0.,  1000., -1000.])
+    """
+    if prior_odds.ndim == 1:
+        return np.where(gold == 0, prior_odds, CERTAIN * gold)
+    fixed, known = prior_odds.copy(), np.flatnonzero(gold)
+    fixed[known] = -CERTAIN
+    fixed[known, gold.astype(np.uint8)[known] - 1] = 0.0  # class k is k + 1
+    return fixed
+
+
 def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
     """Return the ballots of some items, given in rising order, as one run."""
     parts: list[Ballots] = list(ballots.take(items))

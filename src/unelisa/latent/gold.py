@@ -337,7 +337,7 @@ def _regress(
         for one, score, weight in zip(candidates, scores.tolist(), weights.tolist(), strict=True)
     ]
     inherited = {field.name: getattr(base, field.name) for field in fields(Reading)}
-    inherited |= {"answers": None, "table": (*base.table, *rows)}
+    inherited |= {"answers": None, "worth": None, "table": (*base.table, *rows)}
     reading = GoldReading(
         **inherited,
         base=_bare(base),

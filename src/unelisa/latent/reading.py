@@ -12,9 +12,12 @@ from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.em import bound_share
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.latent.worth import Worth, find_spreads, measure_worth
 from unelisa.schema import stored
 
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
+ONE_SOURCE = "the labels are those of one"  # voter, or family
+LEAST_CLEAR = 3  # branches that can check each other
 DECIDE = "a prior, or at least ten gold labels, can decide"
 NAMED = 3  # voters that are named in a sentence
 
@@ -101,6 +104,7 @@ class Links:
     evidence="float",
     agreement="float",
     answers="Answers | None",
+    worth="?Worth | None",
     others="many Reading",
     reasons="many Caution",
     notes="many Caution",
@@ -124,6 +128,7 @@ class Reading(ABC):
     evidence: float = np.nan  # nats beyond plain's, on the items that were compared
     agreement: float = 1.0  # share of these items on which it agrees with the reading that is kept
     answers: Any = None  # `Answers`; None: not yet computed
+    worth: Worth | None = None  # of every voter; None: not yet computed
     others: tuple["Reading", ...] = ()  # what else the votes allow
     reasons: tuple[Caution, ...] = ()  # why it is not reliable; empty: nothing speaks against it
     notes: tuple[Caution, ...] = ()  # what else users must be told
@@ -168,6 +173,12 @@ class Reading(ABC):
         told = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)
         return bool(self.others) or told
 
+    @property
+    def told(self) -> bool:
+        """Whether the votes can tell how good each voter is: two others can check it."""
+        hidden = any(reason.text.startswith((NOTHING_FOUND, ONE_SOURCE)) for reason in self.reasons)
+        return self.branches >= LEAST_CLEAR and not hidden
+
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
         """Return how easy every item is for the voters; NaN where the reading does not say."""
         return np.full(ballots.n_items, np.nan)
@@ -195,6 +206,23 @@ class Reading(ABC):
             np.asarray((signed + observed + 1).T / (2 * observed + 2).T),
         )
         return replace(self, answers=answers)
+
+    def judging(self, ballots: ItemBlocks, gold: NDArray[np.integer], identified: bool) -> Self:
+        """Return the same reading, and what else the votes allow, with the worth of every voter.
+
+        `gold` holds the labels that recalibrated it, 0 where unknown; without any, `identified`
+        says whether the votes identify a truth.
+        """
+        against, sure = bool(self.reasons), bool(gold.any())
+
+        def judge(one: Any) -> Any:
+            n_classes = getattr(one.model, "n_classes", 2)
+            spreads = find_spreads(ballots, one, gold, against)
+            worth = measure_worth(ballots, one, n_classes, spreads)
+            told = sure or (identified and one.told)
+            return replace(one, worth=worth if told else worth.untold())
+
+        return judge(replace(self, others=tuple(judge(other) for other in self.others)))  # type: ignore[no-any-return]
 
     def noting(self, *notes: str) -> Self:
         """Return the same reading with more notes."""

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from latent.worlds import ballots_of, class_crowd
-from unelisa.latent.ballots import CERTAIN, set_prior_odds
+from unelisa.latent.ballots import CERTAIN, fix_labels, set_prior_odds
 from unelisa.latent.potts import read_classes
-from unelisa.latent.potts.gold import fix_classes, recalibrate
+from unelisa.latent.potts.gold import recalibrate
 
 
 def test_gold_labels_fix_the_class_of_their_items():
-    odds = fix_classes(np.zeros((3, 4)), np.array([0, 2, 4], dtype=np.uint8))
+    odds = fix_labels(np.zeros((3, 4)), np.array([0, 2, 4], dtype=np.uint8))
     assert odds.tolist() == [
         [0, 0, 0, 0],
         [-CERTAIN, 0, -CERTAIN, -CERTAIN],
@@ -18,7 +18,7 @@ def test_gold_labels_fix_the_class_of_their_items():
 
 def read_with_gold(values, gold, n_classes=4):
     ballots = ballots_of(values)
-    known = fix_classes(np.zeros((len(values), n_classes)), gold)
+    known = fix_labels(np.zeros((len(values), n_classes)), gold)
     reading = read_classes(
         set_prior_odds(ballots, known), n_classes, ordered=False, structure="auto"
     )

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from unelisa.latent.consensus.checks import (
     DOUBTED,
-    LEAST_CLEAR,
     Tally,
     describe_answers,
     find_implied,
@@ -39,7 +38,7 @@ from unelisa.latent.consensus.model import Families, Floats, fit_consensus
 from unelisa.latent.consensus.pool import CENTERED, Pool, Terms, fit_pool
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
 from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent.reading import NOTHING_FOUND, Caution
+from unelisa.latent.reading import LEAST_CLEAR, NOTHING_FOUND, Caution
 
 __all__ = ["ConsensusReading", "Kind", "read_consensus"]
 
@@ -130,10 +129,6 @@ def _describe(
     reading = replace(reading, reasons=reasons, family=family, branches=branches)
     if choice.few is not None or NOTHING_FOUND in {reason.text for reason in reasons}:
         reading = replace(reading, experts=np.zeros_like(reading.experts))
-    if branches < LEAST_CLEAR:
-        # nobody can be checked by two others: how good each is cannot be told
-        unknown = np.full_like(pool.coins, np.nan)
-        reading = replace(reading, answers=reading.answers._replace(coins=unknown))
     return reading
 
 

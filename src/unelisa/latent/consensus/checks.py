@@ -24,6 +24,7 @@ from unelisa.latent.consensus.pool import FAR, Pool, answer_each
 from unelisa.latent.crowd import Sample
 from unelisa.latent.reading import (
     DECIDE,
+    LEAST_CLEAR,
     NOTHING_FOUND,
     TWO_READINGS,
     Answers,
@@ -32,7 +33,6 @@ from unelisa.latent.reading import (
 )
 
 SAME_LABELS, LEAST_COVERAGE = 0.99, 0.5  # of the items: the labels are one voter's
-LEAST_CLEAR = 3  # branches clearly tied to the truth
 RARE, VANISHING = 0.005, 0.25  # a class below this, or below this fraction of the majority's
 SPLIT = 0.1  # share of the items on which the members of the pool differ from the labels
 DOUBTED = 0.25  # doubt of the model at which it is said

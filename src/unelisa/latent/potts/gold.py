@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
-from unelisa.latent.ballots import CERTAIN, Floats, set_prior_odds, take_ballots
+from unelisa.latent.ballots import Floats, fix_labels, set_prior_odds, take_ballots
 from unelisa.latent.gold import LEAST_LABELS, SHIFT_WIDTH, SLOPE_WIDTH
 from unelisa.latent.potts import read_classes
 from unelisa.latent.potts.pool import ClassPool
@@ -31,21 +31,12 @@ def read_known_classes(
     structure: str,
 ) -> ClassReading:
     """Return the reading of the votes, given prior log-odds (items x classes) and gold labels."""
-    known = set_prior_odds(ballots, fix_classes(prior_odds, gold))
+    known = set_prior_odds(ballots, fix_labels(prior_odds, gold))
     reading = read_classes(known, prior_odds.shape[1], ordered=ordered, structure=structure)
     reading = recalibrate(reading, ballots, gold)
     reading = reading.answering(set_prior_odds(ballots, prior_odds))
     others = tuple(other.answering(ballots) for other in reading.others)
     return replace(reading, others=others)
-
-
-def fix_classes(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
-    """Return the prior odds with gold labels certain: class k is k + 1, 0 unknown."""
-    fixed = prior_odds.copy()
-    known = np.flatnonzero(gold)
-    fixed[known] = -CERTAIN
-    fixed[known, gold[known] - 1] = 0.0
-    return fixed
 
 
 def recalibrate(

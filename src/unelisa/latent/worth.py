@@ -1,0 +1,242 @@
+"""What each voter is worth: accuracy, recall and precision, with intervals.
+
+With p_ik the probability that item i is of class k, voter s who said k on items V_sk and voted on
+items V_s has::
+
+    accuracy  = sum_k sum_{i in V_sk} p_ik / |V_s|
+    recall    = sum_{i in V_sk} p_ik / sum_{i in V_s} p_ik     (sensitivity, specificity)
+    precision = sum_{i in V_sk} p_ik / |V_sk|                  (PPV, NPV)
+
+Two things make these uncertain. A voter's votes are a sample of what it would say, as with any
+share of n cases. And the probabilities may be wrong together: too sure or not sure enough, or too
+high for one class on all items. They are read as log-odds that are off by a common factor and a
+common shift::
+
+    logit p -> e^slope logit p + shift,    slope, shift ~ N(0, spread^2)
+
+The three variances add up, and the interval is that of a beta distribution with their sum. The
+spread is twice as large where something speaks against the labels. n gold labels recalibrate the
+probabilities, and leave 1 / spread^2 + their information on slope and shift as the precision.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, logit, softmax
+from scipy.stats import beta
+
+from unelisa.blocks import ItemBlocks, KeptBlocks
+from unelisa.kernels.ballots import tally_ballots
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, take_ballots
+from unelisa.schema import stored
+
+SPREAD = 0.4  # of slope and shift
+AGAINST = 2.0  # times as much where something speaks against the labels
+LEVEL = 0.9
+FEWEST_CASES = 0.5  # that any interval is worth
+MOST_SURE = 1e-9
+TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
+
+
+class Spreads(NamedTuple):
+    """By how much the probabilities may be off: spreads of slope and shift."""
+
+    slope: float = SPREAD
+    shift: float = SPREAD
+
+
+@stored(
+    values="estimate[measures, voters]",
+    low="estimate[measures, voters]",
+    high="estimate[measures, voters]",
+)
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """Measures of every voter with 90 % intervals; NaN where they cannot be told.
+
+    Two classes: those of `TWO_CLASSES`. More: accuracy, and the recall of each class.
+    """
+
+    values: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def coins(self) -> Floats:
+        """P(yes | truth is no), P(yes | truth is yes) per voter, of two classes: two rows."""
+        return np.stack([1 - self.values[2], self.values[1]])
+
+    def untold(self) -> "Worth":
+        """Return that nothing can be told."""
+        return Worth(*(np.full_like(self.values, np.nan) for _ in range(3)))
+
+    def name_measures(self, classes: NDArray[Any]) -> list[str]:
+        """Return the name of every measure."""
+        if len(classes) == 2:
+            return list(TWO_CLASSES)
+        return ["accuracy", *(f"recall_{label}" for label in classes)]
+
+    def tabulate(self, classes: NDArray[Any]) -> dict[str, Floats]:
+        """Return the columns of a table: every measure and its bounds."""
+        columns = {}
+        for name, *row in zip(
+            self.name_measures(classes), self.values, self.low, self.high, strict=True
+        ):
+            columns |= dict(zip((name, f"{name}_low", f"{name}_high"), row, strict=True))
+        return columns
+
+
+def measure_worth(ballots: ItemBlocks, reading: Any, n_classes: int, spreads: Spreads) -> Worth:
+    """Return the worth of the voters according to a reading of the votes.
+
+    Prior odds of the ballots count, so that known labels are used as such.
+    """
+    count = _sum_two if n_classes == 2 else _sum_many
+    sums = Cases(*ballots.sum(count, reading, ballots.n_voters, n_classes))
+    accuracy, recall, precision = sums.compare()
+    # a rule says one thing or nothing: how often it is right is its precision
+    rules = reading.silence != 0
+    said = sums.votes.argmax(axis=1) if n_classes > 2 else (reading.silence < 0).astype(np.intp)
+    accuracy = accuracy.replaced(rules, precision.take(np.arange(len(said)), said))
+    rows = [accuracy, *recall.each()]
+    if n_classes == 2:
+        (specificity, sensitivity), (npv, ppv) = recall.each(), precision.each()
+        rows = [accuracy, sensitivity, specificity, ppv, npv]
+    return Worth(*np.stack([row.bound(spreads) for row in rows], axis=1))
+
+
+class Measure(NamedTuple):
+    """A share per voter (or voter and class), the cases it is of, and what moves it."""
+
+    value: Floats
+    cases: Floats
+    # slope, shift: its change when the probabilities are off by one spread
+    slope: Floats
+    shift: Floats
+
+    def each(self) -> list["Measure"]:
+        """Return the measures of each class."""
+        return [Measure(*(part[:, k] for part in self)) for k in range(self.value.shape[1])]
+
+    def take(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> "Measure":
+        """Return one class per voter."""
+        return Measure(*(part[rows, columns] for part in self))
+
+    def replaced(self, where: NDArray[np.bool_], other: "Measure") -> "Measure":
+        """Return the measure with some voters' parts taken from another."""
+        return Measure(*(np.where(where, b, a) for a, b in zip(self, other, strict=True)))
+
+    def bound(self, spreads: Spreads) -> Floats:
+        """Return value, low and high per voter: three rows."""
+        share, cases = self.value, np.maximum(self.cases, 1)
+        # a quarter of a case more keeps shares of 0 and 1 from being sure
+        variance = (share * (1 - share) + 0.25 / cases) / cases
+        variance += (spreads.slope / SPREAD * self.slope) ** 2
+        variance += (spreads.shift / SPREAD * self.shift) ** 2
+        inside = np.clip(share, 0.005, 0.995)
+        worth = np.maximum(inside * (1 - inside) / variance, FEWEST_CASES)
+        right, wrong = share * worth, (1 - share) * worth
+        tail = (1 - LEVEL) / 2
+        low, high = beta.ppf([[tail], [1 - tail]], right + 0.5, wrong + 0.5)
+        # the votes do not exclude 0 or 1 where they hold no case against it
+        low = np.minimum(np.where(right <= 0.5, 0.0, low), share)
+        high = np.maximum(np.where(wrong <= 0.5, 1.0, high), share)
+        return np.where(self.cases > 0, np.stack([share, low, high]), np.nan)
+
+
+class Cases(NamedTuple):
+    """Sums over the votes of every voter, by class k."""
+
+    votes: Floats  # votes for k: voters x classes
+    # said, met: sum of p_ik over votes for k, and over all votes; as they are, with the slope up
+    # and down, with k's own shift up and down: 5 x voters x classes
+    said: Floats
+    met: Floats
+    moved: Floats  # voters x classes: what one class's shift up instead of down adds to sum_k said
+
+    def compare(self) -> tuple[Measure, Measure, Measure]:
+        """Return accuracy per voter, and recall and precision per voter and class."""
+        votes = self.votes.sum(axis=1)
+        right, many = self.said.sum(axis=2), np.maximum(votes, 1)
+        # K shifts, of which each pair differs by one spread
+        shift = np.sqrt((self.moved**2).sum(axis=1) / 2) / 2 / many
+        accuracy = Measure(right[0] / many, votes, (right[1] - right[2]) / 2 / many, shift)
+        recall = self.said / np.maximum(self.met, 1e-12)
+        precision = self.said / np.maximum(self.votes, 1)
+        return accuracy, _compare(recall, self.met[0]), _compare(precision, self.votes)
+
+
+def _compare(shares: Floats, cases: Floats) -> Measure:
+    plain, steep, flat, up, down = np.clip(shares, 0, 1)
+    return Measure(plain, cases, (steep - flat) / 2, (up - down) / 2)
+
+
+def _sum_two(ballots: Ballots, reading: Any, n_voters: int, _: int) -> Sums:
+    """Return the parts of `Cases` for two classes. A pass."""
+    odds = reading.score(KeptBlocks([ballots], n_voters))
+    filled = fill_silence(ballots, reading.silence)
+    moved = odds * np.exp(SPREAD), odds * np.exp(-SPREAD), odds + SPREAD, odds - SPREAD
+    yes = expit(np.stack([odds, *moved], axis=1))
+    ones = np.ones((filled.n_items, 1))
+    signed, observed = tally_ballots(*filled[:3], np.hstack([yes, ones]), n_voters)
+    said_yes, said_no = (observed + signed) / 2, (observed - signed) / 2
+    votes = np.stack([said_no[:, 5], said_yes[:, 5]], axis=1)
+    own = [0, 1, 2, 4, 3]  # the shift of no is that of yes turned around
+    right_no, met_no = (whole[:, 5:] - whole[:, own] for whole in (said_no, observed))
+    said = np.stack([right_no, said_yes[:, :5]], axis=2).transpose(1, 0, 2)
+    met = np.stack([met_no, observed[:, :5]], axis=2).transpose(1, 0, 2)
+    gain = (said[3] - said[4]) @ np.array([-1.0, 1.0])
+    return votes, said, met, np.stack([-gain, gain], axis=1)
+
+
+def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> Sums:
+    """Return the parts of `Cases` for more classes. A pass."""
+    logs = reading.score(KeptBlocks([ballots], n_voters))
+    chances = np.clip(softmax(logs, axis=1), MOST_SURE, 1 - MOST_SURE)
+    own = logit(chances)
+    steep, flat = (softmax(logs * np.exp(by), axis=1) for by in (SPREAD, -SPREAD))
+    each = np.stack([chances, steep, flat, expit(own + SPREAD), expit(own - SPREAD)])
+    items, voters = ballots.items, ballots.voters
+    answers = (ballots.votes.view(np.uint8) - np.uint8(1)).astype(np.intp)
+    cells, n_cells = voters * np.intp(n_classes) + answers, n_voters * n_classes
+    shape = n_voters, n_classes
+    votes = np.bincount(cells, minlength=n_cells).reshape(shape).astype(np.float64)
+    said = [np.bincount(cells, one[items, answers], n_cells).reshape(shape) for one in each]
+    flags = np.ones(len(voters), dtype=np.int8)
+    columns = np.ascontiguousarray(each.transpose(1, 0, 2).reshape(len(logs), -1))
+    met = tally_ballots(ballots.starts, voters, flags, columns, n_voters)[1]
+    # the shift of class k takes from the votes for other classes, in proportion
+    rise = (each[3] - each[4]) / (1 - chances)
+    lost = np.stack([chances[items, answers]], axis=1) * rise[items]
+    lost[np.arange(len(items)), answers] = -(each[3] - each[4])[items, answers]
+    moved = [np.bincount(voters, -lost[:, k], n_voters) for k in range(n_classes)]
+    met = met.reshape(n_voters, 5, n_classes).transpose(1, 0, 2)
+    if reading.silence.any():
+        # a rule meets every item with votes
+        met[:, reading.silence != 0] = each[:, ballots.counts > 0].sum(axis=1)[:, None]
+    return votes, np.stack(said), met, np.stack(moved, axis=1)
+
+
+def find_spreads(
+    ballots: ItemBlocks, reading: Any, gold: NDArray[np.integer], against: bool
+) -> Spreads:
+    """Return the spreads that are left, with what gold labels say of slope and shift.
+
+    A label's information on the slope is the variance of the log-probabilities, on a shift the mean
+    of p (1 - p) over the classes (at two classes p (1 - p)). `gold` is 0 where unknown.
+    """
+    prior = SPREAD * (AGAINST if against else 1.0)
+    known = np.flatnonzero(gold)
+    if not len(known):
+        return Spreads(prior, prior)
+    part = take_ballots(ballots, known)
+    part = part._replace(prior_odds=np.zeros(part.n_items))
+    scores = reading.score(KeptBlocks([part], ballots.n_voters))
+    logs = log_softmax(scores if scores.ndim > 1 else np.stack([0 * scores, scores], 1), axis=1)
+    chances = np.exp(logs)
+    means = (chances * logs).sum(axis=1, keepdims=True)
+    slope = float((chances * (logs - means) ** 2).sum())
+    shift = float((chances * (1 - chances)).sum() / logs.shape[1])
+    return Spreads(*(float((prior**-2 + found) ** -0.5) for found in (slope, shift)))
