@@ -14,6 +14,7 @@ from studies import screens
 from studies.cli_classes import classes
 from studies.cli_rate import rate
 from studies.cli_replay import replay
+from studies.cli_worth import worth
 from studies.commands import (
     ResultsFolder,
     Stored,
@@ -337,6 +338,7 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 app.command(cls=PlainCommand)(classes)
 app.command(cls=PlainCommand)(rate)
+app.command(cls=PlainCommand)(worth)
 app.command(cls=PlainCommand)(replay)
 
 

@@ -23,6 +23,7 @@ from studies.worlds.page import signed
 from studies.worlds.runs import DAWID_SKENE, MAJORITY
 from studies.worlds.runs import OURS as DEFAULT
 from studies.worlds.summary import summarize_part
+from studies.worth.page import mean_held
 from unelisa.cli.screen import figure as show_figure
 
 # A column's name in the study -> its header.
@@ -230,6 +231,16 @@ def show_rate(screen: Console, archive: Json) -> None:
         covered = share(mean_coverage(row)), share(mean_coverage(row, "alone_"))
         width = share(compare_figure(row, "width"), 2)
         table.add_row(row["set"], str(row["labels"]), *covered, width)
+    screen.print(table)
+
+
+def show_worth(screen: Console, archive: Json) -> None:
+    """Print how often the intervals of the voters' accuracies hold, by part and kind."""
+    table = _new_table(["part", "crowd"], ["number", "coverage", "width"])
+    for (part, kind), rows in group_by(archive["voters"], "part", "kind").items():
+        found = mean_held(rows, "accuracy")
+        cells = ("-", "-") if found is None else (share(found[0]), share(found[1], 2))
+        table.add_row(part, kind, str(len(rows)), *cells)
     screen.print(table)
 
 
