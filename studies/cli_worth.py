@@ -44,9 +44,7 @@ def worth(
     folder: ResultsFolder = Path("results/worth"),
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write worth.md and study/worth.json in there."
-        ),
+        typer.Option(metavar="FOLDER", help="Write worth.md and study/worth.json in there."),
     ] = None,
     stored: Stored = None,
     json: options.JsonFile = None,

@@ -83,6 +83,8 @@ def mean_held(rows: Sequence[Json], measure: str) -> tuple[float, float] | None:
 def _sum_up(rows: Sequence[Json]) -> str:
     told = [mean_held(kin, "accuracy") for kin in group_by(rows, "kind").values()]
     covered = [found[0] for found in told if found is not None]
+    if not covered:
+        return "The votes of no crowd tell how good anyone is."
     low, high = min(covered), max(covered)
     return (
         f"The interval of the accuracy contains the true one for {share(float(np.mean(covered)))} "

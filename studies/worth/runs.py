@@ -43,9 +43,11 @@ class Target(NamedTuple):
 def aim_at_crowd(kind: str, number: int) -> Target:
     """Return a crowd drawn from the model."""
     values, tables = draw_crowd(kind, number)
-    coding = "pm1" if kind != "classes" else "auto"
-    labeled = values if kind != "classes" else np.where(values > 0, values, np.nan)
-    return Target(Votes.of(labeled, coding=coding), tables, counted=False)
+    if kind == "classes":
+        votes = Votes.of(np.where(values > 0, values, np.nan))
+    else:
+        votes = Votes.of(values, coding="pm1")
+    return Target(votes, tables, counted=False)
 
 
 def aim_at_world(kind: str, number: int) -> Target:
@@ -95,7 +97,7 @@ def list_measures(tables: Floats) -> dict[str, tuple[Floats, Floats]]:
 def judge_target(target: Target) -> Json:
     """Return how many intervals there are, hold and how wide they are, by measure."""
     model = LatentIsing().fit(target.votes, target.gold)
-    worth = model._reading.worth
+    worth: Any = model._reading.worth
     held: dict[str, list[float]] = {}
     rules = model._reading.silence != 0  # their silence is an answer: only precision compares
     for k, (name, (share, cases)) in enumerate(list_measures(target.tables).items()):

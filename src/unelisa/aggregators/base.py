@@ -101,10 +101,8 @@ class Aggregator(VotesEstimator):
         odds = None if prior is None else read_prior(prior, votes)
         if sample_weight is not None:
             rows = repeat_rows(sample_weight, votes)
-            votes, gold, odds = (
-                votes.take_items(rows),
-                *(known if known is None else known[rows] for known in (gold, odds)),
-            )
+            votes = votes.take_items(rows)
+            gold, odds = gold if gold is None else gold[rows], odds if odds is None else odds[rows]
         self._learn(votes, gold, odds)
         identified = self._check_identifiability(votes)
         del self._tie

@@ -10,24 +10,17 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Floats, LogOdds
 from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
-from unelisa.latent import Structure
+from unelisa.latent import Structure, verdicts
 from unelisa.latent.ballots import fix_labels, list_ballots, set_prior_odds
 from unelisa.latent.gold import LEAST_LABELS, follow_gold
 from unelisa.latent.potts.gold import read_known_classes
 from unelisa.latent.potts.reading import ClassReading
 from unelisa.latent.reading import Reading
-from unelisa.latent.sides import read_sides
-from unelisa.latent.verdicts import (
-    explain_voters,
-    find_heads,
-    judge_voters,
-    tabulate_readings,
-    tabulate_structures,
-)
 from unelisa.orientation import Orient
 from unelisa.partitioned import is_partitioned
 from unelisa.schema import stored
@@ -82,9 +75,13 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     Attributes
     ----------
-    experts_, weights_, polarity_, voters_
+    experts_, weights_, polarity_
         Voters who are clearly better than the crowd (in a graph: tied to the truth with a
-        probability above one half), a_s, its sign, and a table with the verdicts and why.
+        probability above one half), a_s and its sign.
+    voters_, voters_full_
+        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv, each
+        with a 90 % interval (accuracy_low, accuracy_high), NaN where the votes cannot tell; with
+        more than two classes accuracy and recall_<class>. The first prints its main columns only.
     families_, effective_voters_
         Voters who repeat each other, and how many equally good independent voters they all are.
     prevalence_, prevalence_interval_
@@ -148,13 +145,14 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     (['ham', 'ham'], [0.97, 0.03])
     >>> model.score(votes, truth) > ue.MajorityVote().fit(votes).score(votes, truth) + 0.05
     True
-    >>> model.voters_[["voter", "verdict", "sensitivity", "specificity"]].round(2)
-      voter        verdict  sensitivity  specificity
-    0   ann         expert         0.88         0.94
-    1   bob         expert         0.91         0.89
-    2   cem        counted         0.75         0.77
-    3   dia        counted         0.83         0.78
-    4   eve  uninformative         0.50         0.55
+    >>> model.voters_
+      voter        verdict accuracy   low  high  votes
+    4   eve  uninformative     0.53  0.48  0.58    293
+    2   cem        counted     0.75  0.69  0.81    275
+    3   dia        counted     0.78  0.71  0.84    283
+    1   bob         expert     0.88  0.78  0.94    267
+    0   ann         expert     0.89  0.78  0.96    288
+    accuracy with a 90 % interval; 19 more columns: voters_full_
     """
 
     verdicts = ("contrarian", "pruned", "expert")
@@ -295,7 +293,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         others = tuple(replace(one, others=()) for one in rest)
         other._take(replace(readings[k], others=others))
         if k > 0:
-            reasons = explain_voters(readings[k], self.voter_names_)
+            reasons = verdicts.explain_voters(readings[k], self.voter_names_)
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
 
@@ -341,12 +339,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     @property
     def structure_(self) -> Any:
         """The structures that were tried, as a pandas table."""
-        return tabulate_structures(self._reading)
+        return verdicts.tabulate_structures(self._reading)
 
     @property
     def readings_(self) -> Any:
         """The readings that the votes allow, as a pandas table; the first one was taken."""
-        return tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
+        return verdicts.tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
 
     @property
     def families_(self) -> list[list[Any]]:
@@ -374,8 +372,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         if self.reading_ == "edges":
             table.loc[~self._reading.experts, "verdict"] = "pruned"
             return table
-        table["verdict"] = judge_voters(self._reading, self.voter_names_)
-        table.insert(2, "family", find_heads(self._reading, self.voter_names_))
+        table["verdict"] = verdicts.judge_voters(self._reading, self.voter_names_)
+        table.insert(2, "family", verdicts.find_heads(self._reading, self.voter_names_))
         return table
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
@@ -389,7 +387,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _reasons(self, votes: Votes) -> list[str]:
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
-        reasons = explain_voters(self._reading, self.voter_names_)
+        reasons = verdicts.explain_voters(self._reading, self.voter_names_)
         return [
             f"{reason}; its silence is its other answer"
             if heard[s]

@@ -9,7 +9,7 @@ SHORT = {"accuracy_low": "low", "accuracy_high": "high"}
 UNTOLD = "cannot be told"
 
 
-class VoterTable(pd.DataFrame):
+class VoterTable(pd.DataFrame):  # type: ignore[misc]
     """A table with one row per voter that prints its main columns, the least accurate first.
 
     Every other column is there by name, and whatever is taken from it is an ordinary table.

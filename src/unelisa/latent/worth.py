@@ -80,7 +80,7 @@ class Worth:
 
     def tabulate(self, classes: NDArray[Any]) -> dict[str, Floats]:
         """Return the columns of a table: every measure and its bounds."""
-        columns = {}
+        columns: dict[str, Floats] = {}
         for name, *row in zip(
             self.name_measures(classes), self.values, self.low, self.high, strict=True
         ):

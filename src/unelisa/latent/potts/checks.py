@@ -7,7 +7,6 @@ from scipy.special import gammaln
 
 from unelisa.latent.ballots import Sums
 from unelisa.latent.consensus.checks import (
-    LEAST_CLEAR,
     LEAST_COVERAGE,
     SAME_LABELS,
     VANISHING,
@@ -21,7 +20,13 @@ from unelisa.latent.consensus.model import Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.potts.contest import ClassChoice, count_branches
 from unelisa.latent.potts.model import list_answers
-from unelisa.latent.reading import DECIDE, NOTHING_FOUND, TWO_READINGS, Caution
+from unelisa.latent.reading import (
+    DECIDE,
+    LEAST_CLEAR,
+    NOTHING_FOUND,
+    TWO_READINGS,
+    Caution,
+)
 
 SHARED = ", so the labels are the share of the votes"
 COMMON_CLASS = 0.05  # share of the majority's labels of a class that must not vanish

@@ -10,13 +10,13 @@ from scipy.special import log_softmax
 from unelisa.blocks import ItemBlocks
 from unelisa.em import bound_share
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters
-from unelisa.latent.consensus.checks import COUNTED, LEAST_CLEAR
+from unelisa.latent.consensus.checks import COUNTED
 from unelisa.latent.consensus.model import GRID
 from unelisa.latent.consensus.reading import MOST_CERTAIN, SURE_ERRORS
 from unelisa.latent.potts.crowd import code_silence
 from unelisa.latent.potts.model import ClassConsensus, infer, list_answers
 from unelisa.latent.potts.pool import ClassPool, answer_each, mix, share_branches
-from unelisa.latent.reading import Links, Reading, count_effective
+from unelisa.latent.reading import LEAST_CLEAR, Links, Reading, count_effective
 from unelisa.schema import stored
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from unelisa.aggregators.sides import CONTRADICTION, read_sides
 from unelisa.latent.ballots import list_ballots
-from unelisa.latent.sides import CONTRADICTION, read_sides
 from unelisa.votes import Votes
 
 
