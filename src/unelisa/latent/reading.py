@@ -16,7 +16,6 @@ from unelisa.latent.worth import Worth, find_spreads, measure_worth
 from unelisa.schema import stored
 
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
-ONE_SOURCE = "the labels are those of one"  # voter, or family
 LEAST_CLEAR = 3  # branches that can check each other
 DECIDE = "a prior, or at least ten gold labels, can decide"
 NAMED = 3  # voters that are named in a sentence
@@ -176,8 +175,8 @@ class Reading(ABC):
     @property
     def told(self) -> bool:
         """Whether the votes can tell how good each voter is: two others can check it."""
-        hidden = any(reason.text.startswith((NOTHING_FOUND, ONE_SOURCE)) for reason in self.reasons)
-        return self.branches >= LEAST_CLEAR and not hidden
+        nothing = any(reason.text.startswith(NOTHING_FOUND) for reason in self.reasons)
+        return self.branches >= LEAST_CLEAR and not nothing
 
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
         """Return how easy every item is for the voters; NaN where the reading does not say."""
