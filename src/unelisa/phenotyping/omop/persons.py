@@ -141,10 +141,11 @@ def _list_periods(tables: OmopTables, window: Window, spans: Any | None) -> "pd.
 
 def _clip(periods: "pd.DataFrame", ends: "pd.DataFrame | None") -> "pd.DataFrame":
     """Return the observed days of each person on the days around the index day."""
-    if ends is not None and "first" in ends:
-        periods = periods.clip(lower=ends["first"], axis=0)
-    if ends is not None and "last" in ends:
-        periods = periods.clip(upper=ends["last"], axis=0)
+    for name in () if ends is None else ({"first", "last"} & {*ends}):
+        end = ends[name]  # type: ignore[index]
+        for day in ("first", "last"):
+            outside = periods[day] < end if name == "first" else periods[day] > end
+            periods = periods.assign(**{day: periods[day].where(~outside, end)})
     return periods
 
 
