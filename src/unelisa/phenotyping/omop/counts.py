@@ -203,7 +203,7 @@ class _Counter:
         base = self.cohort
         if among:
             base = base.semi_join(self.list_days(among).select("person"), "person")
-        (size,) = (one["n"][0].as_py() for one in self.run("patients with an anchor", _count(base)))
+        size = self._count("patients that features must be frequent among", base)
         kept = [one for one in request.features if one.reach != "each"]
         found: dict[str, tuple[int, int]] = {}
         for domain in dict.fromkeys(one.domain for one in patterns):
@@ -214,6 +214,13 @@ class _Counter:
             kept += [Request(f"{domain}:{name}", domain, name, "name") for name in names[0]]
             found[domain] = (len(names[0]), names[1])
         return replace(request, features=tuple(kept), screen=NO_SCREEN), found
+
+    def _count(self, what: str, people: Any) -> int:
+        """Return the number of some persons, also as the rows of the step."""
+        (found,) = self.run(what, people.aggregate(n=people.count()))
+        number = int(found["n"][0].as_py())
+        self.steps[-1] = self.steps[-1]._replace(rows=number)
+        return number
 
     def _list_frequent(
         self, what: str, query: Any, least: float, asked: Sequence[Request]
@@ -233,10 +240,6 @@ class _Counter:
                 self._advance(f"{what}: {rows:,} rows")
                 yield table
         self.steps.append(Step(what, rows, time.perf_counter() - start))
-
-
-def _count(people: Any) -> Any:
-    return people.aggregate(n=people.count())
 
 
 def find_related(

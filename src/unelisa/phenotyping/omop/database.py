@@ -225,6 +225,9 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
         raise RecordsError(f"the PostgreSQL server cannot be reached: {reason}") from None
     if read_only:
         connection.execute("SET default_transaction_read_only = on")
+        # every join here is by equality; where the planner expects one row (it cannot estimate
+        # conditions on parts of a code), it would otherwise repeat a subquery for each of many
+        connection.execute("SET enable_nestloop = off")
     return ibis.postgres.from_connection(connection)
 
 
