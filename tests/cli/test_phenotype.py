@@ -190,16 +190,14 @@ def test_only_json_goes_to_stdout(refused, database, option):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('["ICD:714.0"', '["ICD:999.9"', "ICD:999.9"),
-        ('["ICD:714.0"', '["ICD:71%4"', "the anchor 'ICD:71%4' never occurs"),
         ('["ICD:714.0"', '["NLP:\u5173\u8282\u708e; --"', "never occurs"),
         ("entry = [", 'entry = ["ICD:zzz%"]\n# [', "nobody meets the entry rule"),
-        ('["ICD:714.0"', '["ICD:x\'; DROP TABLE person; --"', "never occurs"),
+        ('["ICD:714.0"', '["ICD:x%\'; DROP TABLE person; --"', "never occurs"),
         ('["ICD:714.0"', '["WHAT:714.0"', "is not valid"),
         ('utilization = "note_count"', 'utilization = "beds"', "note_count, visit_count"),
         ('["ICD:714.%", "NLP:%"]', '["ICD:714.%", "RX:%"]', "there is no table drug_exposure"),
         ('["ICD:714.%", "NLP:%"]', '["ICD:0%", "NLP:%"]', "matches 'ICD:0%'"),
-        ("[cohort]", '[cdm]\nschema = "a"\n[results]\nschema = "main"\n[cohort]', 'under [cdm]'),
+        ("[cohort]", '[cdm]\nschema = "a"\n[results]\nschema = "main"\n[cohort]', "under [cdm]"),
         ("[cohort]", '[results]\nschema = "nowhere"\n[cohort]', 'schema = "main" under [results]'),
         ("first_day = 2000-01-01", 'schema = "a; DROP"', "must be a plain name"),
         ("2015-12-31", "1999-12-31", "before it starts"),

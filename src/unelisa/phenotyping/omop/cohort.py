@@ -113,8 +113,9 @@ def _alone(connection: Any, table: str, schema: str | None) -> Iterator[None]:
             from psycopg import sql  # noqa: PLC0415 - optional
 
             with connection.con.transaction():
-                lock = sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE")
-                lock = lock.format(_name_table(table, schema))
+                lock = sql.SQL("LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE").format(
+                    _name_table(table, schema)
+                )
                 connection.con.execute(lock)
                 yield
         elif connection.name == "duckdb":  # its file is locked for other processes
