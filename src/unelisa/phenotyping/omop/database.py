@@ -8,6 +8,7 @@ before anything is counted.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -261,7 +262,8 @@ class OmopTables:
     ) -> None:
         self.names = {name.lower(): name for name in names}
         self.where, self.vocabulary = where, vocabulary
-        self._open, self._find = open_table, find_elsewhere
+        # an engine looks at a table whenever it is opened: once is enough
+        self._open, self._find = cache(open_table), find_elsewhere
 
     @classmethod
     def of(
