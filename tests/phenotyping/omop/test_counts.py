@@ -178,8 +178,10 @@ def test_rare_features_of_patterns_are_left_out(rich):
     pd.testing.assert_frame_equal(kept, everything[kept.columns])
     # of three patients two have it
     assert "RX:methotrexate 15 mg" not in counts(rich, "RX:%", "ICD:714.0", least_share=0.67)
-    with pytest.raises(RecordsError, match="no patient has a record that matches 'ICD:715.%'"):
+    with pytest.raises(RecordsError, match=r"frequent among has a record that matches 'ICD:715.%'"):
         counts(rich, "ICD:715.%", least_share=0.5, **among)
+    with pytest.raises(RecordsError, match=r"no patient has a record of LAB:22, so that"):
+        counts(rich, "ICD:714.%", least_share=0.5, among=["LAB:22"])
 
 
 def test_a_request_that_cannot_be_is_refused(tiny_file):

@@ -173,7 +173,7 @@ class _Counter:
     def list_days(self, asked: Sequence[Request]) -> Any:
         """Return the days of some features that count."""
         days = list_days(self.tables, asked, self.request.record_window)
-        if self.request.entry or self.request.index:
+        if self.request.entry:  # an index day is asked for by the spans
             days = days.semi_join(self.cohort, "person")
         return keep_spans(days, self.spans)
 
@@ -204,6 +204,12 @@ class _Counter:
         if among:
             base = base.semi_join(self.list_days(among).select("person"), "person")
         size = self._count("patients that features must be frequent among", base)
+        if size == 0:
+            named = " or ".join(one.column for one in among)[:120]
+            raise RecordsError(
+                f"no patient has a record of {named}, so that no feature can be frequent among "
+                "them; compare the codes with those in the database"
+            )
         kept = [one for one in request.features if one.reach != "each"]
         found: dict[str, tuple[int, int]] = {}
         for domain in dict.fromkeys(one.domain for one in patterns):
@@ -227,7 +233,10 @@ class _Counter:
     ) -> tuple[list[str], int]:
         """Return the features that enough patients have, in order, and the number of all."""
         rows = [row for batch in self.run(what, query) for row in batch.to_pylist()]
-        reject_unmatched([row["feature"] for row in rows], asked)
+        who = " with one of the features that others must be frequent among"
+        reject_unmatched(
+            [row["feature"] for row in rows], asked, who if self.request.screen.among else ""
+        )
         return sorted(row["feature"] for row in rows if row["n"] >= least), len(rows)
 
     def run(self, what: str, expression: Any) -> Iterator[Any]:

@@ -81,11 +81,14 @@ class Tallies:
         return pd.DataFrame(values, self.persons, self._order)
 
 
-def reject_unmatched(names: Iterable[str], asked: Sequence[Request]) -> None:
-    """Reject a pattern without a match: a typing error would silently lose features."""
+def reject_unmatched(names: Iterable[str], asked: Sequence[Request], who: str = "") -> None:
+    """Reject a pattern without a match: a typing error would silently lose features.
+
+    `who` says which patients were asked about.
+    """
     for one in asked:
         if one.reach == "each" and not any(name.startswith(one.code) for name in names):
             raise RecordsError(
-                f"no patient has a record that matches {one.text[:60]!r}; compare it with the "
+                f"no patient{who} has a record that matches {one.text[:60]!r}; compare it with the "
                 f"codes in the table {DOMAINS[one.domain].table}"
             )
