@@ -29,7 +29,8 @@ def test_the_most_frequent_features_of_both_groups_are_shown():
     shares = np.linspace(0.1, 0.9, 30)
     drawn = rng.random((2000, 30)) < np.where(cases[:, None], shares, shares[::-1])
     counts = pd.DataFrame(drawn.astype(int), columns=[f"ICD:{k:02d}" for k in range(30)])
-    rows = describe_groups(counts, cases)
+    rows = describe_groups(counts, cases, anchors=["ICD:14"])
+    assert rows.pop(0)["name"] == "ICD:14"  # anchors come first, however rare
     present = {
         group: drawn[chosen].mean(axis=0)
         for group, chosen in (("cases", cases), ("others", ~cases))

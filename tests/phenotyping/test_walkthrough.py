@@ -74,13 +74,14 @@ def test_the_figures_are_those_of_the_benchmark():
 def test_the_figures_of_a_large_site_are_those_of_the_benchmark():
     stored = (ROOT / "benchmarks" / "results" / "site.json").read_text(encoding="utf-8")
     drawn, run = (json.loads(stored)[part] for part in ("draw", "phenotype"))
+    records = sum(drawn["records"].values()) / 1e6
     kept, codes = (sum(one[name] for one in run["rare"]) for name in ("kept", "found"))
     told = (
-        f"on {drawn['patients']:,} simulated patients with {sum(drawn['records'].values()) / 1e6:.1f} "
+        f"on {drawn['patients']:,} simulated patients with {records:.1f} "
         f"million records of {codes:,} codes in a DuckDB file (`benchmarks/results/site.json`): "
         f"{kept} features are frequent enough, and it takes {run['cpu']:.0f} s of CPU and "
-        f"{run['peak_mb'] / 1000:.1f} GB from the file to the report. A table of all features would "
-        f"need {4 * drawn['patients'] * codes / 1e9:.1f} GB and is refused."
+        f"{run['peak_mb'] / 1000:.1f} GB from the file to the report. A table of all features "
+        f"would need {4 * drawn['patients'] * codes / 1e9:.1f} GB and is refused."
     )
     assert told in " ".join(PAGE.split())
 

@@ -50,7 +50,7 @@ def test_the_page_compares_the_groups_and_tells_flaws(facts):
             "rare": [{"domain": "ICD", "kept": 12, "found": 13000}],
         }
     )
-    for text in ("50 (40 to 61)", "fewer than 5", "75", "3 of 1,500", "12 of 13,000 ICD features"):
+    for text in ("50 (40 to 61)", "\u2013", "75", "3 of 1,500", "12 of 13,000 ICD features"):
         assert text in page
     bare = render_phenotype(facts)
     assert "Cases and others" not in bare

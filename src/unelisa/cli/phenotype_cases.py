@@ -176,7 +176,9 @@ def _compare_groups(labeled: Labeled, people: Persons, utilization: str | None) 
         known = np.isin(people.sex, list(SEXES.values()))
         female = np.where(known, people.sex == SEXES["female"], np.nan)[able]
     age = None if people.age is None else people.age[able]
-    return describe_groups(labeled.counts, labeled.flagged[able], utilization, age, female)
+    anchors = [str(name) for name in labeled.model.anchors]
+    flagged = labeled.flagged[able]
+    return describe_groups(labeled.counts, flagged, utilization, age, female, anchors)
 
 
 def _list_labels(

@@ -1,5 +1,6 @@
 """A table of the patients labeled as cases and of the others, without any patient in it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +23,13 @@ def describe_groups(
     utilization: str | None = None,
     age: Floats | None = None,
     female: Floats | None = None,
+    anchors: Sequence[str] = (),
 ) -> list[Row]:
     """Return rows with a name, a kind, and a figure each of the cases and the others.
 
     A figure of kind "quartiles" is a list of three numbers, one of kind "share" a share; None
-    where fewer than five patients are behind it. `female` is 1, 0 or NaN. The features are those
-    that most cases, or most of the others, have.
+    where it would single out fewer than five patients. `female` is 1, 0 or NaN. The features are
+    the anchors and those that most cases, or most of the others, have.
     """
     rows = [
         _compare("age in years", "quartiles", age, cases),
@@ -35,14 +37,17 @@ def describe_groups(
     ]
     if utilization is not None:
         rows.append(_compare(utilization, "quartiles", counts[utilization].to_numpy(), cases))
-        counts = counts.drop(columns=utilization)
-    present = {group: _share_present(counts, chosen) for group, chosen in _split(cases).items()}
-    top = dict.fromkeys(
-        place for shares in present.values() for place in np.argsort(-shares, kind="stable")[:TOP]
-    )
-    for place in sorted(top, key=lambda place: -present["cases"][place]):
-        has = (counts.iloc[:, place].to_numpy() > 0).astype(np.float64)
-        rows.append(_compare(str(counts.columns[place]), "share", has, cases))
+    names = [str(name) for name in counts if name != utilization]
+    present = {
+        group: _share_present(counts, names, chosen) for group, chosen in _split(cases).items()
+    }
+    order = [np.argsort(-shares, kind="stable")[:TOP] for shares in present.values()]
+    top = {
+        names[place]: place for places in order for place in places if names[place] not in anchors
+    }
+    for name in (*anchors, *sorted(top, key=lambda name: -present["cases"][top[name]])):
+        has = (counts[name].to_numpy() > 0).astype(np.float64)
+        rows.append(_compare(name, "share", has, cases))
     return [row for row in rows if row["cases"] is not None or row["others"] is not None]
 
 
@@ -50,11 +55,10 @@ def _split(cases: Flags) -> dict[str, Flags]:
     return {"cases": cases, "others": ~cases}
 
 
-def _share_present(counts: "pd.DataFrame", chosen: Flags) -> Floats:
+def _share_present(counts: "pd.DataFrame", names: Sequence[str], chosen: Flags) -> Floats:
     """Return the share of some patients who have each feature, column by column."""
     n = max(int(chosen.sum()), 1)
-    columns = range(counts.shape[1])
-    return np.array([(counts.iloc[:, j].to_numpy()[chosen] > 0).sum() / n for j in columns])
+    return np.array([(counts[name].to_numpy()[chosen] > 0).sum() / n for name in names])
 
 
 def _compare(name: str, kind: str, values: Any, cases: Flags) -> Row:
