@@ -31,6 +31,7 @@ VOCABULARY = frozenset({"concept", "concept_ancestor", "concept_relationship", "
 _PARTS = {"cohort": "results"}
 _SYSTEM = ("pg_", "information_schema")
 _MOST_SCHEMAS = 50
+_SMALL_FILE = 5_000_000  # bytes of a text file that is held in memory
 # what to write where a table is absent
 _INSTEAD = {
     "note": 'without notes, write utilization = "visit_count", or "none", and no NLP: features',
@@ -147,7 +148,11 @@ def _connect_folder(folder: Path) -> Any:
                 connection.read_parquet(names, **form)
             else:
                 # as text: type inference would turn the code 714.10 into the number 714.1
-                connection.read_csv(names, all_varchar=True, **form, **_find_form(file))
+                view = connection.read_csv(names, all_varchar=True, **form, **_find_form(file))
+                if file.stat().st_size <= _SMALL_FILE:  # parsed once, not for every query
+                    content = view.to_pyarrow()
+                    connection.drop_view(table)
+                    connection.create_table(table, content)
         except (duckdb.Error, OSError, EOFError) as error:
             raise RecordsError(
                 f"{file.name} cannot be read as a table ({type(error).__name__})"
