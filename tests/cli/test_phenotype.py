@@ -81,7 +81,7 @@ def test_from_a_database_to_a_cohort(run, refused, database, drawn, tmp_path):
     for group, chosen in (("cases", labels["label"] == 1), ("others", labels["label"] == 0)):
         assert groups["note_count"][group][1] == counts.loc[chosen, "note_count"].median()
         assert groups["ICD:714.0"][group] == (counts.loc[chosen, "ICD:714.0"] > 0).mean()
-    assert {"age in years", "women"} <= set(groups)
+    assert {"age in years", "female"} <= set(groups)
     flaws = {one["what"]: one for one in facts["flaws"]}
     assert flaws["patients without a visit"]["number"] == 0
     assert flaws["ICD records that repeat patient, feature and day"]["share"] > 0

@@ -16,7 +16,7 @@ def test_age_sex_and_utilization_are_compared():
     rows = describe_groups(counts, cases, "visit_count", age, female)
     assert find(rows, "age in years")["cases"] == [70.0, 70.0, 70.0]
     assert find(rows, "age in years")["others"] == [30.0, 30.0, 30.0]
-    assert (find(rows, "women")["cases"], find(rows, "women")["others"]) == (0.5, 0.5)
+    assert (find(rows, "female")["cases"], find(rows, "female")["others"]) == (0.5, 0.5)
     assert (
         find(rows, "visit_count")["cases"] == np.quantile(np.arange(40), [0.25, 0.5, 0.75]).tolist()
     )

@@ -42,7 +42,7 @@ def test_the_page_compares_the_groups_and_tells_flaws(facts):
                     "cases": [40, 50, 61],
                     "others": None,
                 },
-                {"name": "women", "kind": "share", "cases": 0.75, "others": 0.5},
+                {"name": "female", "kind": "share", "cases": 0.75, "others": 0.5},
             ],
             "flaws": [
                 {"what": "patients without a visit", "number": 3, "of": 1500, "share": 0.002}

@@ -33,7 +33,7 @@ def describe_groups(
     """
     rows = [
         _compare("age in years", "quartiles", age, cases),
-        _compare("women", "share", female, cases),
+        _compare("female", "share", female, cases),
     ]
     if utilization is not None:
         rows.append(_compare(utilization, "quartiles", counts[utilization].to_numpy(), cases))

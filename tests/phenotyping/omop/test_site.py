@@ -53,7 +53,7 @@ def test_a_cohort_goes_into_the_results_schema(site, drawn, tmp_path):
         found = connection.execute("SELECT subject_id FROM results.cohort ORDER BY 1").fetchall()
     assert [person for (person,) in found] == labels.index[labels["label"] == 1].tolist()
     groups = {row["name"] for row in json.loads(told.read_text())["groups"]}
-    assert {"age in years", "women", "note_count"} <= groups
+    assert {"age in years", "female", "note_count"} <= groups
     again = CliRunner().invoke(app, [*map(str, command), "--force", "--insert-cohort"])
     assert again.exit_code == 2
     assert "the cohort 714 already has" in " ".join(again.stderr.split())

@@ -34,6 +34,7 @@ _MOST_SCHEMAS = 50
 _SMALL_FILE = 5_000_000  # bytes of a text file that is held in memory
 # what to write where a table is absent
 _INSTEAD = {
+    "person": 'every OMOP database has it: name its schema under [cdm], such as schema = "cdm"',
     "note": 'without notes, write utilization = "visit_count", or "none", and no NLP: features',
     "note_nlp": "without mentions in notes, leave out the NLP: features",
     "visit_occurrence": 'without visits, write utilization = "note_count", or "none"',
