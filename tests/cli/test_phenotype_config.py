@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from unelisa.cli.phenotype_config import read_config
+from unelisa.cli.phenotype_config import Schemas, read_config
 from unelisa.errors import UnelisaError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
@@ -30,6 +30,47 @@ def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
     config = read_config(file)
     assert config.anchor_names == ["ICD:M05"]
     assert [one.text for one in config.request.features] == ["NLP:%", "ICD:m05"]
+
+
+def read(tmp_path, records="", more=""):
+    file = tmp_path / "a.toml"
+    file.write_text(
+        f'[records]\nfeatures = ["ICD:%"]\n{records}\n[phenotype]\nanchors = ["ICD:1"]\n{more}\n'
+    )
+    return read_config(file)
+
+
+def test_schemas_may_be_apart(tmp_path):
+    assert read(tmp_path).schemas == Schemas()
+    more = '[cdm]\nschema = "a"\n[vocabulary]\nschema = "b"\n[results]\nschema = "c"'
+    assert read(tmp_path, more=more).schemas == Schemas("a", "b", "c")
+    # cohorts are where the records are, and the key of version 0.1.0 still names them
+    for config in (read(tmp_path, 'schema = "a"'), read(tmp_path, more='[cdm]\nschema = "a"')):
+        assert config.schemas == Schemas("a", None, "a")
+    with pytest.raises(UnelisaError, match="under .records. and under .cdm. differ"):
+        read(tmp_path, 'schema = "a"', '[cdm]\nschema = "b"')
+
+
+def test_no_utilization_can_be_declared(tmp_path):
+    assert read(tmp_path).request.utilization == "note_count"
+    assert read(tmp_path, 'utilization = "none"').request.utilization is None
+
+
+def test_an_index_day_and_the_days_around_it(tmp_path):
+    request = read(tmp_path, 'index = ["ICD:1"]\nbefore = 365\nafter = 0').request
+    assert [one.column for one in request.index] == ["ICD:1"]
+    assert request.span == (365, 0)
+    for bad in ("before = 3", 'index = ["ICD:1"]\nafter = -1'):
+        with pytest.raises(UnelisaError, match="a.toml: "):
+            read(tmp_path, bad)
+
+
+def test_features_are_left_out_if_few_patients_with_an_anchor_have_them(tmp_path):
+    screen = read(tmp_path).request.screen
+    assert (screen.share, [one.column for one in screen.among]) == (0.05, ["ICD:1"])
+    assert read(tmp_path, "least_share = 0").request.screen.share == 0
+    with pytest.raises(UnelisaError, match="least_share is 1.5"):
+        read(tmp_path, "least_share = 1.5")
 
 
 @pytest.mark.parametrize(

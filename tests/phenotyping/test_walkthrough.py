@@ -10,7 +10,7 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from unelisa.cli import app
-from unelisa.cli.phenotype_config import read_config
+from unelisa.cli.phenotype_config import Schemas, read_config
 from unelisa.datamart.patients import PATIENTS
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def test_every_command_and_the_python_run(tmp_path, monkeypatch, capsys):
 
 
 def test_the_configuration_shown_is_the_example(tmp_path):
-    (shown,) = blocks("toml")
+    shown, schemas = blocks("toml")
     (tmp_path / "shown.toml").write_text(shown, encoding="utf-8")
     here, example = read_config(tmp_path / "shown.toml"), read_config(ROOT / "examples" / "ra.toml")
     assert (here.title, here.request, here.anchors) == (
@@ -50,6 +50,8 @@ def test_the_configuration_shown_is_the_example(tmp_path):
         example.request,
         example.anchors,
     )
+    (tmp_path / "shown.toml").write_text(f"{shown}\n{schemas}", encoding="utf-8")
+    assert read_config(tmp_path / "shown.toml").schemas == Schemas("cdm", "vocab", "results")
 
 
 def test_the_figures_are_those_of_the_benchmark():
@@ -65,6 +67,21 @@ def test_the_figures_are_those_of_the_benchmark():
         f"{cpu:.1f} s of CPU and {near['peak_mb'] / 1000:.1f} GB; on PostgreSQL "
         f"{far['load_to_posterior_seconds']:.0f} s on the clock, the load of all tables included "
         f"({apart + far['server_cpu']:.0f} s of CPU, client and server together)."
+    )
+    assert told in " ".join(PAGE.split())
+
+
+def test_the_figures_of_a_large_site_are_those_of_the_benchmark():
+    stored = (ROOT / "benchmarks" / "results" / "site.json").read_text(encoding="utf-8")
+    drawn, run = (json.loads(stored)[part] for part in ("draw", "phenotype"))
+    records = sum(drawn["records"].values()) / 1e6
+    kept, codes = (sum(one[name] for one in run["rare"]) for name in ("kept", "found"))
+    told = (
+        f"on {drawn['patients']:,} simulated patients with {records:.1f} "
+        f"million records of {codes:,} codes in a DuckDB file (`benchmarks/results/site.json`): "
+        f"{kept} features are frequent enough, and it takes {run['cpu']:.0f} s of CPU and "
+        f"{run['peak_mb'] / 1000:.1f} GB from the file to the report. A table of all features "
+        f"would need {4 * drawn['patients'] * codes / 1e9:.1f} GB and is refused."
     )
     assert told in " ".join(PAGE.split())
 

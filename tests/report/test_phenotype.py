@@ -31,9 +31,36 @@ def test_the_page_tells_what_to_check_and_runs_nothing(facts):
     assert "http" not in page.replace("http-equiv", "")
 
 
+def test_the_page_compares_the_groups_and_tells_flaws(facts):
+    page = render_phenotype(
+        {
+            **facts,
+            "groups": [
+                {
+                    "name": "age in years",
+                    "kind": "quartiles",
+                    "cases": [40, 50, 61],
+                    "others": None,
+                },
+                {"name": "female", "kind": "share", "cases": 0.75, "others": 0.5},
+            ],
+            "flaws": [
+                {"what": "patients without a visit", "number": 3, "of": 1500, "share": 0.002}
+            ],
+            "rare": [{"domain": "ICD", "kept": 12, "found": 13000}],
+        }
+    )
+    for text in ("50 (40 to 61)", "\u2013", "75", "3 of 1,500", "12 of 13,000 ICD features"):
+        assert text in page
+    bare = render_phenotype(facts)
+    assert "Cases and others" not in bare
+    assert "Quality of the records" not in bare
+
+
 def test_names_cannot_become_markup(facts):
     hostile = {**facts, "title": "<script>x</script>", "warnings": ["<b>bold</b>"]}
     hostile["features"] = [{**facts["features"][0], "feature": "NLP:<img src=x>"}]
+    hostile["groups"] = [{"name": "<img src=y>", "kind": "share", "cases": 0.5, "others": 0.5}]
     page = render_phenotype(hostile)
     assert "<script" not in page
     assert "<img" not in page

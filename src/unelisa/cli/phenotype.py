@@ -1,71 +1,33 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
-import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.phenotype_cases import Charts, find_cases, load_kept
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
-from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
-from unelisa.errors import (
-    ModelError,
-    RecordsError,
-    UnelisaWarning,
-    VotesError,
-    replay_warnings,
-    warn_user,
-)
-from unelisa.kernels.compilation import Stopwatch
+from unelisa.cli.screen import bare_table, figure, printable, results, tell_written
+from unelisa.errors import ModelError, RecordsError, VotesError
 from unelisa.memory import refuse_beyond
-from unelisa.phenotyping.charts import draw_charts
-from unelisa.phenotyping.omop.cohort import COLUMNS, list_cohort, write_cohort
-from unelisa.phenotyping.omop.counts import count_patients, find_related
-from unelisa.phenotyping.omop.database import OmopTables, is_server, open_database
-from unelisa.phenotyping.omop.persons import Persons, describe_persons
-from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.phenotyping.omop.cohort import COLUMNS, check_cohort, write_cohort
+from unelisa.phenotyping.omop.database import is_server, open_database
 from unelisa.report.page import require_jinja
-from unelisa.report.phenotype import describe_phenotype, render_phenotype
+from unelisa.report.phenotype import render_phenotype
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.tables import MISSING, NAME_BYTES
 from unelisa.sources.text import TextTable
-from unelisa.storage import load
 from unelisa.storage import save as save_model
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LONGEST_TABLE = 15
 COLUMNS_OF_LABELS = ("person_id", "label", "probability", "note")
 COLUMNS_OF_CHARTS = ("person_id", "label", "probability", "drawn")
 COLUMNS_READ = ("person_id", "label", "drawn")  # of reviewed charts
-Charts = Any  # labels by person_id, and the share of similar charts that were drawn if known
-
-
-class Cases(NamedTuple):
-    """Person, label, P(case) and note of all patients, the model, facts on them, the cohort."""
-
-    labels: Iterable[tuple[Any, Any, str, str]]
-    model: Phenotyper
-    facts: dict[str, Any]
-    cohort: Any
-    # persons, chances: the eligible patients and their P(case)
-    persons: NDArray[np.int64]
-    chances: NDArray[np.float64]
-
-    def draw(self, n: int, seed: int) -> Iterator[tuple[int, str, str, str]]:
-        """Yield person, an empty label, P(case) and share drawn of charts worth reviewing."""
-        sample = draw_charts(self.chances, n, np.random.default_rng(seed))
-        for row, share in zip(sample.rows, sample.drawn, strict=True):
-            yield int(self.persons[row]), "", f"{self.chances[row]:.6f}", f"{share:.6g}"
 
 
 def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -139,9 +101,9 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         raise ModelError("--gold and --save apply to a fit; omit them with --model")
     wanted = read_config(config)
     reviewed = None if gold is None else read_charts(gold)
-    kept = None
-    if model is not None:
-        kept, wanted = load_kept(model, wanted)
+    kept, wanted = load_kept(model, wanted)
+    if insert:
+        check_insertion(database, wanted)
     found = find_cases(database, wanted, kept, reviewed, dated=cohort is not None or insert)
     with output_files(force) as files:
         files.write_csv(out, COLUMNS_OF_LABELS, found.labels)
@@ -155,148 +117,21 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         files.write_json(json, found.facts)
         if insert:
             with open_database(database, read_only=False) as connection:
-                write_cohort(connection, found.cohort, wanted.schema)
+                write_cohort(connection, found.cohort, wanted.schemas.results)
     screen = results(quiet=json == STDOUT)
     show_phenotype(screen, found.facts)
     tell_written(screen, out, report, cohort, drawn, save, json)
 
 
+def check_insertion(database: str, wanted: PhenotypeConfig) -> None:
+    """Reject a cohort that cannot be inserted before counting, which may take long."""
+    with open_database(database, read_only=False) as connection:
+        check_cohort(connection, wanted.cohort, wanted.schemas.results)
+
+
 def list_database(database: str) -> list[Path]:
     """Return the files of a database: none for a server, and DuckDB keeps a log beside its file."""
     return [] if is_server(database) else [Path(database), Path(f"{database}.wal")]
-
-
-def load_kept(path: Path, wanted: PhenotypeConfig) -> tuple[Phenotyper, PhenotypeConfig]:
-    """Return a saved phenotyper, and the configuration narrowed to its features if they fit."""
-    model = load(path, Phenotyper)
-    if set(model.anchors) != set(wanted.anchor_names):
-        anchors = " and ".join(str(name)[:60] for name in model.anchors)
-        raise ModelError(
-            f"{path.name} was fitted with the anchors {anchors}; the configuration names others"
-        )
-    if model.utilization != wanted.request.utilization:
-        raise ModelError(
-            f"{path.name} was fitted with utilization {str(model.utilization)[:60]}; "
-            "the configuration has a different one"
-        )
-    try:
-        request = wanted.request.narrow(model.feature_names_in_.tolist())
-    except RecordsError as error:
-        raise RecordsError(
-            f"{error} by the configuration; {path.name} was fitted with a different one"
-        ) from None
-    return model, replace(wanted, request=request)
-
-
-def find_cases(
-    database: str,
-    wanted: PhenotypeConfig,
-    kept: Phenotyper | None,
-    charts: Charts | None,
-    *,
-    dated: bool,
-) -> Cases:
-    """Return the labels of all patients in a database, by a kept phenotyper or a new one."""
-    request = wanted.request
-    with busy("opening the database") as status, open_database(database) as connection:
-        tables = OmopTables.of(connection, wanted.schema)
-        counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
-        people = describe_persons(tables, counts.table.index, wanted.limits, request.window)
-        related = find_related(tables, request, wanted.anchors) if kept is None else []
-        status.update("finding the cases ...")
-        labeled = _label_patients(counts.table, people, wanted, charts, kept or related)
-        rows = None
-        if dated:
-            status.update("dating the cohort ...")
-            cases = counts.table.index.to_numpy()[labeled.flagged]
-            rows = list_cohort(tables, cases, wanted.cohort, wanted.anchors, request.window)
-    performance = None if kept is None else kept.expect_performance(labeled.counts)
-    shown = labeled.chances[people.eligible]
-    facts = describe_phenotype(wanted.title, labeled.model, shown, counts.steps, performance)
-    facts.update(seconds=labeled.seconds if kept is None else None, warnings=labeled.warnings)
-    facts.update(
-        reliable=facts["reliable"] and labeled.doubt is None,
-        unobserved=0 if people.observed is None else int((~people.observed).sum()),
-        excluded=int((~people.possible).sum()),
-    )
-    active = (counts.table > 0).any(axis=1).to_numpy()
-    able = labeled.persons[people.eligible], shown
-    return Cases(_list_labels(labeled, people, active), labeled.model, facts, rows, *able)
-
-
-class Labeled(NamedTuple):
-    """The patients of a fit, the model, P(case) and label of everybody, and what is to be told."""
-
-    counts: "pd.DataFrame"
-    model: Phenotyper
-    chances: NDArray[np.float64]
-    flagged: NDArray[np.bool_]
-    persons: NDArray[np.int64]
-    doubt: str | None
-    warnings: list[str]
-    seconds: float
-
-
-def _label_patients(
-    table: "pd.DataFrame",
-    people: Persons,
-    wanted: PhenotypeConfig,
-    charts: Charts | None,
-    given: Phenotyper | list[str],
-) -> Labeled:
-    """Label everybody by a kept phenotyper, or by a new one, given what is related to anchors.
-
-    It is fitted to the eligible patients; the others show whether it means the disease.
-    """
-    eligible = table[people.eligible]
-    if eligible.empty:
-        raise RecordsError("no patient was observed in the window and can have the disease")
-    with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
-        warnings.simplefilter("always", UnelisaWarning)
-        if isinstance(given, Phenotyper):
-            model = given
-            _warn_of_absent(model, table)
-        else:
-            anchors, utilization = wanted.anchor_names, wanted.request.utilization
-            model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed, given)
-            model.fit(eligible, charts)
-        chances = model.predict_proba(table)[:, 1]
-        flagged = chances >= model.threshold_
-        doubt = people.doubt(flagged)
-        if doubt is not None:
-            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
-    replay_warnings(caught)
-    notes = [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
-    flagged &= people.eligible
-    persons = table.index.to_numpy()
-    return Labeled(eligible, model, chances, flagged, persons, doubt, notes, watch.seconds)
-
-
-def _list_labels(
-    labeled: Labeled, people: Persons, active: NDArray[np.bool_]
-) -> Iterator[tuple[Any, Any, str, str]]:
-    """Yield person, label, P(case) and note; no label for those who were not observed."""
-    labels = labeled.model.classes_[labeled.flagged.astype(int)].tolist()
-    chances = np.where(people.possible, labeled.chances, 0.0)
-    observed = np.ones(len(chances), dtype=bool) if people.observed is None else people.observed
-    rows = zip(
-        labeled.persons.tolist(), labels, chances, observed, people.note(active), strict=True
-    )
-    for person, label, chance, seen, note in rows:
-        yield (person, label, f"{chance:.6f}", note) if seen else (person, "", "", note)
-
-
-def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
-    """Warn if no new patient has some feature that a saved model uses."""
-    table = model.features_
-    used = table["feature"][table["selected"]].tolist()
-    absent = [name for name in used if not counts[name].any()]
-    if absent:
-        warn_user(
-            f"{len(absent)} of the {len(used)} features that the model uses never occur here, such "
-            f"as {absent[0][:60]}; check that this database writes its codes as the one of the fit",
-            UnelisaWarning,
-        )
 
 
 def read_charts(path: Path) -> Charts:
@@ -336,6 +171,12 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     for step in facts["steps"]:
         told = f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s"
         screen.print(told, markup=False)
+    for one in facts["rare"]:
+        told = f"{one['domain']}: {one['kept']:,} of {one['found']:,} features are frequent enough"
+        screen.print(told, markup=False)
+    for one in facts["flaws"]:
+        if one["number"]:
+            screen.print(f"{one['what']}: {one['share']:.1%}", markup=False)
     screen.print(Text(facts["answer"], "bold"))
     words = {"ppv": "PPV", "npv": "NPV", "sensitivity": "sensitivity"}
     known = {word: facts[name] for name, word in words.items() if facts[name] is not None}

@@ -4,12 +4,12 @@ import tomllib
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unelisa.errors import ModelError, RecordsError
 from unelisa.phenotyping.cautions import check_settings
 from unelisa.phenotyping.omop.persons import SEXES, Limits
-from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_request
+from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_all, parse_request
 from unelisa.sources.files import check_readable
 
 # table -> key -> what it must be
@@ -20,8 +20,15 @@ _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
         "entry": (list,),
         "first_day": (date,),
         "last_day": (date,),
-        "schema": (str,),
+        "index": (list,),
+        "before": (int,),
+        "after": (int,),
+        "least_share": (float, int),
+        "schema": (str,),  # as in version 0.1.0: that of [cdm]
     },
+    "cdm": {"schema": (str,)},
+    "vocabulary": {"schema": (str,)},
+    "results": {"schema": (str,)},
     "phenotype": {
         "anchors": (list,),
         "prevalence": (float, int),
@@ -40,6 +47,18 @@ _WORDS = {
 }
 LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
 LARGEST_FILE = 1_000_000  # bytes
+NO_UTILIZATION = "none"
+# of the patients with an anchor, below which a feature that a pattern finds is left out; the
+# paper's share of the notes that mention the disease
+LEAST_SHARE = 0.05
+
+
+class Schemas(NamedTuple):
+    """Where the tables are: records, vocabulary, and the cohorts that are written."""
+
+    cdm: str | None = None
+    vocabulary: str | None = None
+    results: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +72,7 @@ class PhenotypeConfig:
     prevalence: float | None
     seed: int
     limits: Limits  # the sex and the ages that allow the disease
-    schema: str | None  # schema of the OMOP tables, if any
+    schemas: Schemas
     cohort: int  # the number of the cohort, cohort_definition_id
 
     @property
@@ -92,24 +111,42 @@ def _interpret(content: dict[str, Any]) -> PhenotypeConfig:
     limits = Limits(phenotype.get("sex"), phenotype.get("age") and tuple(phenotype["age"]))
     if not records.get("features") or not phenotype.get("anchors"):
         raise ModelError("features under [records] and anchors under [phenotype] are required")
-    request = CountRequest.of(
-        [*records["features"], *phenotype["anchors"]],
-        records.get("utilization", "note_count"),
-        records.get("entry", ()),
-        (records.get("first_day"), records.get("last_day")),
-    )
     config = PhenotypeConfig(
         title=title,
-        request=request,
+        request=_read_request(records, phenotype["anchors"]),
         anchors=tuple(parse_request(text) for text in phenotype["anchors"]),
         prevalence=phenotype.get("prevalence"),
         seed=phenotype.get("seed", 0),
         limits=limits,
-        schema=records.get("schema"),
+        schemas=_read_schemas(content),
         cohort=content.get("cohort", {}).get("number", 1),
     )
     _check_values(config)
     return config
+
+
+def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
+    """Return what to count; features of patterns that few patients with an anchor have are not."""
+    utilization = records.get("utilization", "note_count")
+    request = CountRequest.of(
+        [*records["features"], *anchors],
+        None if utilization == NO_UTILIZATION else utilization,
+        records.get("entry", ()),
+        (records.get("first_day"), records.get("last_day")),
+    )
+    request = request.around(records.get("index", ()), records.get("before"), records.get("after"))
+    return request.without_rare(records.get("least_share", LEAST_SHARE), parse_all(anchors))
+
+
+def _read_schemas(content: dict[str, Any]) -> Schemas:
+    """Return the schemas; cohorts are where the records are, unless the file says otherwise."""
+    named = {name: content.get(name, {}).get("schema") for name in Schemas._fields}
+    older = content.get("records", {}).get("schema")
+    if older is not None and named["cdm"] not in {None, older}:
+        raise ModelError("schema under [records] and under [cdm] differ; keep the latter")
+    cdm = older if named["cdm"] is None else named["cdm"]
+    results = cdm if named["results"] is None else named["results"]
+    return Schemas(cdm, named["vocabulary"], results)
 
 
 def _check_values(config: PhenotypeConfig) -> None:

@@ -4,6 +4,7 @@ The constants come from the simulated datamart's seeds 0 to 4, with cases left o
 diseases; `docs/how_to/health_records.md` gives the numbers.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
@@ -17,6 +18,7 @@ from unelisa.phenotyping.phenotype import THRESHOLD, PhenotypeFit
 from unelisa.phenotyping.posterior import MODEL
 from unelisa.phenotyping.screening import SCREEN, correlate, remove_utilization
 
+_CUT = re.compile(r"[<>]=?-?[\d.]+$")  # a condition on the measured value
 FEWEST_PATIENTS = 20
 FEWEST_REPEATED = 5  # patients with two records of an anchor, below which nothing is fitted
 # below this, the estimated prevalence of 22.5 % was anything from 5 to 25 %, the AUC .70 to .98;
@@ -71,13 +73,15 @@ def share_codes(one: str, other: str) -> bool:
     (True, False)
     >>> share_codes("CONCEPT:80809", "CONCEPT:80809+"), share_codes("NLP:gout", "NLP:gouty knee")
     (True, False)
+    >>> share_codes("LAB:3004410>6.5", "LAB:3004410")
+    True
     """
     domain, colon, code = one.partition(":")
     other_domain, _, other_code = other.partition(":")
     if not colon or domain != other_domain:
         return False
-    code, other_code = code.rstrip("+%"), other_code.rstrip("+%")
-    if domain == "ICD":
+    code, other_code = (_CUT.sub("", text).rstrip("+%") for text in (code, other_code))
+    if domain == "ICD" or domain.endswith(".code"):
         return code.startswith(other_code) or other_code.startswith(code)
     return code == other_code
 

@@ -54,6 +54,10 @@ def describe_phenotype(
         "features": model.features_[FEATURE_COLUMNS].to_dict("records"),
         "histogram": {"kind": "probability", "counts": counts.tolist(), "edges": edges.tolist()},
         "steps": [step._asdict() for step in steps],
+        # of the database: what was too rare, the groups, and what is wrong with the records
+        "rare": [],
+        "groups": [],
+        "flaws": [],
         "seconds": None,
         "warnings": [],
     }

@@ -7,6 +7,7 @@ import pytest
 from postgres_server import find_programs, load_tables, start_server
 from unelisa.datamart import simulate_ehr, write_datamart
 from unelisa.datamart.cdm import create_table
+from unelisa.phenotyping.omop.database import open_database
 
 # person 1 has everything that must count and much that must not; 2 little; 3 nothing
 TINY = """
@@ -61,6 +62,41 @@ TINY_TABLES = (
     "cohort",
 )
 
+# tables of other domains, in another order of columns than the model's; a view of person 1 and 2
+MORE = """
+CREATE TABLE procedure_occurrence (person_id bigint, procedure_date date, procedure_concept_id
+  integer, procedure_source_concept_id integer, procedure_source_value varchar);
+INSERT INTO procedure_occurrence VALUES (1, DATE '2001-01-05', 41, 141, '20610'),
+  (1, DATE '2001-02-05', 41, 141, '20610'), (2, DATE '2001-01-05', 42, 142, '2061x ');
+CREATE TABLE observation (person_id bigint, observation_date date, observation_concept_id integer,
+  observation_source_value varchar, value_as_number numeric);
+INSERT INTO observation VALUES (1, DATE '2001-01-05', 51, 'smoker', 20), (1, DATE '2001-01-06', 51,
+  'smoker', 3), (2, DATE '2001-01-05', 51, 'smoker', NULL);
+CREATE TABLE drug_era (person_id bigint, drug_concept_id integer, drug_era_start_date date);
+INSERT INTO drug_era VALUES (1, 30, DATE '2001-01-01'), (2, 30, DATE '2002-02-02');
+CREATE TABLE condition_era (person_id bigint, condition_concept_id integer,
+  condition_era_start_date date);
+INSERT INTO condition_era VALUES (1, 11, DATE '2001-01-01');
+INSERT INTO measurement (measurement_id, person_id, measurement_concept_id, measurement_date,
+  measurement_type_concept_id, value_as_number) VALUES (2, 1, 21, DATE '2004-01-01', 0, 5.0),
+  (3, 1, 21, DATE '2004-01-02', 0, 17.0), (4, 1, 21, DATE '2004-01-03', 0, 17.5),
+  (5, 2, 21, DATE '2004-01-03', 0, -1);
+INSERT INTO concept (concept_id, concept_name, domain_id, vocabulary_id, concept_class_id,
+  concept_code, valid_start_date, valid_end_date) VALUES
+  (30, 'Methotrexate', 'c', 'v', 'k', 'g', DATE '1970-01-01', DATE '2099-01-01'),
+  (41, 'Joint injection', 'c', 'v', 'k', 'h', DATE '1970-01-01', DATE '2099-01-01'),
+  (141, 'Arthrocentesis', 'c', 'v', 'k', 'i', DATE '1970-01-01', DATE '2099-01-01');
+CREATE TABLE visit_occurrence (person_id bigint, visit_start_date date);
+INSERT INTO visit_occurrence VALUES (1, DATE '2001-01-01'), (1, DATE '2150-01-01'), (2, NULL);
+CREATE TABLE observation_period (person_id bigint, observation_period_start_date date,
+  observation_period_end_date date);
+INSERT INTO observation_period VALUES (1, DATE '2000-01-01', DATE '2001-06-30'),
+  (1, DATE '2001-12-01', DATE '2004-12-31'), (2, DATE '2003-01-01', DATE '2003-12-31');
+"""
+MORE_TABLES = (
+    *("procedure_occurrence", "observation", "drug_era", "condition_era"),
+    *("visit_occurrence", "observation_period"),
+)
 
 # the simulated datamart has no such table
 DRUGS = (
@@ -108,7 +144,7 @@ def tiny_file(tmp_path):
 @pytest.fixture
 def tiny_server(server):
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS " + ", ".join(TINY_TABLES))
+        connection.execute("DROP TABLE IF EXISTS " + ", ".join(TINY_TABLES + MORE_TABLES))
         for statement in tiny_statements():
             connection.execute(statement)
     return server
@@ -118,3 +154,12 @@ def tiny_server(server):
 def tiny(request):
     """The tiny datamart on either engine."""
     return request.getfixturevalue("tiny_file" if request.param == "duckdb" else "tiny_server")
+
+
+@pytest.fixture
+def rich(tiny):
+    """The tiny datamart with the tables of other domains, visits and observation periods."""
+    with open_database(tiny, read_only=False) as connection:
+        for statement in filter(str.strip, MORE.split(";")):
+            connection.raw_sql(statement)
+    return tiny

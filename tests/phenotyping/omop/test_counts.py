@@ -7,9 +7,9 @@ import pytest
 
 import unelisa as ue
 from unelisa.errors import RecordsError
-from unelisa.phenotyping.omop.counts import count_patients
+from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, open_database
-from unelisa.phenotyping.omop.requests import CountRequest
+from unelisa.phenotyping.omop.requests import CountRequest, parse_request
 
 ALL = ["ICD:714.%", "NLP:%"]
 ENTRY = ["ICD:714.%", "LAB:anti-cyclic citrullinated peptide test"]
@@ -113,6 +113,107 @@ def test_measurements_are_counted_by_number_and_name(tiny):
     assert table.to_numpy().tolist() == [[0, 0], [1, 1], [0, 0]]
 
 
+def test_values_count_above_or_below_a_cut(rich):
+    table = counts(
+        rich, "LAB:21", "LAB:21>17", "LAB:anti-ccp >= 17", "LAB:anti+<=-1.0", "LAB:21<0.5"
+    )
+    assert table.loc[[1, 2]].to_dict("list") == {
+        "LAB:21": [3, 2],
+        "LAB:21>17": [1, 0],
+        "LAB:anti-ccp>=17": [2, 0],
+        "LAB:anti+<=-1": [0, 1],
+        "LAB:21<0.5": [0, 1],
+    }
+
+
+def test_procedures_observations_eras_and_source_concepts_are_counted(rich):
+    asked = {
+        "PROC:41": [2, 0],
+        "PROC:joint injection": [2, 0],
+        "PROC.source:141": [2, 0],
+        "PROC.source:arthrocentesis": [2, 0],
+        "PROC.code:20610": [2, 0],
+        "PROC.code:2061+": [2, 1],
+        "PROC.code:2061X": [0, 1],
+        "OBS:51": [2, 1],
+        "OBS.code:SMOKER": [2, 1],
+        "OBS:51>=20": [1, 0],
+        "RX.era:30": [1, 1],
+        "RX.era:methotrexate": [1, 1],
+        "CONCEPT.era:11": [1, 0],
+    }
+    assert counts(rich, *asked).loc[[1, 2]].to_dict("list") == asked
+
+
+def test_only_days_around_the_index_day_count(rich):
+    """Person 1 has 714.0 on 1 January 2001 and on 2 February 2002, person 2 m05.9 in 2003."""
+    asked = ["ICD:714.0", "PROC:41", "LAB:21", "ICD:M05.9"]
+
+    def near(**more):
+        table = counts(rich, *asked, index=["ICD:714.0", "ICD:m05.9"], **more)
+        assert table.index.tolist() == [1, 2]  # 3 has no index day
+        return table[asked].to_numpy().tolist()
+
+    assert near() == [[2, 2, 3, 0], [0, 0, 2, 1]]
+    assert near(before=0, after=0) == [[1, 0, 0, 0], [0, 0, 0, 1]]
+    assert near(before=0, after=4) == [[1, 1, 0, 0], [0, 0, 0, 1]]
+    assert near(after=397) == [[2, 2, 0, 0], [0, 0, 1, 1]]
+    # the window bounds the index day, not the records around it
+    table = counts(rich, *asked, index=["ICD:714.0"], before=400, window=("2002-01-01", None))
+    assert table[asked].to_numpy().tolist() == [[2, 2, 3, 0]]
+    visits = counts(rich, "ICD:714.0", index=["ICD:714.0"], after=9, utilization="visit_count")
+    assert visits["visit_count"].tolist() == [1]
+
+
+def test_rare_features_of_patterns_are_left_out(rich):
+    """Of the two patients with a test, one has 714.0 and 714.1; both have methotrexate 15 mg."""
+    among = {"among": ["LAB:21"]}
+    everything = counts(rich, "ICD:%", "RX:%", "CONCEPT:11")
+    assert list(counts(rich, "ICD:%", "RX:%", "CONCEPT:11", least_share=0.5, **among)) == [
+        *everything
+    ]
+    kept = counts(rich, "ICD:%", "RX:%", "CONCEPT:11", least_share=0.51, **among)
+    # what is named is counted however rare
+    assert list(kept) == ["CONCEPT:11", "RX:methotrexate 15 mg"]
+    pd.testing.assert_frame_equal(kept, everything[kept.columns])
+    # of three patients two have it
+    assert "RX:methotrexate 15 mg" not in counts(rich, "RX:%", "ICD:714.0", least_share=0.67)
+    with pytest.raises(RecordsError, match=r"frequent among has a record that matches 'ICD:715.%'"):
+        counts(rich, "ICD:715.%", least_share=0.5, **among)
+    with pytest.raises(RecordsError, match=r"no patient has a record of LAB:22, so that"):
+        counts(rich, "ICD:714.%", least_share=0.5, among=["LAB:22"])
+
+
+def test_a_request_that_cannot_be_is_refused(tiny_file):
+    with pytest.raises(RecordsError, match="name the features of index"):
+        counts(tiny_file, "ICD:714.0", before=3)
+    with pytest.raises(RecordsError, match="before is -1"):
+        counts(tiny_file, "ICD:714.0", index=["ICD:714.0"], before=-1)
+    with pytest.raises(RecordsError, match="least_share is 1"):
+        counts(tiny_file, "ICD:714.0", least_share=1)
+
+
+def test_features_that_share_records_with_an_anchor_are_found(rich):
+    asked = [
+        *("ICD:714.0", "ICD:714.1", "CONCEPT:11", "CONCEPT:12", "CONCEPT:10+", "CONCEPT.era:11"),
+        *("RX:31", "RX:32", "RX:methotrexate+", "RX.era:30", "PROC:41", "PROC.source:141"),
+        *("PROC.code:20610", "PROC:42", "LAB:21", "LAB:21>17"),
+    ]
+    shared = {
+        "ICD:714.0": {"CONCEPT:11", "CONCEPT:10+", "CONCEPT.era:11"},
+        "CONCEPT.era:11": {"ICD:714.0", "CONCEPT:11", "CONCEPT:10+"},
+        "RX.era:30": {"RX:31", "RX:32", "RX:methotrexate+"},
+        "RX:31": {"RX:methotrexate+", "RX.era:30"},
+        "PROC:41": {"PROC.source:141", "PROC.code:20610"},
+        "LAB:21>17": {"LAB:21"},
+    }
+    with open_database(rich) as connection:
+        tables = OmopTables.of(connection)
+        for anchor, related in shared.items():
+            request = CountRequest.of(asked, None)
+            assert set(find_related(tables, request, [parse_request(anchor)])) == related
+
+
 def test_records_of_nobody_leave_large_identifiers_as_they_are(tiny_file):
     large = 2**60 + 1
     with duckdb.connect(str(tiny_file)) as connection:
@@ -210,8 +311,11 @@ def test_steps_tell_rows_and_seconds(tiny_file):
         found = count_patients(
             OmopTables.of(connection), CountRequest.of(["ICD:714.%"], "note_count"), told.append
         )
-    assert told == ["patients", "ICD counts", "note_count"]
-    assert [step.what for step in found.steps] == told
+    queries = ["patients", "ICD counts", "note_count"]
+    assert told == [
+        one for q, n in zip(queries, (3, 3, 2), strict=True) for one in (q, f"{q}: {n} rows")
+    ]
+    assert [step.what for step in found.steps] == queries
     assert [step.rows for step in found.steps] == [3, 3, 2]
     assert all(step.seconds > 0 for step in found.steps)
 

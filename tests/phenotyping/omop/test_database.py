@@ -1,5 +1,6 @@
 import gzip
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -170,8 +171,62 @@ def test_a_missing_table_is_named_with_what_was_found(tiny_file):
         ue.read_omop(tiny_file, ["NLP:%"])
     assert str(error.value) == (
         "there is no table note_nlp; found cohort, concept, concept_ancestor, "
-        "condition_occurrence, drug_exposure, measurement, note, person"
+        "condition_occurrence, drug_exposure, measurement, note, person; "
+        "without mentions in notes, leave out the NLP: features"
     )
+
+
+@pytest.mark.parametrize(
+    ("absent", "asked", "instead"),
+    [
+        ("note", {"features": ["ICD:714.0"]}, 'utilization = "visit_count", or "none"'),
+        (
+            "note",
+            {"features": ["ICD:1"], "utilization": "visit_count"},
+            'utilization = "note_count"',
+        ),
+        ("concept_ancestor", {"features": ["CONCEPT:10+"], "utilization": None}, "without +"),
+        ("concept", {"features": ["CONCEPT:felty%"], "utilization": None}, "by number"),
+        ("note", {"features": ["RX.era:31"], "utilization": None}, "RX: instead of RX.era:"),
+    ],
+)
+def test_what_to_write_instead_of_a_missing_table_is_told(tiny_file, absent, asked, instead):
+    change(tiny_file, f"DROP TABLE {absent}")
+    with pytest.raises(RecordsError) as error:
+        ue.read_omop(tiny_file, **asked)
+    assert instead in str(error.value)
+
+
+def move(database, schema, *tables):
+    """Move tables into a schema of their own, on either engine."""
+    with open_database(database, read_only=False) as connection:
+        connection.raw_sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        connection.raw_sql(f"CREATE SCHEMA {schema}")
+        for table in tables:
+            connection.raw_sql(f"CREATE TABLE {schema}.{table} AS SELECT * FROM {table}")  # noqa: S608
+            connection.raw_sql(f"DROP TABLE {table}")
+
+
+def test_the_vocabulary_may_have_a_schema_of_its_own(tiny):
+    asked = {"features": ["CONCEPT:10+", "CONCEPT:%"], "utilization": None}
+    together = ue.read_omop(tiny, **asked)
+    move(tiny, "vocab", "concept", "concept_ancestor")
+    # the schema that has the table is found, and where to name it is told
+    with pytest.raises(RecordsError, match=r'schema = ".*vocab.* under \[vocabulary\]'):
+        ue.read_omop(tiny, **asked)
+    apart = ue.read_omop(tiny, **asked, vocabulary_schema="vocab")
+    pd.testing.assert_frame_equal(apart, together)
+
+
+def test_records_in_another_schema_are_found_and_the_schema_is_named(tiny_server, tiny_file):
+    asked = {"features": ["ICD:714.0"], "utilization": None}
+    for database, here in ((tiny_server, " in the schema public"), (tiny_file, "")):
+        move(database, "records", "person", "condition_occurrence")
+        with pytest.raises(RecordsError) as error:
+            ue.read_omop(database, **asked)
+        assert str(error.value).startswith(f"there is no table person{here}; found ")
+        assert re.search(r'write schema = ".*records.* under \[cdm\]', str(error.value))
+        assert len(ue.read_omop(database, **asked, schema="records")) == 3
 
 
 def test_a_missing_column_is_named_with_what_was_found(tiny_file):
@@ -199,7 +254,7 @@ def test_a_text_file_without_a_header_does_not_show_its_first_record(tmp_path):
 
 def test_an_empty_database_is_refused(tmp_path):
     change(tmp_path / "empty.duckdb")
-    with pytest.raises(RecordsError, match="there is no table person; found none"):
+    with pytest.raises(RecordsError, match=r"person; found none; .* its schema under \[cdm\]"):
         ue.read_omop(tmp_path / "empty.duckdb", ["ICD:1"])
 
 
@@ -232,6 +287,39 @@ def test_times_are_dates(tiny_file):
     )
     table = ue.read_omop(tiny_file, ["ICD:714.0"], utilization=None)
     assert table["ICD:714.0"].tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d", "%Y%m%d", "%Y-%m-%d 00:00:00", " %Y-%m-%dT00:00:00Z", "number", "datetime"]
+)
+def test_dates_may_be_written_in_several_ways(tiny_file, form):
+    kind = {"number": "integer", "datetime": "timestamp"}.get(form, "varchar")
+    text = "%Y%m%d" if form == "number" else form
+    written = f"strftime(condition_start_date, '{text}')::{kind}"
+    if form == "datetime":
+        written = "condition_start_date::timestamp"
+    window = ("2001-01-01", "2001-12-31")
+    asked = {"features": ["ICD:714.%"], "utilization": None, "window": window}
+    before = ue.read_omop(tiny_file, **asked)
+    change(
+        tiny_file,
+        f"ALTER TABLE condition_occurrence ALTER condition_start_date TYPE {kind} USING {written}",
+    )
+    pd.testing.assert_frame_equal(ue.read_omop(tiny_file, **asked), before)
+
+
+def test_dates_as_text_are_read_on_a_server(tiny_server):
+    asked = {"features": ["ICD:714.%"], "utilization": None, "window": ("2001-01-01", "2001-12-31")}
+    before = ue.read_omop(tiny_server, **asked)
+    alter = "ALTER TABLE condition_occurrence ALTER condition_start_date TYPE "
+    for kind in (
+        "varchar USING to_char(condition_start_date, 'YYYYMMDD')",
+        "varchar USING to_char(condition_start_date::date, 'YYYY-MM-DD')",
+        "timestamp USING condition_start_date::timestamp",
+    ):
+        with open_database(tiny_server, read_only=False) as connection:
+            connection.raw_sql(alter + kind)
+        pd.testing.assert_frame_equal(ue.read_omop(tiny_server, **asked), before)
 
 
 def test_an_engine_s_message_is_left_out_because_it_quotes_records(tiny_file):

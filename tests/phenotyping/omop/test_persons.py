@@ -5,8 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from unelisa.errors import RecordsError
 from unelisa.phenotyping.omop.database import OmopTables, open_database
 from unelisa.phenotyping.omop.persons import Limits, Persons, describe_persons
+from unelisa.phenotyping.omop.records import list_spans
+from unelisa.phenotyping.omop.requests import CountRequest
 
 PERIODS = """CREATE TABLE observation_period (person_id bigint, observation_period_start_date date,
 observation_period_end_date date)"""
@@ -63,6 +66,40 @@ def test_sex_excludes_who_is_known_to_have_the_other(described):
 )
 def test_age_excludes_who_never_had_it_while_observed(described, age, window, possible):
     assert described(Limits(None, age), window).possible.tolist() == possible
+
+
+def test_with_an_index_day_the_days_around_it_are_the_window(rich):
+    """Person 1 has 714.0 first on 1 January 2001, person 2 m05.9 on 3 March 2003."""
+
+    def describe(**span):
+        request = CountRequest.of(["ICD:714.0"]).around(["ICD:714.0", "ICD:M05.9"], **span)
+        with open_database(rich) as connection:
+            tables = OmopTables.of(connection)
+            spans = list_spans(tables, request)
+            return describe_persons(tables, EVERYBODY, Limits(None, (0, 50)), (None, None), spans)
+
+    found = describe(before=30, after=0)
+    assert found.observed.tolist() == [True, True, False]
+    assert found.age.tolist()[:2] == [51.0, 43.0]  # born 1950 and 1960
+    assert np.isnan(found.age[2])
+    assert describe(after=0).observed.tolist() == [True, True, False]
+    with open_database(rich, read_only=False) as connection:
+        connection.raw_sql(
+            "UPDATE observation_period SET observation_period_start_date = DATE '2003-04-01' "
+            "WHERE person_id = 2"
+        )
+    assert describe(before=30, after=0).observed.tolist() == [True, False, False]
+    assert describe(before=0, after=29).observed.tolist() == [True, True, False]
+
+
+def test_a_table_without_sex_and_age_needs_none(tmp_path):
+    (tmp_path / "person.csv").write_text("person_id\n1\n2\n3\n")
+    with open_database(tmp_path) as connection:
+        tables = OmopTables.of(connection)
+        found = describe_persons(tables, EVERYBODY, NO_LIMITS, (None, None))
+        assert (found.sex, found.age) == (None, None)
+        with pytest.raises(RecordsError, match="no column gender_concept_id"):
+            describe_persons(tables, EVERYBODY, Limits("female"), (None, None))
 
 
 def test_labels_of_patients_who_cannot_be_cases_are_a_doubt():

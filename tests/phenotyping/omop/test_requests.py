@@ -15,6 +15,13 @@ from unelisa.phenotyping.omop.requests import CountRequest, parse_request
         ("CONCEPT:80809+", "CONCEPT:80809+", 80809),
         ("NLP:Joint Swelling", "NLP:joint swelling", None),
         ("LAB:4%", "LAB:4", None),
+        ("LAB:3004410 > 6.50", "LAB:3004410>6.5", 3004410),
+        ("LAB:3004410+<=-7", "LAB:3004410+<=-7", 3004410),
+        ("OBS:pack years>=20", "OBS:pack years>=20", None),
+        ("RX:dose >5", "RX:dose >5", None),  # drugs have no value
+        ("LAB:cells >10 um", "LAB:cells >10 um", None),
+        ("PROC.code:20610a", "PROC.code:20610A", None),
+        ("RX.era:1305058", "RX.era:1305058", 1305058),
     ],
 )
 def test_a_feature_is_read_as_written(text, column, concept):
@@ -23,7 +30,10 @@ def test_a_feature_is_read_as_written(text, column, concept):
     assert request.concept == concept
 
 
-@pytest.mark.parametrize("text", ["714.0", "ICD9:714.0", "ICD:", "ICD: ", ":x", "NLP:+", "icd:714"])
+@pytest.mark.parametrize(
+    "text",
+    ["714.0", "ICD9:714.0", "ICD:", "ICD: ", ":x", "NLP:+", "icd:714", "LAB:%>3", "NLP.era:x"],
+)
 def test_what_is_not_a_feature_is_refused(text):
     with pytest.raises(RecordsError, match="the feature"):
         parse_request(text)

@@ -1,7 +1,8 @@
 """Patient x feature counts from an OMOP database."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,20 +14,30 @@ from unelisa.phenotyping.omop.database import OmopTables, explain_engine, open_d
 from unelisa.phenotyping.omop.records import (
     count_contacts,
     count_days,
+    find_base,
+    keep_spans,
     list_contents,
     list_days,
     list_patients,
+    list_spans,
 )
-from unelisa.phenotyping.omop.requests import DOMAINS, CountRequest, Day, Request
+from unelisa.phenotyping.omop.requests import (
+    DOMAINS,
+    NO_SCREEN,
+    CountRequest,
+    Day,
+    Request,
+    parse_all,
+)
+from unelisa.phenotyping.omop.tallies import Tallies, reject_unmatched
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_FEATURES = 20_000
 _BATCH = 500_000
 
 Integers = NDArray[np.int64]
-Advance = Callable[[str], None]  # called with what is queried next
+Advance = Callable[[str], None]  # called with what is queried next, and how far it is
 
 
 class Step(NamedTuple):
@@ -42,16 +53,25 @@ class PatientCounts(NamedTuple):
 
     table: "pd.DataFrame"
     steps: tuple[Step, ...]
+    # screened: features of patterns by domain, kept and found; repeated: records and counted days
+    screened: dict[str, tuple[int, int]]
+    repeated: dict[str, tuple[int, int]]
 
 
-def read_omop(
+def read_omop(  # noqa: PLR0913 - what to count takes many words
     database: "str | Path | Any",
     features: Sequence[str],
     *,
     utilization: str | None = "note_count",
     entry: Sequence[str] = (),
     window: tuple[Day, Day] = (None, None),
+    index: Sequence[str] = (),
+    before: int | None = None,
+    after: int | None = None,
+    least_share: float = 0.0,
+    among: Sequence[str] = (),
     schema: str | None = None,
+    vocabulary_schema: str | None = None,
 ) -> "pd.DataFrame":
     """Return patient x feature counts from a database in the OMOP common data model.
 
@@ -68,7 +88,9 @@ def read_omop(
         condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into
         one feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and all
         its descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them,
-        "RX:..." drugs and "LAB:..." measurements by concept number or name.
+        "RX:..." drugs, "LAB:..." measurements, "PROC:..." procedures and "OBS:..." observations by
+        concept number or name. "LAB:3004410>6.5" counts measured values above a number,
+        "RX.code:..." source codes, "RX.source:..." source concepts and "RX.era:..." eras.
     utilization
         Amount of care per patient: "note_count", "visit_count", or None for no such column.
     entry
@@ -76,8 +98,16 @@ def read_omop(
         are.
     window
         First and last day that count, as dates or "2001-12-31"; None leaves an end open.
-    schema
-        Schema of the OMOP tables on a server, such as "cdm".
+    index, before, after
+        Features whose first day in the window is a patient's index day, and the number of days
+        before and after it that count; None leaves that end to the window. Patients without an
+        index day are left out.
+    least_share, among
+        Features that a pattern finds ("ICD:%") are left out unless at least this share of the
+        patients with one of the features `among` (by default of all patients) have them.
+    schema, vocabulary_schema
+        Schema of the OMOP tables on a server, such as "cdm", and that of the tables concept and
+        concept_ancestor if they are in another one.
 
     Returns
     -------
@@ -96,9 +126,11 @@ def read_omop(
     >>> bool((counts == drawn.counts[counts.columns]).all(axis=None))
     True
     """
-    request = CountRequest.of(features, utilization, entry, window)
+    request = CountRequest.of(features, utilization, entry, window).around(index, before, after)
+    request = request.without_rare(least_share, parse_all(among))
     with open_database(database) as connection:
-        return count_patients(OmopTables.of(connection, schema), request).table
+        tables = OmopTables.of(connection, schema, vocabulary_schema)
+        return count_patients(tables, request).table
 
 
 def count_patients(
@@ -107,31 +139,116 @@ def count_patients(
     """Return the requested counts, calling `advance` before each query."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
+    counter = _Counter(tables, request, advance)
     # all queries are built first: a missing table is reported before anything long runs
-    cohort = list_patients(tables, request)
-    counts, use = _list_counts(tables, request, cohort), request.utilization
-    contacts = None if use is None else count_contacts(tables, use, request.window)
-    steps = []
+    counter.list_counts(request)
+    use = request.utilization
+    contacts = None if use is None else counter.list_contacts()
+    people = list(counter.run("patients", counter.cohort))
+    persons = pd.Index(_sort_persons([one["person"].to_numpy() for one in people]))
+    request, screened = counter.leave_out_rare()
+    tallies = Tallies(persons.rename("person_id"))
+    for domain, expression in counter.list_counts(request).items():
+        tallies.add(request.of_domain(domain), counter.run(f"{domain} counts", expression))
+    table = tallies.arrange()
+    if use is not None:
+        amount = np.zeros(len(persons), dtype=np.int32)
+        for batch in counter.run(use, contacts):
+            who = persons.get_indexer(batch["person"].to_numpy())
+            amount[who[who >= 0]] = batch["days"].to_numpy()[who >= 0]
+        table[use] = amount
+    return PatientCounts(table, tuple(counter.steps), screened, tallies.repeated)
 
-    def run(what: str, expression: Any) -> Any:
-        if advance is not None:
-            advance(what)
-        start = time.perf_counter()
+
+class _Counter:
+    """The queries of one request, and how long each took."""
+
+    def __init__(self, tables: OmopTables, request: CountRequest, advance: Advance | None) -> None:
+        self.tables, self.request = tables, request
+        self.cohort = list_patients(tables, request)
+        self.spans = list_spans(tables, request)
+        self.steps: list[Step] = []
+        self._advance = advance or (lambda _: None)
+
+    def list_days(self, asked: Sequence[Request]) -> Any:
+        """Return the days of some features that count."""
+        days = list_days(self.tables, asked, self.request.record_window)
+        if self.request.entry:  # an index day is asked for by the spans
+            days = days.semi_join(self.cohort, "person")
+        return keep_spans(days, self.spans)
+
+    def list_counts(self, request: CountRequest) -> dict[str, Any]:
+        """Return the query for the counts of each requested domain."""
+        return {
+            domain: count_days(self.list_days(asked))
+            for domain in DOMAINS
+            if (asked := request.of_domain(domain))
+        }
+
+    def list_contacts(self) -> Any:
+        """Return the query for the number of notes or visits per person."""
+        use, window = str(self.request.utilization), self.request.record_window
+        return count_contacts(self.tables, use, window, self.spans)
+
+    def leave_out_rare(self) -> tuple[CountRequest, dict[str, tuple[int, int]]]:
+        """Return the request with the features of patterns that are frequent enough, and how many.
+
+        The paper leaves out concepts in fewer than 5 % of the notes that mention the disease; here
+        patients who have one of the features `among` take the place of those notes.
+        """
+        request, (share, among) = self.request, self.request.screen
+        patterns = [one for one in request.features if one.reach == "each"]
+        if not share or not patterns:
+            return request, {}
+        base = self.cohort
+        if among:
+            base = base.semi_join(self.list_days(among).select("person"), "person")
+        size = self._count("patients that features must be frequent among", base)
+        if size == 0:
+            named = " or ".join(one.column for one in among)[:120]
+            raise RecordsError(
+                f"no patient has a record of {named}, so that no feature can be frequent among "
+                "them; compare the codes with those in the database"
+            )
+        kept = [one for one in request.features if one.reach != "each"]
+        found: dict[str, tuple[int, int]] = {}
+        for domain in dict.fromkeys(one.domain for one in patterns):
+            asked = [one for one in patterns if one.domain == domain]
+            days = self.list_days(asked).semi_join(base, "person")
+            query = days.group_by("feature").aggregate(n=days.person.nunique())
+            names = self._list_frequent(f"{domain} features", query, share * size, asked)
+            kept += [Request(f"{domain}:{name}", domain, name, "name") for name in names[0]]
+            found[domain] = (len(names[0]), names[1])
+        return replace(request, features=tuple(kept), screen=NO_SCREEN), found
+
+    def _count(self, what: str, people: Any) -> int:
+        """Return the number of some persons, also as the rows of the step."""
+        (found,) = self.run(what, people.aggregate(n=people.count()))
+        number = int(found["n"][0].as_py())
+        self.steps[-1] = self.steps[-1]._replace(rows=number)
+        return number
+
+    def _list_frequent(
+        self, what: str, query: Any, least: float, asked: Sequence[Request]
+    ) -> tuple[list[str], int]:
+        """Return the features that enough patients have, in order, and the number of all."""
+        rows = [row for batch in self.run(what, query) for row in batch.to_pylist()]
+        who = " with one of the features that others must be frequent among"
+        reject_unmatched(
+            [row["feature"] for row in rows], asked, who if self.request.screen.among else ""
+        )
+        return sorted(row["feature"] for row in rows if row["n"] >= least), len(rows)
+
+    def run(self, what: str, expression: Any) -> Iterator[Any]:
+        """Yield the result of a query as Arrow tables, and tell how far it is."""
+        self._advance(what)
+        start, rows = time.perf_counter(), 0
         with explain_engine(f"counting {what}"):
-            table = _fetch(expression)
-        steps.append(Step(what, table.num_rows, time.perf_counter() - start))
-        return table
-
-    index = pd.Index(_sort_persons(run("patients", cohort)), name="person_id")
-    parts = []
-    for domain, expression in counts.items():
-        found = run(f"{domain} counts", expression)
-        parts.append(_arrange(found, request.of_domain(domain), index))
-    if contacts is not None:
-        found = run(str(use), contacts)
-        column = pd.Series(found["days"].to_numpy(), found["person"].to_numpy())
-        parts.append(column.reindex(index, fill_value=0).to_frame(use))
-    return PatientCounts(pd.concat(parts, axis=1), tuple(steps))
+            for table in _fetch(expression):
+                rows += table.num_rows
+                self._advance(f"{what}: {rows:,} rows")
+                yield table
+        self.steps.append(Step(what, rows, time.perf_counter() - start))
 
 
 def find_related(
@@ -142,90 +259,45 @@ def find_related(
     A concept shares them with its descendants, and with the source codes that are mapped to it.
     """
     related: list[str] = []
-    for table in dict.fromkeys(DOMAINS[one.domain].table for one in anchors):
-        kinds = [one for one in DOMAINS if DOMAINS[one].table == table and request.of_domain(one)]
-        source = next((one for one in kinds if DOMAINS[one].code is not None), kinds[0])
-        contents: dict[str, set[Any]] = {}
-        for domain in kinds:
+    names = [one.column for one in anchors]
+    for table in dict.fromkeys(find_base(tables, one.domain).table for one in anchors):
+        kinds = {
+            kind: base
+            for kind in DOMAINS
+            if request.of_domain(kind) and (base := find_base(tables, kind)).table == table
+        }
+        columns = list(dict.fromkeys(name for base in kinds.values() for name in base.naming))
+        contents: dict[str, set[str]] = {}
+        for domain, base in kinds.items():
             with explain_engine(f"comparing the {domain} features with the anchors"):
-                found = list_contents(tables, request.of_domain(domain), source).to_pyarrow()
-            columns = (found[name].to_pylist() for name in ("concept", "code", "feature"))
-            for concept, code, feature in zip(*columns, strict=True):
-                contents.setdefault(f"{domain}:{feature}", set()).add((concept, code))
-        names = [one.column for one in anchors]
+                asked = request.of_domain(domain)
+                found = list_contents(tables, asked, base, columns).to_pyarrow()
+            for content, feature in zip(*(one.to_pylist() for one in found.columns), strict=True):
+                contents.setdefault(f"{domain}:{feature}", set()).add(content)
         held = set().union(*(contents.get(name, set()) for name in names))
         related += [name for name in contents if name not in names and contents[name] & held]
     return related
 
 
-def _list_counts(tables: OmopTables, request: CountRequest, cohort: Any) -> dict[str, Any]:
-    """Return the query for the counts of each requested domain."""
-    counts = {}
-    for domain in DOMAINS:
-        asked = request.of_domain(domain)
-        if asked:
-            days = list_days(tables, asked, request.window)
-            counts[domain] = count_days(days.semi_join(cohort, "person") if request.entry else days)
-    return counts
-
-
-def _fetch(expression: Any) -> Any:
-    """Return the result of a query as an Arrow table, features encoded as a dictionary."""
+def _fetch(expression: Any) -> Iterator[Any]:
+    """Yield the result of a query as Arrow tables with integers of 64 bits and texts."""
     import pyarrow as pa  # noqa: PLC0415 - only tables need it
 
-    kinds = {
-        "person": pa.int64(),
-        "feature": pa.dictionary(pa.int32(), pa.string()),
-        "days": pa.int32(),
-    }
-    schema = pa.schema([(name, kinds[name]) for name in expression.columns])
-    batches = expression.to_pyarrow_batches(chunk_size=_BATCH)
-    tables = [pa.Table.from_batches([batch]).cast(schema) for batch in batches]
-    return pa.concat_tables([schema.empty_table(), *tables]).unify_dictionaries()
+    kinds = {"feature": pa.string()}
+    schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in expression.columns])
+    for batch in expression.to_pyarrow_batches(chunk_size=_BATCH):
+        yield pa.Table.from_batches([batch]).cast(schema)
 
 
-def _sort_persons(found: Any) -> Integers:
+def _sort_persons(found: Sequence[Integers]) -> Integers:
     """Return the patients in order; reject an empty table and repeated patients."""
-    persons: Integers = np.sort(found["person"].to_numpy())
+    persons: Integers = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *found]))
     if len(persons) == 0:
         raise RecordsError(
-            "no patients are left: the table person is empty, or nobody meets the entry rule in "
-            "the window"
+            "no patients are left: the table person is empty, or nobody meets the entry rule or "
+            "has an index day in the window"
         )
     repeated = int((np.diff(persons) == 0).sum())
     if repeated:
         raise RecordsError(f"the table person lists {repeated} patients more than once")
     return persons
-
-
-def _arrange(found: Any, asked: Sequence[Request], persons: "pd.Index[int]") -> "pd.DataFrame":
-    """Return one column per feature: first those requested by name, even if empty."""
-    import pandas as pd  # noqa: PLC0415 - only tables need it
-
-    domain, coded = asked[0].domain, found["feature"].combine_chunks()
-    present = coded.dictionary.to_pylist()
-    _reject_unmatched(present, asked)
-    named = [one.label for one in asked if one.reach != "each"]
-    names = list(dict.fromkeys([*named, *sorted(present)]))
-    if len(names) > MOST_FEATURES:
-        raise RecordsError(
-            f"{len(names)} features of {domain} were found, more than {MOST_FEATURES}; "
-            "request fewer"
-        )
-    place = {name: k for k, name in enumerate(names)}
-    places = np.array([place[name] for name in present], dtype=np.intp)
-    rows = persons.get_indexer(found["person"].to_numpy())
-    known = rows >= 0  # records may name persons that the table person does not
-    values = np.zeros((len(persons), len(names)), dtype=np.int32, order="F")
-    values[rows[known], places[coded.indices.to_numpy()[known]]] = found["days"].to_numpy()[known]
-    return pd.DataFrame(values, persons, [f"{domain}:{name}" for name in names])
-
-
-def _reject_unmatched(names: Sequence[str], asked: Sequence[Request]) -> None:
-    """Reject a pattern without a match: a typing error would silently lose features."""
-    for one in asked:
-        if one.reach == "each" and not any(name.startswith(one.code) for name in names):
-            raise RecordsError(
-                f"no patient has a record that matches {one.text[:60]!r}; compare it with the "
-                f"codes in the table {DOMAINS[one.domain].table}"
-            )

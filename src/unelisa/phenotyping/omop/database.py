@@ -8,6 +8,7 @@ before anything is counted.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,32 @@ _CLOSED = {
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
 }
+_UNREADABLE = "an identifier is not a whole number, or a date is neither YYYY-MM-DD nor YYYYMMDD"
+# tables of the vocabulary, which many servers keep in a schema of their own
+VOCABULARY = frozenset({"concept", "concept_ancestor", "concept_relationship", "vocabulary"})
+_PARTS = {"cohort": "results"}
+_SYSTEM = ("pg_", "information_schema")
+_MOST_SCHEMAS = 50
+_SMALL_FILE = 5_000_000  # bytes of a text file that is held in memory
+# what to write where a table is absent
+_INSTEAD = {
+    "person": 'every OMOP database has it: name its schema under [cdm], such as schema = "cdm"',
+    "note": 'without notes, write utilization = "visit_count", or "none", and no NLP: features',
+    "note_nlp": "without mentions in notes, leave out the NLP: features",
+    "visit_occurrence": 'without visits, write utilization = "note_count", or "none"',
+    "concept": "without it, name concepts by number, or use source codes such as ICD:714.0",
+    "concept_ancestor": "without it, name concepts without +, or combine source codes (ICD:714.+)",
+    "condition_era": "without eras, count the records: CONCEPT: instead of CONCEPT.era:",
+    "drug_era": "without eras, count the records: RX: instead of RX.era:",
+    "cohort": "create it, name its schema under [results], or write a file with --cohort",
+}
 # what a kind of engine's error means, where its message cannot be shown
 _MEANINGS = {
     "PermissionException": "a view in it reads a file outside of it; copy the table into it",
-    "ConversionException": "an identifier is not a whole number, or a date is not one",
+    "ConversionException": _UNREADABLE,
+    "InvalidTextRepresentation": _UNREADABLE,  # PostgreSQL's kinds
+    "InvalidDatetimeFormat": _UNREADABLE,
+    "DatetimeFieldOverflow": _UNREADABLE,
 }
 
 
@@ -126,7 +149,11 @@ def _connect_folder(folder: Path) -> Any:
                 connection.read_parquet(names, **form)
             else:
                 # as text: type inference would turn the code 714.10 into the number 714.1
-                connection.read_csv(names, all_varchar=True, **form, **_find_form(file))
+                view = connection.read_csv(names, all_varchar=True, **form, **_find_form(file))
+                if file.stat().st_size <= _SMALL_FILE:  # parsed once, not for every query
+                    content = view.to_pyarrow()
+                    connection.drop_view(table)
+                    connection.create_table(table, content)
         except (duckdb.Error, OSError, EOFError) as error:
             raise RecordsError(
                 f"{file.name} cannot be read as a table ({type(error).__name__})"
@@ -205,6 +232,9 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
         raise RecordsError(f"the PostgreSQL server cannot be reached: {reason}") from None
     if read_only:
         connection.execute("SET default_transaction_read_only = on")
+        # every join here is by equality; where the planner expects one row (it cannot estimate
+        # conditions on parts of a code), it would otherwise repeat a subquery for each of many
+        connection.execute("SET enable_nestloop = off")
     return ibis.postgres.from_connection(connection)
 
 
@@ -223,36 +253,58 @@ def _may_hold_secrets(text: str) -> bool:
 
 
 class OmopTables:
-    """Tables by their OMOP names, whatever the letter case of the engine."""
+    """Tables by their OMOP names, whatever the letter case of the engine.
 
-    def __init__(self, names: Sequence[str], open_table: Callable[[str], Any]) -> None:
+    `find_elsewhere` returns the schemas that have a table which is absent here, for messages.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        open_table: Callable[[str], Any],
+        where: str = "",
+        find_elsewhere: Callable[[str], list[str]] | None = None,
+        vocabulary: "OmopTables | None" = None,
+    ) -> None:
         self.names = {name.lower(): name for name in names}
-        self._open = open_table
+        self.where, self.vocabulary = where, vocabulary
+        # an engine looks at a table whenever it is opened: once is enough
+        self._open, self._find = cache(open_table), find_elsewhere
 
     @classmethod
-    def of(cls, connection: Any, schema: str | None = None) -> "OmopTables":
-        """Return the tables of a connection, or of one of its schemas."""
-        if schema is not None and not _IDENTIFIER.fullmatch(schema):
-            raise RecordsError(
-                "the schema must be a plain name of letters, digits and underscores, such as cdm"
-            )
-        place = tuple(schema.split(".")) if schema is not None and "." in schema else schema
+    def of(
+        cls, connection: Any, schema: str | None = None, vocabulary: str | None = None
+    ) -> "OmopTables":
+        """Return the tables of a connection, or of one of its schemas; the vocabulary has one."""
+        place = split_schema(schema)
         with explain_engine("listing the tables"):
             names = connection.list_tables(database=place)
-        return cls(names, lambda name: connection.table(name, database=place))
+        shown = schema or (connection.current_database if connection.name == "postgres" else None)
+        return cls(
+            names,
+            lambda name: connection.table(name, database=place),
+            "" if shown is None else f" in the schema {shown}",
+            lambda name: _find_schemas(connection, name),
+            None if vocabulary is None else cls.of(connection, vocabulary),
+        )
 
     def __contains__(self, name: str) -> bool:
-        return name in self.names
+        return name in self._home(name).names
+
+    def _home(self, name: str) -> "OmopTables":
+        """Return where a table belongs."""
+        return self.vocabulary if self.vocabulary and name in VOCABULARY else self
 
     def take(self, name: str, **columns: str) -> Any:
         """Return an Ibis table of some columns, renamed; or say which of them are missing.
 
         `take("person", patient="person_id")` has the one column `patient`.
         """
-        if name not in self:
-            raise RecordsError(f"there is no table {name}; found {_list_names(self.names)}")
+        home = self._home(name)
+        if name not in home.names:
+            raise home.miss(name)
         with explain_engine(f"opening {name}"):
-            table = self._open(self.names[name])
+            table = home._open(home.names[name])
         present = {column.lower(): column for column in table.columns}
         missing = [column for column in columns.values() if column not in present]
         if missing:
@@ -265,31 +317,41 @@ class OmopTables:
             )
         return table.select(**{new: table[present[old]] for new, old in columns.items()})
 
-
-def as_number(column: Any) -> Any:
-    """Return a column of identifiers as 64-bit integers; the engine fails on one such as 1.5.
-
-    Engines round a fraction or cut it off, which would name another patient.
-    """
-    kind = column.type()
-    if kind.is_integer() or (kind.is_decimal() and kind.scale == 0):
-        return column if kind.is_int64() else column.cast("int64")
-    number = column.cast("float64")
-    text = column if kind.is_string() else column.cast("int64").cast("string")
-    return (number == number.floor()).ifelse(text, "fraction").cast("int64")
-
-
-def as_day(column: Any) -> Any:
-    """Return a column of dates or times as dates."""
-    kind = column.type()
-    if kind.is_date():
-        return column
-    return column.date() if kind.is_timestamp() else column.cast("date")
+    def miss(self, name: str) -> RecordsError:
+        """Return the error for an absent table, with what to write instead."""
+        told = f"there is no table {name}{self.where}; found {_list_names(self.names)}"
+        schemas = [] if self._find is None else self._find(name)
+        if not schemas:
+            return RecordsError(f"{told}; {_INSTEAD[name]}" if name in _INSTEAD else told)
+        part = _PARTS.get(name, "vocabulary" if name in VOCABULARY else "cdm")
+        others = f" (or {', '.join(schemas[1:])})" if len(schemas) > 1 else ""
+        return RecordsError(
+            f'{told}; there is one in another schema: write schema = "{schemas[0]}"{others} under '
+            f"[{part}] in the TOML file, or pass the schema in Python"
+        )
 
 
-def as_text(column: Any) -> Any:
-    """Return a column of codes as text."""
-    return column if column.type().is_string() else column.cast("string")
+def split_schema(schema: str | None) -> str | tuple[str, ...] | None:
+    """Return a schema as Ibis names it; reject anything but a plain name."""
+    if schema is not None and not _IDENTIFIER.fullmatch(schema):
+        raise RecordsError(
+            "the schema must be a plain name of letters, digits and underscores, such as cdm"
+        )
+    return tuple(schema.split(".")) if schema is not None and "." in schema else schema
+
+
+def _find_schemas(connection: Any, table: str) -> list[str]:
+    """Return schemas of a connection that have a table; none if it cannot be told."""
+    try:
+        schemas = [one for one in connection.list_databases() if not one.startswith(_SYSTEM)]
+        return [
+            schema
+            for schema in schemas[:_MOST_SCHEMAS]
+            if table in map(str.lower, connection.list_tables(database=schema))
+            and _IDENTIFIER.fullmatch(schema)
+        ]
+    except Exception:  # a hint must not hide the error it belongs to
+        return []
 
 
 @contextmanager

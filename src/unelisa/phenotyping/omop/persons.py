@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.phenotyping.omop.database import OmopTables, as_day, as_number, explain_engine
+from unelisa.errors import RecordsError
+from unelisa.phenotyping.omop.columns import as_day, as_number
+from unelisa.phenotyping.omop.database import OmopTables, explain_engine
 from unelisa.phenotyping.omop.requests import Window
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ UNOBSERVED = "not observed in the window: no label"
 NO_RECORDS = "no records in the window, and no observation periods to tell why"
 IMPOSSIBLE = "excluded by sex or age"
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 class Limits(NamedTuple):
@@ -33,6 +36,9 @@ class Persons(NamedTuple):
 
     observed: Flags | None  # whether in the window; None: there is no table observation_period
     possible: Flags  # whether sex and age allow the disease; unknown ones do
+    # concept of the sex, and age on the index day or the first observed day; NaN if unknown
+    sex: Floats | None = None
+    age: Floats | None = None
 
     @property
     def eligible(self) -> Flags:
@@ -59,47 +65,98 @@ class Persons(NamedTuple):
 
 
 def describe_persons(
-    tables: OmopTables, persons: "pd.Index[int]", limits: Limits, window: Window
+    tables: OmopTables,
+    persons: "pd.Index[int]",
+    limits: Limits,
+    window: Window,
+    spans: Any | None = None,
 ) -> Persons:
-    """Return who was observed in the window, and who can have the disease."""
+    """Return who was observed in the window, who can have the disease, and sex and age.
+
+    `spans` are the days around an index day that count, as in `records.list_spans`.
+    """
     observed, periods = None, None
+    ends = None if spans is None else _fetch(spans, "dating the index days").reindex(persons)
     if "observation_period" in tables:
-        periods = _list_periods(tables, window).reindex(persons)
+        periods = _list_periods(tables, window, spans).reindex(persons)
+        periods = _clip(periods, ends)
         observed = periods["first"].notna().to_numpy()
-    possible = np.ones(len(persons), dtype=bool)
-    if limits != Limits():
-        people = _list_people(tables).reindex(persons)
-        possible = _allow(people, periods, limits, window)
-    return Persons(observed, possible)
+    people = _list_people(tables, needed=limits != Limits())
+    if people is None:
+        return Persons(observed, np.ones(len(persons), dtype=bool))
+    people = people.reindex(persons)
+    first, last = _years(periods, window)
+    if ends is not None:
+        first = last = ends["index"].dt.year.to_numpy(float)
+    born = people["born"].to_numpy(dtype=np.float64)
+    possible = _allow(people, (first - born, last - born), limits)
+    sex, age = people["sex"].to_numpy(dtype=np.float64), np.asarray(first - born, dtype=np.float64)
+    return Persons(observed, possible, sex, age)
 
 
-def _list_periods(tables: OmopTables, window: Window) -> "pd.DataFrame":
+def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
+    """Return dates per person."""
+    import pandas as pd  # noqa: PLC0415 - only tables need it
+
+    with explain_engine(doing):
+        table = expression.to_pyarrow().to_pandas().set_index("person")
+    return table.assign(**{name: pd.to_datetime(table[name]) for name in table})
+
+
+def list_periods(tables: OmopTables) -> Any:
+    """Return the observation periods: person, first, last."""
+    names = ("person_id", "observation_period_start_date", "observation_period_end_date")
+    periods = tables.take("observation_period", **dict(zip("pse", names, strict=True)))
+    return periods.select(
+        person=as_number(periods.p), first=as_day(periods.s), last=as_day(periods.e)
+    )
+
+
+def _list_periods(tables: OmopTables, window: Window, spans: Any | None) -> "pd.DataFrame":
     """Return the first and last observed day in the window, per person."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
-    names = ("person_id", "observation_period_start_date", "observation_period_end_date")
-    periods = tables.take("observation_period", **dict(zip("pse", names, strict=True)))
-    periods = periods.select(
-        person=as_number(periods.p), first=as_day(periods.s), last=as_day(periods.e)
-    )
+    periods = list_periods(tables)
     if window[0] is not None:
         periods = periods.filter(periods["last"] >= window[0])
     if window[1] is not None:
         periods = periods.filter(periods["first"] <= window[1])
-    spans = periods.group_by("person").aggregate(
+    if spans is not None:
+        ends = {name: spans[name] for name in ("first", "last") if name in spans.columns}
+        near = spans.select("person", **{f"near_{name}": end for name, end in ends.items()})
+        periods = periods.inner_join(near, "person")
+        if "first" in ends:
+            periods = periods.filter(periods["last"] >= periods.near_first)
+        if "last" in ends:
+            periods = periods.filter(periods["first"] <= periods.near_last)
+    reach = periods.group_by("person").aggregate(
         first=periods["first"].min(), last=periods["last"].max()
     )
-    with explain_engine("reading the observation periods"):
-        table = spans.to_pyarrow().to_pandas().dropna().set_index("person")
-    return table.apply(pd.to_datetime).clip(
+    table = _fetch(reach, "reading the observation periods").dropna()
+    return table.clip(
         lower=None if window[0] is None else pd.Timestamp(window[0]),
         upper=None if window[1] is None else pd.Timestamp(window[1]),
     )
 
 
-def _list_people(tables: OmopTables) -> "pd.DataFrame":
-    """Return sex and year of birth per person."""
-    people = tables.take("person", p="person_id", s="gender_concept_id", y="year_of_birth")
+def _clip(periods: "pd.DataFrame", ends: "pd.DataFrame | None") -> "pd.DataFrame":
+    """Return the observed days of each person on the days around the index day."""
+    for name in () if ends is None else ({"first", "last"} & {*ends}):
+        end = ends[name]  # type: ignore[index]
+        for day in ("first", "last"):
+            outside = periods[day] < end if name == "first" else periods[day] > end
+            periods = periods.assign(**{day: periods[day].where(~outside, end)})
+    return periods
+
+
+def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
+    """Return sex and year of birth per person; None if the table lacks them and need not."""
+    try:
+        people = tables.take("person", p="person_id", s="gender_concept_id", y="year_of_birth")
+    except RecordsError:
+        if needed:
+            raise
+        return None
     people = people.select(
         person=as_number(people.p), sex=as_number(people.s), born=as_number(people.y)
     )
@@ -108,19 +165,16 @@ def _list_people(tables: OmopTables) -> "pd.DataFrame":
     return found
 
 
-def _allow(
-    people: "pd.DataFrame", periods: "pd.DataFrame | None", limits: Limits, window: Window
-) -> Flags:
+def _allow(people: "pd.DataFrame", ages: tuple[Floats, Floats], limits: Limits) -> Flags:
     """Return whether sex, and age at some time in the window, allow the disease."""
     allowed = np.ones(len(people), dtype=bool)
     if limits.sex is not None:
         others = [number for name, number in SEXES.items() if name != limits.sex]
         allowed &= ~people["sex"].isin(others).to_numpy()
     if limits.age is not None:
-        first, last = _years(periods, window)
-        born = people["born"].to_numpy(dtype=np.float64)
+        youngest, oldest = ages
         # NaN, unknown, compares as False; the year alone leaves the age open by one
-        allowed &= ~((last - born < limits.age[0]) | (first - born - 1 > limits.age[1]))
+        allowed &= ~((oldest < limits.age[0]) | (youngest - 1 > limits.age[1]))
     return allowed
 
 

@@ -7,11 +7,20 @@ hypothetical, ruled out, very uncertain, or about another person.
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from operator import or_
+from operator import ge, gt, le, lt, or_
 from typing import Any
 
-from unelisa.phenotyping.omop.database import OmopTables, as_day, as_number, as_text
-from unelisa.phenotyping.omop.requests import DOMAINS, UTILIZATIONS, CountRequest, Request, Window
+from unelisa.phenotyping.omop.columns import as_day, as_number, as_text, as_value
+from unelisa.phenotyping.omop.database import OmopTables
+from unelisa.phenotyping.omop.requests import (
+    DOMAINS,
+    UTILIZATIONS,
+    CountRequest,
+    Cut,
+    Domain,
+    Request,
+    Window,
+)
 
 _DENIED = ("n", "no", "f", "false", "0")
 # modifiers of a mention that is not about the patient now, unless set to false; blanks are removed
@@ -19,17 +28,53 @@ _NOT_NOW = (
     *("negation", "negated", "conditional", "hypothetical", "rule_out", "ruleout", "ruledout"),
     *("family", "uncertain=verylow"),
 )
+_COMPARE = {">": gt, ">=": ge, "<": lt, "<=": le}
+_SEPARATOR = "\x1f"  # no code contains it
 _FALSE = ("=false", "=no", "=0", "history=false", "_history=false")
 
 
 def list_patients(tables: OmopTables, request: CountRequest) -> Any:
-    """Return the persons in the database that meet the entry rule."""
+    """Return the persons in the database that meet the entry rule and have an index day, if any."""
     people = tables.take("person", person="person_id")
     people = people.filter(people.person.notnull()).select(person=as_number(people.person))
-    if not request.entry:
-        return people
-    entered = list_days(tables, request.entry, request.window)
-    return people.semi_join(entered.select("person"), "person")
+    for rule in filter(None, (request.entry, request.index)):
+        people = people.semi_join(
+            list_days(tables, rule, request.window).select("person"), "person"
+        )
+    return people
+
+
+def list_spans(tables: OmopTables, request: CountRequest) -> Any:
+    """Return the days that count for each person with an index day: person, index, first, last.
+
+    The index day is the first day in the window with one of the features of the index. An end that
+    is open is absent. Returns None if the request has no index.
+    """
+    import ibis  # noqa: PLC0415 - optional
+
+    if not request.index:
+        return None
+    days = list_days(tables, request.index, request.window)
+    spans = days.group_by("person").aggregate(index=days.day.min())
+    before, after = request.span
+    ends = {}
+    if before is not None:
+        ends["first"] = (spans["index"] - ibis.interval(days=before)).cast("date")
+    if after is not None:
+        ends["last"] = (spans["index"] + ibis.interval(days=after)).cast("date")
+    return spans.mutate(**ends)
+
+
+def keep_spans(days: Any, spans: Any | None) -> Any:
+    """Return the rows (person, day, ...) on the days that count for their person."""
+    if spans is None:
+        return days
+    joined = days.inner_join(spans, "person")
+    if "first" in spans.columns:
+        joined = joined.filter(joined.day >= joined["first"])
+    if "last" in spans.columns:
+        joined = joined.filter(joined.day <= joined["last"])
+    return joined.select(*days.columns)
 
 
 def list_days(tables: OmopTables, requests: Sequence[Request], window: Window) -> Any:
@@ -37,32 +82,68 @@ def list_days(tables: OmopTables, requests: Sequence[Request], window: Window) -
     parts: list[Any] = []
     for domain in dict.fromkeys(one.domain for one in requests):
         asked = [one for one in requests if one.domain == domain]
-        parts += _find_days(_list_records(tables, domain, window), asked, tables)
+        valued = any(one.cut is not None for one in asked)
+        parts += _find_days(_list_records(tables, domain, window, valued), asked, tables)
     return _unite(parts, {"person": "int64", "day": "date", "feature": "string"})
 
 
-def list_contents(tables: OmopTables, requests: Sequence[Request], source: str) -> Any:
-    """Return which records some features of one domain count: concept, code, feature; once each.
+def find_base(tables: OmopTables, kind: str) -> Domain:
+    """Return the domain of the records behind a domain: eras summarize those of another one."""
+    domain = DOMAINS[kind]
+    base = domain if domain.base is None else DOMAINS[domain.base]
+    return base if base.table in tables else domain
 
-    `source` is the domain that says where concept and code are: a condition is coded in both ways.
+
+def list_contents(
+    tables: OmopTables, requests: Sequence[Request], domain: Domain, columns: Sequence[str]
+) -> Any:
+    """Return which records some features of one kind count: content, feature; once each.
+
+    A content is what some columns of a record in `domain` hold, as one text. Eras are compared by
+    the records that they summarize: those of a drug have its ingredient as their concept.
     """
-    records = _list_records(tables, source, (None, None))
-    code = as_text(records.code) if "code" in records.columns else records.concept.cast("string")
-    # what is in a record takes the place of whose it is, and of its day
-    contents = records.select(person=records.concept, day=code, code=code, concept=records.concept)
-    kinds = {"person": "int64", "day": "string", "feature": "string"}
-    found = _unite(list(_find_days(contents.distinct(), requests, tables)), kinds)
-    return found.select(concept=found.person, code=found.day, feature=found.feature).distinct()
+    import ibis  # noqa: PLC0415 - optional
+
+    named = {"concept": domain.concept, **({"code": domain.code} if domain.code else {})}
+    records = tables.take(domain.table, **named, **{f"c{i}": c for i, c in enumerate(columns)})
+    texts = [as_text(records[f"c{i}"]).fill_null("") for i in range(len(columns))]
+    key = reduce(lambda one, other: one + _SEPARATOR + other, texts)
+    contents = records.select(*named, person=key, day=ibis.literal(0)).distinct()
+    contents = contents.mutate(concept=as_number(contents.concept))
+    if requests[0].domain == "RX.era" and "concept_ancestor" in tables:
+        links = tables.take(
+            "concept_ancestor", above="ancestor_concept_id", concept="descendant_concept_id"
+        )
+        links = links.select(above=as_number(links.above), concept=as_number(links.concept))
+        contents = contents.inner_join(links, "concept")
+        contents = contents.select("person", "day", concept=contents.above)
+    kinds = {"person": "string", "day": "int8", "feature": "string"}
+    found = _unite(list(_find_days(contents, requests, tables)), kinds)
+    return found.select(content=found.person, feature=found.feature).distinct()
 
 
 def _find_days(records: Any, requests: Sequence[Request], tables: OmopTables) -> Iterator[Any]:
     """Yield the days of the features of one domain, in one or more tables."""
-    by_text = [one for one in requests if one.concept is None]
-    for one in requests:
-        if one not in by_text:
-            yield _days_by_number(records, one, tables)
-    if by_text:
-        yield from _days_by_text(_name_records(records, tables, by_text), by_text)
+    for cut in dict.fromkeys(one.cut for one in requests):
+        asked = [one for one in requests if one.cut == cut]
+        kept = _keep_values(records, cut)
+        by_text = [one for one in asked if one.concept is None]
+        for one in asked:
+            if one not in by_text:
+                yield _days_by_number(kept, one, tables)
+        if by_text:
+            yield from _days_by_text(_name_records(kept, tables, by_text), by_text)
+
+
+def _keep_values(records: Any, cut: Cut | None) -> Any:
+    """Return the records whose measured value meets a condition, where they have values."""
+    import ibis  # noqa: PLC0415 - optional
+
+    if cut is None or "value" not in records.columns:
+        return records
+    # as text: Ibis compiles a number for some engines only if their drivers are installed
+    bound = ibis.literal(f"{cut.bound:.12g}").cast("float64")
+    return records.filter(_COMPARE[cut.sign](records.value, bound))
 
 
 def _unite(parts: list[Any], kinds: dict[str, str]) -> Any:
@@ -74,8 +155,10 @@ def _unite(parts: list[Any], kinds: dict[str, str]) -> Any:
 
 
 def count_days(days: Any) -> Any:
-    """Return the number of distinct days per person and feature."""
-    return days.group_by("person", "feature").aggregate(days=lambda table: table.day.nunique())
+    """Return the number of distinct days, and of records, per person and feature."""
+    return days.group_by("person", "feature").aggregate(
+        days=lambda table: table.day.nunique(), records=lambda table: table.count()
+    )
 
 
 def list_contacts(tables: OmopTables, utilization: str, window: Window) -> Any:
@@ -85,22 +168,32 @@ def list_contacts(tables: OmopTables, utilization: str, window: Window) -> Any:
     return _within(contacts.mutate(person=as_number(contacts.person)), window)
 
 
-def count_contacts(tables: OmopTables, utilization: str, window: Window) -> Any:
+def count_contacts(
+    tables: OmopTables, utilization: str, window: Window, spans: Any | None = None
+) -> Any:
     """Return the number of notes or visits per person."""
-    contacts = list_contacts(tables, utilization, window)
+    contacts = keep_spans(list_contacts(tables, utilization, window), spans)
     return contacts.group_by("person").aggregate(days=lambda table: table.count())
 
 
-def _list_records(tables: OmopTables, kind: str, window: Window) -> Any:
-    """Return the records of a domain: person, day, concept, and the source code if it has one."""
+def _list_records(tables: OmopTables, kind: str, window: Window, valued: bool = False) -> Any:
+    """Return the records of a domain: person, day, concept, and code and value if it has them."""
     domain = DOMAINS[kind]
     if kind == "NLP":
         records = _list_mentions(tables)
     else:
-        code = {} if domain.code is None else {"code": domain.code}
+        code = {"code": domain.code} if domain.coded and domain.code else {}
+        value = {"value": domain.value} if valued and domain.value else {}
         records = tables.take(
-            domain.table, person="person_id", day=domain.day, concept=domain.concept, **code
+            domain.table,
+            person="person_id",
+            day=domain.day,
+            concept=domain.concept,
+            **code,
+            **value,
         )
+    if valued:
+        records = records.mutate(value=as_value(records.value))
     numbers = {name: as_number(records[name]) for name in ("person", "concept")}
     return _within(records.mutate(**numbers), window)
 
@@ -152,7 +245,7 @@ def _is_present(modifiers: Any) -> Any:
 def _name_records(records: Any, tables: OmopTables, requests: Sequence[Request]) -> Any:
     """Return records with the text that names features: a source code or a concept name."""
     kind = requests[0].domain
-    if kind == "ICD":
+    if DOMAINS[kind].coded:
         # some sites pad codes with blanks
         return records.select("person", "day", name=as_text(records.code).strip().upper())
     concepts = tables.take("concept", concept="concept_id", title="concept_name")
@@ -174,7 +267,9 @@ def _days_by_text(named: Any, requests: Sequence[Request]) -> Iterator[Any]:
     alone = [one for one in requests if one.reach != "together"]
     if alone:
         found = named.filter(_match(named.name, alone))
-        yield found.select("person", "day", feature=found.name)
+        cut = alone[0].cut
+        label = found.name if cut is None else found.name + str(cut)
+        yield found.select("person", "day", feature=label)
     for one in requests:
         if one.reach == "together":
             yield _label(named.filter(_match(named.name, [one])), one.label)
