@@ -5,19 +5,17 @@ line is written by one call and flushed to disk before its work counts as done. 
 lacks its line feed: readers skip it, and the next run cuts it off.
 """
 
-import errno
 import json
-import os
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import unelisa
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
+from unelisa.outputs import Journal, open_journal
 
 FORMAT = 1
 Json = dict[str, Any]
@@ -26,36 +24,25 @@ Json = dict[str, Any]
 class ResultsFile:
     """A results file open for appending; made by `open_results`."""
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self._path = path
-        self._handle = handle
-        self._lock = threading.Lock()
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
 
     def append(self, record: Json) -> None:
         """Add one line, on disk when this returns; after an error the file is as before."""
-        line = json.dumps(record, allow_nan=False).encode() + b"\n"
-        with self._lock:
-            size = os.fstat(self._handle).st_size
-            try:
-                if os.write(self._handle, line) != len(line):  # the disk took only a part
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(self._handle)
-            except OSError as error:
-                os.ftruncate(self._handle, size)
-                raise OSError(error.errno, error.strerror, str(self._path)) from None
+        self._journal.append(json.dumps(record, allow_nan=False).encode() + b"\n")
 
 
 @contextmanager
 def open_results(path: Path) -> Iterator[ResultsFile]:
     """Open a file for appending, without a torn last line; refuse if another run has it open."""
-    plain = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | plain, 0o666)
-    try:
-        _lock_file(handle, path)
-        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
-        yield ResultsFile(path, handle)
-    finally:
-        os.close(handle)  # also releases the lock, as does the end of the process
+    with ExitStack() as opened:
+        try:
+            journal = opened.enter_context(open_journal(path))
+        except BlockingIOError:
+            raise ModelError(
+                f"another run is writing {path}: wait for it to finish, or use another folder"
+            ) from None
+        yield ResultsFile(journal)
 
 
 def run_missing(
@@ -102,19 +89,6 @@ def run_missing(
             for method in missing:
                 results.append(dict(tasks[method](known, name)))
                 done(name, 1)
-
-
-def _lock_file(handle: int, path: Path) -> None:
-    try:
-        import fcntl  # noqa: PLC0415 - absent on Windows, where nothing is locked
-    except ImportError:
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ModelError(
-            f"another run is writing {path}: wait for it to finish, or use another folder"
-        ) from None
 
 
 def read_lines(path: Path) -> list[Any]:

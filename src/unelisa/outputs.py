@@ -1,4 +1,7 @@
-"""Output files: written completely or not at all; and tables that a spreadsheet opens safely."""
+"""Output files: written completely or not at all, or line by line; tables for spreadsheets.
+
+A table's text cells are written such that a spreadsheet opens them safely.
+"""
 
 import csv
 import errno
@@ -6,6 +9,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -172,6 +176,50 @@ def _remove(folder: Path) -> None:
         with suppress(OSError, MemoryError):
             shutil.rmtree(folder)
             return
+
+
+class Journal:
+    """A file open for appending whole lines; made by `open_journal`."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self._path, self._handle, self._lock = path, handle, threading.Lock()
+
+    def append(self, line: bytes) -> None:
+        """Add one line, on disk when this returns; after an error the file is as before."""
+        with self._lock:
+            size = os.fstat(self._handle).st_size
+            try:
+                if os.write(self._handle, line) != len(line):  # the disk took only a part
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._handle)
+            except OSError as error:
+                os.ftruncate(self._handle, size)
+                raise OSError(error.errno, error.strerror, str(self._path)) from None
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[Journal]:
+    """Open a file for appending, without a torn last line: one that lacks its line feed.
+
+    `BlockingIOError` if another process has it open so.
+    """
+    plain = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | plain, 0o666)
+    try:
+        _lock_file(handle)
+        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
+        _sync_folder(path.parent)
+        yield Journal(path, handle)
+    finally:
+        os.close(handle)  # also releases the lock, as does the end of the process
+
+
+def _lock_file(handle: int) -> None:
+    try:
+        import fcntl  # noqa: PLC0415 - absent on Windows, where nothing is locked
+    except ImportError:
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def defuse_cell(cell: Any) -> Any:

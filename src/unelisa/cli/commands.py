@@ -34,6 +34,7 @@ COMMANDS = {
     "predict": "Label new items with a saved model; voters are matched by name.",
     "rate": "Estimate how common each class is among the items, with an interval.",
     "suggest": "Say which votes to buy next: on which items, and from whom.",
+    "review": "Label the items that matter most on a local page; every answer is on disk at once.",
     "compare": "Score every method against the truth, which the methods do not see.",
     "jury": (
         "Say what a panel of judges is worth, and how many items of each system under test pass."

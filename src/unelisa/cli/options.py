@@ -17,7 +17,7 @@ from unelisa.coding import CodingChoice, declare_order
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
-from unelisa.sources.labels import KnownLabels, read_labels
+from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
 from unelisa.sources.tables import VoteTable
 from unelisa.votes import Votes
 
@@ -187,10 +187,12 @@ def spool_stdin(wanted: bool) -> Iterator[Any]:
         yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def read_known(path: Path, votes: Votes) -> KnownLabels:
+def read_known(
+    path: Path, votes: Votes, table_class: type[LabelTable] = LabelTable
+) -> KnownLabels:
     """Return the known labels in a file."""
     with busy("reading the labels"):
-        return read_labels(path, votes)
+        return read_labels(path, votes, table_class)
 
 
 def find_method(name: str) -> str:

@@ -20,6 +20,7 @@ from unelisa.phenotyping.omop.database import is_server, open_database
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import render_phenotype
 from unelisa.sources.files import check_readable, reading
+from unelisa.sources.reviews import settle_table
 from unelisa.sources.tables import MISSING, NAME_BYTES
 from unelisa.sources.text import TextTable
 from unelisa.storage import save as save_model
@@ -144,6 +145,7 @@ def read_charts(path: Path) -> Charts:
             table = TextTable(path)
             if not {"person_id", "label"} <= set(table.header):
                 raise RecordsError(f"{path.name} needs the columns person_id and label")
+            table = settle_table(table, "person_id", "label")
             columns = [name for name in COLUMNS_READ if name in table.header]
             rows = [row for row in _list_charts(table, columns) if not MISSING & set(row[:2])]
     except VotesError as error:

@@ -12,6 +12,7 @@ from unelisa.cli.screen import bare_table, figure, printable, results
 from unelisa.errors import VotesError
 from unelisa.rate import estimate_rate
 from unelisa.report.wording import make_plain
+from unelisa.sources.labels import SampleTable
 from unelisa.storage import load
 from unelisa.votes import Votes
 
@@ -65,7 +66,7 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 def read_sample(path: Path, votes: Votes) -> list[Any]:
     """Return the gold labels in a file, one per item, None where unknown."""
-    known = options.read_known(path, votes)
+    known = options.read_known(path, votes, SampleTable)
     strangers = len(known.unvoted_items)
     if strangers:
         raise VotesError(

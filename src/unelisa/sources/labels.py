@@ -11,6 +11,7 @@ from unelisa.blocks import WholeTable
 from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES, VOTE_NAMES, is_header
 from unelisa.outputs import defuse_cell
+from unelisa.sources.reviews import settle_table
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes, name_unvoted
@@ -66,10 +67,12 @@ class LabelTable(VoteTable):
 
     coding: tuple[Any, ...]  # the labels of the votes
     streams = False
+    sampled = False  # whether only items that were drawn at random are read
 
     def _read_text(self) -> Votes:
         table = TextTable(self.path)
         item, label = self._pick_columns(table.header)
+        table = settle_table(table, item, label, self.sampled)
         if not is_header(table.header) and self._read_label(label) in map(str, self.coding):
             raise VotesError(
                 "it seems to have no header, since its first line contains a label; add a line "
@@ -98,14 +101,21 @@ class LabelTable(VoteTable):
         raise VotesError("it needs a column named item and a column named label")
 
 
+class SampleTable(LabelTable):
+    """A file of labels of a random sample: items that were chosen otherwise are left out."""
+
+    sampled = True
+
+
 def read_labels(
     path: str | Path, votes: Votes, table_class: type[LabelTable] = LabelTable
 ) -> KnownLabels:
     r"""Return the labels in a file, matched to the votes by item name.
 
     The file is CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any
-    subset of the items; the labels are those of the votes, and an empty cell means unknown. A
-    subclass of `LabelTable` may know other words for them.
+    subset of the items; the labels are those of the votes, and an empty cell means unknown. The
+    file that `unelisa review` writes, with several rows per item, is settled to one label each. A
+    subclass of `LabelTable` may know other words for the labels, or leave out items.
 
     Examples
     --------

@@ -1,0 +1,123 @@
+"""What an item is: its text, its picture or a few facts, from a table beside the votes.
+
+Cells are untrusted: they reach the page as text, and a picture only if it lies in the table's
+folder.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import VotesError
+from unelisa.frames import ITEM_NAMES
+from unelisa.memory import refuse_beyond
+from unelisa.sources.files import check_readable, reading
+from unelisa.sources.text import TextTable
+
+LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
+PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+TEXT, PICTURE = "text", "image"
+_ITEM_NAMES = (*ITEM_NAMES, "person_id")
+
+
+class Contents:
+    """The texts, pictures and facts of items; without a table there are only names."""
+
+    def __init__(self, items: NDArray[Any], path: Path | None = None) -> None:
+        self._folder = None if path is None else path.parent.resolve()
+        self._columns: dict[str, Any] = {}
+        self._rows = np.full(len(items), -1)
+        if path is not None:
+            self._columns, names = _read_columns(path)
+            self._rows = _find_rows(items, names, path.name)
+
+    def show(self, item: int) -> dict[str, Any]:
+        """Return what the page shows of an item: its text is cut where it is long."""
+        text, path = self.read_text(item), self._cell(PICTURE, item)
+        facts = {name: self._cell(name, item) for name in self._columns}
+        shown = [
+            [name, value[:LONGEST_FACT]]
+            for name, value in facts.items()
+            if value and name not in (TEXT, PICTURE)
+        ]
+        return {
+            "text": text[:LONGEST_TEXT],
+            "length": len(text),
+            "facts": shown,
+            "path": path[:LONGEST_FACT],
+            "picture": self.find_picture(item) is not None,
+        }
+
+    def read_text(self, item: int) -> str:
+        """Return the whole text of an item."""
+        return self._cell(TEXT, item)
+
+    def find_picture(self, item: int) -> Path | None:
+        """Return the file of an item's picture, if it is one and lies in the table's folder."""
+        name = self._cell(PICTURE, item)
+        if not name or self._folder is None or Path(name).suffix.lower() not in PICTURES:
+            return None
+        try:
+            path = (self._folder / name).resolve()
+            return path if path.is_relative_to(self._folder) and path.is_file() else None
+        except (OSError, ValueError):  # a name that no file can have
+            return None
+
+    def _cell(self, name: str, item: int) -> str:
+        row = int(self._rows[item])
+        if row < 0 or name not in self._columns:
+            return ""
+        value = self._columns[name][row].as_py()
+        return "" if value is None else str(value)
+
+
+def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
+    """Return the columns of a table by name, and that of the items."""
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    check_readable(path)
+    with reading(path):
+        if path.suffix.lower() == ".parquet":
+            refuse_beyond(sum(_measure_groups(pq.ParquetFile(path))), path.name)
+            table = pq.read_table(path)
+        else:
+            text = TextTable(path)
+            refuse_beyond(2 * text.size, path.name)
+            table = pa.Table.from_batches(text.batches(text.header)).rename_columns(text.header)
+    found = next((x for x in table.column_names if x.lower() in _ITEM_NAMES), None)
+    if found is None:
+        raise VotesError(f"{path.name} needs a column named item")
+    columns = {
+        name.lower() if name.lower() in (TEXT, PICTURE) else name: table.column(name)
+        for name in table.column_names
+        if name != found
+    }
+    return columns, table.column(found)
+
+
+def _measure_groups(file: Any) -> list[int]:
+    groups = file.metadata
+    return [groups.row_group(k).total_byte_size for k in range(groups.num_row_groups)]
+
+
+def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:
+    """Return the row of each item in the table, -1 where it has none."""
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    texts = pa.array([str(name) for name in items.tolist()], pa.string())
+    told = pc.utf8_trim_whitespace(names.combine_chunks().cast(pa.string()))
+    found = pc.index_in(texts, value_set=told).fill_null(-1)
+    rows = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.intp)
+    if np.all(rows < 0):
+        raise VotesError(f"{file} has none of the items of the votes; compare the two files")
+    return rows

@@ -1,0 +1,132 @@
+"""The file of a review: one row per answer, on disk before the next item is shown.
+
+Rows are only ever appended; a changed answer is a new row, and `sources.reviews` says which count.
+A process that is killed leaves at most a torn last line, which the next review cuts off.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from unelisa.errors import ModelError
+from unelisa.outputs import Journal, defuse_cell, find_target, open_journal, write_table
+
+LONGEST_NOTE = 2000  # characters
+LONGEST_NAME = 60
+
+
+class Answer(NamedTuple):
+    """What one reviewer said of one item."""
+
+    item: int  # its place among the items
+    label: int | None  # the place of the label among the classes; None: skipped
+    reviewer: str
+    chosen: str  # how the item was chosen, or the share of similar ones that was drawn
+    note: str = ""
+
+
+class GoldFile:
+    """All answers so far, and where the next one goes; made by `open_gold`."""
+
+    def __init__(self, path: Path, items: NDArray[Any], classes: Sequence[Any]) -> None:
+        self.path = path
+        self.answers: list[Answer] = []
+        self._items, self._classes = items, classes
+        self._journal: Journal
+
+    def add(self, answer: Answer) -> None:
+        """Append an answer; it is on disk when this returns."""
+        label = "" if answer.label is None else str(self._classes[answer.label])
+        cells = str(self._items[answer.item]), label, *answer[2:]
+        self._journal.append(_write_row(cells))
+        self.answers.append(answer)
+
+    def read(self, header: Sequence[str]) -> None:
+        """Read the answers of earlier reviews; add the header to an empty file."""
+        text = self.path.read_text(encoding="utf-8")
+        if not text:
+            self._journal.append(_write_row(header))
+        items = {defuse_cell(str(name)): i for i, name in enumerate(self._items.tolist())}
+        labels = {defuse_cell(str(label)): k for k, label in enumerate(self._classes)}
+        labels[""] = None  # type: ignore[assignment]
+        for number, row in enumerate(csv.reader(io.StringIO(text, newline="")), start=1):
+            if number == 1:
+                continue
+            if len(row) != len(header) or row[0] not in items or row[1] not in labels:
+                raise ModelError(
+                    f"row {number} of {self.path.name} has an item or a label that these votes do "
+                    "not have; continue with the votes of that review, or name a new file"
+                )
+            self.answers.append(Answer(items[row[0]], labels[row[1]], *row[2:]))
+
+
+@contextmanager
+def open_gold(
+    path: Path, items: NDArray[Any], classes: Sequence[Any], header: Sequence[str]
+) -> Iterator[GoldFile]:
+    """Open a file of gold labels, new or of an earlier review, which then continues."""
+    _check_file(path, header)
+    broken = sum("\n" in str(name) or "\r" in str(name) for name in items.tolist())
+    if broken:
+        raise ModelError(
+            f"{broken} items have a line break in their names; rename them for the review"
+        )
+    with ExitStack() as opened:
+        gold = GoldFile(path, items, classes)
+        try:
+            gold._journal = opened.enter_context(open_journal(path))
+        except BlockingIOError:
+            raise ModelError(
+                f"another review is writing {path.name}: end it, or name another file"
+            ) from None
+        gold.read(header)
+        yield gold
+
+
+def clean_note(note: str) -> str:
+    r"""Return a note as one line of limited length.
+
+    Examples
+    --------
+    >>> clean_note(" two\nlines ")
+    'two lines'
+    """
+    return " ".join(note.split())[:LONGEST_NOTE]
+
+
+def clean_name(name: str) -> str:
+    """Return a reviewer's name as it is written into the file."""
+    cleaned = str(defuse_cell(" ".join(name.split())))
+    if not cleaned or len(cleaned) > LONGEST_NAME:
+        raise ModelError(f"a reviewer's name must have 1 to {LONGEST_NAME} characters")
+    return cleaned
+
+
+def _write_row(cells: Sequence[str]) -> bytes:
+    line = io.StringIO()
+    write_table(line, cells, ())
+    return line.getvalue().encode("utf-8", "replace")
+
+
+def _check_file(path: Path, header: Sequence[str]) -> None:
+    """Refuse a file that no review with this header wrote, before its last line is cut off."""
+    try:
+        target = find_target(path)
+    except OSError as error:
+        raise ModelError(f"cannot write {path.name or path}: it {error.strerror}") from None
+    if not target.parent.is_dir():
+        raise ModelError(f"cannot write {path.name}: there is no folder {path.parent}")
+    first = _write_row(header)
+    start = b""
+    if target.exists():
+        with target.open("rb") as file:
+            start = file.read(len(first))
+    if not first.startswith(start):
+        raise ModelError(
+            f"{path.name} exists and was not written by a review of such items; name another file"
+        )

@@ -1,0 +1,67 @@
+"""Which item comes next: the one whose label is worth most, or a sample that shows the shares."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.latent.ballots import Floats
+from unelisa.suggestions.gains import measure_label_gains
+
+_DIGITS = 9  # of gains that are told apart
+
+
+def measure_gains(chances: Floats) -> Floats:
+    """Return how much a right label of each item raises the expected number of right labels.
+
+    That is 1 - max_k P(k), what `suggest_votes` expects of a human who is always right.
+
+    Examples
+    --------
+    >>> measure_gains(np.array([[0.25, 0.75], [1.0, 0.0]])).tolist()
+    [0.25, 0.0]
+    """
+    return measure_label_gains(chances, np.eye(chances.shape[1]), "errors")
+
+
+def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
+    """Return the items by the gain of their labels, the largest first; equal ones at random."""
+    ties = np.random.default_rng(seed).random(len(chances))
+    return np.lexsort((ties, -np.round(measure_gains(chances), _DIGITS)))
+
+
+def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
+    """Return the items in a random order of which every beginning is stratified.
+
+    The items are sorted by label and probability; the first 2^k of them come from 2^k strata of
+    equal size, one each, as the binary digits of their places are reversed and flipped at random
+    (the points of van der Corput, with a digital shift). So all items are equally likely to be
+    among the first n: it is a random sample whose probabilities are spread as those of all items.
+
+    Examples
+    --------
+    >>> chances = np.linspace(0.01, 0.99, 64)
+    >>> first = spread_sample(np.column_stack([1 - chances, chances]))[:4]
+    >>> np.sort(first // 16).tolist()
+    [0, 1, 2, 3]
+    """
+    n, rng = len(chances), np.random.default_rng(seed)
+    by_class = np.lexsort((rng.random(n), _signed_certainty(chances)))
+    bits = max(int(n - 1).bit_length(), 1)
+    places = np.arange(n) ^ rng.integers(2**bits)
+    reverse = np.zeros(n, dtype=np.int64)
+    for bit in range(bits):
+        reverse |= ((places >> bit) & 1) << (bits - 1 - bit)
+    return np.asarray(by_class[np.argsort(reverse)])
+
+
+def _signed_certainty(chances: Floats) -> Floats:
+    """Return a key that sorts items by label, and by its probability among those of one label."""
+    if chances.shape[1] == 2:
+        return chances[:, 1]
+    return chances.argmax(axis=1) + chances.max(axis=1) / 2
+
+
+def mix_chances(tables: Sequence[Floats]) -> Floats:
+    """Return the mean of several tables of probabilities."""
+    return np.asarray(sum(tables[1:], tables[0]) / len(tables))

@@ -1,0 +1,183 @@
+"""The page and what it asks for: the next item, an answer, where the review stands.
+
+It listens on 127.0.0.1 alone. Everything is sent as JSON and shown as text; the page itself is a
+file of this package.
+"""
+
+import asyncio
+import json
+import socket
+from importlib.resources import files
+from typing import Any
+
+from unelisa.errors import missing_extra
+from unelisa.review.contents import PICTURES
+from unelisa.review.guard import Guard
+from unelisa.review.session import EVERY, Session
+
+LARGEST_REQUEST = 1 << 16  # bytes
+PAGE = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+}
+
+
+class ReviewServer:
+    """A server on a port of this machine, for one session."""
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        self._uvicorn = _require_uvicorn()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", port))
+        self.port = int(self._socket.getsockname()[1])
+        self._guard = Guard(build_app(session), self.port)
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser, once."""
+        return f"http://127.0.0.1:{self.port}/?token={self._guard.token}"
+
+    def run(self) -> None:
+        """Serve until interrupted."""
+        config = self._uvicorn.Config(
+            self._guard,
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        self._uvicorn.Server(config).run(sockets=[self._socket])
+
+
+def build_app(session: Session) -> Any:
+    """Return the application behind the guard."""
+    from starlette.applications import Starlette  # noqa: PLC0415 - an extra
+    from starlette.routing import Route  # noqa: PLC0415
+
+    views = Views(session)
+    return Starlette(
+        routes=[
+            *(Route(path, views.show_page) for path in PAGE),
+            Route("/question", views.ask),
+            Route("/text/{item:int}", views.show_text),
+            Route("/picture/{item:int}", views.show_picture),
+            Route("/answer", views.take, methods=["POST"]),
+            Route("/standing", views.stand),
+        ]
+    )
+
+
+class Views:
+    """What each address answers."""
+
+    def __init__(self, session: Session) -> None:
+        from starlette import responses  # noqa: PLC0415 - an extra
+
+        self._session, self._respond = session, responses
+        folder = files("unelisa.review").joinpath("templates")
+        self._page = {path: folder.joinpath(name).read_bytes() for path, (name, _) in PAGE.items()}
+
+    async def show_page(self, request: Any) -> Any:
+        """Return the page, its style or its script."""
+        path = request.url.path
+        return self._respond.Response(self._page[path], media_type=PAGE[path][1])
+
+    async def ask(self, request: Any) -> Any:
+        """Return the next item, or the one before `back`."""
+        session = self._session
+        before = request.query_params.get("before")
+        if before is None:
+            return self._respond.JSONResponse(self._describe(session.find_next()))
+        item = session.find_previous(self._read_item(before))
+        return self._respond.JSONResponse(
+            self._describe(session.find_next() if item is None else item)
+        )
+
+    def _describe(self, item: int | None) -> dict[str, Any]:
+        session = self._session
+        return {
+            "classes": list(session.pool.words),
+            "reviewer": session.reviewer,
+            "file": session.gold.path.name,
+            "aim": session.pool.aim,
+            "count": session.count,
+            "every": EVERY,
+            "total": len(session.pool.items),
+            "question": None if item is None else session.describe(item),
+        }
+
+    def _read_item(self, given: Any) -> int | None:
+        """Return the number of an item, None if it is not one."""
+        try:
+            item = int(given)
+        except (TypeError, ValueError):
+            return None
+        return item if 0 <= item < len(self._session.pool.items) else None
+
+    async def show_text(self, request: Any) -> Any:
+        """Return the whole text of an item."""
+        item = self._read_item(request.path_params["item"])
+        if item is None:
+            return self._respond.PlainTextResponse("", 404)
+        text = self._session.contents.read_text(item)
+        return self._respond.PlainTextResponse(text.encode("utf-8", "replace"))
+
+    async def show_picture(self, request: Any) -> Any:
+        """Return an item's picture."""
+        item = self._read_item(request.path_params["item"])
+        path = None if item is None else self._session.contents.find_picture(item)
+        if path is None:
+            return self._respond.PlainTextResponse("", 404)
+        return self._respond.Response(path.read_bytes(), media_type=PICTURES[path.suffix.lower()])
+
+    async def take(self, request: Any) -> Any:
+        """Put an answer on disk; return the next item and the votes on this one."""
+        told = await _read_json(request)
+        item = self._read_item(told.get("item"))
+        label, seen = told.get("label"), told.get("seen")
+        session = self._session
+        if item is None or not (label is None or label in range(len(session.pool.classes))):
+            return self._respond.JSONResponse({"error": "this is not an answer"}, 400)
+        note = str(told.get("note", ""))
+        kept = session.answer(item, label, note, seen, new=not told.get("answered"))
+        last = {**session.describe(item), "text": ""}
+        return self._respond.JSONResponse(
+            {**self._describe(session.find_next()), "last": last, "conflict": not kept},
+            200 if kept else 409,
+        )
+
+    async def stand(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
+        """Return where the review stands, once a look that is under way has ended."""
+        try:
+            study = await asyncio.wrap_future(self._session.await_study())
+        except Exception as error:
+            words = f"The model could not be fitted: {str(error)[:300]}"
+            return self._respond.JSONResponse({"error": words})
+        return self._respond.JSONResponse(self._session.sum_up(study))
+
+
+async def _read_json(request: Any) -> dict[str, Any]:
+    """Return the body of a request, nothing if it is not a small JSON object."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_REQUEST:
+            return {}
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _require_uvicorn() -> Any:
+    try:
+        import starlette  # noqa: F401, PLC0415 - an extra
+        import uvicorn  # noqa: PLC0415
+    except ImportError:
+        raise missing_extra("the review page needs starlette and uvicorn", "review") from None
+    return uvicorn

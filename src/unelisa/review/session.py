@@ -1,0 +1,166 @@
+"""One reviewer's session: which item is asked about, what was said, and where that leads.
+
+Every fifth question is a check if there are several reviewers: an item on which they disagree, or
+one that only others have labeled. All other questions follow the order of the pool.
+"""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from unelisa.review.agreement import compare_reviewers, find_open, list_checks
+from unelisa.review.contents import Contents
+from unelisa.review.gold_file import Answer, GoldFile, clean_note
+from unelisa.review.standing import Facts, Known, Study
+from unelisa.sources.reviews import RANDOM, settle_answers
+
+EVERY = 10  # answers between two looks at where the review stands
+CHECK = 5  # every so manieth question is a check
+LONGEST_LIST = 40  # voters that are named for each label
+
+
+class Session:
+    """The state of a review by one person; all of it can be rebuilt from the file."""
+
+    def __init__(
+        self, pool: Any, gold: GoldFile, contents: Contents, reviewer: str, show_votes: bool = False
+    ) -> None:
+        self.pool, self.gold, self.contents = pool, gold, contents
+        self.reviewer, self.show_votes = reviewer, show_votes
+        self._last: dict[int, Answer] = {}  # the reviewer's last answer on each item, in order
+        self._done: set[int] = set()  # items that the order need not ask about
+        self._at = 0  # how far the order was followed
+        for answer in gold.answers:
+            self._note(answer)
+        self._study: Study = pool.study(self.collect())
+        self._coming: Future[Study] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many items the reviewer has answered or skipped."""
+        return len(self._last)
+
+    def _note(self, answer: Answer) -> None:
+        if answer.reviewer == self.reviewer:
+            self._last.pop(answer.item, None)
+            self._last[answer.item] = answer
+        # a random sample asks again about items that were chosen because they are useful
+        if answer.chosen == self.pool.tell_choice(answer.item) or self.pool.aim == "labels":
+            self._done.add(answer.item)
+
+    def collect(self) -> Known:
+        """Return the label of every item on which the reviewers agree."""
+        told = [(str(x.item), "" if x.label is None else str(x.label), x.reviewer)
+                for x in self.gold.answers]  # fmt: skip
+        labels = np.full(len(self.pool.items), -1, dtype=np.intp)
+        for item, label in settle_answers(told).items():
+            labels[int(item)] = int(label) if label else -1
+        sampled = np.zeros(len(labels), dtype=np.bool_)
+        sampled[[x.item for x in self.gold.answers if x.chosen == RANDOM]] = True
+        return Known(labels, sampled)
+
+    def find_next(self) -> int | None:
+        """Return the item to ask about; None when there is nothing left."""
+        if len(self._last) % CHECK == CHECK - 1:
+            check = next(self._checks(), None)
+            if check is not None:
+                return check
+        ranking = self._study.ranking
+        while self._at < len(ranking) and int(ranking[self._at]) in self._done:
+            self._at += 1
+        return int(ranking[self._at]) if self._at < len(ranking) else next(self._checks(), None)
+
+    def _checks(self) -> Iterator[int]:
+        return list_checks(self.gold.answers, self.reviewer)
+
+    def find_previous(self, item: int | None) -> int | None:
+        """Return the item that was answered before this one, or last."""
+        answered = list(self._last)
+        place = answered.index(item) if item in self._last else len(answered)
+        return answered[place - 1] if place else None
+
+    def describe(self, item: int) -> Facts:
+        """Return what the page shows of an item: votes only if it was answered."""
+        last = self._last.get(item)
+        disputed = any(x.item == item and x.reviewer != self.reviewer for x in self.gold.answers)
+        asked_again = last is not None and item in find_open(self.gold.answers)
+        return {
+            "item": item,
+            "name": str(self.pool.items[item]),
+            **self.contents.show(item),
+            "label": None if last is None else last.label,
+            "answered": last is not None,
+            "note": "" if last is None else last.note,
+            "again": disputed and asked_again,
+            "votes": self.reveal(item) if last is not None or self.show_votes else None,
+        }
+
+    def reveal(self, item: int) -> Facts:
+        """Return who said what of an item, and the probability of each class."""
+        opinions = [
+            {"label": one.label, "voters": one.voters[:LONGEST_LIST], "count": len(one.voters)}
+            for one in self.pool.list_opinions(item)
+        ]
+        return {"opinions": opinions, "chances": self._study.chances[item].round(4).tolist()}
+
+    def answer(self, item: int, label: int | None, note: str, seen: int | None, new: bool) -> bool:
+        """Put an answer on disk; False if the item was answered elsewhere in the meantime.
+
+        `seen` is the answer that the page showed, `new` whether there was none: another tab may
+        have changed it. The same answer again is not written twice.
+        """
+        last = self._last.get(item)
+        note = clean_note(note)
+        chosen = self.pool.tell_choice(item)
+        if last is not None and (label, note, chosen) == (last.label, last.note, last.chosen):
+            return True
+        if (last is None) != new or (last is not None and last.label != seen):
+            return False
+        answer = Answer(item, label, self.reviewer, chosen, note)
+        self.gold.add(answer)
+        self._note(answer)
+        if self.count % EVERY == 0 and last is None:
+            self._begin_study()
+        return True
+
+    def _begin_study(self) -> None:
+        """Look at where the review stands in the background; the order then follows that."""
+        known, coming = self.collect(), Future[Study]()
+        before, self._coming = self._coming, coming
+
+        def work() -> None:
+            try:
+                if before is not None:
+                    before.exception()
+                found = self.pool.study(known)
+                self._study, self._at = found, 0
+                coming.set_result(found)
+            except BaseException as error:
+                coming.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+
+    def await_study(self) -> Future[Study]:
+        """Return the latest look at where the review stands, which may be under way."""
+        if self._coming is not None:
+            return self._coming
+        ready: Future[Study] = Future()
+        ready.set_result(self._study)
+        return ready
+
+    def sum_up(self, study: Study) -> Facts:
+        """Return the facts of the side panel."""
+        answers = self.gold.answers
+        labels = settle_answers(
+            (str(x.item), "" if x.label is None else str(x.label), x.reviewer) for x in answers
+        )
+        return {
+            **study.facts,
+            "labeled": sum(map(bool, labels.values())),
+            "skipped": sum(answer.label is None for answer in self._last.values()),
+            "agreement": [pair._asdict() for pair in compare_reviewers(answers)],
+            "disputed": len(find_open(answers)),
+        }

@@ -1,0 +1,231 @@
+"use strict";
+// One item at a time. What the server sends is untrusted text: it is only ever set as textContent.
+const at = (id) => document.getElementById(id);
+const NS = 9; // classes that have a key of their own
+let state = null; // the latest answer of the server
+let shown = null; // the item on the page
+let busy = false;
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function isolate(text) { return element("bdi", text); }
+function percent(share) { return `${(100 * share).toFixed(1)} %`; }
+function range(low, high) { return low === null || low === undefined ? "cannot be told yet" : `${percent(low)} to ${percent(high)}`; }
+function tell(words, bad) { at("status").textContent = words; at("status").className = bad ? "bad" : ""; }
+
+async function call(path, body) {
+  const options = body ? { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } } : {};
+  try {
+    const response = await fetch(path, { cache: "no-store", ...options });
+    if (response.status === 403) { tell("This page is not valid any more. Start unelisa review again; your answers are kept.", true); return null; }
+    return response;
+  } catch {
+    tell("The review does not answer. Start unelisa review again; all answers shown as saved are kept.", true);
+    return null;
+  }
+}
+
+function show(told) {
+  state = told; shown = told.question;
+  at("where").textContent = `${told.reviewer} · ${told.file} · ${told.count.toLocaleString("en")} of ${told.total.toLocaleString("en")} items`;
+  at("answering").hidden = shown === null;
+  drawMeter();
+  for (const id of ["again", "picture", "path", "text", "more", "facts", "own-votes"]) at(id).hidden = true;
+  if (shown === null) {
+    at("kicker").textContent = "";
+    at("name").textContent = "There is nothing left to ask.";
+    at("name").focus();
+    return;
+  }
+  at("kicker").textContent = shown.answered ? "Answered before" : `Item ${(told.count + 1).toLocaleString("en")} of this review`;
+  at("name").replaceChildren(isolate(shown.name));
+  at("again").hidden = !shown.again;
+  drawContent();
+  drawAnswers();
+  at("note").value = shown.note;
+  at("forward").hidden = !shown.answered;
+  if (shown.votes) { at("own-votes").hidden = false; drawVotes(at("own-votes"), shown.votes); }
+  at("name").focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+}
+
+function drawContent() {
+  at("path").hidden = !shown.path; at("path").textContent = shown.path;
+  at("picture").hidden = !shown.picture;
+  if (shown.picture) { at("picture").alt = `Picture of ${shown.name}`; at("picture").src = `picture/${shown.item}`; }
+  at("text").hidden = !shown.text; at("text").textContent = shown.text; at("text").scrollTop = 0;
+  at("text").tabIndex = shown.text.length > 400 ? 0 : -1;
+  const cut = shown.length > shown.text.length;
+  at("more").hidden = !cut;
+  if (cut) at("more").textContent = `Show all ${shown.length.toLocaleString("en")} characters`;
+  at("facts").hidden = shown.facts.length === 0;
+  at("facts").tBodies[0].replaceChildren(...shown.facts.map(([name, value]) => {
+    const row = element("tr"), head = element("th", name), cell = element("td");
+    head.scope = "row"; cell.append(isolate(value)); row.append(head, cell);
+    return row;
+  }));
+}
+
+function drawAnswers() {
+  const many = state.classes.length > NS;
+  at("answers").className = many ? "many" : "";
+  at("answers").replaceChildren(...state.classes.map((label, k) => {
+    const button = element("button");
+    button.type = "button";
+    button.append(element("kbd", String(k + 1)), isolate(label));
+    button.setAttribute("aria-pressed", String(shown.answered && shown.label === k));
+    button.addEventListener("click", () => answer(k));
+    return button;
+  }));
+  at("typed").hidden = !many;
+  at("typing").value = "";
+  if (many) at("labels").replaceChildren(...state.classes.map((label) => Object.assign(element("option"), { value: label })));
+  at("hint").textContent = many ? "Esc leaves the note and the field" : `1 to ${state.classes.length} answer, s skips, b goes back, n writes a note`;
+}
+
+function drawVotes(place, votes) {
+  const list = element("ul");
+  state.classes.forEach((label, k) => {
+    const opinion = votes.opinions.find((one) => one.label === k);
+    if (!opinion && (votes.chances[k] < 0.005 || state.classes.length > NS)) return;
+    const row = element("li"), left = element("span"), right = element("span", undefined, "who");
+    const name = element("b"); name.append(isolate(label));
+    left.append(name, element("span", `model: ${percent(votes.chances[k])}`, "share"));
+    const names = opinion ? opinion.voters.join(", ") : "";
+    const rest = opinion && opinion.count > opinion.voters.length ? ` and ${opinion.count - opinion.voters.length} more` : "";
+    right.textContent = opinion ? `${opinion.count} ${opinion.count === 1 ? "vote" : "votes"}: ${names}${rest}` : votes.opinions.length ? "no votes" : "";
+    row.append(left, right); list.append(row);
+  });
+  place.replaceChildren(list);
+}
+
+function drawLast(last) {
+  at("last").hidden = false;
+  const words = at("last-words"), said = last.label === null ? "skipped" : state.classes[last.label];
+  words.replaceChildren(isolate(last.name), ": ", element("b"));
+  words.lastChild.append(isolate(said));
+  drawVotes(at("last-votes"), last.votes);
+}
+
+async function answer(label) {
+  if (busy || !shown) return;
+  busy = true;
+  const told = { item: shown.item, label, note: at("note").value, seen: shown.label, answered: shown.answered };
+  const response = await call("answer", told);
+  busy = false;
+  if (!response) return;
+  if (!response.ok && response.status !== 409) { tell("The answer could not be saved.", true); return; }
+  const next = await response.json();
+  const known = state.count;
+  show(next);
+  drawLast(next.last);
+  tell(next.conflict ? "This item was answered in another tab; that answer is kept." : label === null ? "Skipped." : "Saved.", false);
+  if (next.count !== known && next.count % next.every === 0) stand();
+}
+
+async function ask(path) {
+  if (busy) return;
+  const response = await call(path);
+  if (response && response.ok) show(await response.json());
+}
+
+function drawMeter() {
+  const done = state.count % state.every, left = state.every - done;
+  at("meter").replaceChildren(...Array.from({ length: state.every }, (_, k) => element("i", "", k < done ? "on" : "")));
+  at("until").textContent = `${left} more ${left === 1 ? "answer" : "answers"} until the next look`;
+}
+
+function addFigure(list, what, value, more) {
+  const cell = element("dd");
+  cell.append(element("span", value, "figure"), " ", element("span", more));
+  list.append(element("dt", what), cell);
+}
+
+async function stand() {
+  at("standing").setAttribute("aria-busy", "true");
+  if (at("facts-so-far").childElementCount) tell(`${at("status").textContent} Looking at where you stand …`, false);
+  const response = await call("standing");
+  at("standing").removeAttribute("aria-busy");
+  if (!response) return;
+  const told = await response.json(), place = at("facts-so-far");
+  if (told.error) { place.replaceChildren(element("p", told.error)); return; }
+  const list = element("dl");
+  if (told.expected) addFigure(list, "Expected accuracy of the labels", percent(told.expected.share), range(told.expected.low, told.expected.high));
+  if (told.measured) addFigure(list, `Accuracy measured on ${told.measured.labels} random items`, percent(told.measured.share), range(told.measured.low, told.measured.high));
+  addFigure(list, "Gold labels", told.labeled.toLocaleString("en"), told.skipped ? `${told.skipped} skipped` : "");
+  place.replaceChildren(element("p", told.outlook.words, told.outlook.enough ? "outlook enough" : "outlook"), list);
+  if (told.rates.length) place.append(...drawRates(told));
+  if (told.readings.length) place.append(...drawReadings(told.readings));
+  if (told.agreement.length) place.append(...drawAgreement(told));
+  if (at("status").textContent.includes("Looking")) tell("Where you stand is up to date.", false);
+}
+
+function drawRates(told) {
+  const table = element("table", undefined, "rates"), head = element("tr"), body = element("tbody");
+  for (const title of ["label", "share", "95 % interval"]) head.append(Object.assign(element("th", title), { scope: "col" }));
+  const top = element("thead"); top.append(head);
+  for (const row of told.rates.slice(0, 20)) {
+    const line = element("tr"), name = element("th");
+    name.scope = "row"; name.append(isolate(String(row.class)));
+    line.append(name, element("td", percent(row.share)), element("td", row.low === null ? "–" : `${percent(row.low)} – ${percent(row.high)}`));
+    body.append(line);
+  }
+  table.append(top, body);
+  const basis = told.sampled ? `from ${told.sampled} random labels: holds whatever the model's quality` : "the model's own estimate; --aim rate measures it";
+  return [element("h3", "How common each label is"), table, element("p", basis, "soft")];
+}
+
+function drawReadings(readings) {
+  const list = element("ul");
+  for (const one of readings) {
+    const share = one.share === null ? "" : `, ${percent(one.share)} ${state.classes[1]}`;
+    const row = element("li"), name = element("span", `${one.structure}${share}`, one.state === "ruled out" ? "ruled-out" : "");
+    row.append(name, ` (${one.state})`); list.append(row);
+  }
+  return [element("h3", "Readings of the votes"), list];
+}
+
+function drawAgreement(told) {
+  const list = element("ul");
+  for (const pair of told.agreement) {
+    const kappa = pair.kappa === null ? "" : `, kappa ${pair.kappa.toFixed(2)}`;
+    list.append(element("li", `${pair.first} and ${pair.second}: ${pair.same} of ${pair.both} alike${kappa}`));
+  }
+  const open = told.disputed ? [element("p", `${told.disputed} ${told.disputed === 1 ? "item has" : "items have"} different labels and count as unlabeled`, "soft")] : [];
+  return [element("h3", "Agreement of the reviewers"), list, ...open];
+}
+
+function pressed(event) {
+  const typing = event.target.tagName === "INPUT" && event.target.type !== "checkbox";
+  if (event.key === "Escape") { if (typing) at("name").focus(); else if (shown && shown.answered) ask("question"); return; }
+  if (typing && event.target.id === "note" && event.key === "Enter") { event.preventDefault(); at("name").focus(); return; }
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat || !at("shortcuts").checked || !shown) return;
+  const number = Number(event.key);
+  if (state.classes.length <= NS && number >= 1 && number <= state.classes.length) { event.preventDefault(); answer(number - 1); }
+  else if (event.key === "s") answer(null);
+  else if (event.key === "b") ask(`question?before=${shown.item}`);
+  else if (event.key === "n") { event.preventDefault(); at("note").focus(); }
+}
+
+at("skip").addEventListener("click", () => answer(null));
+at("back").addEventListener("click", () => ask(`question?before=${shown ? shown.item : ""}`));
+at("forward").addEventListener("click", () => ask("question"));
+at("more").addEventListener("click", async () => {
+  const response = await call(`text/${shown.item}`);
+  if (response && response.ok) { at("text").textContent = await response.text(); at("more").hidden = true; }
+});
+at("typed").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const typed = at("typing").value.trim().toLowerCase(), number = Number(typed);
+  const fits = state.classes.map((_, k) => k).filter((k) => state.classes[k].toLowerCase() === typed);
+  const begins = state.classes.map((_, k) => k).filter((k) => state.classes[k].toLowerCase().startsWith(typed));
+  const found = fits.length === 1 ? fits : Number.isInteger(number) && number >= 1 && number <= state.classes.length ? [number - 1] : begins;
+  if (typed && found.length === 1) answer(found[0]); else tell("Type a number or the beginning of one label.", true);
+});
+document.addEventListener("keydown", pressed);
+ask("question").then(stand);

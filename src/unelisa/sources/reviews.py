@@ -1,0 +1,80 @@
+"""Files of reviews: every answer of every reviewer, appended in the order in which it was given.
+
+Such a file has a column reviewer. It is read as one label per item: of each reviewer the last
+answer counts, and of several reviewers the label that more than half of them give; where none is,
+the label is unknown.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from unelisa.errors import VotesError
+from unelisa.memory import refuse_beyond
+from unelisa.sources.text import TextTable
+
+REVIEWER, CHOSEN = "reviewer", "chosen"
+RANDOM, USEFUL = "random", "useful"  # how an item was chosen
+ROW_BYTES = 300  # memory that a row takes, roughly
+
+
+def settle_answers(answers: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Return one label per item, given (item, label, reviewer) in the order of answering.
+
+    An empty label withdraws the reviewer's earlier one. An item on which the reviewers do not agree
+    has the empty label.
+
+    Examples
+    --------
+    >>> told = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
+    >>> settle_answers(told)
+    {'a': 'no', 'b': ''}
+    """
+    last: dict[str, dict[str, str]] = {}
+    for item, label, reviewer in answers:
+        last.setdefault(item, {})[reviewer] = label
+    return {item: _find_majority(own) for item, own in last.items()}
+
+
+def _find_majority(labels: dict[str, str]) -> str:
+    counts = Counter(label for label in labels.values() if label)
+    for label, count in counts.most_common(1):
+        return label if 2 * count > counts.total() else ""
+    return ""
+
+
+def settle_table(table: TextTable, item: str, label: str, sampled: bool = False) -> TextTable:
+    """Return a file of reviews as a table with one row per item; any other table as it is.
+
+    The columns besides the label are those of the item's first row. `sampled` keeps the items that
+    were drawn at random, where a column chosen says which were.
+    """
+    if REVIEWER not in table.header:
+        return table
+    rows = list(_list_rows(table))
+    place = {name: k for k, name in enumerate(table.header)}
+    who = place[REVIEWER]
+    settled = settle_answers((row[place[item]], row[place[label]], row[who]) for row in rows)
+    kept = {row[place[item]]: row for row in reversed(rows)}
+    if sampled and CHOSEN in place:
+        kept = {name: row for name, row in kept.items() if row[place[CHOSEN]] == RANDOM}
+        if not kept:
+            raise VotesError(
+                "its items were chosen because they are useful, not drawn at random, so they do "
+                "not show how common a class is; label items with unelisa review --aim rate"
+            )
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(table.header)
+    for name, row in reversed(kept.items()):
+        writer.writerow([*row[: place[label]], settled[name], *row[place[label] + 1 :]])
+    return TextTable(table.path.with_suffix(".csv"), lines.getvalue().encode())
+
+
+def _list_rows(table: TextTable) -> Iterator[tuple[Any, ...]]:
+    for number, batch in enumerate(table.batches(table.header), start=1):
+        refuse_beyond(number * ROW_BYTES * batch.num_rows, table.path.name)
+        cells = (column.fill_null("").to_pylist() for column in batch.columns)
+        yield from zip(*(map(str.strip, column) for column in cells), strict=True)
