@@ -107,6 +107,7 @@ class VotesPool:
             "rates": list_rates(rates),
             "sampled": sample.count if sample.count >= LEAST_LABELS else 0,
             "readings": readings,
+            "cautions": _list_news(self.model, model),
             "outlook": look_ahead(chances, known, _find_obstacle(model, readings)),
         }
         ranking = rank_useful(self._weigh_readings(model, chances, known), self.seed)
@@ -131,9 +132,16 @@ class VotesPool:
             "rates": rates,
             "sampled": sample.count,
             "readings": [],
+            "cautions": [],
             "outlook": look_at_width(rates, sample),
         }
         return Study(spread_sample(chances, self.seed), chances, facts)
+
+
+def _list_news(first: Any, latest: Any) -> list[str]:
+    """Return what the labels have added to what is to be known of a model."""
+    before = getattr(first, "cautions_", [])
+    return [caution for caution in getattr(latest, "cautions_", []) if caution not in before]
 
 
 def _find_obstacle(model: Any, readings: list[Facts]) -> str:
@@ -206,6 +214,7 @@ class ChartsPool:
             "rates": rates,
             "sampled": known.count,
             "readings": [],
+            "cautions": [],
             "outlook": look_at_width(rates, known),
         }
         return Study(np.random.default_rng(self.seed).permutation(len(chances)), chances, facts)

@@ -138,12 +138,15 @@ class Views:
         """Put an answer on disk; return the next item and the votes on this one."""
         told = await _read_json(request)
         item = self._read_item(told.get("item"))
-        label, seen = told.get("label"), told.get("seen")
-        session = self._session
-        if item is None or not (label is None or label in range(len(session.pool.classes))):
-            return self._respond.JSONResponse({"error": "this is not an answer"}, 400)
-        note = str(told.get("note", ""))
-        kept = session.answer(item, label, note, seen, new=not told.get("answered"))
+        session, label, note = self._session, told.get("label"), str(told.get("note", ""))
+        known = [None, *range(len(session.pool.classes))]
+        if item is None or label not in known or type(label) not in (int, type(None)):
+            return self._respond.JSONResponse({"error": "This is not an answer."}, 400)
+        try:
+            new = not told.get("answered")
+            kept = session.answer(item, label, note, told.get("seen"), new)
+        except OSError as error:
+            return self._respond.JSONResponse({"error": f"Not saved: {error.strerror}."}, 507)
         last = {**session.describe(item), "text": ""}
         return self._respond.JSONResponse(
             {**self._describe(session.find_next()), "last": last, "conflict": not kept},

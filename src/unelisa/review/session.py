@@ -5,7 +5,6 @@ one that only others have labeled. All other questions follow the order of the p
 """
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -30,8 +29,10 @@ class Session:
     ) -> None:
         self.pool, self.gold, self.contents = pool, gold, contents
         self.reviewer, self.show_votes = reviewer, show_votes
+        self._told: list[Answer] = []  # the answers that count for the aim
         self._last: dict[int, Answer] = {}  # the reviewer's last answer on each item, in order
         self._done: set[int] = set()  # items that the order need not ask about
+        self._checked: set[int] = set()  # items that were asked about as checks
         self._at = 0  # how far the order was followed
         for answer in gold.answers:
             self._note(answer)
@@ -44,37 +45,47 @@ class Session:
         return len(self._last)
 
     def _note(self, answer: Answer) -> None:
+        # a random sample asks again about items that were chosen because they are useful
+        if self.pool.aim == "rate" and answer.chosen != self.pool.tell_choice(answer.item):
+            return
+        self._told.append(answer)
+        self._done.add(answer.item)
         if answer.reviewer == self.reviewer:
             self._last.pop(answer.item, None)
             self._last[answer.item] = answer
-        # a random sample asks again about items that were chosen because they are useful
-        if answer.chosen == self.pool.tell_choice(answer.item) or self.pool.aim == "labels":
-            self._done.add(answer.item)
 
     def collect(self) -> Known:
         """Return the label of every item on which the reviewers agree."""
-        told = [(str(x.item), "" if x.label is None else str(x.label), x.reviewer)
-                for x in self.gold.answers]  # fmt: skip
         labels = np.full(len(self.pool.items), -1, dtype=np.intp)
-        for item, label in settle_answers(told).items():
+        for item, label in self._settle().items():
             labels[int(item)] = int(label) if label else -1
         sampled = np.zeros(len(labels), dtype=np.bool_)
         sampled[[x.item for x in self.gold.answers if x.chosen == RANDOM]] = True
         return Known(labels, sampled)
 
+    def _settle(self) -> dict[str, str]:
+        """Return the place of every answered item's label, as text; empty without one."""
+        return settle_answers(
+            (str(x.item), "" if x.label is None else str(x.label), x.reviewer)
+            for x in self.gold.answers
+        )
+
     def find_next(self) -> int | None:
         """Return the item to ask about; None when there is nothing left."""
         if len(self._last) % CHECK == CHECK - 1:
-            check = next(self._checks(), None)
+            check = self._find_check()
             if check is not None:
                 return check
         ranking = self._study.ranking
         while self._at < len(ranking) and int(ranking[self._at]) in self._done:
             self._at += 1
-        return int(ranking[self._at]) if self._at < len(ranking) else next(self._checks(), None)
+        return int(ranking[self._at]) if self._at < len(ranking) else self._find_check()
 
-    def _checks(self) -> Iterator[int]:
-        return list_checks(self.gold.answers, self.reviewer)
+    def _find_check(self) -> int | None:
+        item = next(list_checks(self._told, self.reviewer), None)
+        if item is not None:
+            self._checked.add(item)
+        return item
 
     def find_previous(self, item: int | None) -> int | None:
         """Return the item that was answered before this one, or last."""
@@ -85,8 +96,6 @@ class Session:
     def describe(self, item: int) -> Facts:
         """Return what the page shows of an item: votes only if it was answered."""
         last = self._last.get(item)
-        disputed = any(x.item == item and x.reviewer != self.reviewer for x in self.gold.answers)
-        asked_again = last is not None and item in find_open(self.gold.answers)
         return {
             "item": item,
             "name": str(self.pool.items[item]),
@@ -94,7 +103,7 @@ class Session:
             "label": None if last is None else last.label,
             "answered": last is not None,
             "note": "" if last is None else last.note,
-            "again": disputed and asked_again,
+            "again": last is not None and item in find_open(self._told),
             "votes": self.reveal(item) if last is not None or self.show_votes else None,
         }
 
@@ -112,19 +121,24 @@ class Session:
         `seen` is the answer that the page showed, `new` whether there was none: another tab may
         have changed it. The same answer again is not written twice.
         """
-        last = self._last.get(item)
-        note = clean_note(note)
-        chosen = self.pool.tell_choice(item)
-        if last is not None and (label, note, chosen) == (last.label, last.note, last.chosen):
+        last, note, chosen = self._last.get(item), clean_note(note), self._tell_choice(item)
+        answer = Answer(item, label, self.reviewer, chosen, note)
+        if answer == last and item not in self._checked:
             return True
         if (last is None) != new or (last is not None and last.label != seen):
             return False
-        answer = Answer(item, label, self.reviewer, chosen, note)
         self.gold.add(answer)
         self._note(answer)
+        self._checked.discard(item)
         if self.count % EVERY == 0 and last is None:
             self._begin_study()
         return True
+
+    def _tell_choice(self, item: int) -> str:
+        """Return how an item was chosen: a check does not choose it anew."""
+        earlier = (x.chosen for x in self._told if x.item == item)
+        known = item in self._checked or item in self._last
+        return next(earlier) if known else str(self.pool.tell_choice(item))
 
     def _begin_study(self) -> None:
         """Look at where the review stands in the background; the order then follows that."""
@@ -153,14 +167,10 @@ class Session:
 
     def sum_up(self, study: Study) -> Facts:
         """Return the facts of the side panel."""
-        answers = self.gold.answers
-        labels = settle_answers(
-            (str(x.item), "" if x.label is None else str(x.label), x.reviewer) for x in answers
-        )
         return {
             **study.facts,
-            "labeled": sum(map(bool, labels.values())),
+            "labeled": sum(map(bool, self._settle().values())),
             "skipped": sum(answer.label is None for answer in self._last.values()),
-            "agreement": [pair._asdict() for pair in compare_reviewers(answers)],
-            "disputed": len(find_open(answers)),
+            "agreement": [pair._asdict() for pair in compare_reviewers(self._told)],
+            "disputed": len(find_open(self._told)),
         }

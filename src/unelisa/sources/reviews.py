@@ -57,14 +57,15 @@ def settle_table(table: TextTable, item: str, label: str, sampled: bool = False)
     place = {name: k for k, name in enumerate(table.header)}
     who = place[REVIEWER]
     settled = settle_answers((row[place[item]], row[place[label]], row[who]) for row in rows)
-    kept = {row[place[item]]: row for row in reversed(rows)}
-    if sampled and CHOSEN in place:
-        kept = {name: row for name, row in kept.items() if row[place[CHOSEN]] == RANDOM}
-        if not kept:
+    kept = {row[place[item]]: row for row in reversed(rows)}  # the first row of each item
+    if CHOSEN in place:
+        drawn = {row[place[item]] for row in rows if row[place[CHOSEN]] == RANDOM}
+        if sampled and not drawn:
             raise VotesError(
                 "its items were chosen because they are useful, not drawn at random, so they do "
                 "not show how common a class is; label items with unelisa review --aim rate"
             )
+        kept = {name: row for name, row in kept.items() if name in drawn or not sampled}
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(table.header)

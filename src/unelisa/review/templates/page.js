@@ -14,7 +14,7 @@ function element(name, text, className) {
 }
 
 function isolate(text) { return element("bdi", text); }
-function percent(share) { return `${(100 * share).toFixed(1)} %`; }
+function percent(share) { return `${(100 * share).toFixed(1)}%`; }
 function range(low, high) { return low === null || low === undefined ? "cannot be told yet" : `${percent(low)} to ${percent(high)}`; }
 function tell(words, bad) { at("status").textContent = words; at("status").className = bad ? "bad" : ""; }
 
@@ -119,11 +119,11 @@ async function answer(label) {
   const response = await call("answer", told);
   busy = false;
   if (!response) return;
-  if (!response.ok && response.status !== 409) { tell("The answer could not be saved.", true); return; }
   const next = await response.json();
+  if (next.error) { tell(next.error, true); return; }
   const known = state.count;
   show(next);
-  drawLast(next.last);
+  if (next.last.answered) drawLast(next.last);
   tell(next.conflict ? "This item was answered in another tab; that answer is kept." : label === null ? "Skipped." : "Saved.", false);
   if (next.count !== known && next.count % next.every === 0) stand();
 }
@@ -159,6 +159,7 @@ async function stand() {
   if (told.measured) addFigure(list, `Accuracy measured on ${told.measured.labels} random items`, percent(told.measured.share), range(told.measured.low, told.measured.high));
   addFigure(list, "Gold labels", told.labeled.toLocaleString("en"), told.skipped ? `${told.skipped} skipped` : "");
   place.replaceChildren(element("p", told.outlook.words, told.outlook.enough ? "outlook enough" : "outlook"), list);
+  for (const caution of told.cautions) place.append(element("p", `${caution[0].toUpperCase()}${caution.slice(1)}.`, "again"));
   if (told.rates.length) place.append(...drawRates(told));
   if (told.readings.length) place.append(...drawReadings(told.readings));
   if (told.agreement.length) place.append(...drawAgreement(told));
@@ -167,12 +168,12 @@ async function stand() {
 
 function drawRates(told) {
   const table = element("table", undefined, "rates"), head = element("tr"), body = element("tbody");
-  for (const title of ["label", "share", "95 % interval"]) head.append(Object.assign(element("th", title), { scope: "col" }));
+  for (const title of ["label", "share", "95% interval"]) head.append(Object.assign(element("th", title), { scope: "col" }));
   const top = element("thead"); top.append(head);
   for (const row of told.rates.slice(0, 20)) {
     const line = element("tr"), name = element("th");
     name.scope = "row"; name.append(isolate(String(row.class)));
-    line.append(name, element("td", percent(row.share)), element("td", row.low === null ? "–" : `${percent(row.low)} – ${percent(row.high)}`));
+    line.append(name, element("td", percent(row.share)), element("td", row.low === null ? "–" : `${percent(row.low)} to ${percent(row.high)}`));
     body.append(line);
   }
   table.append(top, body);

@@ -1,0 +1,1 @@
+"""How many answers `unelisa review` needs, in its order and in a random one; docs/review.md."""

@@ -1,0 +1,157 @@
+"""Reviews replayed on sets with known truth: a line of JSON per set, then one archive.
+
+The truth answers. After every ten answers the model learns from all of them, the labels are scored,
+and the order of the review looks again. The accuracy is that of all items with a known truth; a
+reviewed item has the label that it was given.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from studies.records import Json, make_archive, open_results, read_lines
+from unelisa.aggregators import LatentIsing
+from unelisa.coding import encode_classes
+from unelisa.errors import UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
+from unelisa.latent import interpret
+from unelisa.latent.ballots import list_ballots
+from unelisa.latent.gold import LEAST_LABELS, follow_gold
+from unelisa.review.order import mix_chances, rank_useful
+from unelisa.review.session import EVERY
+from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+DRAWS, LABELS, CLOSE = 3, 200, 0.005
+_DIGITS = 5
+
+
+class Look(NamedTuple):
+    """What the model says of all items, given some labels."""
+
+    chances: Floats
+    ranked: Floats  # what the order of the review goes by: the mean over readings at first
+
+
+Learn = Callable[[Places], Look]  # from the labels so far, -1 where unknown
+
+
+def learn_sides(votes: Votes) -> Learn:
+    """Return how two classes are learned: the votes are read once, as a fit with labels does."""
+    ballots, nothing = list_ballots(votes.blocks), np.zeros(votes.n_items)
+    reading = interpret(ballots, "auto")
+    if reading.is_upside_down(ballots, nothing):
+        reading = reading.turned()
+    codes = np.array([-1, 1, 0], dtype=np.int8)
+
+    def learn(labels: Places) -> Look:
+        found = follow_gold(ballots, nothing, codes[labels], reading)
+        pairs = [_pair(one.score(ballots)) for one in found.readings]
+        few = np.count_nonzero(labels >= 0) < LEAST_LABELS
+        return Look(pairs[0], mix_chances(pairs) if few else pairs[0])
+
+    return learn
+
+
+def learn_classes(votes: Votes) -> Learn:
+    """Return how more than two classes are learned: by a fit each time."""
+    names = np.array([*votes.classes, None], dtype=object)
+
+    def learn(labels: Places) -> Look:
+        known = names[labels] if (labels >= 0).any() else None
+        chances = LatentIsing().fit(votes, known).predict_proba(votes)
+        return Look(chances, chances)
+
+    return learn
+
+
+def _pair(odds: Floats) -> Floats:
+    yes = expit(odds)
+    return np.column_stack([1 - yes, yes])
+
+
+def replay(learn: Learn, truth: Places, n: int, order: Places | None = None) -> list[float]:
+    """Return the accuracy after 0, 10, ... n answers, in an order or in that of the review.
+
+    `truth` is the place of each item's class, -1 where unknown: such items are not asked about.
+    """
+    labels, asked, curve = np.full(len(truth), -1), truth >= 0, []
+    for start in range(0, n + 1, EVERY):
+        look = learn(labels)
+        told = np.where(labels >= 0, labels, look.chances.argmax(axis=1))
+        curve.append(round(float((told == truth)[asked].mean()), _DIGITS))
+        ranking = rank_useful(look.ranked) if order is None else order
+        left = ranking[asked[ranking] & (labels[ranking] < 0)]
+        some = left[: min(EVERY, n - start)]
+        labels[some] = truth[some]
+    return curve
+
+
+def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
+    """Return the curves of one set: the review's, and those of random orders."""
+    votes, codes = known.votes, encode_classes(known.votes.n_classes)
+    truth = np.full(votes.n_items, -1)
+    for k, code in enumerate(codes):
+        truth[known.signs == np.int8(code)] = k
+    learn = (learn_sides if votes.n_classes == 2 else learn_classes)(votes)
+    items = np.flatnonzero(truth >= 0)
+    n = min(LABELS, len(items) // 2) // EVERY * EVERY
+    shuffled = [np.random.default_rng(seed).permutation(items) for seed in range(draws)]
+    return {
+        "set": name,
+        "classes": votes.n_classes,
+        "items": len(items),
+        "labels": n,
+        "review": replay(learn, truth, n),
+        "random": [replay(learn, truth, n, order) for order in shuffled],
+    }
+
+
+def count_answers(curve: Sequence[float], goal: float) -> int:
+    """Return after how many answers a curve first comes close to a goal, at most all of them.
+
+    Examples
+    --------
+    >>> count_answers([0.8, 0.85, 0.898, 0.93], goal=0.9)
+    20
+    """
+    near = (k for k, value in enumerate(curve) if value >= goal - CLOSE)
+    return EVERY * next(near, len(curve) - 1)
+
+
+def compare_orders(row: Json) -> tuple[float, int, float]:
+    """Return a set's goal, the answers that the review needs, and those of random orders."""
+    goal = float(np.mean([curve[-1] for curve in row["random"]]))
+    drawn = [count_answers(curve, goal) for curve in row["random"]]
+    return goal, count_answers(row["review"], goal), float(np.mean(drawn))
+
+
+def run_review(
+    sets: Mapping[str, Callable[[], KnownLabels]],
+    folder: Path,
+    draws: int = DRAWS,
+    done: Callable[[str, int], Any] = lambda _name, _count: None,
+) -> None:
+    """Run what the results in a folder lack, set by set, and append each line as it finishes."""
+    path = folder / "reviews.jsonl"
+    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)  # the accuracy shows it
+        there = {row["set"] for row in read_lines(path)}
+        for name, read in sets.items():
+            if name not in there:
+                rows.append(run_set(read(), name, draws))
+            done(name, 1)
+
+
+def collect_review(folder: Path, archived: Json | None = None) -> Json:
+    """Return the archive of a results folder, added to an old one, in a fixed order."""
+    old, new = (archived or {}).get("reviews", ()), read_lines(folder / "reviews.jsonl")
+    rows = {row["set"]: row for row in [*old, *new]}
+    return make_archive(reviews=[rows[name] for name in sorted(rows)])

@@ -1,0 +1,47 @@
+"""Small reviews: a crowd on a few items, and a session on it."""
+
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+
+from unelisa.aggregators import LatentIsing
+from unelisa.review.contents import Contents
+from unelisa.review.gold_file import open_gold
+from unelisa.review.pools import VotesPool
+from unelisa.review.session import Session
+from unelisa.votes import Votes
+
+N_ITEMS = 80
+
+
+@cache
+def small_crowd():
+    """Seven independent voters on eighty items, the truth and a fitted model."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), N_ITEMS)
+    accuracy = np.array([0.9, 0.85, 0.8, 0.8, 0.75, 0.7, 0.7])
+    said = np.where(rng.random((N_ITEMS, 7)) < accuracy, truth[:, None], -truth[:, None])
+    names = np.array([f"item {i}" for i in range(N_ITEMS)], dtype=object)
+    voters = np.array([f"voter {s}" for s in range(7)], dtype=object)
+    votes = Votes.of_values(np.asfortranarray(said), names, voters, ("ham", "spam"))
+    return votes, (truth > 0).astype(int), LatentIsing().fit(votes)
+
+
+def small_pool(aim="labels"):
+    votes, _, model = small_crowd()
+    return VotesPool(model, votes, aim)
+
+
+@contextmanager
+def review(path, reviewer="ann", aim="labels", **more):
+    """A session that writes into a file."""
+    pool = small_pool(aim)
+    with open_gold(path, pool.items, pool.classes, pool.header) as gold:
+        yield Session(pool, gold, Contents(pool.items), reviewer, **more)
+
+
+def say(session, item, label, note=""):
+    """Answer as the page does: with what it showed."""
+    shown = session.describe(item)
+    return session.answer(item, label, note, shown["label"], not shown["answered"])

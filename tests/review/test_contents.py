@@ -1,0 +1,56 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from unelisa.errors import VotesError
+from unelisa.review.contents import LONGEST_FACT, LONGEST_TEXT, Contents
+
+ITEMS = np.array(["a", "b", "c", 7], dtype=object)
+
+
+def test_texts_and_facts_are_found_by_name(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("age,item,Text\n63,b, hello \n,7,seven\n5,z,unknown\n")
+    contents = Contents(ITEMS, path)
+    assert contents.show(1)["text"].strip() == "hello"
+    assert contents.show(1)["facts"] == [["age", "63"]]
+    assert contents.show(3)["facts"] == []
+    assert contents.show(0) == Contents(ITEMS).show(0)  # no row: a name alone
+
+
+def test_parquet_and_long_texts(tmp_path):
+    path = tmp_path / "texts.parquet"
+    frame = pd.DataFrame({"item": ["a"], "text": ["x" * 10**6], "n": [3], "list": [[1, 2]]})
+    frame.assign(long="y" * 5000).to_parquet(path)
+    shown = Contents(ITEMS, path).show(0)
+    assert (len(shown["text"]), shown["length"]) == (LONGEST_TEXT, 10**6)
+    assert shown["facts"] == [["n", "3"], ["list", "[1, 2]"], ["long", "y" * LONGEST_FACT]]
+    assert len(Contents(ITEMS, path).read_text(0)) == 10**6
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("p.png", True), ("sub/q.JPG", True), ("../out.png", False), ("/etc/passwd", False),
+     ("p.svg", False), ("nothing.png", False), ("x\0.png", False), ("link.png", False)],
+)  # fmt: skip
+def test_pictures_lie_beside_the_table(tmp_path, name, found):
+    folder = tmp_path / "items"
+    (folder / "sub").mkdir(parents=True)
+    for file in ("p.png", "sub/q.JPG", "p.svg", "../out.png"):
+        (folder / file).write_bytes(b"picture")
+    (folder / "link.png").symlink_to(tmp_path / "out.png")
+    table = folder / "texts.parquet"
+    pd.DataFrame({"item": ["a"], "image": [name]}).to_parquet(table)
+    contents = Contents(ITEMS, table)
+    assert (contents.find_picture(0) is not None) == found == contents.show(0)["picture"]
+    assert contents.show(0)["path"] == name
+
+
+def test_tables_of_other_items_are_refused(tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("item,text\nx,y\n")
+    with pytest.raises(VotesError, match="texts.csv has none of the items"):
+        Contents(ITEMS, path)
+    path.write_text("name,text\nx,y\n")
+    with pytest.raises(VotesError, match="texts.csv needs a column named item"):
+        Contents(ITEMS, path)

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from unelisa.errors import ModelError
+from unelisa.review.gold_file import Answer, clean_name, open_gold
+from unelisa.sources.labels import read_labels
+from unelisa.votes import Votes
+
+ITEMS = np.array(["a", "=b", "c,d"], dtype=object)
+CLASSES = ("-no", "yes")
+HEADER = ("item", "label", "reviewer", "chosen", "note")
+ANSWERS = [
+    Answer(1, 0, "ann", "useful", "why, \"though\""),
+    Answer(2, 1, "ann", "useful"),
+    Answer(0, None, "ann", "useful", "unreadable"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "gold.csv"
+
+
+def write(path, answers):
+    with open_gold(path, ITEMS, CLASSES, HEADER) as gold:
+        for answer in answers:
+            gold.add(answer)
+        return gold.answers
+
+
+def test_answers_read_back_and_every_command_reads_them(path):
+    write(path, ANSWERS[:2])
+    assert write(path, ANSWERS[2:]) == ANSWERS
+    votes = Votes.of_values(np.ones((3, 1), dtype=np.int8), ITEMS, np.array(["v"]), CLASSES)
+    assert read_labels(path, votes).as_gold().tolist() == [None, "-no", "yes"]
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_torn_last_line_is_cut_off_and_nothing_else(path, cut):
+    write(path, ANSWERS[:2])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])  # a kill in the middle of a write
+    assert write(path, [ANSWERS[1]]) == ANSWERS[:2]
+    assert path.read_bytes() == whole
+
+
+def test_a_torn_header_is_written_again(path):
+    path.write_text("item,lab")
+    assert write(path, ANSWERS) == ANSWERS
+
+
+@pytest.mark.parametrize("text", ["item,label\na,yes\n", "something else", "item,label,x\n"])
+def test_files_of_others_are_left_alone(path, text):
+    path.write_text(text)
+    with pytest.raises(ModelError, match=r"gold.csv exists and was not written by a review"):
+        write(path, ANSWERS)
+    assert path.read_text() == text
+
+
+def test_another_review_of_other_items_is_refused(path):
+    write(path, ANSWERS)
+    with (
+        pytest.raises(ModelError, match="row 2 of gold.csv has an item or a label"),
+        open_gold(path, ITEMS[:1], CLASSES, HEADER),
+    ):
+        pass
+
+
+def test_two_reviews_at_once_are_refused(path):
+    with (
+        open_gold(path, ITEMS, CLASSES, HEADER),
+        pytest.raises(ModelError, match="another review is writing"),
+        open_gold(path, ITEMS, CLASSES, HEADER),
+    ):
+        pass
+
+
+def test_names_that_would_break_the_file_are_refused(path, tmp_path):
+    with (
+        pytest.raises(ModelError, match="1 items have a line break"),
+        open_gold(path, np.array(["a\nb"], dtype=object), CLASSES, HEADER),
+    ):
+        pass
+    with pytest.raises(ModelError, match="there is no folder"):
+        write(tmp_path / "nowhere" / "gold.csv", [])
+    with pytest.raises(ModelError, match="1 to 60 characters"):
+        clean_name(" ")
+    assert clean_name(" =ann\nb ") == "'=ann b"

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from review.reviewing import N_ITEMS, small_crowd, small_pool
+from unelisa.aggregators import MajorityVote
+from unelisa.errors import ModelError, VotesError
+from unelisa.rate import estimate_rate
+from unelisa.review.pools import ChartsPool, VotesPool, is_charts
+from unelisa.review.standing import Known
+
+NOTHING = Known(np.full(N_ITEMS, -1), np.zeros(N_ITEMS, dtype=bool))
+
+
+def answered(n, sampled=False):
+    _, truth, _ = small_crowd()
+    labels = np.where(np.arange(N_ITEMS) < n, truth, -1)
+    return Known(labels, np.full(N_ITEMS, sampled))
+
+
+def test_the_votes_on_an_item_are_listed_by_label():
+    votes, _, _ = small_crowd()
+    told = small_pool().list_opinions(3)
+    assert sum(len(one.voters) for one in told) == votes.n_voters
+    for one in told:
+        sign = 2 * one.label - 1
+        assert one.voters == votes.voters[votes.values[3] == sign].tolist()
+
+
+def test_labels_change_the_model_and_the_order():
+    pool, (votes, truth, model) = small_pool(), small_crowd()
+    before, after = pool.study(NOTHING), pool.study(answered(40))
+    assert np.array_equal(before.chances, model.predict_proba(votes))
+    fitted = type(model)().fit(votes, answered(40).name(model.classes_))
+    assert np.array_equal(after.chances, fitted.predict_proba(votes))
+    assert after.facts["expected"]["share"] > before.facts["expected"]["share"]
+    assert before.facts["sampled"] == 0
+    assert before.facts["cautions"] == after.facts["cautions"] == []
+    assert pool.tell_choice(0) == "useful"
+
+
+def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
+    pool, (votes, truth, model) = small_pool("rate"), small_crowd()
+    told = pool.study(answered(20, sampled=True)).facts
+    gold = answered(20).name(model.classes_)
+    expected = estimate_rate(model, votes, gold)
+    assert told["rates"][1]["share"] == expected["share"].iloc[1]
+    assert told["measured"]["labels"] == told["sampled"] == 20
+    assert pool.tell_choice(0) == "random"
+    assert np.array_equal(pool.study(NOTHING).ranking, pool.study(answered(20)).ranking)
+    useful = small_pool().study(answered(20, sampled=True)).facts
+    assert useful["rates"] == told["rates"]  # the sample of an earlier review still counts
+
+
+def test_methods_that_learn_from_no_labels_are_refused():
+    votes, _, _ = small_crowd()
+    with pytest.raises(ModelError, match="MajorityVote does not learn from gold labels"):
+        VotesPool(MajorityVote().fit(votes), votes)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_labels_against_the_voters_are_told_of():
+    _, truth, _ = small_crowd()
+    against = answered(40)._replace(labels=np.where(np.arange(N_ITEMS) < 40, 1 - truth, -1))
+    told = small_pool().study(against).facts
+    assert any("gold labels" in caution for caution in told["cautions"])
+
+
+CHARTS = "person_id,label,probability,drawn\np1,,0.9,0.5\np2,,0.2,0.5\np3,,0.1,0.1\n"
+
+
+def test_charts_are_weighed_by_the_share_that_was_drawn(tmp_path):
+    path = tmp_path / "charts.csv"
+    path.write_text(CHARTS)
+    assert is_charts(path)
+    assert not is_charts(tmp_path)
+    pool = ChartsPool.read(path)
+    known = Known(np.array([1, 0, 0]), np.zeros(3, dtype=bool))
+    told = pool.study(known)
+    assert told.facts["rates"][0]["share"] == pytest.approx(2 / 14)
+    assert told.facts["measured"]["share"] == 1.0
+    assert sorted(told.ranking) == [0, 1, 2]
+    assert pool.tell_choice(2) == "0.1"
+    assert pool.list_opinions(0) == []
+    unlabeled = Known(np.full(3, -1), np.zeros(3, dtype=bool))
+    assert pool.study(unlabeled).facts["rates"] == []
+
+
+@pytest.mark.parametrize("row", ["p1,,0.9,0.5", "p4,,x,0.5", "p4,,0.5,0", "p4,,7,0.5"])
+def test_charts_that_nobody_drew_are_refused(tmp_path, row):
+    path = tmp_path / "charts.csv"
+    path.write_text(f"{CHARTS}{row}\n")
+    with pytest.raises(VotesError, match="must hold each patient once"):
+        ChartsPool.read(path)

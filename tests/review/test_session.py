@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+
+from review.reviewing import review, say, small_crowd
+from unelisa.review.order import rank_useful
+from unelisa.sources.labels import read_labels
+
+pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "gold.csv"
+
+
+def rows(path):
+    return path.read_text().splitlines()[1:]
+
+
+def test_the_most_useful_item_comes_first_and_its_votes_after_the_answer(path):
+    votes, truth, model = small_crowd()
+    best = int(rank_useful(model.predict_proba(votes))[0])
+    with review(path) as session:
+        assert session.find_next() == best
+        assert session.describe(best)["votes"] is None
+        assert say(session, best, int(truth[best]))
+        assert rows(path) == [f"item {best},{('ham', 'spam')[truth[best]]},ann,useful,"]
+        assert session.describe(best)["votes"]["opinions"]
+        assert session.find_next() != best
+    with review(path, show_votes=True) as session:
+        assert session.describe(session.find_next())["votes"] is not None
+
+
+def test_a_review_continues_where_it_stopped(path):
+    with review(path) as session:
+        for _ in range(4):
+            say(session, session.find_next(), 1, "seen")
+        upcoming = session.find_next()
+    with review(path) as session:
+        assert session.count == 4
+        assert session.collect().count == 4
+        answered = set(session._last)
+        assert upcoming not in answered
+        assert session.find_next() not in answered
+
+
+def test_skip_back_and_change(path):
+    with review(path) as session:
+        first = session.find_next()
+        say(session, first, None)
+        second = session.find_next()
+        say(session, second, 0, "a note")
+        assert session.find_previous(None) == second
+        assert session.find_previous(second) == first
+        assert session.find_previous(first) is None
+        assert session.describe(second)["note"] == "a note"
+        assert say(session, second, 0, "a note")  # nothing new: not written twice
+        assert len(rows(path)) == 2
+        assert say(session, second, 1, "a note")
+        assert [row.split(",")[1] for row in rows(path)] == ["", "ham", "spam"]
+        told = session.sum_up(session.await_study().result())
+        assert (told["labeled"], told["skipped"]) == (1, 1)
+
+
+def test_two_tabs_do_not_overwrite_each_other(path):
+    with review(path) as session:
+        item = session.find_next()
+        assert session.answer(item, 1, "", None, new=True)
+        assert session.answer(item, 1, "", None, new=True)  # a repeated request
+        assert not session.answer(item, 0, "", None, new=True)  # another tab
+        assert not session.answer(item, 0, "", 0, new=False)  # it saw another answer
+        assert len(rows(path)) == 1
+
+
+def test_after_ten_answers_the_model_has_learned(path):
+    votes, truth, _ = small_crowd()
+    with review(path) as session:
+        before = session.await_study().result()
+        for _ in range(10):
+            item = session.find_next()
+            say(session, item, int(truth[item]))
+        after = session.await_study().result()
+        assert not np.array_equal(before.chances, after.chances)
+        assert session.sum_up(after)["labeled"] == 10
+
+
+def test_a_sample_asks_again_about_items_that_were_chosen(path):
+    with review(path) as session:
+        useful = [session.find_next()]
+        say(session, useful[0], 1)
+    with review(path, aim="rate") as session:
+        assert session.count == 0
+        assert session.describe(useful[0])["votes"] is None  # asked as if for the first time
+        say(session, useful[0], 0)
+        assert session.collect().sampled.sum() == 1
+    votes, _, _ = small_crowd()
+    assert read_labels(path, votes).signs[useful[0]] == -1
+
+
+def test_reviewers_check_each_other_and_look_again(path):
+    with review(path, "ann") as session:
+        asked = []
+        for _ in range(5):
+            asked.append(session.find_next())
+            say(session, asked[-1], 1)
+    with review(path, "bob") as session:
+        for _ in range(4):
+            item = session.find_next()
+            assert item not in asked
+            say(session, item, 1)
+        check = session.find_next()
+        assert check == asked[0]
+        assert session.describe(check)["votes"] is None
+        say(session, check, 0)
+        told = session.sum_up(session.await_study().result())
+        assert told["disputed"] == 1
+        assert told["labeled"] == 8
+    with review(path, "ann") as session:
+        for _ in range(4):
+            say(session, session.find_next(), 1)
+        again = session.find_next()
+        assert again == check
+        assert session.describe(again)["again"]
+        say(session, again, 1)  # the same answer, after a second look
+        assert len(rows(path)) == 15
+        assert session.find_next() != check
+
+
+def test_a_review_ends_when_everything_was_asked(path):
+    with review(path) as session:
+        session._done.update(range(len(session.pool.items)))
+        assert session.find_next() is None

@@ -1,0 +1,88 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from report.judging import divided_crowd, divided_model
+from unelisa.review.standing import (
+    Known,
+    bound_mean,
+    compare_readings,
+    expect_accuracy,
+    fix_known,
+    list_rates,
+    look_ahead,
+    look_at_width,
+    measure_accuracy,
+)
+from unelisa.scoring import bound_frequency
+
+
+def known(*labels):
+    return Known(np.array(labels), np.zeros(len(labels), dtype=bool))
+
+
+def test_gold_labels_are_certain():
+    chances = np.array([[0.6, 0.4], [0.2, 0.8]])
+    assert fix_known(chances, known(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
+    told = expect_accuracy(chances, known(1, -1), (0.6, 0.9))
+    assert told == pytest.approx({"share": 0.9, "low": 0.8, "high": 0.95})
+    assert expect_accuracy(chances, known(-1, -1), None)["low"] is None
+
+
+def test_accuracy_is_measured_on_the_labels():
+    chances = np.array([[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+    told = measure_accuracy(chances, known(1, 1, -1))
+    assert (told["share"], told["labels"]) == (0.5, 2)
+    assert measure_accuracy(chances, known(-1, -1, -1)) is None
+    weighted = bound_mean(np.array([True, False, False]), np.array([2.0, 1.0, 1.0]))
+    assert weighted["share"] == 0.5
+    assert (weighted["low"], weighted["high"]) == bound_frequency(0.5, 16 / 6)
+
+
+def test_only_items_that_were_drawn_are_a_sample():
+    told = Known(np.array([0, 1]), np.array([True, False]))
+    assert told.only_sample().labels.tolist() == [0, -1]
+    assert told.name(np.array(["no", "yes"])).tolist() == ["no", "yes"]
+    assert told.only_sample().name(np.array(["no", "yes"])).tolist() == ["no", None]
+
+
+def test_more_answers_are_worth_it_while_labels_are_uncertain():
+    unsure, sure = np.full((200, 2), 0.5), np.tile([0.001, 0.999], (200, 1))
+    answered = np.where(np.arange(200) < 30, 1, -1)
+    ahead = look_ahead(unsure, known(*answered))
+    assert (ahead["enough"], ahead["more"]) == (False, 30)
+    assert "30 more answers are expected to raise accuracy by 7.5 points" in ahead["words"]
+    told = look_ahead(sure, known(*answered))
+    assert told["enough"]
+    assert told["words"].startswith("Enough: 30 more would change little")
+    assert not look_ahead(sure, known(*answered[20:], *answered[:0]))["enough"]  # ten labels
+    halted = look_ahead(sure, known(*answered), "the votes still allow another reading")
+    assert not halted["enough"]
+    assert halted["words"].startswith("The votes still allow another reading.")
+
+
+def test_a_narrow_interval_is_enough():
+    labels = known(*np.where(np.arange(200) < 100, 1, -1))
+    wide, narrow = ([{"low": 0.5 - h, "high": 0.5 + h}] for h in (0.1, 0.01))
+    assert not look_at_width(wide, labels)["enough"]
+    assert look_at_width(narrow, labels)["words"].startswith("Enough: 100 more")
+    assert not look_at_width([{"low": None, "high": None}], labels)["enough"]
+
+
+def test_rates_become_plain_rows():
+    table = pd.DataFrame({"share": [0.5], "low": [np.nan]}, index=pd.Index(["x"], name="class"))
+    assert list_rates(table) == [{"class": "x", "share": 0.5, "low": None}]
+
+
+def test_a_reading_that_the_labels_rule_out_is_named():
+    crowd, first = divided_crowd(), divided_model()
+    assert [row["state"] for row in compare_readings(first, first)] == ["taken", "possible"]
+    chosen = first.read(1)
+    swapped = [row["state"] for row in compare_readings(first, chosen)]
+    assert swapped == ["possible", "taken"]
+    truth = chosen.predict(crowd)
+    some = np.where(np.arange(len(truth)) % 10 == 0, truth, None)
+    with pytest.warns():
+        learned = type(first)().fit(crowd, some)
+    assert "ruled out" in [row["state"] for row in compare_readings(first, learned)]
+    assert compare_readings(object(), object()) == []
