@@ -1,5 +1,6 @@
 """Small reviews: a crowd on a few items, and a session on it."""
 
+import threading
 from contextlib import contextmanager
 from functools import cache
 
@@ -9,6 +10,7 @@ from unelisa.aggregators import LatentIsing
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import open_gold
 from unelisa.review.pools import VotesPool
+from unelisa.review.server import ReviewServer
 from unelisa.review.session import Session
 from unelisa.votes import Votes
 
@@ -45,3 +47,16 @@ def say(session, item, label, note=""):
     """Answer as the page does: with what it showed."""
     shown = session.describe(item)
     return session.answer(item, label, note, shown["label"], not shown["answered"])
+
+
+@contextmanager
+def serving(session):
+    """A real server for a session, in a thread."""
+    server = ReviewServer(session)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join()

@@ -77,7 +77,7 @@ def test_two_reviews_at_once_are_refused(path):
 
 def test_names_that_would_break_the_file_are_refused(path, tmp_path):
     with (
-        pytest.raises(ModelError, match="1 items have a line break"),
+        pytest.raises(ModelError, match="an item has a line break"),
         open_gold(path, np.array(["a\nb"], dtype=object), CLASSES, HEADER),
     ):
         pass

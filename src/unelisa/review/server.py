@@ -27,12 +27,27 @@ class ReviewServer:
     """A server on a port of this machine, for one session."""
 
     def __init__(self, session: Session, port: int = 0) -> None:
-        self._uvicorn = _require_uvicorn()
+        uvicorn = _require_uvicorn()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", port))
+        try:
+            self._socket.bind(("127.0.0.1", port))
+            self._socket.listen()
+        except OSError:
+            self._socket.close()
+            raise
         self.port = int(self._socket.getsockname()[1])
         self._guard = Guard(build_app(session), self.port)
+        config = uvicorn.Config(
+            self._guard,
+            log_level="critical",  # a traceback could show what is reviewed
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
 
     @property
     def address(self) -> str:
@@ -40,17 +55,13 @@ class ReviewServer:
         return f"http://127.0.0.1:{self.port}/?token={self._guard.token}"
 
     def run(self) -> None:
-        """Serve until interrupted."""
-        config = self._uvicorn.Config(
-            self._guard,
-            log_level="error",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        self._uvicorn.Server(config).run(sockets=[self._socket])
+        """Serve until interrupted or stopped."""
+        with self._socket:
+            self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """End `run`, which is in another thread."""
+        self._server.should_exit = True
 
 
 def build_app(session: Session) -> Any:
@@ -148,10 +159,8 @@ class Views:
         except OSError as error:
             return self._respond.JSONResponse({"error": f"Not saved: {error.strerror}."}, 507)
         last = {**session.describe(item), "text": ""}
-        return self._respond.JSONResponse(
-            {**self._describe(session.find_next()), "last": last, "conflict": not kept},
-            200 if kept else 409,
-        )
+        next_one = self._describe(session.find_next())
+        return self._respond.JSONResponse({**next_one, "last": last, "conflict": not kept})
 
     async def stand(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
         """Return where the review stands, once a look that is under way has ended."""

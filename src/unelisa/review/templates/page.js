@@ -1,7 +1,8 @@
 "use strict";
 // One item at a time. What the server sends is untrusted text: it is only ever set as textContent.
 const at = (id) => document.getElementById(id);
-const NS = 9; // classes that have a key of their own
+const KEYS = 9; // classes that have a key of their own
+const PART = 5000; // characters that are laid out together
 let state = null; // the latest answer of the server
 let shown = null; // the item on the page
 let busy = false;
@@ -58,7 +59,7 @@ function drawContent() {
   at("path").hidden = !shown.path; at("path").textContent = shown.path;
   at("picture").hidden = !shown.picture;
   if (shown.picture) { at("picture").alt = `Picture of ${shown.name}`; at("picture").src = `picture/${shown.item}`; }
-  at("text").hidden = !shown.text; at("text").textContent = shown.text; at("text").scrollTop = 0;
+  at("text").hidden = !shown.text; fill(shown.text); at("text").scrollTop = 0;
   at("text").tabIndex = shown.text.length > 400 ? 0 : -1;
   const cut = shown.length > shown.text.length;
   at("more").hidden = !cut;
@@ -71,8 +72,20 @@ function drawContent() {
   }));
 }
 
+// in parts that are laid out as they come into view: one line of a megabyte would take minutes
+function fill(text) {
+  const parts = [];
+  for (let start = 0; start < text.length;) {
+    const cut = text.lastIndexOf("\n", start + PART) + 1;
+    const end = start + PART >= text.length ? text.length : cut > start ? cut : start + PART;
+    parts.push(element("div", text.slice(start, end)));
+    start = end;
+  }
+  at("text").replaceChildren(...parts);
+}
+
 function drawAnswers() {
-  const many = state.classes.length > NS;
+  const many = state.classes.length > KEYS;
   at("answers").className = many ? "many" : "";
   at("answers").replaceChildren(...state.classes.map((label, k) => {
     const button = element("button");
@@ -92,7 +105,7 @@ function drawVotes(place, votes) {
   const list = element("ul");
   state.classes.forEach((label, k) => {
     const opinion = votes.opinions.find((one) => one.label === k);
-    if (!opinion && (votes.chances[k] < 0.005 || state.classes.length > NS)) return;
+    if (!opinion && (votes.chances[k] < 0.005 || state.classes.length > KEYS)) return;
     const row = element("li"), left = element("span"), right = element("span", undefined, "who");
     const name = element("b"); name.append(isolate(label));
     left.append(name, element("span", `model: ${percent(votes.chances[k])}`, "share"));
@@ -116,10 +129,13 @@ async function answer(label) {
   if (busy || !shown) return;
   busy = true;
   const told = { item: shown.item, label, note: at("note").value, seen: shown.label, answered: shown.answered };
-  const response = await call("answer", told);
-  busy = false;
-  if (!response) return;
-  const next = await response.json();
+  try {
+    const response = await call("answer", told);
+    if (response) take(await response.json(), label);
+  } finally { busy = false; }
+}
+
+function take(next, label) {
   if (next.error) { tell(next.error, true); return; }
   const known = state.count;
   show(next);
@@ -207,7 +223,7 @@ function pressed(event) {
   if (typing && event.target.id === "note" && event.key === "Enter") { event.preventDefault(); at("name").focus(); return; }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat || !at("shortcuts").checked || !shown) return;
   const number = Number(event.key);
-  if (state.classes.length <= NS && number >= 1 && number <= state.classes.length) { event.preventDefault(); answer(number - 1); }
+  if (state.classes.length <= KEYS && number >= 1 && number <= state.classes.length) { event.preventDefault(); answer(number - 1); }
   else if (event.key === "s") answer(null);
   else if (event.key === "b") ask(`question?before=${shown.item}`);
   else if (event.key === "n") { event.preventDefault(); at("note").focus(); }
@@ -218,7 +234,7 @@ at("back").addEventListener("click", () => ask(`question?before=${shown ? shown.
 at("forward").addEventListener("click", () => ask("question"));
 at("more").addEventListener("click", async () => {
   const response = await call(`text/${shown.item}`);
-  if (response && response.ok) { at("text").textContent = await response.text(); at("more").hidden = true; }
+  if (response && response.ok) { fill(await response.text()); at("more").hidden = true; }
 });
 at("typed").addEventListener("submit", (event) => {
   event.preventDefault();

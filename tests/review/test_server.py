@@ -1,0 +1,161 @@
+import http.client
+import json
+import os
+import socket
+
+import numpy as np
+import pytest
+
+from review.reviewing import review, serving, small_crowd
+from unelisa.review.contents import Contents
+from unelisa.review.server import ReviewServer
+
+pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+
+
+class Browser:
+    """What a browser sends, without one."""
+
+    def __init__(self, server):
+        self.port, self.cookie = server.port, ""
+        status, headers, _ = self.ask(f"/?{server.address.partition('?')[2]}")
+        assert (status, headers["location"]) == (303, "/")
+        self.cookie = headers["set-cookie"].partition(";")[0]
+
+    def ask(self, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        sent = {"Cookie": self.cookie, **{k.title(): v for k, v in headers.items()}}
+        if body is not None:
+            sent.setdefault("Origin", f"http://127.0.0.1:{self.port}")
+        text = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        connection.request("GET" if body is None else "POST", path, text, sent)
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, content
+
+    def json(self, path, body=None):
+        status, _, content = self.ask(path, body)
+        return status, json.loads(content)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("review")
+
+
+@pytest.fixture(scope="module")
+def session(folder):
+    votes, _, _ = small_crowd()
+    (folder / "p.png").write_bytes(b"\x89PNG")
+    table = [f"{name},text of {name},p.png" for name in votes.items]
+    (folder / "texts.csv").write_text("\n".join(["item,text,image", *table, ""]))
+    with review(folder / "gold.csv") as opened:
+        opened.contents = Contents(opened.pool.items, folder / "texts.csv")
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(session):
+    with serving(session) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(server):
+    return Browser(server)
+
+
+def answer_to(shown, label, **more):
+    told = {"item": shown["item"], "label": label, "note": "", "seen": shown["label"]}
+    return {**told, "answered": shown["answered"], **more}
+
+
+def test_it_listens_on_this_machine_only(server, session):
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.2", server.port), timeout=5)
+    with pytest.raises(OSError, match="use"):
+        ReviewServer(session, server.port)
+
+
+def test_the_page_is_a_file_of_the_package(browser):
+    for path, kind in (("/", "html"), ("/page.css", "css"), ("/page.js", "javascript")):
+        status, headers, content = browser.ask(path)
+        assert status == 200
+        assert kind in headers["content-type"]
+        assert b"http://" not in content
+        assert b"https://" not in content
+    assert browser.ask("/page.html")[0] == 404
+
+
+def test_an_answer_is_on_disk_before_the_next_item_and_votes_come_after_it(
+    browser, session, folder
+):
+    status, told = browser.json("/question")
+    shown = told["question"]
+    assert (status, shown["votes"], told["classes"]) == (200, None, ["ham", "spam"])
+    assert shown["text"] == f"text of {shown['name']}"
+    before = len(session.gold.answers)
+    status, after = browser.json("/answer", answer_to(shown, 1, note="two\nlines"))
+    assert status == 200
+    assert after["last"]["votes"]["opinions"]
+    assert after["question"]["votes"] is None
+    assert after["question"]["item"] != shown["item"]
+    assert (folder / "gold.csv").read_text().endswith(f"{shown['name']},spam,ann,useful,two lines\n")
+    status, again = browser.json("/answer", answer_to(shown, 0))  # from another tab
+    assert again["conflict"]
+    assert not after["conflict"]
+    assert len(session.gold.answers) == before + 1
+    status, back = browser.json(f"/question?before={after['question']['item']}")
+    assert back["question"]["item"] == shown["item"]
+    assert back["question"]["note"] == "two lines"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"nonsense", b"[]", b"[" * 60_000, b" " * 100_000, {"item": -1}, {"item": 10**9},
+     {"item": 0, "label": 2}, {"item": 0, "label": True}, {"item": 0, "label": 1.0},
+     {"item": 0, "label": "spam"}, {"label": 1}, {"item": 0, "label": [1]}],
+)  # fmt: skip
+def test_what_is_not_an_answer_is_refused(browser, session, body):
+    before = len(session.gold.answers)
+    assert browser.ask("/answer", body)[0] == 400
+    assert len(session.gold.answers) == before
+
+
+def test_strangers_are_refused(browser, server):
+    assert browser.ask(f"/?{server.address.partition('?')[2]}", cookie="")[0] == 403  # used once
+    assert browser.ask("/question", cookie="")[0] == 403
+    assert browser.ask("/question", host="evil.example")[0] == 403
+    assert browser.ask("/answer", {}, origin="http://evil.example")[0] == 403
+
+
+def test_pictures_and_texts(browser):
+    status, headers, content = browser.ask("/picture/0")
+    assert (status, headers["content-type"], content) == (200, "image/png", b"\x89PNG")
+    assert browser.ask("/text/0")[2] == b"text of item 0"
+    assert browser.ask("/picture/99999")[0] == browser.ask("/text/99999")[0] == 404
+
+
+def test_where_it_stands(browser, session):
+    told = browser.json("/standing")[1]
+    assert 0.5 < told["expected"]["share"] <= 1
+    assert [row["class"] for row in told["rates"]] == ["ham", "spam"]
+    assert told["labeled"] == session.collect().count
+
+
+def test_a_disk_that_takes_nothing_is_told_of(browser, session, tmp_path):
+    shown = browser.json("/question")[1]["question"]
+    handle = session.gold._journal._handle
+    kept, nowhere = os.dup(handle), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, handle)
+    try:
+        status, told = browser.json("/answer", answer_to(shown, 1))
+    finally:
+        os.dup2(kept, handle)
+        os.close(kept)
+        os.close(nowhere)
+    assert status == 507
+    assert told["error"].startswith("Not saved")
+    assert browser.json("/answer", answer_to(shown, 1))[0] == 200
+    assert np.count_nonzero(session.collect().labels >= 0) == len(session.gold.answers)
