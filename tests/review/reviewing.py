@@ -1,5 +1,7 @@
 """Small reviews: a crowd on a few items, and a session on it."""
 
+import http.client
+import json
 import threading
 from contextlib import contextmanager
 from functools import cache
@@ -60,3 +62,34 @@ def serving(session):
     finally:
         server.stop()
         thread.join()
+
+
+class Browser:
+    """What a browser sends, without one."""
+
+    def __init__(self, server):
+        self.port, self.cookie = server.port, ""
+        status, headers, _ = self.ask(f"/?{server.address.partition('?')[2]}")
+        assert (status, headers["location"]) == (303, "/")
+        self.cookie = headers["set-cookie"].partition(";")[0]
+
+    def ask(self, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        sent = {"Cookie": self.cookie, **{k.title(): v for k, v in headers.items()}}
+        if body is not None:
+            sent.setdefault("Origin", f"http://127.0.0.1:{self.port}")
+        text = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        connection.request("GET" if body is None else "POST", path, text, sent)
+        response = connection.getresponse()
+        content = response.read()
+        connection.close()
+        return response.status, {k.lower(): v for k, v in response.getheaders()}, content
+
+    def json(self, path, body=None):
+        status, _, content = self.ask(path, body)
+        return status, json.loads(content)
+
+
+def answer_to(shown, label, **more):
+    told = {"item": shown["item"], "label": label, "note": "", "seen": shown["label"]}
+    return {**told, "answered": shown["answered"], **more}

@@ -1,42 +1,14 @@
-import http.client
-import json
 import os
 import socket
 
 import numpy as np
 import pytest
 
-from review.reviewing import review, serving, small_crowd
+from review.reviewing import Browser, answer_to, review, serving, small_crowd
 from unelisa.review.contents import Contents
 from unelisa.review.server import ReviewServer
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-
-
-class Browser:
-    """What a browser sends, without one."""
-
-    def __init__(self, server):
-        self.port, self.cookie = server.port, ""
-        status, headers, _ = self.ask(f"/?{server.address.partition('?')[2]}")
-        assert (status, headers["location"]) == (303, "/")
-        self.cookie = headers["set-cookie"].partition(";")[0]
-
-    def ask(self, path, body=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        sent = {"Cookie": self.cookie, **{k.title(): v for k, v in headers.items()}}
-        if body is not None:
-            sent.setdefault("Origin", f"http://127.0.0.1:{self.port}")
-        text = body if body is None or isinstance(body, bytes) else json.dumps(body)
-        connection.request("GET" if body is None else "POST", path, text, sent)
-        response = connection.getresponse()
-        content = response.read()
-        connection.close()
-        return response.status, {k.lower(): v for k, v in response.getheaders()}, content
-
-    def json(self, path, body=None):
-        status, _, content = self.ask(path, body)
-        return status, json.loads(content)
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +36,6 @@ def server(session):
 @pytest.fixture(scope="module")
 def browser(server):
     return Browser(server)
-
-
-def answer_to(shown, label, **more):
-    told = {"item": shown["item"], "label": label, "note": "", "seen": shown["label"]}
-    return {**told, "answered": shown["answered"], **more}
 
 
 def test_it_listens_on_this_machine_only(server, session):

@@ -1,0 +1,100 @@
+import os
+import signal
+import socket
+import threading
+
+import pandas as pd
+import pytest
+
+from review.reviewing import Browser, answer_to
+from unelisa.cli.phenotype import read_charts
+from unelisa.review.server import ReviewServer
+
+CHARTS = "person_id,label,probability,drawn\n7,,0.9,0.5\n8,,0.2,0.25\n"
+
+
+@pytest.fixture
+def answering(run, monkeypatch):
+    """Run the command, answer some items over the network, and press Ctrl-C."""
+
+    def call(*arguments, labels):
+        told, serve = [], ReviewServer.run
+
+        def answer(server):
+            try:
+                browser = Browser(server)
+                for label in labels:
+                    shown = browser.json("/question")[1]["question"]
+                    told.append(shown["name"])
+                    browser.json("/answer", answer_to(shown, label))
+            finally:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def serve_and_answer(server):
+            thread = threading.Thread(target=answer, args=(server,))
+            thread.start()
+            try:
+                serve(server)
+            finally:
+                thread.join()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ReviewServer, "run", serve_and_answer)
+            result = run("review", *arguments)
+        assert result.exit_code == 0, result.output
+        return told, result.stdout
+
+    return call
+
+
+def test_answers_of_a_model_are_gold_labels_of_every_command(answering, run, refused, files):
+    model, gold = files.folder / "model.npz", files.folder / "gold.csv"
+    fitted = run("fit", files.votes, "--method", "dawid-skene", "--save", model)
+    assert fitted.exit_code == 0
+    arguments = (model, files.votes, "--gold", gold, "--reviewer")
+    asked, told = answering(*arguments, "ann", labels=[1, 0, None])
+    assert "127.0.0.1" in told
+    assert f"3 answers in {gold}" in told.replace("\n", "")
+    more, _ = answering(*arguments, "bob", "--aim", "rate", labels=[1] * 2)
+    assert pd.read_csv(gold)["reviewer"].tolist() == ["ann"] * 3 + ["bob"] * 2
+    assert run("fit", files.votes, "--method", "dawid-skene", "--gold", gold).exit_code == 0
+    rated = run("rate", model, files.votes, "--gold", gold)
+    assert "2 with a gold label" in rated.stdout  # those that were drawn at random
+    gold.write_text("".join(gold.read_text().splitlines(keepends=True)[:4]))
+    assert "not drawn at random" in refused("rate", model, files.votes, "--gold", gold)
+
+
+def test_charts_of_a_phenotype_are_reviewed(answering, tmp_path):
+    charts, gold = tmp_path / "charts.csv", tmp_path / "reviewed.csv"
+    charts.write_text(CHARTS)
+    notes = tmp_path / "notes.csv"
+    notes.write_text("person_id,text\n7,a note\n8,another\n")
+    asked, _ = answering(charts, "--gold", gold, "--items", notes, labels=[1, 0])
+    read = read_charts(gold)
+    assert read.loc[asked, "label"].tolist() == [1, 0]
+    assert read.loc[["7", "8"], "drawn"].tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["votes.csv", "--aim", "gold"], "--aim must be one of labels, rate, found 'gold'"),
+        (["votes.csv", "--gold", "votes.csv"], "votes.csv is an input of this command"),
+        (["model.npz"], "name the votes after the model"),
+        (["votes.csv", "votes.csv"], "votes.csv is not a model; name the votes alone"),
+        (["votes.csv", "--reviewer", " "], "a reviewer's name must have 1 to 60 characters"),
+    ],
+)
+def test_bad_arguments_are_refused(refused, files, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(files.folder)
+    assert sentence in refused("review", *arguments)
+    assert not (files.folder / "gold.csv").exists()
+
+
+def test_a_port_in_use_is_refused(refused, tmp_path):
+    charts = tmp_path / "charts.csv"
+    charts.write_text(CHARTS)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = refused("review", charts, "--gold", tmp_path / "gold.csv", "--port", port)
+    assert f"cannot listen on port {port}" in told
