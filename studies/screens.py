@@ -19,6 +19,7 @@ from studies.real.runs import OURS, PEERS, rank_methods
 from studies.records import Json
 from studies.replay.policies import POLICIES, RANDOM
 from studies.replay.summary import compare_areas
+from studies.review.runs import compare_orders
 from studies.worlds.page import signed
 from studies.worlds.runs import DAWID_SKENE, MAJORITY
 from studies.worlds.runs import OURS as DEFAULT
@@ -241,6 +242,15 @@ def show_worth(screen: Console, archive: Json) -> None:
         found = mean_held(rows, "accuracy")
         cells = ("-", "-") if found is None else (share(found[0]), share(found[1], 2))
         table.add_row(part, kind, str(len(rows)), *cells)
+    screen.print(table)
+
+
+def show_reviews(screen: Console, archive: Json) -> None:
+    """Print how many answers a review needs on every set, and how many a random order."""
+    table = _new_table(["set"], ["labels", "goal", "review", "random order"])
+    for row in archive["reviews"]:
+        goal, ours, drawn = compare_orders(row)
+        table.add_row(row["set"], str(row["labels"]), share(goal), str(ours), f"{drawn:.0f}")
     screen.print(table)
 
 

@@ -1,0 +1,82 @@
+"""docs/review.md, made from the archive: numbers come from there, words from here."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from studies.markdown import join_blocks, markdown_table, share
+from studies.records import Json
+from studies.review.runs import CLOSE, compare_orders
+
+_INTRODUCTION = """# How many answers a review needs
+
+`unelisa review` asks about the most useful items first. Here it is replayed on {n_sets} sets of
+votes with known truth, which answers: after every ten answers `LatentIsing` learns from all of
+them, and the items are ranked again. The goal of a set is the accuracy after {labels} labels of
+random items (after half of the items with known truth on sets with fewer than {twice}), the mean of
+{draws} random orders. Counted are the answers until the accuracy first comes within {close} of the
+goal, in steps of ten, for the order of the review and for each random order.
+
+The accuracy is that of all items with a known truth. An item that was reviewed has the label that
+it was given, in both orders alike, so that the accuracy is that of what a user ends up with.
+
+That the items with the largest gain come first, and not a random draw in proportion to the gain or
+a half of each, was chosen on simulated worlds (`studies/worlds`, the choosing part). So was that
+only the first ten answers go by the mean over the readings of the votes: beyond them it kept
+asking about a reading that the labels had not ruled out. The sets below were then run once.
+
+All numbers are in `docs/study/review.json`. These commands, run in a clone, write this page:
+
+```
+unelisa reproduce review --from docs/study/review.json --out docs    # from the stored numbers
+unelisa reproduce review --data FOLDER --out docs    # run what is missing
+```
+"""
+
+_LIMITS = """Where no labels are needed to come close to the goal, both counts are 0: the items are
+so many, or the labels so good, that {labels} answers change less than {close}. Where the review
+needs more answers than a random order, the model is sure of labels that are wrong, and the items
+that it is unsure of are not those with errors."""
+
+
+def render_review(archive: Json) -> str:
+    """Return the page in Markdown."""
+    rows = archive["reviews"]
+    labels, draws = max(row["labels"] for row in rows), max(len(row["random"]) for row in rows)
+    close = share(CLOSE)
+    return join_blocks(
+        _INTRODUCTION.format(
+            n_sets=len(rows), labels=labels, twice=2 * labels, draws=draws, close=close
+        ),
+        "## Set by set",
+        sum_up(rows),
+        _tabulate(rows),
+        _LIMITS.format(labels=labels, close=close),
+    )
+
+
+def sum_up(rows: Sequence[Json]) -> str:
+    """Return the mean counts of both orders in one paragraph."""
+    counts = np.array([compare_orders(row)[1:] for row in rows])
+    ours, drawn = counts.mean(axis=0)
+    needed = counts[counts.max(axis=1) > 0]
+    fewer = int((needed[:, 0] < needed[:, 1]).sum())
+    more = int((needed[:, 0] > needed[:, 1]).sum())
+    return (
+        f"The review needs {ours:.0f} answers in the mean over the sets, a random order "
+        f"{drawn:.0f}: {share(ours / max(drawn, 1e-9), 2)} of them. Of the {len(needed)} sets on "
+        f"which any are needed, it needs fewer on {fewer} and more on {more}."
+    )
+
+
+def _tabulate(rows: Sequence[Json]) -> str:
+    header = ["set", "classes", "items", "labels", "accuracy without", "goal"]
+    table = []
+    for row in rows:
+        goal, ours, drawn = compare_orders(row)
+        figures = [share(row["review"][0]), share(goal), ours, f"{drawn:.0f}"]
+        end = share(row["review"][-1])
+        table.append(
+            [row["set"], row["classes"], f"{row['items']:,}", row["labels"], *figures, end]
+        )
+    return markdown_table([*header, "review", "random order", "review, all labels"], table)
