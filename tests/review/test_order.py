@@ -1,7 +1,13 @@
 import numpy as np
 
 from unelisa.rate import correct_shares
-from unelisa.review.order import measure_gains, mix_chances, rank_useful, spread_sample
+from unelisa.review.order import (
+    _count_alike,
+    measure_gains,
+    mix_chances,
+    rank_useful,
+    spread_sample,
+)
 from unelisa.suggestions import suggest_votes
 
 from review.reviewing import small_crowd
@@ -15,9 +21,19 @@ def test_the_gain_is_what_suggest_votes_expects_of_a_human():
     votes, _, model = small_crowd()
     asked = suggest_votes(model, votes, n=5, voters=[], gold_cost=1.0)
     gains = measure_gains(model.predict_proba(votes))
-    best = rank_useful(model.predict_proba(votes))[:5]
+    best = rank_useful(model.predict_proba(votes))[0]
     np.testing.assert_allclose(asked["gain"], np.sort(gains)[::-1][:5])
-    assert sorted(asked["item"]) == sorted(votes.items[best])
+    assert gains[best] == gains.max()
+
+
+def test_items_alike_are_worth_less_one_after_the_other():
+    yes = np.concatenate([np.full(100, 0.5), np.linspace(0.3, 0.4, 50), np.full(50, 0.99)])
+    first = rank_useful(pair(yes))[:20]
+    assert first[0] < 100
+    assert np.count_nonzero(first < 100) < 5  # 0.5 / sqrt(3) is less than 0.3
+    naive = [yes[:i].tolist().count(yes[i]) + 1 for i in range(200)]
+    assert sorted(_count_alike(pair(yes), np.arange(200.0))) == sorted(naive)
+    assert _count_alike(pair(yes), np.arange(200.0)).tolist() == naive
 
 
 def test_equal_gains_come_in_a_random_order():

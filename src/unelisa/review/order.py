@@ -25,9 +25,33 @@ def measure_gains(chances: Floats) -> Floats:
 
 
 def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
-    """Return the items by the gain of their labels, the largest first; equal ones at random."""
+    """Return the items by the gain of their labels, the largest first.
+
+    Items with the same probabilities usually have the same votes, and a label of one tells of the
+    others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
+
+    Examples
+    --------
+    >>> yes = np.array([0.5, 0.5, 0.6, 0.9])
+    >>> ranking = rank_useful(np.column_stack([1 - yes, yes]))
+    >>> ranking[1], sorted(ranking[[0, 2]]), ranking[3]
+    (np.int64(2), [np.int64(0), np.int64(1)], np.int64(3))
+    """
     ties = np.random.default_rng(seed).random(len(chances))
-    return np.lexsort((ties, -np.round(measure_gains(chances), _DIGITS)))
+    gains = measure_gains(chances) / np.sqrt(_count_alike(np.round(chances, _DIGITS), ties))
+    return np.lexsort((ties, -np.round(gains, _DIGITS)))
+
+
+def _count_alike(chances: Floats, ties: Floats) -> NDArray[np.intp]:
+    """Return which of the items with the same probabilities each is: the first, second, ..."""
+    order = np.lexsort((ties, *chances.T))
+    rows = chances[order]
+    starts = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
+    place = np.arange(len(rows))
+    number = place - np.maximum.accumulate(np.where(starts, place, 0)) + 1
+    counted = np.empty(len(rows), dtype=np.intp)
+    counted[order] = number
+    return counted
 
 
 def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
