@@ -160,7 +160,9 @@ def test_hostile_texts_are_shown_as_text_and_nobody_is_shut_out(open_tab, tmp_pa
                 assert HOSTILE[item % len(HOSTILE)].startswith(told)
                 if page.is_visible("#more"):
                     page.click("#more")
-                    page.wait_for_function(f"() => document.getElementById('text').textContent.length === {2**20}")
+                    page.wait_for_function(
+                        f"() => document.getElementById('text').textContent.length === {2**20}"
+                    )
                 press(page, "1")
             assert seen == set(range(len(HOSTILE)))
             assert page.title() == "unelisa review"
@@ -182,13 +184,15 @@ def test_the_first_of_a_million_items(open_tab, tmp_path):
     pd.DataFrame({"item": names, "score": chances}).to_parquet(tmp_path / "scores.parquet")
     pool = ChartsPool(names, chances, ["0.5"] * n)
     contents = Contents(names, tmp_path / "scores.parquet")
-    with open_gold(tmp_path / "gold.csv", names, pool.classes, pool.header) as gold:
-        with serving(Session(pool, gold, contents, "ann")) as server:
-            page = open_tab(server.address)
-            page.wait_for_selector("#answers button")
-            assert re.fullmatch(r"score\s+0\.\d+", page.inner_text("#facts tbody").strip())
-            assert "of 1,000,000 items" in page.inner_text("#where")
-            press(page, "2")
+    with (
+        open_gold(tmp_path / "gold.csv", names, pool.classes, pool.header) as gold,
+        serving(Session(pool, gold, contents, "ann")) as server,
+    ):
+        page = open_tab(server.address)
+        page.wait_for_selector("#answers button")
+        assert re.fullmatch(r"score\s+0\.\d+", page.inner_text("#facts tbody").strip())
+        assert "of 1,000,000 items" in page.inner_text("#where")
+        press(page, "2")
     assert len((tmp_path / "gold.csv").read_text().splitlines()) == 2
 
 
@@ -203,7 +207,8 @@ def test_another_site_cannot_reach_it(browser, tmp_path):
         page.goto(server.address.replace("127.0.0.1", "localhost").partition("?")[0] + "nothing")
         statuses = []
         page.on("response", lambda response: statuses.append(response.status))
-        send = "u => fetch(u, {method: 'POST', mode: 'no-cors', body: '{\"item\": 0, \"label\": 1}'}).catch(() => 0)"
+        send = """u => fetch(u, {method: "POST", mode: "no-cors", body: '{"item": 0, "label": 1}'})
+            .catch(() => 0)"""
         page.evaluate(send, f"http://127.0.0.1:{server.port}/answer")
         assert 200 not in statuses
         assert session.gold.answers == []

@@ -52,10 +52,10 @@ def test_answers_of_a_model_are_gold_labels_of_every_command(answering, run, ref
     fitted = run("fit", files.votes, "--method", "dawid-skene", "--save", model)
     assert fitted.exit_code == 0
     arguments = (model, files.votes, "--gold", gold, "--reviewer")
-    asked, told = answering(*arguments, "ann", labels=[1, 0, None])
+    _, told = answering(*arguments, "ann", labels=[1, 0, None])
     assert "127.0.0.1" in told
     assert f"3 answers in {gold}" in told.replace("\n", "")
-    more, _ = answering(*arguments, "bob", "--aim", "rate", labels=[1] * 2)
+    answering(*arguments, "bob", "--aim", "rate", labels=[1] * 2)
     assert pd.read_csv(gold)["reviewer"].tolist() == ["ann"] * 3 + ["bob"] * 2
     assert run("fit", files.votes, "--method", "dawid-skene", "--gold", gold).exit_code == 0
     rated = run("rate", model, files.votes, "--gold", gold)

@@ -1,5 +1,6 @@
 import numpy as np
 
+from review.reviewing import small_crowd
 from unelisa.rate import correct_shares
 from unelisa.review.order import (
     _count_alike,
@@ -9,8 +10,6 @@ from unelisa.review.order import (
     spread_sample,
 )
 from unelisa.suggestions import suggest_votes
-
-from review.reviewing import small_crowd
 
 
 def pair(yes):

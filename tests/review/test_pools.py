@@ -27,7 +27,7 @@ def test_the_votes_on_an_item_are_listed_by_label():
 
 
 def test_labels_change_the_model_and_the_order():
-    pool, (votes, truth, model) = small_pool(), small_crowd()
+    pool, (votes, _, model) = small_pool(), small_crowd()
     before, after = pool.study(NOTHING), pool.study(answered(40))
     assert np.array_equal(before.chances, model.predict_proba(votes))
     fitted = type(model)().fit(votes, answered(40).name(model.classes_))
@@ -39,7 +39,7 @@ def test_labels_change_the_model_and_the_order():
 
 
 def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
-    pool, (votes, truth, model) = small_pool("rate"), small_crowd()
+    pool, (votes, _, model) = small_pool("rate"), small_crowd()
     told = pool.study(answered(20, sampled=True)).facts
     gold = answered(20).name(model.classes_)
     expected = estimate_rate(model, votes, gold)

@@ -68,7 +68,9 @@ def test_an_answer_is_on_disk_before_the_next_item_and_votes_come_after_it(
     assert after["last"]["votes"]["opinions"]
     assert after["question"]["votes"] is None
     assert after["question"]["item"] != shown["item"]
-    assert (folder / "gold.csv").read_text().endswith(f"{shown['name']},spam,ann,useful,two lines\n")
+    assert (
+        (folder / "gold.csv").read_text().endswith(f"{shown['name']},spam,ann,useful,two lines\n")
+    )
     status, again = browser.json("/answer", answer_to(shown, 0))  # from another tab
     assert again["conflict"]
     assert not after["conflict"]
@@ -108,7 +110,7 @@ def test_where_it_stands(browser, session):
     told = browser.json("/standing")[1]
     assert 0.5 < told["expected"]["share"] <= 1
     assert [row["class"] for row in told["rates"]] == ["ham", "spam"]
-    assert told["labeled"] == session.collect().count
+    assert told["labeled"] == session.collect().n_labels
 
 
 def test_a_disk_that_takes_nothing_is_told_of(browser, session, tmp_path):

@@ -38,7 +38,7 @@ def test_a_review_continues_where_it_stopped(path):
         upcoming = session.find_next()
     with review(path) as session:
         assert session.count == 4
-        assert session.collect().count == 4
+        assert session.collect().n_labels == 4
         answered = set(session._last)
         assert upcoming not in answered
         assert session.find_next() not in answered
@@ -73,7 +73,7 @@ def test_two_tabs_do_not_overwrite_each_other(path):
 
 
 def test_after_ten_answers_the_model_has_learned(path):
-    votes, truth, _ = small_crowd()
+    _, truth, _ = small_crowd()
     with review(path) as session:
         before = session.await_study().result()
         for _ in range(10):

@@ -187,9 +187,7 @@ def spool_stdin(wanted: bool) -> Iterator[Any]:
         yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def read_known(
-    path: Path, votes: Votes, table_class: type[LabelTable] = LabelTable
-) -> KnownLabels:
+def read_known(path: Path, votes: Votes, table_class: type[LabelTable] = LabelTable) -> KnownLabels:
     """Return the known labels in a file."""
     with busy("reading the labels"):
         return read_labels(path, votes, table_class)

@@ -45,7 +45,9 @@ class Guard:
         """Pass a request on, exchange the token for the cookie, or refuse."""
         if scope["type"] != "http":
             return
-        headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]}
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
+        }
         trouble = self._find_trouble(scope, headers)
         if trouble:
             await _respond(send, 403, REFUSED[trouble])

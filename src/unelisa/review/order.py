@@ -82,8 +82,8 @@ def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
 def _signed_certainty(chances: Floats) -> Floats:
     """Return a key that sorts items by label, and by its probability among those of one label."""
     if chances.shape[1] == 2:
-        return chances[:, 1]
-    return chances.argmax(axis=1) + chances.max(axis=1) / 2
+        return np.asarray(chances[:, 1])
+    return np.asarray(chances.argmax(axis=1) + chances.max(axis=1) / 2)
 
 
 def mix_chances(tables: Sequence[Floats]) -> Floats:

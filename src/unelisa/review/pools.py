@@ -90,13 +90,13 @@ class VotesPool:
 
     def _learn(self, known: Known) -> Study:
         model = self.model
-        if known.count:
+        if known.n_labels:
             model = clone(self.model).fit(self.votes, known.name(self.model.classes_))
         chances = model.predict_proba(self.votes)
         sample = known.only_sample()
         rates = (
             estimate_rate(self.model, self.votes, sample.name(self.model.classes_))
-            if sample.count >= LEAST_LABELS
+            if sample.n_labels >= LEAST_LABELS
             else estimate_rate(model, self.votes)
         )
         interval = getattr(model, "expected_accuracy_interval_", None)
@@ -105,7 +105,7 @@ class VotesPool:
             "expected": expect_accuracy(chances, known, interval),
             "measured": None,
             "rates": list_rates(rates),
-            "sampled": sample.count if sample.count >= LEAST_LABELS else 0,
+            "sampled": sample.n_labels if sample.n_labels >= LEAST_LABELS else 0,
             "readings": readings,
             "cautions": _list_news(self.model, model),
             "outlook": look_ahead(chances, known, _find_obstacle(model, readings)),
@@ -116,7 +116,7 @@ class VotesPool:
     def _weigh_readings(self, model: Any, chances: Floats, known: Known) -> Floats:
         """Return probabilities over all readings, until there are labels enough to choose."""
         readings = getattr(model, "_reading", None)
-        if readings is None or len(readings.readings) < 2 or known.count >= LEAST_LABELS:
+        if readings is None or len(readings.readings) < 2 or known.n_labels >= LEAST_LABELS:
             return chances
         others = range(1, len(readings.readings))
         tables = [model.read(k).predict_proba(self.votes) for k in others]
@@ -124,13 +124,13 @@ class VotesPool:
 
     def _sample(self, known: Known) -> Study:
         chances, sample = self.model.predict_proba(self.votes), known.only_sample()
-        gold = sample.name(self.model.classes_) if sample.count else None
+        gold = sample.name(self.model.classes_) if sample.n_labels else None
         rates = list_rates(estimate_rate(self.model, self.votes, gold))
         facts: Facts = {
             "expected": None,
             "measured": measure_accuracy(chances, sample),
             "rates": rates,
-            "sampled": sample.count,
+            "sampled": sample.n_labels,
             "readings": [],
             "cautions": [],
             "outlook": look_at_width(rates, sample),
@@ -212,7 +212,7 @@ class ChartsPool:
             "expected": None,
             "measured": measure_accuracy(chances, known, weights),
             "rates": rates,
-            "sampled": known.count,
+            "sampled": known.n_labels,
             "readings": [],
             "cautions": [],
             "outlook": look_at_width(rates, known),

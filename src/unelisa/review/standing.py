@@ -27,7 +27,7 @@ class Known(NamedTuple):
     sampled: NDArray[np.bool_]  # whether the item was drawn at random
 
     @property
-    def count(self) -> int:
+    def n_labels(self) -> int:
         """Number of labels."""
         return int(np.count_nonzero(self.labels >= 0))
 
@@ -61,7 +61,7 @@ def expect_accuracy(chances: Floats, known: Known, interval: Any) -> Facts:
 
     `interval` is that of a model for all items; gold labels narrow it.
     """
-    left = 1 - known.count / len(known.labels)
+    left = 1 - known.n_labels / len(known.labels)
     share = float(fix_known(chances, known).max(axis=1).mean())
     low, high = (None, None) if interval is None else (1 - left * (1 - x) for x in interval)
     return {
@@ -144,9 +144,9 @@ def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
     `obstacle` says why the expectation cannot be relied on yet.
     """
     gains = np.sort(measure_gains(fix_known(chances, known)))[::-1]
-    more = max(known.count, LEAST_ANSWERS // 2)
+    more = max(known.n_labels, LEAST_ANSWERS // 2)
     rise = float(gains[:more].sum() / len(gains))
-    enough = known.count >= LEAST_ANSWERS and rise < LITTLE and not obstacle
+    enough = known.n_labels >= LEAST_ANSWERS and rise < LITTLE and not obstacle
     return {"enough": enough, "more": more, "words": _tell_rise(more, rise, enough, obstacle)}
 
 
@@ -164,9 +164,9 @@ def look_at_width(rates: list[Facts], known: Known) -> Facts:
     The width falls with the square root of the number of labels.
     """
     widths = [row["high"] - row["low"] for row in rates if row["low"] is not None]
-    half, more = max(widths, default=1.0) / 2, max(known.count, LEAST_ANSWERS // 2)
+    half, more = max(widths, default=1.0) / 2, max(known.n_labels, LEAST_ANSWERS // 2)
     narrower = half * (1 - 0.5**0.5)
-    enough = known.count >= LEAST_ANSWERS and narrower < LITTLE
+    enough = known.n_labels >= LEAST_ANSWERS and narrower < LITTLE
     after = f"from ±{100 * half:.1f} to about ±{100 * (half - narrower):.1f} points"
     verb = "would narrow the interval only" if enough else "would narrow the interval"
     head = f"Enough: {more} more" if enough else count_noun(more, "more answer")
