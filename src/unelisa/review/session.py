@@ -17,7 +17,7 @@ from unelisa.review.standing import Facts, Known, Study
 from unelisa.sources.reviews import RANDOM, settle_answers
 
 EVERY = 10  # answers between two looks at where the review stands
-CHECK = 5  # every so manieth question is a check
+CHECK = 5  # questions, of which the last is a check
 LONGEST_LIST = 40  # voters that are named for each label
 
 
@@ -33,7 +33,6 @@ class Session:
         self._last: dict[int, Answer] = {}  # the reviewer's last answer on each item, in order
         self._done: set[int] = set()  # items that the order need not ask about
         self._checked: set[int] = set()  # items that were asked about as checks
-        self._at = 0  # how far the order was followed
         for answer in gold.answers:
             self._note(answer)
         self._study: Study = pool.study(self.collect())
@@ -76,10 +75,9 @@ class Session:
             check = self._find_check()
             if check is not None:
                 return check
-        ranking = self._study.ranking
-        while self._at < len(ranking) and int(ranking[self._at]) in self._done:
-            self._at += 1
-        return int(ranking[self._at]) if self._at < len(ranking) else self._find_check()
+        left = (item for item in map(int, self._study.ranking) if item not in self._done)
+        item = next(left, None)
+        return self._find_check() if item is None else item
 
     def _find_check(self) -> int | None:
         item = next(list_checks(self._told, self.reviewer), None)
@@ -149,9 +147,8 @@ class Session:
             try:
                 if before is not None:
                     before.exception()
-                found = self.pool.study(known)
-                self._study, self._at = found, 0
-                coming.set_result(found)
+                self._study = self.pool.study(known)
+                coming.set_result(self._study)
             except BaseException as error:
                 coming.set_exception(error)
 

@@ -193,7 +193,7 @@ function drawRates(told) {
     body.append(line);
   }
   table.append(top, body);
-  const basis = told.sampled ? `from ${told.sampled} random labels: holds whatever the model's quality` : "the model's own estimate; --aim rate measures it";
+  const basis = told.sampled ? `From ${told.sampled} random items: the intervals hold whatever the model's quality.` : "The model's own estimate. A review with --aim rate measures it.";
   return [element("h3", "How common each label is"), table, element("p", basis, "soft")];
 }
 
