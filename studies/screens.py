@@ -247,10 +247,11 @@ def show_worth(screen: Console, archive: Json) -> None:
 
 def show_reviews(screen: Console, archive: Json) -> None:
     """Print how many answers a review needs on every set, and how many a random order."""
-    table = _new_table(["set"], ["labels", "goal", "review", "random order"])
+    table = _new_table(["set"], ["labels", "goal", "review", "gain alone", "random order"])
     for row in archive["reviews"]:
-        goal, ours, drawn = compare_orders(row)
-        table.add_row(row["set"], str(row["labels"]), share(goal), str(ours), f"{drawn:.0f}")
+        goal, ours, plain, drawn = compare_orders(row)
+        counts = str(ours), str(plain), f"{drawn:.0f}"
+        table.add_row(row["set"], str(row["labels"]), share(goal), *counts)
     screen.print(table)
 
 

@@ -22,7 +22,7 @@ from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent import interpret
 from unelisa.latent.ballots import list_ballots
 from unelisa.latent.gold import LEAST_LABELS, follow_gold
-from unelisa.review.order import mix_chances, rank_useful
+from unelisa.review.order import measure_gains, mix_chances, rank_useful
 from unelisa.review.session import EVERY
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
@@ -77,8 +77,17 @@ def _pair(odds: Floats) -> Floats:
     return np.column_stack([1 - yes, yes])
 
 
-def replay(learn: Learn, truth: Places, n: int, order: Places | None = None) -> list[float]:
-    """Return the accuracy after 0, 10, ... n answers, in an order or in that of the review.
+Rank = Callable[[Floats], Places]  # from the probabilities to the order of the items
+
+
+def rank_by_gain(chances: Floats) -> Places:
+    """Return the items by their gain alone, equal ones in a random order."""
+    ties = np.random.default_rng(0).random(len(chances))
+    return np.lexsort((ties, -np.round(measure_gains(chances), 9)))
+
+
+def replay(learn: Learn, truth: Places, n: int, rank: Rank) -> list[float]:
+    """Return the accuracy after 0, 10, ... n answers, the items being ranked after each ten.
 
     `truth` is the place of each item's class, -1 where unknown: such items are not asked about.
     """
@@ -87,7 +96,7 @@ def replay(learn: Learn, truth: Places, n: int, order: Places | None = None) -> 
         look = learn(labels)
         told = np.where(labels >= 0, labels, look.chances.argmax(axis=1))
         curve.append(round(float((told == truth)[asked].mean()), _DIGITS))
-        ranking = rank_useful(look.ranked) if order is None else order
+        ranking = rank(look.ranked)
         left = ranking[asked[ranking] & (labels[ranking] < 0)]
         some = left[: min(EVERY, n - start)]
         labels[some] = truth[some]
@@ -95,7 +104,7 @@ def replay(learn: Learn, truth: Places, n: int, order: Places | None = None) -> 
 
 
 def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
-    """Return the curves of one set: the review's, and those of random orders."""
+    """Return the curves of one set: the review's, by gain alone, and those of random orders."""
     votes, codes = known.votes, encode_classes(known.votes.n_classes)
     truth = np.full(votes.n_items, -1)
     for k, code in enumerate(codes):
@@ -104,13 +113,15 @@ def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
     items = np.flatnonzero(truth >= 0)
     n = min(LABELS, len(items) // 2) // EVERY * EVERY
     shuffled = [np.random.default_rng(seed).permutation(items) for seed in range(draws)]
+    ranks: list[Rank] = [lambda _, order=order: order for order in shuffled]  # type: ignore[misc]
     return {
         "set": name,
         "classes": votes.n_classes,
         "items": len(items),
         "labels": n,
-        "review": replay(learn, truth, n),
-        "random": [replay(learn, truth, n, order) for order in shuffled],
+        "review": replay(learn, truth, n, rank_useful),
+        "gain": replay(learn, truth, n, rank_by_gain),
+        "random": [replay(learn, truth, n, rank) for rank in ranks],
     }
 
 
@@ -126,11 +137,21 @@ def count_answers(curve: Sequence[float], goal: float) -> int:
     return EVERY * next(near, len(curve) - 1)
 
 
-def compare_orders(row: Json) -> tuple[float, int, float]:
-    """Return a set's goal, the answers that the review needs, and those of random orders."""
+class Needed(NamedTuple):
+    """The goal of a set, and how many answers come close to it in each order."""
+
+    goal: float
+    review: int
+    gain: int  # by gain alone
+    random: float  # the mean of the random orders
+
+
+def compare_orders(row: Json) -> Needed:
+    """Return a set's goal, and how many answers each order needs."""
     goal = float(np.mean([curve[-1] for curve in row["random"]]))
     drawn = [count_answers(curve, goal) for curve in row["random"]]
-    return goal, count_answers(row["review"], goal), float(np.mean(drawn))
+    ours = (count_answers(row[order], goal) for order in ("review", "gain"))
+    return Needed(goal, *ours, float(np.mean(drawn)))
 
 
 def run_review(

@@ -5,7 +5,7 @@ from studies.records import format_archive, make_archive
 
 def test_a_stored_study_is_shown_and_written(run, refused, tmp_path, monkeypatch):
     curve = [0.8, 0.9, 0.95]
-    row = {"set": "toy", "classes": 2, "items": 50, "labels": 20, "review": curve}
+    row = {"set": "toy", "classes": 2, "items": 50, "labels": 20, "review": curve, "gain": curve}
     archive = make_archive(reviews=[{**row, "random": [[0.8, 0.85, 0.9]]}])
     path = tmp_path / "old.json"
     path.write_text(format_archive(archive, "set"))
