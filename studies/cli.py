@@ -14,8 +14,8 @@ from studies import screens
 from studies.cli_classes import classes
 from studies.cli_rate import rate
 from studies.cli_replay import replay
-from studies.cli_worth import worth
 from studies.cli_review import review
+from studies.cli_worth import worth
 from studies.commands import (
     ResultsFolder,
     Stored,

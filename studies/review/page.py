@@ -68,8 +68,8 @@ def sum_up(rows: Sequence[Json]) -> str:
     return (
         f"The review needs {ours:.0f} answers in the mean over the sets, a random order "
         f"{drawn:.0f}: {share(ours / max(drawn, 1e-9), 2)} of them. By gain alone it is "
-        f"{plain:.0f}, {share(plain / max(drawn, 1e-9), 2)}. Of the {len(needed)} sets on which any are needed, "
-        f"the review needs fewer than a random order on {fewer} and more on {more}."
+        f"{plain:.0f}, {share(plain / max(drawn, 1e-9), 2)}. Of the {len(needed)} sets on which "
+        f"any are needed, the review needs fewer than a random order on {fewer} and more on {more}."
     )
 
 

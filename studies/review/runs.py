@@ -150,8 +150,8 @@ def compare_orders(row: Json) -> Needed:
     """Return a set's goal, and how many answers each order needs."""
     goal = float(np.mean([curve[-1] for curve in row["random"]]))
     drawn = [count_answers(curve, goal) for curve in row["random"]]
-    ours = (count_answers(row[order], goal) for order in ("review", "gain"))
-    return Needed(goal, *ours, float(np.mean(drawn)))
+    ours, plain = (count_answers(row[order], goal) for order in ("review", "gain"))
+    return Needed(goal, ours, plain, float(np.mean(drawn)))
 
 
 def run_review(
