@@ -142,29 +142,22 @@ def test_two_tabs_skip_and_back(open_tab, tmp_path):
 
 
 def test_hostile_texts_are_shown_as_text_and_nobody_is_shut_out(open_tab, tmp_path):
-    votes, _, _ = small_crowd()
-    table = pd.DataFrame({"item": votes.items})
-    table["text"] = [HOSTILE[i % len(HOSTILE)] for i in range(len(table))]
-    table["<b>fact</b>"] = HOSTILE[0]
-    table.to_parquet(tmp_path / "texts.parquet")
     with review(tmp_path / "gold.csv") as session:
+        first = session.pool.items[session._study.ranking[: len(HOSTILE)]]
+        table = pd.DataFrame({"item": first, "text": HOSTILE, "<b>fact</b>": HOSTILE[0]})
+        table.to_parquet(tmp_path / "texts.parquet")
         session.contents = Contents(session.pool.items, tmp_path / "texts.parquet")
         with serving(session) as server:
             page = open_tab(server.address)
-            seen = set()
-            for _ in range(9):
+            for text in HOSTILE:
                 page.wait_for_selector("#answers button")
-                item = page.evaluate("() => shown.item")
-                seen.add(item % len(HOSTILE))
-                told = page.evaluate("() => document.getElementById('text').textContent")
-                assert HOSTILE[item % len(HOSTILE)].startswith(told)
                 if page.is_visible("#more"):
                     page.click("#more")
-                    page.wait_for_function(
-                        f"() => document.getElementById('text').textContent.length === {2**20}"
-                    )
-                press(page, "1")
-            assert seen == set(range(len(HOSTILE)))
+                    page.wait_for_selector("#more", state="hidden")
+                found = page.evaluate("() => document.getElementById('text').textContent")
+                assert found == text
+                if text != HOSTILE[-1]:
+                    press(page, "1")
             assert page.title() == "unelisa review"
             assert page.locator("#card script, #card img[src]").count() == 0
             page.wait_for_selector(".outlook")
