@@ -11,13 +11,10 @@ import unelisa as ue
 from unelisa.errors import UnelisaWarning
 from unelisa.latent.ballots import list_ballots
 from unelisa.latent.worth import (
-    AGAINST,
-    SPREAD,
+    DOUBT,
     Cases,
-    Spreads,
     _sum_many,
     _sum_two,
-    find_spreads,
     measure_worth,
 )
 from unelisa.votes import Votes
@@ -60,7 +57,7 @@ def test_measures_of_two_classes_are_shares_of_expected_cases():
     values[rng.random(values.shape) < 0.3] = 0
     odds = rng.normal(0, 2, len(values))
     ballots = list_ballots(Votes.of(values, coding="pm1").blocks)
-    worth = measure_worth(ballots, read_as(odds, 5), 2, Spreads())
+    worth = measure_worth(ballots, read_as(odds, 5), 2)
     assert worth.values == pytest.approx(count_shares(values, expit(odds)))
     assert np.all(worth.low <= worth.values)
     assert np.all(worth.values <= worth.high)
@@ -84,7 +81,7 @@ def test_measures_of_many_classes_are_shares_of_expected_cases():
     said = rng.integers(0, 3, (300, 4))
     votes = Votes.of(np.array(["a", "b", "c"])[said])
     logs = log_softmax(rng.normal(0, 2, (300, 3)), axis=1)
-    worth = measure_worth(list_ballots(votes.blocks), read_as(logs, 4), 3, Spreads())
+    worth = measure_worth(list_ballots(votes.blocks), read_as(logs, 4), 3)
     chances = np.exp(logs)
     right = np.array([chances[np.arange(300), column] for column in said.T])
     assert worth.values[0] == pytest.approx(right.mean(axis=1))
@@ -108,29 +105,20 @@ def test_a_rule_is_as_accurate_as_what_it_says():
     odds = np.where(truth, 30.0, -30.0)
     silence = np.array([-1, -1], dtype=np.int8)
     ballots = list_ballots(Votes.of(values, coding="pm1").blocks)
-    worth = measure_worth(ballots, read_as(odds, 2, silence), 2, Spreads())
+    worth = measure_worth(ballots, read_as(odds, 2, silence), 2)
     heard = values.any(axis=1)
     assert worth.values[0, 0] == pytest.approx(truth[fires].mean())
     assert worth.values[1, 0] == pytest.approx(fires[truth & heard].mean())
 
 
-def test_uncertainty_grows_with_doubt_and_shrinks_with_gold():
+def test_intervals_grow_with_doubt():
     rng = np.random.default_rng(4)
-    values, truth = draw_two(rng)
+    values, _ = draw_two(rng)
     ballots = list_ballots(Votes.of(values, coding="pm1").blocks)
-    reading = ue.LatentIsing().fit(values)._reading
-    nothing = np.zeros(len(truth), dtype=np.int8)
-    plain = find_spreads(ballots, reading, nothing, against=False)
-    assert plain == (SPREAD, SPREAD)
-    assert find_spreads(ballots, reading, nothing, against=True).slope == AGAINST * SPREAD
-    few, many = (
-        find_spreads(ballots, reading, np.where(np.arange(400) < n, truth, 0), against=False)
-        for n in (20, 200)
-    )
-    assert plain.shift > few.shift > many.shift
-    assert plain.slope > few.slope > many.slope
-    wide, narrow = (measure_worth(ballots, reading, 2, one) for one in (plain, many))
-    assert np.all(narrow.high - narrow.low < wide.high - wide.low)
+    reading = read_as(rng.normal(0, 2, len(values)), 5)
+    sure, doubtful = (measure_worth(ballots, reading, 2, doubt) for doubt in (1.0, DOUBT))
+    assert np.array_equal(sure.values, doubtful.values)
+    assert np.all(doubtful.high - doubtful.low > sure.high - sure.low)
 
 
 def test_intervals_hold_where_the_model_is_true():

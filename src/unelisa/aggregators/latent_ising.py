@@ -264,9 +264,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         shape = votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes)
         prior_odds = np.zeros(shape) if prior is None else prior
         known = set_prior_odds(ballots, fix_labels(prior_odds, labels))
-        if np.count_nonzero(labels) < LEAST_LABELS:
-            labels = np.zeros_like(labels)
-        self._take(self._reading.judging(known, labels, identified))
+        enough = int(np.count_nonzero(labels)) >= LEAST_LABELS
+        self._take(self._reading.judging(known, recalibrated=enough, identified=identified))
 
     @property
     def cautions_(self) -> list[str]:

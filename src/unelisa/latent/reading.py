@@ -12,7 +12,7 @@ from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.em import bound_share
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
-from unelisa.latent.worth import Worth, find_spreads, measure_worth
+from unelisa.latent.worth import DOUBT, Worth, measure_worth
 from unelisa.schema import stored
 
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
@@ -206,19 +206,18 @@ class Reading(ABC):
         )
         return replace(self, answers=answers)
 
-    def judging(self, ballots: ItemBlocks, gold: NDArray[np.integer], identified: bool) -> Self:
+    def judging(self, ballots: ItemBlocks, *, recalibrated: bool, identified: bool) -> Self:
         """Return the same reading, and what else the votes allow, with the worth of every voter.
 
-        `gold` holds the labels that recalibrated it, 0 where unknown; without any, `identified`
-        says whether the votes identify a truth.
+        `recalibrated`: by gold labels; without them, `identified` says whether the votes identify
+        a truth.
         """
-        against, sure = bool(self.reasons), bool(gold.any())
+        doubt = DOUBT if self.reasons and not recalibrated else 1.0
 
         def judge(one: Any) -> Any:
             n_classes = getattr(one.model, "n_classes", 2)
-            spreads = find_spreads(ballots, one, gold, against)
-            worth = measure_worth(ballots, one, n_classes, spreads)
-            told = sure or (identified and one.told)
+            worth = measure_worth(ballots, one, n_classes, doubt)
+            told = recalibrated or (identified and one.told)
             return replace(one, worth=worth if told else worth.untold())
 
         return judge(replace(self, others=tuple(judge(other) for other in self.others)))  # type: ignore[no-any-return]

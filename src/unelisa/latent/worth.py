@@ -15,8 +15,8 @@ common shift::
     logit p -> e^slope logit p + shift,    slope, shift ~ N(0, spread^2)
 
 The three variances add up, and the interval is that of a beta distribution with their sum. The
-spread is twice as large where something speaks against the labels. n gold labels recalibrate the
-probabilities, and leave 1 / spread^2 + their information on slope and shift as the precision.
+spread is twice as large where something speaks against the labels and no gold labels have
+recalibrated the probabilities.
 """
 
 from dataclasses import dataclass
@@ -24,27 +24,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import expit, logit, softmax
 from scipy.stats import beta
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.kernels.ballots import tally_ballots
-from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, take_ballots
+from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
 from unelisa.schema import stored
 
 SPREAD = 0.4  # of slope and shift
-AGAINST = 2.0  # times as much where something speaks against the labels
+DOUBT = 2.0  # times as much where something speaks against the labels
 LEVEL = 0.9
 FEWEST_CASES = 0.5  # that any interval is worth
 MOST_SURE = 1e-9
 TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
-
-
-class Spreads(NamedTuple):
-    """By how much the probabilities may be off: spreads of slope and shift."""
-
-    slope: float = SPREAD
-    shift: float = SPREAD
 
 
 @stored(
@@ -88,10 +81,11 @@ class Worth:
         return columns
 
 
-def measure_worth(ballots: ItemBlocks, reading: Any, n_classes: int, spreads: Spreads) -> Worth:
+def measure_worth(ballots: ItemBlocks, reading: Any, n_classes: int, doubt: float = 1.0) -> Worth:
     """Return the worth of the voters according to a reading of the votes.
 
-    Prior odds of the ballots count, so that known labels are used as such.
+    Prior odds of the ballots count, so that known labels are used as such. `doubt` multiplies the
+    spread.
     """
     count = _sum_two if n_classes == 2 else _sum_many
     sums = Cases(*ballots.sum(count, reading, ballots.n_voters, n_classes))
@@ -104,7 +98,7 @@ def measure_worth(ballots: ItemBlocks, reading: Any, n_classes: int, spreads: Sp
     if n_classes == 2:
         (specificity, sensitivity), (npv, ppv) = recall.each(), precision.each()
         rows = [accuracy, sensitivity, specificity, ppv, npv]
-    return Worth(*np.stack([row.bound(spreads) for row in rows], axis=1))
+    return Worth(*np.stack([row.bound(doubt) for row in rows], axis=1))
 
 
 class Measure(NamedTuple):
@@ -128,13 +122,12 @@ class Measure(NamedTuple):
         """Return the measure with some voters' parts taken from another."""
         return Measure(*(np.where(where, b, a) for a, b in zip(self, other, strict=True)))
 
-    def bound(self, spreads: Spreads) -> Floats:
+    def bound(self, doubt: float) -> Floats:
         """Return value, low and high per voter: three rows."""
         share, cases = self.value, np.maximum(self.cases, 1)
         # a quarter of a case more keeps shares of 0 and 1 from being sure
         variance = (share * (1 - share) + 0.25 / cases) / cases
-        variance += (spreads.slope / SPREAD * self.slope) ** 2
-        variance += (spreads.shift / SPREAD * self.shift) ** 2
+        variance += doubt**2 * (self.slope**2 + self.shift**2)
         inside = np.clip(share, 0.005, 0.995)
         worth = np.maximum(inside * (1 - inside) / variance, FEWEST_CASES)
         right, wrong = share * worth, (1 - share) * worth
@@ -217,26 +210,3 @@ def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> 
         # a rule meets every item with votes
         met[:, reading.silence != 0] = each[:, ballots.counts > 0].sum(axis=1)[:, None]
     return votes, np.stack(said), met, np.stack(moved, axis=1)
-
-
-def find_spreads(
-    ballots: ItemBlocks, reading: Any, gold: NDArray[np.integer], against: bool
-) -> Spreads:
-    """Return the spreads that are left, with what gold labels say of slope and shift.
-
-    A label's information on the slope is the variance of the log-probabilities, on a shift the mean
-    of p (1 - p) over the classes (at two classes p (1 - p)). `gold` is 0 where unknown.
-    """
-    prior = SPREAD * (AGAINST if against else 1.0)
-    known = np.flatnonzero(gold)
-    if not len(known):
-        return Spreads(prior, prior)
-    part = take_ballots(ballots, known)
-    part = part._replace(prior_odds=np.zeros(part.n_items))
-    scores = reading.score(KeptBlocks([part], ballots.n_voters))
-    logs = log_softmax(scores if scores.ndim > 1 else np.stack([0 * scores, scores], 1), axis=1)
-    chances = np.exp(logs)
-    means = (chances * logs).sum(axis=1, keepdims=True)
-    slope = float((chances * (logs - means) ** 2).sum())
-    shift = float((chances * (1 - chances)).sum() / logs.shape[1])
-    return Spreads(*(float((prior**-2 + found) ** -0.5) for found in (slope, shift)))
