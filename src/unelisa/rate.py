@@ -32,7 +32,6 @@ from unelisa.aggregators.known import by_name, read_gold
 from unelisa.coding import encode_classes
 from unelisa.em import bound_share
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
-from unelisa.latent.ballots import list_ballots
 from unelisa.scoring import bound_frequency
 from unelisa.votes import Votes
 
@@ -189,9 +188,8 @@ def _ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[
             ReliabilityWarning,
         )
         return [Rate(float(share), np.nan, np.nan) for share in shares]
-    others = (
-        model._list_shares(list_ballots(votes.blocks)) if hasattr(model, "_list_shares") else []
-    )
+    reading: Any = getattr(model, "_reading", None)
+    others = [] if reading is None else reading.list_shares(model._list_ballots(votes))
     every = np.clip(np.vstack([shares, *others]), FLAT, 1 - FLAT)
     information = np.maximum(((chances - shares) ** 2).sum(axis=0), FLAT)
     bounds = zip(shares, every.min(axis=0), every.max(axis=0), information, strict=True)
