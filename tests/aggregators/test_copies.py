@@ -22,9 +22,7 @@ def make_panel(n=400, seed=0):
 
 def name(values, classes=("no", "yes"), extra=0):
     voters = [f"j{s}" for s in range(values.shape[1] - extra)] + [f"copy{s}" for s in range(extra)]
-    return Votes.of_values(
-        values, np.arange(len(values)), np.array(voters, dtype=object), classes
-    )
+    return Votes.of_values(values, np.arange(len(values)), np.array(voters, dtype=object), classes)
 
 
 def repeat(values, judge, times):

@@ -42,7 +42,9 @@ def test_agreement_that_chance_explains_is_none():
     votes = make_votes(accuracies=(1.0, 1.0, 0.97, 0.97, 0.97))
     assert find(votes) is None
     truth, row = votes[:, 0], np.arange(len(votes))
-    others = [np.where((row > 100 + 10 * k) & (row < 106 + 10 * k), -truth, truth) for k in range(3)]
+    others = [
+        np.where((row > 100 + 10 * k) & (row < 106 + 10 * k), -truth, truth) for k in range(3)
+    ]
     for errors, found in ((DISSENTS - 1, None), (DISSENTS, [0, 1, 1, 3, 4])):
         twice = np.where(row < errors, -truth, truth)
         assert find(np.stack([others[0], twice, twice, *others[1:]], axis=1)) == found

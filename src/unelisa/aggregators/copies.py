@@ -11,6 +11,7 @@ from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import list_ballots
 from unelisa.latent.consensus.families import number_families
 from unelisa.latent.copies import Heads, find_copies, merge_copies
+from unelisa.latent.reading import list_names
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -22,7 +23,7 @@ def of_voters(name: str, doc: str) -> Any:
     return property(lambda model: model._spread(attrgetter(name)(model)), doc=doc)
 
 
-@stored(_heads="?index32(voters)[voters]")
+@stored(_heads="?index32(voters)[voters] | None")
 class CopiesAsOne(Aggregator):
     """An aggregator that reads the votes of copies as those of the first of them."""
 
@@ -55,6 +56,15 @@ class CopiesAsOne(Aggregator):
             heads[s] = heads[head] = heads[head] or str(self.voter_names_[head])
             verdicts[s] = f"family of {heads[s]}"
         return verdicts, heads
+
+    def _tell_copies(self) -> list[str]:
+        """Return that voters are copies, in a sentence; nothing if there are none."""
+        groups = list(dict.fromkeys(head for _, head in self._copies))
+        if not groups:
+            return []
+        names = list_names(self.voter_names_[self._heads == groups[0]].tolist())
+        more = f"; so it is with {len(groups) - 1} more groups" if len(groups) > 1 else ""
+        return [f"{names} repeat each other vote for vote and count as one voter{more}"]
 
     def _explain_copies(self, reasons: list[str]) -> list[str]:
         """Return the reasons of the verdicts, with those on copies."""

@@ -274,7 +274,7 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds):
     def cautions_(self) -> list[str]:
         """What speaks against the labels, then what else to know, one sentence each."""
         told = (*self._reading.reasons, *self._reading.notes)
-        return [caution.tell(self.voter_names_) for caution in told]
+        return [*(one.tell(self.voter_names_) for one in told), *self._tell_copies()]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.
