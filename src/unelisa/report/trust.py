@@ -28,8 +28,8 @@ def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
 
         n min_Q mean_i KL(P_i, Q_i) >= log 20 + log n
 
-    P are the reading's probabilities and Q a rival's, at least .01. Otherwise labels of random items tell how
-    often the panel is right, within 5 points with a probability of 95 %::
+    P are the reading's probabilities and Q a rival's, at least .01. Otherwise labels of random
+    items tell how often the panel is right, within 5 points with a probability of 95 %::
 
         n = m / (1 + (m - 1) / N),   m = z^2 a (1 - a) / .05^2
 
