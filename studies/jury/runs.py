@@ -34,8 +34,14 @@ from unelisa.votes import Votes
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 DRAWS, LABELS, LEVEL = 200, 50, 0.95
-PANELS = ("care_asset", "care_civilcomments", "llm_judges", "llm_judges_hard")
-PANELS += ("triviaqa_judges_v1", "triviaqa_judges_v2")
+PANELS = (
+    "care_asset",
+    "care_civilcomments",
+    "llm_judges",
+    "llm_judges_hard",
+    "triviaqa_judges_v1",
+    "triviaqa_judges_v2",
+)
 OURS, MAJORITY, SHARE, DAWID_SKENE = "LatentIsing", "majority", "share of yes", "Dawid-Skene"
 GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judgepanel-style"
 TIMES, OTHER_ANSWERS = (2, 3), 0.05  # a judge so often; share of answers that differ

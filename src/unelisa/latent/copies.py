@@ -67,9 +67,8 @@ def _sum_marks(
     """Return the number of votes and sums of the items' marks, by answer, per voter. A pass."""
     items, voters, votes = ballots.items, ballots.voters, ballots.votes
     counts = np.bincount(voters, minlength=n_voters).astype(np.float64)
-    sums = [np.bincount(voters, mark[items] * votes, n_voters) for mark in (first, second)]
-    seen = np.bincount(voters, first[items], n_voters)
-    return counts, *sums, seen
+    marked = first[items] * votes, second[items] * votes, first[items]
+    return counts, *(np.bincount(voters, part, n_voters).astype(np.float64) for part in marked)
 
 
 def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
