@@ -60,6 +60,11 @@ def test_all_judges_are_listed_the_worst_last(panel):
     accuracies = [row["accuracy"] for row in found["judges"]]
     assert accuracies == sorted(accuracies, reverse=True)
     assert found["judges"][-1]["name"] == "guesses"
+    table = panel[0].voters_.set_index("voter")
+    for row in found["judges"]:
+        own = table.loc[row["name"]]
+        assert (row["low"], row["high"]) == (own["accuracy_low"], own["accuracy_high"])
+        assert row["low"] < row["accuracy"] < row["high"]
     assert found["effective_judges"] == pytest.approx(panel[0].effective_voters_)
 
 
