@@ -12,6 +12,7 @@ import typer
 
 from studies import screens
 from studies.cli_classes import classes
+from studies.cli_jury import jury
 from studies.cli_rate import rate
 from studies.cli_replay import replay
 from studies.cli_review import review
@@ -340,6 +341,7 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 app.command(cls=PlainCommand)(classes)
 app.command(cls=PlainCommand)(rate)
 app.command(cls=PlainCommand)(worth)
+app.command(cls=PlainCommand)(jury)
 app.command(cls=PlainCommand)(replay)
 app.command(cls=PlainCommand)(review)
 

@@ -11,6 +11,8 @@ from studies.classes.page import HEADS as CLASS_HEADS
 from studies.classes.page import mean_figures
 from studies.ehr.splits import FIGURES
 from studies.ehr.tables import TITLES
+from studies.jury.runs import MAJORITY as JURY_MAJORITY
+from studies.jury.runs import OURS as JURY_OURS
 from studies.markdown import group_by, share
 from studies.paper.cells import CELLS, LEVELS, find_cell
 from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure
@@ -252,6 +254,22 @@ def show_reviews(screen: Console, archive: Json) -> None:
         goal, ours, plain, drawn = compare_orders(row)
         counts = str(ours), str(plain), f"{drawn:.0f}"
         table.add_row(row["set"], str(row["labels"]), share(goal), *counts)
+    screen.print(table)
+
+
+def show_panels(screen: Console, archive: Json) -> None:
+    """Print every panel: accuracy, effective judges, and how they change with a judge twice."""
+    heads = ["judges", "worth", "copied", "stay", "accuracy", "majority"]
+    table = _new_table(["panel"], heads)
+    for row in archive["panels"]:
+        copied = [one for one in row["repeats"] if not one["differ"]]
+        effective = max(
+            (one["effective"] for one in copied), key=lambda x: abs(x - row["effective"])
+        )
+        stay = share(min(one["labels_kept"] for one in copied))
+        scores = [share(row["labels"][name]["accuracy"]) for name in (JURY_OURS, JURY_MAJORITY)]
+        worth = f"{row['effective']:.2f}", f"{effective:.2f}"
+        table.add_row(row["set"], str(row["judges"]), *worth, stay, *scores)
     screen.print(table)
 
 

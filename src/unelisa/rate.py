@@ -32,7 +32,7 @@ from unelisa.aggregators.known import by_name, read_gold
 from unelisa.coding import encode_classes
 from unelisa.em import bound_share
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
-from unelisa.latent.ballots import list_ballots
+from unelisa.latent.consensus.checks import COUNTED
 from unelisa.scoring import bound_frequency
 from unelisa.votes import Votes
 
@@ -181,7 +181,7 @@ def _correct_share(own: Floats, told: Floats, everywhere: Floats, level: float) 
 def _ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[Rate]:
     """Return the model's own shares, with NaN for the bounds where the votes cannot tell."""
     shares = chances.mean(axis=0)
-    obstacle = _find_obstacle(model, votes)
+    obstacle = find_obstacle(model, votes)
     if obstacle:
         warn_user(
             f"the votes cannot tell the share of each class: {obstacle}; pass gold labels of a "
@@ -189,10 +189,7 @@ def _ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[
             ReliabilityWarning,
         )
         return [Rate(float(share), np.nan, np.nan) for share in shares]
-    others = (
-        model._list_shares(list_ballots(votes.blocks)) if hasattr(model, "_list_shares") else []
-    )
-    every = np.clip(np.vstack([shares, *others]), FLAT, 1 - FLAT)
+    every = np.clip(np.vstack([shares, *list_shares(model, votes)]), FLAT, 1 - FLAT)
     information = np.maximum(((chances - shares) ** 2).sum(axis=0), FLAT)
     bounds = zip(shares, every.min(axis=0), every.max(axis=0), information, strict=True)
     return [
@@ -201,7 +198,21 @@ def _ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[
     ]
 
 
-def _find_obstacle(model: Any, votes: Votes) -> str:
+def list_shares(model: Any, votes: Votes, *, counted: bool = True) -> Floats:
+    """Return the mean P(class) under every model that the votes allow, models x classes.
+
+    `counted` tells whether the plain share of the votes is among them, where it has a weight. No
+    rows where the method is a single model.
+    """
+    reading: Any = getattr(model, "_reading", None)
+    if reading is None:
+        return np.empty((0, votes.n_classes))
+    found = np.asarray(reading.list_shares(model._list_ballots(votes)))
+    pool: Any = getattr(reading, "pool", None)
+    return found[:-1] if not counted and pool is not None and pool.share > COUNTED else found
+
+
+def find_obstacle(model: Any, votes: Votes) -> str:
     """Return why the votes cannot tell how common the classes are; nothing if they can."""
     if not getattr(model, "reliable_", True):
         return str(model.reliability_reason_)

@@ -37,6 +37,10 @@ def test_it_prints_what_the_panel_is_worth(run, panel):
         assert judge in result.stdout
     assert "model-a" in result.stdout
     assert "The judges disagree on" in result.stdout
+    told = " ".join(result.stdout.split())
+    assert "model-a is ahead of model-b by" in told
+    assert "question by question, on 200 questions" in told
+    assert "can be dropped" in told
     assert "q17" not in result.stdout
     assert "Xylophon7" not in result.output
 
@@ -56,7 +60,14 @@ def test_every_output_at_once(run, panel, tmp_path):
     assert 2 < said["effective_judges"] < 6
     judge = {"name", "accuracy", "low", "high", "lean", "family"}
     assert all(judge <= row.keys() for row in said["judges"])
-    assert {"share", "low", "high", "systems"} == said["pass_rate"].keys()
+    assert {"share", "low", "high", "systems", "differences"} == said["pass_rate"].keys()
+    (pair,) = said["pass_rate"]["differences"]
+    assert (pair["better"], pair["worse"], pair["paired"]) == ("model-a", "model-b", 200)
+    assert pair["low"] < pair["difference"] < pair["high"]
+    cheaper = said["cheaper_panel"]
+    assert "copy" in cheaper["drop"] or "fourth" in cheaper["drop"]
+    assert cheaper["labels_kept"] >= 0.99
+    assert said["labels_needed"] is None
     assert [row["system"] for row in said["pass_rate"]["systems"]] == ["model-a", "model-b"]
     assert said["reliable"] in (True, False)
     assert run("jury", panel, "--json", found, "--out", labels).exit_code == 0  # ours, replaced
@@ -81,6 +92,7 @@ def test_two_judges_are_not_to_be_trusted(run, tmp_path):
     result = run("jury", path)
     assert result.exit_code == 0, result.output
     assert "Do not trust this panel" in result.stdout
+    assert "labels of random items would tell how often" in " ".join(result.stdout.split())
 
 
 def test_options_are_spelled_as_options(refused, tmp_path):

@@ -31,9 +31,10 @@ def docs(tmp_path):
         "worlds.md",
         "classes.md",
         "rate.md",
+        "jury.md",
     ):
         shutil.copy(DOCS / name, tmp_path / "docs" / name)
-    archives = ("tables", "real", "ehr", "worlds", "classes", "rate")
+    archives = ("tables", "real", "ehr", "worlds", "classes", "rate", "jury")
     for name in (f"{archive}.json" for archive in archives):
         shutil.copy(DOCS / "study" / name, tmp_path / "docs" / "study" / name)
     return tmp_path / "docs"
@@ -136,7 +137,7 @@ def test_figures_are_drawn_from_trials_and_series_and_named(run, tmp_path, folde
     assert json.loads(result.stdout) == [str(images / "figure.svg")]
 
 
-@pytest.mark.parametrize("command", ["page", "real", "ehr", "worlds", "classes", "rate"])
+@pytest.mark.parametrize("command", ["page", "real", "ehr", "worlds", "classes", "rate", "jury"])
 def test_pages_are_made_from_their_archives_without_running_anything(run, docs, command, folder):
     before = contents(docs)
     named = {"page": "reproduction", "real": "comparison", "ehr": "phenotyping_study"}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Floats, LogOdds
+from unelisa.aggregators.copies import CopiesAsOne, of_voters
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
@@ -16,7 +17,7 @@ from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, verdicts
-from unelisa.latent.ballots import fix_labels, list_ballots, set_prior_odds
+from unelisa.latent.ballots import fix_labels, set_prior_odds
 from unelisa.latent.gold import LEAST_LABELS, follow_gold
 from unelisa.latent.potts.gold import read_known_classes
 from unelisa.latent.potts.reading import ClassReading
@@ -38,7 +39,7 @@ def _of_reading(name: str, doc: str) -> Any:
     coins_="?estimate[2, voters]",
     _confusion="?estimate[voters, classes, classes]",
 )
-class LatentIsing(TwoCoinVoters, LogOdds):
+class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
     A hidden truth f0 stands behind the votes; voter s has a bias b_s, a weight a_s and, where the
@@ -203,7 +204,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             self._learn_classes(votes, gold, prior)
             return
         prior_odds = np.zeros(votes.n_items) if prior is None else prior
-        ballots = list_ballots(votes.blocks, self.n_jobs)
+        ballots = self._enter_ballots(votes)
         reading = read_sides(votes, ballots, prior_odds, self.structure, self.orient)
         if gold is not None and gold.any():
             reading = follow_gold(ballots, prior_odds, gold, reading)
@@ -218,21 +219,23 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         """Read votes of more than two classes, with gold labels as known classes."""
         if self.orient != "majority":
             raise ModelError("orient takes two classes; more than two have no sides to swap")
-        known = np.zeros((votes.n_items, votes.n_classes)) if prior is None else prior
+        odds = np.zeros((votes.n_items, votes.n_classes)) if prior is None else prior
         labels = np.zeros(votes.n_items, dtype=np.uint8) if gold is None else gold.view(np.uint8)
-        ballots = list_ballots(votes.blocks, self.n_jobs)
-        self._take(read_known_classes(ballots, known, labels, votes.ordered, self.structure))
+        known = self._enter_ballots(votes), odds, labels
+        self._take(read_known_classes(*known, votes.ordered, self.structure))
         self._warn()
 
     def _take(self, reading: Reading) -> None:
         """Set what is learned from a reading."""
         self._reading, answers = reading, reading.answers
-        self.weights_ = reading.model.weights
+        self.weights_ = self._spread(reading.model.weights)
         if isinstance(reading, ClassReading):
-            self._confusion, self._confusion_votes = answers.confusions, answers.votes
+            self._confusion = self._spread(answers.confusions)
+            self._confusion_votes = self._spread(answers.votes)
             self.prevalence_, self.prevalence_interval_ = answers.shares, answers.share_bounds
             return
-        self.coins_ = answers.coins if reading.worth is None else reading.worth.coins
+        coins = answers.coins if reading.worth is None else reading.worth.coins
+        self.coins_ = self._spread(coins, axis=1)
         self.prevalence_ = answers.prevalence
         self.prevalence_interval_ = answers.prevalence_interval
 
@@ -259,11 +262,10 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
     ) -> None:
         """Measure the worth of every voter; gold labels are taken as the truth of their items."""
-        ballots = list_ballots(votes.blocks, self.n_jobs)
         labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
         shape = votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes)
         prior_odds = np.zeros(shape) if prior is None else prior
-        known = set_prior_odds(ballots, fix_labels(prior_odds, labels))
+        known = set_prior_odds(self._list_ballots(votes), fix_labels(prior_odds, labels))
         enough = int(np.count_nonzero(labels)) >= LEAST_LABELS
         self._take(self._reading.judging(known, recalibrated=enough, identified=identified))
 
@@ -271,7 +273,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     def cautions_(self) -> list[str]:
         """What speaks against the labels, then what else to know, one sentence each."""
         told = (*self._reading.reasons, *self._reading.notes)
-        return [caution.tell(self.voter_names_) for caution in told]
+        return [*(one.tell(self.voter_names_) for one in told), *self._tell_copies()]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.
@@ -292,7 +294,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         others = tuple(replace(one, others=()) for one in rest)
         other._take(replace(readings[k], others=others))
         if k > 0:
-            reasons = verdicts.explain_voters(readings[k], self.voter_names_)
+            reasons = self._explain_copies(verdicts.explain_voters(readings[k], self.voter_names_))
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
 
@@ -317,23 +319,22 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         return self._pair(self.decision_function(X, prior))
 
     def _score(self, votes: Votes) -> Floats:
-        return self._reading.score(list_ballots(votes.blocks, self.n_jobs))
+        return self._reading.score(self._list_ballots(votes))
 
     @property
     def experts_(self) -> NDArray[np.intp]:
         """Indices of the voters who are clearly better than the crowd; in a graph, the hub's."""
-        return np.flatnonzero(self._reading.experts)
+        return np.flatnonzero(self._spread(self._reading.experts))
 
     field_ = _of_reading("field", "theta_0: half the log-odds of an item without votes.")
-    fields_ = _of_reading("model.biases", "Bias b of each voter.")
-    standard_errors_ = _of_reading("model.standard_errors", "Standard error of each weight.")
+    fields_ = of_voters("_reading.model.biases", "Bias b of each voter.")
+    standard_errors_ = of_voters("_reading.model.standard_errors", "Standard error of each weight.")
     reading_ = _of_reading("name", "Which reading of the votes was taken.")
     coherence_ = _of_reading("coherence", "How far the voters point the same way.")
     two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")
     effective_voters_ = _of_reading("effective_voters", "How many independent voters they are.")
     expected_accuracy_ = _of_reading("answers.expected_accuracy", "Mean P(label is right).")
     expected_accuracy_interval_ = _of_reading("answers.expected_interval", "Its range.")
-    _list_shares = _of_reading("list_shares", "Mean P(class) of every model the votes allow.")
 
     @property
     def structure_(self) -> Any:
@@ -348,13 +349,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     @property
     def families_(self) -> list[list[Any]]:
         """Voters who repeat each other, by name: one list per family."""
-        family = self._reading.family
+        family = self._join(self._reading.family)
         return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
 
     def ease(self, X: Any) -> Floats:
         """Return how easy every item is: 1 is ordinary, 0 nobody can tell; NaN is not known."""
-        votes = self._reenter(X)
-        return self._reading.measure_ease(list_ballots(votes.blocks, self.n_jobs))
+        return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
 
     @property
     def graph_(self) -> VoterGraph:
@@ -369,10 +369,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         """One row per voter, as a pandas table."""
         table = super().voters_full_
         if self.reading_ == "edges":
-            table.loc[~self._reading.experts, "verdict"] = "pruned"
+            table.loc[~self._spread(self._reading.experts), "verdict"] = "pruned"
             return table
-        table["verdict"] = verdicts.judge_voters(self._reading, self.voter_names_)
-        table.insert(2, "family", verdicts.find_heads(self._reading, self.voter_names_))
+        judged = verdicts.judge_voters(self._reading, self.voter_names_)
+        heads = verdicts.find_heads(self._reading, self.voter_names_)
+        table["verdict"], family = self._judge_copies(judged, heads)
+        table.insert(2, "family", family)
         return table
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
@@ -381,12 +383,13 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _voter_estimates(self) -> dict[str, Floats]:
         worth = self._reading.worth
-        told = super()._voter_estimates() if worth is None else worth.tabulate(self.classes_)
-        return {**told, "standard_error": self.standard_errors_}
+        found = {} if worth is None else worth.tabulate(self.classes_)
+        told = {name: self._spread(column) for name, column in found.items()}
+        return {**(told or super()._voter_estimates()), "standard_error": self.standard_errors_}
 
     def _reasons(self, votes: Votes) -> list[str]:
         heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
-        reasons = verdicts.explain_voters(self._reading, self.voter_names_)
+        reasons = self._explain_copies(verdicts.explain_voters(self._reading, self.voter_names_))
         return [
             f"{reason}; its silence is its other answer"
             if heard[s]

@@ -19,10 +19,21 @@ from unelisa.report.judged import Judged
 from unelisa.report.jury import describe_jury
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
-from unelisa.report.wording import count_noun, show_lean, show_verdict
+from unelisa.report.wording import (
+    count_noun,
+    show_lean,
+    show_rank,
+    show_verdict,
+    tell_difference,
+    tell_labels_needed,
+    tell_smaller_panel,
+)
 from unelisa.sources.jury import SOURCES, Jury, read_jury
 from unelisa.sources.jury.gold import read_gold
 from unelisa.sources.jury.grades import PASS
+from unelisa.suggestions.smaller import find_smaller_panel
+
+MOST_PAIRS = 10  # of systems, on the terminal
 
 
 def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -80,6 +91,8 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
     found = describe_jury(model, judged, panel.systems, show_items=show_items)
+    with busy("trying smaller panels"):
+        found["cheaper_panel"] = _find_cheaper(model, panel, y)
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
@@ -89,6 +102,18 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen = results(quiet=json == STDOUT)
     show_jury(screen, panel, model, found)
     tell_written(screen, out, report, None if json == STDOUT else json)
+
+
+def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
+    """Return which judges can be dropped, as data that JSON can hold."""
+    found = find_smaller_panel(model, panel, gold)
+    return {
+        "drop": [str(name) for name in found.dropped],
+        "keep": [str(name) for name in found.kept],
+        "labels_kept": found.labels_kept,
+        "accuracy_change": found.accuracy_change,
+        "items": found.items,
+    }
 
 
 def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, Any]) -> None:
@@ -109,6 +134,8 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
     if rate is not None and rate["systems"]:
         screen.print(system_table(rate["systems"]))
         screen.print()
+        for line in describe_differences(rate["differences"]):
+            screen.print(line)
     for line in describe_doubts(found):
         screen.print(line)
 
@@ -148,23 +175,42 @@ def system_table(systems: list[dict[str, Any]]) -> Table:
     """Return the estimated pass rate of each system, the best first."""
     table = bare_table(1)
     table.add_column("system", max_width=40, overflow="fold")
-    for name in ("pass rate", "items"):
+    for name in ("rank", "pass rate", "items"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in systems:
-        table.add_row(printable(row["system"], 80), _show_share(row), figure(row["items"], ",d"))
+        figures = show_rank(row["rank"]), _show_share(row), figure(row["items"], ",d")
+        table.add_row(printable(row["system"], 80), *figures)
     return table
+
+
+def describe_differences(pairs: list[dict[str, Any]]) -> Iterator[Text]:
+    """Yield which differences between systems hold, and how they were compared."""
+    if not pairs:
+        return
+    for row in pairs[:MOST_PAIRS]:
+        yield printable(f"{tell_difference(row)}.", longest=300)
+    if len(pairs) > MOST_PAIRS:
+        yield Text(f"{len(pairs) - MOST_PAIRS} more pairs are in the report and in --json.")
+    paired = min(row["paired"] for row in pairs)
+    how = (
+        f"question by question, on {count_noun(paired, 'question')} or more" if paired else "apart"
+    )
+    yield Text(f"All intervals hold together with 95%; systems were compared {how}.\n")
 
 
 def describe_doubts(found: dict[str, Any]) -> Iterator[Text]:
     """Yield on how many items the judges disagree, which ones, and when not to trust the panel."""
     divided = found["disagreement"]
-    listed = "." if divided["most"] is not None else "; --show-items names the most divided ones."
+    listed = "." if divided["most"] is not None else "; --show-items names those worth a look."
     yield Text(f"The judges disagree on {count_noun(divided['items'], 'item')}") + (
         f" ({divided['share']:.1%}){listed}"
     )
     for row in divided["most"] or ():
-        told = f": {row['against']} of {row['judges']} judges against the others"
-        yield Text("  ") + printable(row["item"]) + told
+        told = f": {row['against']} of {row['judges']} judges against the others; label "
+        sure = "" if row["probability"] is None else f" ({row['probability']:.0%})"
+        yield Text("  ") + printable(row["item"]) + told + printable(row["label"]) + sure
+    yield printable(f"{tell_smaller_panel(found['cheaper_panel'])}.", longest=2000)
     if found["reliable"] is False:
         yield Text("Do not trust this panel without labels of your own (--gold):", "bold red")
-        yield printable(found["reason"], longest=2000)
+        yield printable(found["reason"], longest=2000) + "."
+        yield Text(f"{tell_labels_needed(found['labels_needed'])}.")

@@ -1,8 +1,6 @@
 """What a panel of judges is worth: lean, accuracy and family of each, pass rates, disagreement."""
 
-import warnings
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,9 +8,9 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.coding import encode_classes
-from unelisa.errors import ReliabilityWarning
-from unelisa.rate import estimate_rate
 from unelisa.report.judged import MOST_LISTED, Judged
+from unelisa.report.systems import describe_systems
+from unelisa.report.trust import count_labels
 from unelisa.report.wording import make_plain
 
 Floats = NDArray[np.float64]
@@ -57,6 +55,7 @@ def describe_jury(
         "reliable": getattr(model, "reliable_", None),
         "reason": getattr(model, "reliability_reason_", ""),
         "cautions": list(getattr(model, "cautions_", [])),
+        "labels_needed": count_labels(model, judged),
     }
 
 
@@ -135,36 +134,31 @@ def _describe_rates(
     share, low, high = float(passing[judged.voted_on].mean()), None, None
     if bounds is not None:
         share, low, high = (float(np.atleast_1d(x)[-1]) for x in (model.prevalence_, *bounds))
-    known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
-    rows = [
-        {"system": str(name), **_rate_system(model, judged, passing, np.flatnonzero(known == name))}
-        for name in sorted(set(known.tolist()) - {""})
-    ]
     ends = {"low": make_plain(low), "high": make_plain(high)}
-    return {"share": share, **ends, "systems": sorted(rows, key=itemgetter("share"), reverse=True)}
-
-
-def _rate_system(
-    model: Aggregator, judged: Judged, passing: Floats, items: NDArray[np.intp]
-) -> dict[str, Any]:
-    """Return how many items of one system pass; no interval where the votes cannot tell."""
-    found: dict[str, Any] = {"items": len(items), "share": float(passing[items].mean())}
-    if not hasattr(model, "predict_proba"):
-        return {**found, "low": None, "high": None}
-    with warnings.catch_warnings():
-        # what speaks against the labels has been said of all items together
-        warnings.simplefilter("ignore", ReliabilityWarning)
-        rate = estimate_rate(model, judged.votes.take_items(items)).iloc[-1]
-    return {**found, "low": make_plain(rate.low), "high": make_plain(rate.high)}
+    return {"share": share, **ends, **describe_systems(model, judged, passing, systems)}
 
 
 def _list_divided(judged: Judged, counts: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Return the items on which the judges differ most, by name: who disagrees with most."""
+    """Return the items worth a human look, by name: judges differ, and the label is least certain.
+
+    A human label is expected to save 1 - max_k P(k) errors on an item; without probabilities the
+    items on which judges differ most come first.
+    """
     votes = counts.sum(axis=1)
     against = votes - counts.max(axis=1)
-    order = np.lexsort((-votes, -against / np.maximum(votes, 1)))[:MOST_LISTED]
+    chances = judged.chances
+    if chances is not None and judged.two_classes:
+        chances = np.maximum(chances, 1 - chances)
+    split = -against / np.maximum(votes, 1)
+    order = np.lexsort((-votes, split) if chances is None else (-votes, split, chances))
+    labels = judged.labels()
     return [
-        {"item": str(judged.votes.items[i]), "judges": int(votes[i]), "against": int(against[i])}
-        for i in order
-        if against[i] > 0
+        {
+            "item": str(judged.votes.items[i]),
+            "judges": int(votes[i]),
+            "against": int(against[i]),
+            "label": str(labels[i]),
+            "probability": None if chances is None else float(chances[i]),
+        }
+        for i in order[against[order] > 0][:MOST_LISTED]
     ]

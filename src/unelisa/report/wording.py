@@ -260,6 +260,73 @@ def show_lean(lean: float | None) -> str:
     return f"{'lenient' if lean > 0 else 'strict'} by {count_noun(points, 'point')}"
 
 
+def tell_difference(row: Mapping[str, Any]) -> str:
+    """Return by how much one system is ahead of another, or that they cannot be told apart.
+
+    Examples
+    --------
+    >>> row = {"better": "a", "worse": "b", "difference": 0.1, "low": 0.02, "high": 0.18}
+    >>> tell_difference({**row, "holds": True})
+    'a is ahead of b by 10.0 points (2.0 to 18.0)'
+    >>> tell_difference({**row, "low": -0.01, "holds": False})
+    'a and b cannot be told apart: 10.0 points (−1.0 to 18.0)'
+    """
+    better, worse = (show_name(row[key], SHORT_NAME * 2) for key in ("better", "worse"))
+    points, low, high = (f"{100 * row[key]:z.1f}" for key in ("difference", "low", "high"))
+    reach = show_minus(f"{points} points ({low} to {high})")
+    if row["holds"]:
+        return f"{better} is ahead of {worse} by {reach}"
+    return f"{better} and {worse} cannot be told apart: {reach}"
+
+
+def tell_smaller_panel(found: Mapping[str, Any]) -> str:
+    """Return which judges can be dropped, and what stays.
+
+    Examples
+    --------
+    >>> found = {"drop": ["b", "c"], "labels_kept": 0.994, "accuracy_change": -0.001}
+    >>> tell_smaller_panel(found)
+    'b and c can be dropped: 99.4% of the labels stay, expected accuracy −0.1 points'
+    """
+    if not found["drop"]:
+        return "No judge can be dropped without a visible change of the labels or of their accuracy"
+    shown = [show_name(name, SHORT_NAME * 2) for name in found["drop"]]
+    names = [f"“{name}”" if "," in name or " and " in name else name for name in shown]
+    listed = " and ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
+    change = show_minus(f"{100 * found['accuracy_change']:+z.1f}")
+    return (
+        f"{listed} can be dropped: {found['labels_kept']:.1%} of the labels stay, expected "
+        f"accuracy {change} points"
+    )
+
+
+def tell_labels_needed(needed: Mapping[str, Any]) -> str:
+    """Return how many human labels would settle whether a panel can be trusted.
+
+    Examples
+    --------
+    >>> tell_labels_needed({"n": 12, "settles": "readings"})
+    'About 12 human labels of random items would decide between the two readings'
+    """
+    many = f"About {count_noun(needed['n'], 'human label')} of random items would"
+    if needed["settles"] == "readings":
+        return f"{many} decide between the two readings"
+    return f"{many} tell how often the panel is right, within 5 points"
+
+
+def show_rank(rank: Sequence[int] | None) -> str:
+    """Return the ranks that a system may have; a dash for None.
+
+    Examples
+    --------
+    >>> show_rank([1, 1]), show_rank([2, 4])
+    ('1', '2–4')
+    """
+    if rank is None:
+        return DASH
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}{DASH}{rank[1]}"
+
+
 def show_seconds(value: float | None) -> str:
     """Return a time; a dash for None."""
     return DASH if value is None else f"{value:.2f} s"
@@ -274,6 +341,10 @@ FILTERS = {
     "log_units": partial(show_number, form="z,.1f"),  # a tenth of a log score is fine enough
     "minus": show_minus,
     "lean": show_lean,
+    "rank": show_rank,
+    "difference": tell_difference,
+    "smaller": tell_smaller_panel,
+    "needed": tell_labels_needed,
     "seconds": show_seconds,
     "pick": lambda values, kept: [values[k] for k in kept],
     "first_upper": lambda text: text[:1].upper() + text[1:],

@@ -127,7 +127,8 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     even = share_evenly(n, prices) if spread else np.inf
     terms = Terms(prices, labels, criterion, spread=even)
     chances = model.predict_proba(known)
-    found = plan_questions(panel, list_ballots(known.blocks), chances, terms)
+    listed: Any = getattr(model, "_list_ballots", lambda votes: list_ballots(votes.blocks))
+    found = plan_questions(panel, listed(known), chances, terms)
     asked = _order(list(islice(found, n)), prices)
     frame = _tabulate(model, known, asked, prices, chances)
     frame.attrs["stop"] = float(sum(question.gain for question in islice(found, n)))

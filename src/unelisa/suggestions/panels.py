@@ -7,7 +7,7 @@ so that a copy of a voter who has voted adds nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,15 @@ class Panel:
 
 def seat_panel(model: Any) -> Panel:
     """Return the panel of a fitted model."""
+    if isinstance(model, LatentIsing) and model._copies:
+        # a copy would be asked for what the first of them is asked for
+        copies = np.isin(np.arange(model.n_features_in_), [s for s, _ in model._copies])
+        panel = _seat_reading(model)
+        return replace(panel, known=panel.known & ~copies)
+    return _seat_reading(model)
+
+
+def _seat_reading(model: Any) -> Panel:
     if isinstance(model, LatentIsing):
         reading = model._reading
         if isinstance(reading, ConsensusReading):

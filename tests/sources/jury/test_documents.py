@@ -2,10 +2,12 @@ import gzip
 import json
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
 from unelisa.sources.files import MAX_UNPACKED
+from unelisa.sources.jury import documents
 from unelisa.sources.jury.documents import read_documents
 
 RECORD = {"item": "a", "judge": "x", "label": "good"}
@@ -60,33 +62,94 @@ def test_truncated_and_endless_gzip_data(refuse):
 
 
 def test_a_document_beyond_the_memory_limit_is_refused(refuse):
-    whole = json.dumps([{**RECORD, "text": "Xylophon7" * 100}] * 9000, indent=1)
+    whole = json.dumps({"records": [{**RECORD, "text": "Xylophon7" * 100}] * 9000}, indent=1)
     assert "more than the limit" in refuse(whole, memory="70MB")
+    one = json.dumps([RECORD, {**RECORD, "text": "Xylophon7" * 900_000}], indent=1)
+    assert "more than the limit" in refuse(one, memory="70MB")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+def test_a_list_is_the_same_however_it_is_cut(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "_PIECE", size)
+    odd = {"a": -12.5e3, "b": [True, None, '\U0001f600 \\ "x" \u00e4'], "c": {"d": [[]]}}
+    records = [RECORD, odd, {}, {**odd, "e": "y" * 100}]
+    path = tmp_path / "log.json"
+    for indent in (None, 1):
+        path.write_text("\ufeff \n" + json.dumps(records, indent=indent) + " \n", encoding="utf-8")
+        assert list(read_documents(path)) == records
+
+
+@pytest.mark.parametrize("end", ["", ",", "]]", "] {}", "]x", '{"item": "b"}]', ",]", ", nul]"])
+def test_a_list_with_a_bad_end_is_refused(end, refuse):
+    assert "not valid JSON" in refuse("[" + json.dumps(RECORD) + end)
 
 
 MEASURE = """
 import resource, sys
 from unelisa.sources.jury import read_jury
-read_jury(sys.argv[2])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-jury = read_jury(sys.argv[1])
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(jury.n_items, jury.n_voters, (after - before) // 1024)
+read_jury(sys.argv[1])
+for path in sys.argv[2:]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    jury = read_jury(path)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(jury.n_items, jury.n_voters, (after - before) // 1024)
 """
+LARGE = 20_000_000  # bytes
+TEXT = "Xylophon7" * 1100
 
 
-def test_a_hundred_megabytes_of_lines_are_not_held_in_memory(tmp_path):
-    large, small = tmp_path / "large.jsonl", tmp_path / "small.jsonl"
-    text = "Xylophon7" * 1100
-    with large.open("w") as file:
-        for i in range(10_500):
-            record = {"item": i // 3, "judge": f"j{i % 3}", "label": "pass", "text": text}
+def write_lines(path):
+    with path.open("w") as file:
+        for i in range(2100):
+            record = {"item": i // 3, "judge": f"j{i % 3}", "label": "pass", "text": TEXT}
             file.write(json.dumps(record) + "\n")
-    assert large.stat().st_size > 100e6
+
+
+def write_list(path):
+    """Tasks of Label Studio, three annotations each."""
+    with path.open("w") as file:
+        for i in range(700):
+            result = [{"from_name": "q", "value": {"choices": ["pass"]}, "note": TEXT}]
+            annotations = [{"completed_by": f"j{k}", "result": result} for k in range(3)]
+            record = {"id": i, "data": {}, "annotations": annotations}
+            file.write(("," if i else "[") + json.dumps(record, indent=1))
+        file.write("]")
+
+
+def write_archive(path):
+    """A log of Inspect, whose samples are parts of their own."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m"}}))
+        for i in range(700):
+            scores = {f"j{k}": {"value": "C", "explanation": TEXT} for k in range(3)}
+            sample = {"id": i, "epoch": 1, "scores": scores}
+            archive.writestr(f"samples/{i}_epoch_1.json", json.dumps(sample))
+
+
+def write_table(path):
+    with path.open("w") as file:
+        file.write("item,judge,label,text\n")
+        file.writelines(f"{i // 3},j{i % 3},pass,{TEXT}\n" for i in range(2100))
+
+
+def test_large_files_of_every_kind_are_not_held_in_memory(tmp_path):
+    """The bound does not grow with the file: 20 MB stand for any size."""
+    small, paths = tmp_path / "small.jsonl", []
     small.write_text('{"item": 1, "judge": "a", "label": "pass"}\n')
+    for name, write in {
+        "lines.jsonl": write_lines,
+        "list.json": write_list,
+        "log.eval": write_archive,
+        "table.csv": write_table,
+    }.items():
+        write(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > LARGE
+        paths.append(tmp_path / name)
     told = subprocess.run(
-        [sys.executable, "-c", MEASURE, large, small], capture_output=True, text=True, check=True
+        [sys.executable, "-c", MEASURE, small, *paths], capture_output=True, text=True, check=True
     )
-    n_items, n_judges, megabytes = map(int, told.stdout.split())
-    assert (n_items, n_judges) == (3500, 3)
-    assert megabytes < 30
+    for line in told.stdout.splitlines():
+        n_items, n_judges, megabytes = map(int, line.split())
+        assert (n_items, n_judges) == (700, 3)
+        assert megabytes < 15
+    assert len(told.stdout.splitlines()) == len(paths)

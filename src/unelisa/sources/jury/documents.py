@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import re
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,9 @@ JSON_GROWTH = 10  # bytes of memory per byte of JSON, at most
 LONGEST_LINE = 1 << 26
 _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
+_PARTIAL = 16  # characters of a literal, a number's sign or an escape that may be cut off
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
 def is_json(start: bytes) -> bool:
@@ -27,8 +32,16 @@ def is_json(start: bytes) -> bool:
 
 def parse_json(content: bytes, place: str) -> Any:
     """Return what JSON holds, or raise `VotesError` that says where it is, not what it holds."""
-    try:
+    with _parsing(place):
         return json.loads(content.removeprefix(_BOM))
+
+
+@contextmanager
+def _parsing(place: str) -> Iterator[None]:
+    try:
+        yield
+    except VotesError:
+        raise
     except RecursionError:
         raise VotesError(f"{place} is JSON nested too deeply") from None
     except ValueError:
@@ -38,8 +51,14 @@ def parse_json(content: bytes, place: str) -> Any:
 def read_documents(path: Path) -> Iterator[Record]:
     """Yield the records of a file: of its lines, of its list, or its one object.
 
-    Only one line at a time is in memory; a list or an object that spans lines is read as a whole.
+    Only one line, or one record of a list, is in memory at a time; an object that spans lines is
+    read as a whole.
     """
+    with _open_bytes(path) as file:
+        listed = _ListedRecords(file, path.name)
+        if listed.begins():
+            yield from listed
+            return
     with _open_bytes(path) as file:
         number, line = _read_line(file, 0)
         if len(line) >= LONGEST_LINE or not _is_object(line):
@@ -82,8 +101,72 @@ def _read_whole(path: Path) -> Iterator[Record]:
             refuse_beyond(JSON_GROWTH * len(content), path.name)
     found = parse_json(bytes(content), path.name)
     del content
-    for number, record in enumerate(found if isinstance(found, list) else [found], start=1):
-        yield check_object(record, f"{path.name}, record {number},")
+    yield check_object(found, f"{path.name}, record 1,")
+
+
+class _ListedRecords:
+    """The records of a list, parsed one by one; the rest of the file is not in memory."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file, self._name = file, name
+        self._decoder = getincrementaldecoder("utf-8-sig")()
+        self._text, self._place = "", 0
+
+    def begins(self) -> bool:
+        """Return whether the file begins with a list."""
+        with _parsing(self._name):
+            return self._peek() == "["
+
+    def __iter__(self) -> Iterator[Record]:
+        number, mark = 0, "["
+        while mark != "]":
+            with _parsing(self._name):
+                self._place += 1  # past the mark
+                if self._peek() == "]" and number == 0:
+                    break
+                found = self._read_value()
+                mark = self._peek()
+                if mark not in ("]", ","):
+                    raise ValueError
+            number += 1
+            yield check_object(found, f"{self._name}, record {number},")
+        with _parsing(self._name):
+            self._place += 1
+            if self._peek():
+                raise ValueError
+
+    def _peek(self) -> str:
+        """Return the next character that is not blank; nothing at the end."""
+        while True:
+            rest = _BLANK.match(self._text, self._place)
+            self._place = rest.end() if rest else self._place
+            if self._place < len(self._text):
+                return self._text[self._place]
+            if not self._read_more():
+                return ""
+
+    def _read_value(self) -> Any:
+        while True:
+            try:
+                found, self._place = _DECODER.raw_decode(self._text, self._place)
+                return found
+            except json.JSONDecodeError as error:
+                # a value that is cut off fails at its end, or in a text that does not end
+                cut = error.msg.startswith("Unterminated") or error.pos > len(self._text) - _PARTIAL
+                if not cut or not self._read_more():
+                    raise
+
+    def _read_more(self) -> bool:
+        """Add at least as much as is left; return whether there was more."""
+        left = self._text[self._place :]
+        if len(left) >= LONGEST_LINE:
+            raise VotesError(f"{self._name} has a record of more than 64 MB")
+        more = max(_PIECE, len(left))
+        if left:
+            refuse_beyond(JSON_GROWTH * (len(left) + more), self._name)
+        content = self._file.read(more)
+        self._text, self._place = left + self._decoder.decode(content, final=not content), 0
+        return bool(content)
 
 
 @contextmanager

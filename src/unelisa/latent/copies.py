@@ -1,0 +1,94 @@
+"""Copies: voters who cast the same votes on the same items. They are one voter with several names.
+
+To a model of errors, copies are the best evidence that there is: each confirms the other wherever
+they are alone against the rest. So they are found before anything is fitted, and a copy's votes are
+read as those of the first of them. Votes that agree by chance are not copies: two voters who are
+nearly always right agree too. Copies must also agree where they contradict the others, on at least
+`DISSENTS` items, which independent voters do with a probability of 2^-10 at most if each of these
+errors is no more probable than not.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.blocks import ItemBlocks, mark_starts
+from unelisa.latent.ballots import Ballots, Sums
+
+Heads = NDArray[np.int32]
+
+DISSENTS = 10  # items on which copies contradict most of the others
+MARK_BITS = 20  # of an item's random number: sums over 2^32 items stay exact
+
+
+def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads | None:
+    """Return for every voter the first of its copies, itself if it has none; None: no copies.
+
+    Examples
+    --------
+    >>> from unelisa.blocks import WholeTable
+    >>> from unelisa.latent.ballots import list_ballots
+    >>> rng = np.random.default_rng(0)
+    >>> votes = rng.choice(np.array([-1, 1], dtype=np.int8), (200, 5))
+    >>> find_copies(list_ballots(WholeTable(votes))) is None
+    True
+    >>> find_copies(list_ballots(WholeTable(votes[:, [0, 1, 2, 1, 3, 4]])))
+    array([0, 1, 2, 1, 4, 5], dtype=int32)
+    """
+    marks = np.random.default_rng(0).integers(1, 1 << MARK_BITS, (2, ballots.n_items))
+    sums = ballots.sum(_sum_marks, ballots.n_voters, per_item=tuple(marks.astype(np.float64)))
+    table = np.stack(sums, axis=1)
+    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    own = np.arange(ballots.n_voters, dtype=np.int32)
+    heads = np.where(sums[0] > 0, first[group], own).astype(np.int32)
+    if np.array_equal(heads, own):
+        return None
+    dissents, apart = ballots.sum(_count_dissents, heads, n_classes)
+    sure = (dissents >= DISSENTS) & (apart == 0)
+    heads = np.where(sure[heads], heads, own)
+    return None if np.array_equal(heads, own) else heads
+
+
+def merge_copies(ballots: Ballots, heads: Heads) -> Ballots:
+    """Return the ballots with copies' votes as those of the first of them who voted on an item."""
+    items, heard = ballots.items, heads[ballots.voters]
+    order = np.lexsort((ballots.voters, heard, items))
+    items, heard = items[order], heard[order]
+    again = (np.diff(items, prepend=-1) == 0) & (np.diff(heard, prepend=-1) == 0)
+    kept = order[~again]
+    counts = np.bincount(items[~again], minlength=ballots.n_items)
+    return ballots._replace(
+        starts=mark_starts(counts), voters=heads[ballots.voters[kept]], votes=ballots.votes[kept]
+    )
+
+
+def _sum_marks(
+    ballots: Ballots, first: NDArray[np.float64], second: NDArray[np.float64], n_voters: int
+) -> Sums:
+    """Return the number of votes and sums of the items' marks, by answer, per voter. A pass."""
+    items, voters, votes = ballots.items, ballots.voters, ballots.votes
+    counts = np.bincount(voters, minlength=n_voters).astype(np.float64)
+    marked = first[items] * votes, second[items] * votes, first[items]
+    return counts, *(np.bincount(voters, part, n_voters).astype(np.float64) for part in marked)
+
+
+def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
+    """Return on how many items the copies of a head contradict most others, and differ. A pass.
+
+    Both per head; 0 for other voters.
+    """
+    n_items, n_voters = ballots.n_items, len(heads)
+    answers = ballots.votes > 0 if n_classes == 2 else ballots.votes.view(np.uint8) - 1
+    cells = ballots.items * n_classes + answers
+    shape = n_items, n_classes
+    counts = np.bincount(cells, minlength=n_items * n_classes).reshape(shape)
+    dissents, apart = np.zeros(n_voters), np.zeros(n_voters)
+    sizes = np.bincount(heads, minlength=n_voters)
+    for head in np.flatnonzero(sizes > 1):
+        own = np.bincount(cells[heads[ballots.voters] == head], minlength=counts.size)
+        own = own.reshape(shape)
+        said, others = own > 0, counts - own
+        apart[head] = np.count_nonzero(own[said] != sizes[head])
+        mine = np.where(said, others, 0).sum(axis=1)
+        rest = np.where(said, 0, others).max(axis=1)
+        dissents[head] = np.count_nonzero(said.any(axis=1) & (rest > mine))
+    return dissents, apart

@@ -1,0 +1,164 @@
+"""docs/jury.md, made from the archive: numbers come from there, words from here."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from studies.jury.runs import (
+    DAWID_SKENE,
+    GOLD,
+    JUDGE,
+    LABELS,
+    MAJORITY,
+    OTHER_ANSWERS,
+    OURS,
+    PANEL,
+    RATED,
+    SHARE,
+)
+from studies.markdown import DASH, join_blocks, markdown_table, share
+from studies.records import Json
+
+_INTRODUCTION = """# Panels of LLM judges
+
+`LatentIsing`, on which `unelisa jury` rests, on {n} panels of language models with known truth,
+beside majority vote, Dawid-Skene, and pass rates as two other programs estimate them. All of these
+panels were known while `LatentIsing` was developed. No method sees the truth of a label, except
+for the gold labels where they are named.
+
+All numbers are in `docs/study/jury.json`. These commands, run in a clone, write this page:
+
+```
+unelisa reproduce jury --from docs/study/jury.json --out docs    # from the stored numbers
+unelisa reproduce jury --data FOLDER --out docs    # run what is missing
+```
+
+*Judgy-style* and *judgepanel-style* estimates are written anew from the public descriptions of
+these programs (`studies/jury/estimates.py`); the programs themselves were not run."""
+
+_LABELS = """## Labels
+
+Accuracy (a tie counts by its expectation) and, in parentheses, log loss (probabilities clipped at
+10^-6; lower is better). The share of yes is (yes + 1) / (votes + 2), the probability that counting
+votes implies; Dawid-Skene is crowd-kit's."""
+
+_WORTH = """## What a panel is worth
+
+Effective judges and families, as `unelisa jury` prints them; how many judges it says can be
+dropped, the share of the labels that stay, and the accuracy before and after, which it does not
+see. Labels needed: how many human labels it asks for where it does not trust the panel."""
+
+_RATES = """## Pass rates with {labels} gold labels
+
+Coverage of the 95 % interval of the pass rate over {draws} draws of {labels} random gold labels;
+in parentheses its width, relative to that of the gold labels alone (Wilson's interval), and the
+root mean square error of the rate, relative to theirs. `estimate_rate` is prediction-powered
+inference on the probabilities of `LatentIsing`. The judgy-style estimate takes the panel's majority
+for the judge: its pass rate on the other items is corrected by the rates of true passes and true
+fails among the gold labels, with a bootstrap over these. The judgepanel-style estimate uses no gold
+label: judges who err independently, with a bootstrap over the items, so that its interval is the
+same in every draw."""
+
+_REPEATS = """## A judge twice
+
+The panel with one judge twice and three times; the judges of the largest, the middle and the
+smallest weight were taken. Largest change of the effective judges, and the smallest share of labels
+that stay. In the last two columns the judge is there twice, and {differ:.0%} of the second one's
+answers were drawn at random: not a copy, but a relative, which `LatentIsing` can recognize only by
+its votes."""
+
+
+def render_jury(archive: Json) -> str:
+    """Return the page in Markdown."""
+    panels = archive["panels"]
+    rated = [row for row in panels if "rates" in row]
+    draws = max((row["rates"]["draws"] for row in rated), default=0)
+    return join_blocks(
+        _INTRODUCTION.format(n=len(panels)),
+        *(_LABELS, _sum_up(panels), _show_labels(panels), _WORTH, _show_worth(panels)),
+        _RATES.format(labels=LABELS, draws=draws),
+        _show_rates(rated),
+        _REPEATS.format(differ=OTHER_ANSWERS),
+        _show_repeats(panels),
+    )
+
+
+def _sum_up(panels: Sequence[Json]) -> str:
+    ours = {row["set"]: row["labels"][OURS]["accuracy"] for row in panels}
+    told = []
+    for name in (MAJORITY, DAWID_SKENE):
+        theirs = {r["set"]: r["labels"][name]["accuracy"] for r in panels if name in r["labels"]}
+        if theirs:
+            below = [panel for panel in theirs if ours[panel] < theirs[panel]]
+            worse = f", below it on {' and '.join(below)}" if below else ""
+            told.append(f"{name} on {len(theirs) - len(below)} of {len(theirs)} panels{worse}")
+    return f"`LatentIsing` is as accurate as the following or more: {'; '.join(told)}."
+
+
+def _show_labels(panels: Sequence[Json]) -> str:
+    methods = [name for name in (OURS, MAJORITY, SHARE, DAWID_SKENE) if name in panels[0]["labels"]]
+    table = []
+    for row in panels:
+        cells = [_write_score(row["labels"][name], name) for name in methods]
+        table.append([row["set"], row["classes"], f"{row['items']:,}", row["judges"], *cells])
+    means = [
+        {key: float(np.mean([row["labels"][name][key] for row in panels])) for key in _FIGURES}
+        for name in methods
+    ]
+    cells = [_write_score(mean, name) for mean, name in zip(means, methods, strict=True)]
+    table.append(["mean", "", "", "", *cells])
+    return markdown_table(["panel", "classes", "items", "judges", *methods], table)
+
+
+_FIGURES = ("accuracy", "log_loss")
+
+
+def _write_score(figures: Json, name: str) -> str:
+    accuracy, loss = share(figures["accuracy"]), share(figures["log_loss"])
+    return accuracy if name == MAJORITY else f"{accuracy} ({loss})"
+
+
+def _show_worth(panels: Sequence[Json]) -> str:
+    table = []
+    for row in panels:
+        less, needed = row["smaller"], row["needed"]
+        before = share(row["labels"][OURS]["accuracy"])
+        dropped = less["dropped"]
+        after = [share(less["labels_kept"]), f"{before}, {share(less['accuracy'])}"]
+        table.append(
+            [
+                *(row["set"], row["judges"], f"{row['effective']:.1f}", row["families"], dropped),
+                *(after if dropped else [DASH, before]),
+                "yes" if row["reliable"] else "no",
+                DASH if needed is None else needed["n"],
+            ]
+        )
+    header = ["panel", "judges", "effective", "families", "dropped", "labels stay", "accuracy"]
+    return markdown_table([*header, "trusted", "labels needed"], table)
+
+
+def _show_rates(panels: Sequence[Json]) -> str:
+    methods = (RATED, GOLD, JUDGE, PANEL)
+    table = []
+    for row in panels:
+        rates, alone = row["rates"], row["rates"][GOLD]
+        cells = []
+        for name in methods:
+            one = rates[name]
+            beside = [share(one[key] / alone[key], 2) for key in ("width", "error")]
+            cells.append(f"{share(one['coverage'])} ({', '.join(beside)})")
+        table.append([row["set"], share(rates["truth"]), *cells])
+    return markdown_table(["panel", "true rate", *methods], table)
+
+
+def _show_repeats(panels: Sequence[Json]) -> str:
+    table = []
+    for row in panels:
+        cells = []
+        for differ in (0.0, OTHER_ANSWERS):
+            own = [one for one in row["repeats"] if one["differ"] == differ]
+            change = max(abs(one["effective"] - row["effective"]) for one in own)
+            cells += [f"{change:.2f}", share(min(one["labels_kept"] for one in own))]
+        table.append([row["set"], f"{row['effective']:.2f}", *cells])
+    header = ["panel", "effective", "largest change", "labels stay"]
+    return markdown_table([*header, "change, relative", "labels stay, relative"], table)

@@ -1,0 +1,266 @@
+"""Panels of judges with known truth: one line of JSON per panel, then one archive.
+
+Labels are scored against the truth; pass rates are estimated over draws of gold labels; the panel
+is fitted again with a judge twice, three times, and twice with other answers on some items.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studies.chances import share_of_yes
+from studies.classes.peers import ask_crowd_kit, list_crowd_kit
+from studies.classes.sets import find_class_sets
+from studies.jury.estimates import ask_independent_panel, correct_judge
+from studies.real.sets import Reader, find_panels, find_sets
+from studies.records import Json, make_archive, open_results, read_lines
+from unelisa.aggregators import LatentIsing, MajorityVote
+from unelisa.coding import encode_classes
+from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
+from unelisa.rate import Rate, correct_shares
+from unelisa.report.judged import Judged
+from unelisa.report.trust import count_labels
+from unelisa.scoring import bound_frequency, share_ties
+from unelisa.sources.labels import KnownLabels
+from unelisa.suggestions.smaller import find_smaller_panel
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+DRAWS, LABELS, LEVEL = 200, 50, 0.95
+PANELS = (
+    "care_asset",
+    "care_civilcomments",
+    "llm_judges",
+    "llm_judges_hard",
+    "triviaqa_judges_v1",
+    "triviaqa_judges_v2",
+)
+OURS, MAJORITY, SHARE, DAWID_SKENE = "LatentIsing", "majority", "share of yes", "Dawid-Skene"
+GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judgepanel-style"
+TIMES, OTHER_ANSWERS = (2, 3), 0.05  # a judge so often; share of answers that differ
+SURE = 1e-6  # probabilities are clipped there
+_DIGITS = 5
+
+
+def find_jury_sets(signs: Path) -> dict[str, Reader]:
+    """Return how to read each panel in a folder of sets and in data_k next to it."""
+    beside = signs.parent / "data_k"
+    sets: dict[str, Reader] = dict(find_sets(signs))
+    if beside.is_dir():
+        sets |= {**find_panels(beside), **find_class_sets(beside)}
+    found = {name: sets[name] for name in PANELS if name in sets}
+    if not found:
+        raise ModelError(f"no folder in {signs.name} or data_k is a panel: {', '.join(PANELS)}")
+    return found
+
+
+def run_panel(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
+    """Return the line of one panel."""
+    votes = known.scored_votes()
+    model = LatentIsing().fit(known.votes)
+    codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
+    truth = known.scored_signs()[:, None] == codes
+    asked = truth.any(axis=1)
+    smaller = find_smaller_panel(model, known.votes)
+    row = {
+        "set": name,
+        "classes": votes.n_classes,
+        "items": int(asked.sum()),
+        "judges": votes.n_voters,
+        "effective": _round(model.effective_voters_),
+        "families": len(model.families_),
+        "reliable": bool(model.reliable_),
+        "needed": count_labels(model, Judged.of(model, known.votes)),
+        "labels": score_methods(known, model, truth),
+        "smaller": score_smaller(known, model, smaller, truth),
+        "repeats": [*repeat_judges(known.votes, model)],
+    }
+    if votes.n_classes == 2:
+        chances = model.predict_proba(votes)[asked]
+        row["rates"] = draw_rates(
+            votes.take_items(np.flatnonzero(asked)), truth[asked], chances, draws
+        )
+    return row
+
+
+def _round(value: Any) -> float:
+    return round(float(value), _DIGITS)
+
+
+def score_methods(known: KnownLabels, model: LatentIsing, truth: Flags) -> dict[str, Json]:
+    """Return accuracy (a tie counts by its expectation) and log loss of every method."""
+    votes = known.scored_votes()
+    counted = MajorityVote().fit(known.votes).decision_function(votes)
+    found = {OURS: model.predict_proba(votes), MAJORITY: _tie(counted)}
+    if votes.n_classes == 2:
+        yes = share_of_yes(votes.values)
+        found[SHARE] = np.stack([1 - yes, yes], axis=1)
+    else:
+        found[SHARE] = _share_votes(votes)
+    if "DawidSkene" in list_crowd_kit():
+        coded = _as_classes(known) if votes.n_classes == 2 else known
+        chances = ask_crowd_kit("DawidSkene", coded)[0]
+        if chances is not None:
+            found[DAWID_SKENE] = chances
+    return {name: score_chances(chances, truth) for name, chances in found.items()}
+
+
+def score_chances(chances: Floats, truth: Flags) -> Json:
+    """Return how often the likeliest class is right, and the log loss of the probabilities.
+
+    Examples
+    --------
+    >>> truth = np.array([[True, False], [False, True]])
+    >>> score_chances(np.array([[0.5, 0.5], [0.2, 0.8]]), truth)
+    {'accuracy': 0.75, 'log_loss': 0.45815}
+    """
+    asked = truth.any(axis=1)
+    right = share_ties(chances[asked])[truth[asked]]
+    loss = -np.log(np.clip(chances[asked][truth[asked]], SURE, 1))
+    return {"accuracy": _round(right.mean()), "log_loss": _round(loss.mean())}
+
+
+def _tie(scores: Floats) -> Floats:
+    """Return the label's share: 1, or equal ones of tied classes."""
+    return share_ties(scores if scores.ndim == 2 else np.stack([-scores, scores], axis=1))
+
+
+def _share_votes(votes: Votes) -> Floats:
+    codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
+    counts = np.stack([(votes.values == code).sum(axis=1) for code in codes], axis=1)
+    return np.asarray((counts + 1) / (counts.sum(axis=1, keepdims=True) + votes.n_classes))
+
+
+def _as_classes(known: KnownLabels) -> KnownLabels:
+    """Return votes of two classes in the codes 1 and 2, as those of more classes are."""
+    lookup = np.zeros(256, dtype=np.int8)
+    lookup[np.array([-1, 1], dtype=np.int8).view(np.uint8)] = 1, 2
+    votes = known.scored_votes()
+    coded = Votes.of_values(
+        np.asfortranarray(lookup[votes.values.view(np.uint8)]), votes.items, votes.voters, (0, 1)
+    )
+    signs = lookup[known.scored_signs().view(np.uint8)]
+    return KnownLabels(coded, signs, known.unvoted_items[:0], known.unvoted_signs[:0])
+
+
+def score_smaller(known: KnownLabels, model: LatentIsing, smaller: Any, truth: Flags) -> Json:
+    """Return which judges can be dropped, and the accuracy without them."""
+    votes = known.scored_votes()
+    kept = np.flatnonzero(np.isin(votes.voters, smaller.kept))
+    rest = LatentIsing().fit(known.votes.take_voters(kept)) if smaller.dropped else model
+    chances = rest.predict_proba(votes.take_voters(kept))
+    return {
+        "dropped": len(smaller.dropped),
+        "labels_kept": _round(smaller.labels_kept),
+        "accuracy": score_chances(chances, truth)["accuracy"],
+    }
+
+
+def repeat_judges(votes: Votes, model: LatentIsing) -> list[Json]:
+    """Return how far the panel changes with a judge more than once: of most, middle, least weight.
+
+    `differ` is the share of the copy's answers that were replaced by another one at random.
+    """
+    order = np.argsort(-np.abs(model.weights_), kind="stable")
+    chosen = dict.fromkeys(int(order[k]) for k in (0, len(order) // 2, -1))
+    cases = [(s, times, 0.0) for s in chosen for times in TIMES]
+    cases += [(s, 2, OTHER_ANSWERS) for s in chosen]
+    before = model.predict(votes)
+    rows = []
+    for s, times, differ in cases:
+        more = add_copies(votes, s, times, differ)
+        again = LatentIsing().fit(more)
+        rows.append(
+            {
+                "judge": str(votes.voters[s]),
+                "times": times,
+                "differ": differ,
+                "effective": _round(again.effective_voters_),
+                "labels_kept": _round(np.mean(again.predict(more) == before)),
+            }
+        )
+    return rows
+
+
+def add_copies(votes: Votes, judge: int, times: int, differ: float = 0.0) -> Votes:
+    """Return the votes with a judge so many times, the copies' answers changed on a share of them.
+
+    Examples
+    --------
+    >>> add_copies(Votes.of([[1, -1], [-1, -1]]), 1, 3).voters.tolist()
+    ['v0', 'v1', 'copy 2', 'copy 3']
+    """
+    rng, values = np.random.default_rng(0), votes.values
+    codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
+    copies = np.repeat(values[:, [judge]], times - 1, axis=1)
+    other = rng.choice(codes, copies.shape)
+    copies = np.where((copies != 0) & (rng.random(copies.shape) < differ), other, copies)
+    names = [f"copy {k}" for k in range(2, times + 1)]
+    voters = np.array([*votes.voters.tolist(), *names], dtype=object)
+    table = np.asfortranarray(np.hstack([values, copies]))
+    found = Votes.of_values(table, votes.items, voters, votes.classes)
+    return replace(found, ordered=votes.ordered)
+
+
+def draw_rates(votes: Votes, truth: Flags, chances: Floats, draws: int) -> Json:
+    """Return coverage, width and error of every interval of the pass rate, over draws of labels.
+
+    The judge of the judgy-style estimate is the panel's majority; its tie is a fail. The
+    judgepanel-style estimate needs no gold label, so that there is one interval for all draws.
+    """
+    rng, goal, n = np.random.default_rng(0), float(truth[:, 1].mean()), len(truth)
+    n_labels = min(LABELS, n // 2)
+    said = votes.values.sum(axis=1, dtype=np.int64) > 0
+    found: dict[str, list[Rate]] = {name: [] for name in (RATED, GOLD, JUDGE, PANEL)}
+    rest = (n - n_labels) / (n - 1)
+    alone = ask_independent_panel(votes.values, LEVEL)
+    for _ in range(draws):
+        drawn = np.zeros(n, dtype=np.bool_)
+        drawn[rng.choice(n, n_labels, replace=False)] = True
+        found[RATED].append(correct_shares(truth & drawn[:, None], chances, LEVEL)[1])
+        own = float(truth[drawn, 1].mean())
+        found[GOLD].append(Rate(own, *bound_frequency(own, n_labels / rest, LEVEL)))
+        found[JUDGE].append(correct_judge(truth[drawn, 1], said[drawn], said[~drawn], LEVEL, rng))
+        found[PANEL].append(alone)
+    figures = {name: _summarize(np.array(rates), goal) for name, rates in found.items()}
+    return {"truth": _round(goal), "labels": n_labels, "draws": draws, **figures}
+
+
+def _summarize(rates: Floats, goal: float) -> Json:
+    share, low, high = rates.T
+    return {
+        "coverage": _round(np.mean((low <= goal) & (goal <= high))),
+        "width": _round(np.mean(high - low)),
+        "error": _round(np.sqrt(np.mean((share - goal) ** 2))),
+    }
+
+
+def run_jury(
+    sets: Mapping[str, Reader],
+    folder: Path,
+    draws: int = DRAWS,
+    done: Callable[[str, int], Any] = lambda _name, _count: None,
+) -> None:
+    """Run what the results in a folder lack, panel by panel."""
+    path = folder / "panels.jsonl"
+    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
+        there = {row["set"] for row in read_lines(path)}
+        for name, read in sets.items():
+            if name not in there:
+                rows.append(run_panel(read(), name, draws))
+            done(name, 1)
+
+
+def collect_jury(folder: Path, archived: Json | None = None) -> Json:
+    """Return the archive of a results folder, added to an old one, in a fixed order."""
+    old = (archived or {}).get("panels", ())
+    rows = {row["set"]: row for row in [*old, *read_lines(folder / "panels.jsonl")]}
+    return make_archive(panels=[rows[name] for name in sorted(rows)])

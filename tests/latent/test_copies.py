@@ -1,0 +1,83 @@
+"""Copies of voters: who they are, and that they count once."""
+
+import numpy as np
+import pytest
+
+from unelisa.blocks import KeptBlocks, WholeTable
+from unelisa.latent.ballots import list_ballots, take_ballots
+from unelisa.latent.copies import DISSENTS, find_copies, merge_copies
+
+
+def make_votes(n_items=300, accuracies=(0.8, 0.7, 0.75, 0.6, 0.9), seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), n_items)
+    right = rng.random((n_items, len(accuracies))) < np.array(accuracies)
+    return np.where(right, truth[:, None], -truth[:, None]).astype(np.int8)
+
+
+def find(votes, n_classes=2):
+    found = find_copies(list_ballots(WholeTable(np.asfortranarray(votes))), n_classes)
+    return None if found is None else found.tolist()
+
+
+def test_equal_voters_are_copies_of_the_first():
+    votes = make_votes()
+    assert find(votes) is None
+    assert find(votes[:, [0, 1, 2, 1, 3, 0, 1]]) == [0, 1, 2, 1, 4, 0, 1]
+    classes = votes + 2  # 1 and 3
+    classes[::5] = 2
+    assert find(classes[:, [0, 1, 1, 2]], 3) == [0, 1, 1, 3]
+
+
+def test_one_vote_less_or_another_vote_makes_no_copy():
+    votes = make_votes()[:, [0, 1, 1, 2]]
+    for other in (0, -votes[7, 2]):
+        changed = votes.copy()
+        changed[7, 2] = other
+        assert find(changed) is None
+
+
+def test_agreement_that_chance_explains_is_none():
+    """Voters who are always right are equal; so are those who share few errors."""
+    votes = make_votes(accuracies=(1.0, 1.0, 0.97, 0.97, 0.97))
+    assert find(votes) is None
+    truth, row = votes[:, 0], np.arange(len(votes))
+    others = [
+        np.where((row > 100 + 10 * k) & (row < 106 + 10 * k), -truth, truth) for k in range(3)
+    ]
+    for errors, found in ((DISSENTS - 1, None), (DISSENTS, [0, 1, 1, 3, 4])):
+        twice = np.where(row < errors, -truth, truth)
+        assert find(np.stack([others[0], twice, twice, *others[1:]], axis=1)) == found
+
+
+def test_silent_voters_are_not_copies():
+    votes = make_votes()
+    votes[:, [1, 3]] = 0
+    assert find(votes) is None
+
+
+def test_blocks_of_items_say_the_same():
+    votes = make_votes(500)[:, [0, 1, 2, 1]]
+    whole = list_ballots(WholeTable(np.asfortranarray(votes)))
+    parts = [take_ballots(whole, np.arange(k, k + 125)) for k in range(0, 500, 125)]
+    assert find_copies(KeptBlocks(parts, 4)).tolist() == [0, 1, 2, 1]
+
+
+def test_the_first_copy_that_voted_is_read():
+    heads = np.array([0, 1, 0, 1], dtype=np.int32)
+    votes = np.array([[1, 1, -1, 1], [0, -1, 1, -1], [0, 0, 0, -1], [0, 0, 0, 0]], dtype=np.int8)
+    (run,) = list_ballots(WholeTable(np.asfortranarray(votes)))
+    merged = merge_copies(run, heads)
+    assert merged.counts.tolist() == [2, 2, 1, 0]
+    assert merged.voters.tolist() == [0, 1, 0, 1, 1]
+    assert merged.votes.tolist() == [1, 1, 1, -1, -1]
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_table_without_copies_is_left_as_it_is(times):
+    votes = make_votes(200)
+    (run,) = list_ballots(WholeTable(np.asfortranarray(np.tile(votes, times))))
+    heads = np.tile(np.arange(5, dtype=np.int32), times)
+    (plain,) = list_ballots(WholeTable(np.asfortranarray(votes)))
+    for found, expected in zip(merge_copies(run, heads), plain, strict=True):
+        assert np.array_equal(found, expected)
