@@ -48,7 +48,7 @@ class Outputs(NamedTuple):
 
 
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    votes: options.VotesFile,
+    votes: options.VotesFiles,
     method: Annotated[
         str, typer.Option(metavar="NAME", help=f"One of {', '.join(AGGREGATORS)}.")
     ] = options.DEFAULT_METHOD,
@@ -116,13 +116,14 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
     outputs = Outputs(out, report, save, json)
-    inputs = votes, truth, gold
+    inputs = *votes, truth, gold
     check_outputs(report, save, tables=(out,), json=json, inputs=inputs, force=force)
     if report is not None:
         require_jinja()
@@ -131,7 +132,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
-    table = options.VotesForm(coding, labels, order, item, voter, vote).read(votes)
+    table = options.VotesForm(coding, labels, order, item, voter, vote, duplicates).read(*votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)

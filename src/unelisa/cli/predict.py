@@ -60,7 +60,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if several:
         predict_files(fitted, plan_labels(model, votes, out, force), form, out)
         return
-    judged = Judged.of(fitted, form.read_as_fitted(votes[0], fitted))
+    judged = Judged.of(fitted, form.read_as_fitted(votes, fitted))
     if out == STDOUT:
         write_table(program_output(), label_columns(judged), label_rows(judged))
         return

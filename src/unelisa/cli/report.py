@@ -50,7 +50,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     judged = reference = None
     if votes is not None:
         form = options.VotesForm(coding, labels, order, item, voter, vote)
-        table = form.read_as_fitted(votes, fitted)
+        table = form.read_as_fitted([votes], fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:
             known = options.read_known(truth, table)

@@ -22,7 +22,7 @@ LONGEST = 20  # voters that are listed
 
 def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
-    votes: options.VotesFile,
+    votes: options.VotesFiles,
     n: Annotated[int, typer.Option("--n", metavar="N", help="How many votes to buy.")] = 50,
     cost: Annotated[
         Path | None,
@@ -64,6 +64,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     _memory: options.Memory = None,
 ) -> None:
     """Say which votes to buy next: on which items, and from whom.
@@ -71,10 +72,10 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     VOTES holds all votes so far; column names and coding are those of the fit unless given here.
     """
     table = None if out == STDOUT else out
-    check_outputs(tables=(table,), inputs=(model, votes, cost), force=force)
+    check_outputs(tables=(table,), inputs=(model, *votes, cost), force=force)
     fitted = load(model)
     options.warn_if_unreliable(fitted)
-    form = options.VotesForm(coding, labels, order, item, voter, vote)
+    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     found = form.read_as_fitted(votes, fitted)
     prices = None if cost is None else read_costs(cost, fitted)
     asked = None if voters is None else find_voters(voters.split(","), fitted, "--voters")
