@@ -31,7 +31,7 @@ def replay(recording: Recording, policy: str, seed: int) -> list[list[float]]:
     curve = []
     for stop in STOPS:
         for left in range(BATCHES, 0, -1):
-            wanted = round((stop * len(offered) - int(chosen.sum())) / left)
+            wanted = round((round(stop * len(offered)) - int(chosen.sum())) / left)
             if wanted > 0:
                 market = Market(recording.bought(chosen), offered & ~chosen, rng)
                 pairs = POLICIES[policy](market, wanted)

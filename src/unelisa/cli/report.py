@@ -36,6 +36,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     _memory: options.Memory = None,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
@@ -49,7 +50,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise VotesError("--truth needs the votes on the same items; name their file too")
     judged = reference = None
     if votes is not None:
-        form = options.VotesForm(coding, labels, order, item, voter, vote)
+        form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
         table = form.read_as_fitted([votes], fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:

@@ -117,7 +117,11 @@ class Panel:
         items = self._name_items()
         judged = _sort_names(items, rows), _sort_names(list(self._judges), judges)
         table = LongVotes(*judged, TextColumn(distinct, said))
-        found = assemble_long(table, coding, "'verdict'")
+        try:
+            found = assemble_long(table, coding, "'verdict'")
+        except VotesError as error:  # logs have no rows to choose among
+            hints = (hint for hint in error.hints if hint.parameter != "duplicates")
+            raise VotesError(error.message, *hints, **error.about) from None
         systems = {items[k]: key[0] for key, k in self._items.items() if key[0]}
         voted = set(rows.tolist())
         gold = {items[k]: labels[grade] for k, grade in self._gold.items() if k in voted}
