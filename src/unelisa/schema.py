@@ -70,6 +70,7 @@ ELEMENTS = {
     ),
     "count": Element(np.int64, lambda values, _: values >= 0),
     "whole": Element(np.int64, lambda _, __: True),
+    "code": Element(np.int8, lambda _, __: True),
     "sign": Element(np.int8, lambda values, _: np.abs(values) <= 1),
     "index": Element(np.int64, _is_index),
     "index32": Element(np.int32, _is_index),
