@@ -7,8 +7,10 @@ that become harder are not taken for a voter who becomes worse::
 
     surprise = Q(c) - sum_v p(v) Q(v),   p(v) = sum_k Q(k) T(k, v)
 
-The mean surprise of the last third minus that of the first has a standard error, and the level is
-shared by all voters who are tested (Holm), so that one of many is rarely named by chance.
+The mean surprise of the last third minus that of the first is a voter's change. What it has in
+common with the others' (the median) is left out: items may have become harder than the model knows.
+The level is shared by all voters who are tested (Holm), so that one of many is rarely named by
+chance.
 """
 
 from typing import Any
@@ -28,6 +30,7 @@ from unelisa.votes import Votes
 Floats = NDArray[np.float64]
 
 LEAST_VOTES = 20  # of a third
+LEAST_VOTERS = 3  # who are tested, to know what changes have in common
 LEVEL = 0.01  # chance that any voter is named where none has changed
 LEAST_CHANCE = 1e-6
 
@@ -50,7 +53,7 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     pandas.DataFrame
         One row per voter: voter, votes, first and last (the probability that its votes are right by
         everybody else's, over the first and the last third of them), change (between them, beyond
-        what the items account for), p_value (for all voters together, by Holm's method) and
+        what the items and the other voters account for), p_value (for all voters together, by Holm's method) and
         drifted (p_value < .01). NaN where a third has fewer than 20 votes, or where the votes
         cannot tell how good a voter is.
 
@@ -89,8 +92,9 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
         means.append(mean)
         changes.append(surprised)
         errors.append((squares - surprised**2) / np.maximum(sizes - 1, 1))
-    change, error = changes[1] - changes[0], np.sqrt(np.maximum(sum(errors), 1e-24))
+    change = changes[1] - changes[0]
     untold = (sizes < LEAST_VOTES) | ~np.isfinite(change)
+    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~untold)
     together = adjust_holm(np.where(untold, np.nan, 2 * norm.sf(np.abs(change) / error)))
     found = {"first": means[0], "last": means[1], "change": change, "p_value": together}
     known_only = {name: np.where(untold, np.nan, column) for name, column in found.items()}
@@ -134,6 +138,16 @@ def _read_tables(model: Any) -> Floats:
         return np.asarray(model._confusion)
     no, yes = model.coins_
     return np.stack([np.stack([1 - no, no], axis=1), np.stack([1 - yes, yes], axis=1)], axis=1)
+
+
+def _leave_common(
+    change: Floats, variance: Floats, told: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the changes without what they have in common, and their standard errors."""
+    if np.count_nonzero(told) < LEAST_VOTERS:
+        return change, np.sqrt(variance)
+    of_median = np.pi / 2 * np.median(variance[told]) / np.count_nonzero(told)
+    return change - np.median(change[told]), np.sqrt(variance + of_median)
 
 
 def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ from unelisa.latent.renewal import Ledger, More, can_renew, open_ledger, renew
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
-DRIFT_ITEMS = 10_000  # at most, on which an update looks for drift
+DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 NO_VOTES = (
     "the model does not hold the votes it was fitted to, which an update needs: pass them as "
     "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
@@ -184,16 +184,18 @@ class Updating(Aggregator):
 
     def _renew(self, memory: Memory, joined: Joined) -> tuple[Any, Ledger] | None:
         """Return the reading with more votes, and what they add up to; None: fit everything."""
-        ledger = self._open_ledger(memory) if self.__dict__.get("reliable_", False) else None
+        doubts = "; ".join(reason.tell(self.voter_names_) for reason in self._reading.reasons)
+        identified = self.reliable_ or self.reliability_reason_ == doubts
+        ledger = self._open_ledger(memory) if identified else None
         if ledger is None:
             return None
         old, votes = memory.votes, joined.votes
         known = joined.touched[joined.touched < old.n_items]
         before = _extend(_list(old, known), len(joined.touched))
         after = _list(votes, joined.touched)
-        return renew(
-            self._reading, ledger, More(before, after, votes.answers.T, votes.n_items)
-        )
+        n_new = votes.n_voters - old.n_voters
+        more = More(before, after, votes.answers.T, votes.n_items, n_new)
+        return renew(self._reading, ledger, more)
 
     @fit_aside
     def _take_renewed(self, votes: Votes, reading: Any, ledger: Ledger) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators.updating import Updating
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -45,6 +46,7 @@ class Outputs(NamedTuple):
     report: Path | None = None
     model: Path | None = None
     json: Path | None = None
+    keep_votes: bool = False
 
 
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -69,6 +71,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     save: Annotated[
         Path | None, typer.Option(metavar="model.npz", help="Save the model for `predict`.")
     ] = None,
+    keep_votes: options.KeepVotes = False,
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
     force: options.Force = False,
@@ -122,7 +125,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     _memory: options.Memory = None,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
-    outputs = Outputs(out, report, save, json)
+    outputs = Outputs(out, report, save, json, keep_votes)
     inputs = *votes, truth, gold
     check_outputs(report, save, tables=(out,), json=json, inputs=inputs, force=force)
     if report is not None:
@@ -130,6 +133,8 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model = options.build_method(method, seed, jobs, orient, settings or ())
     if gold is not None and "orient" not in model.get_params():
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
+    if keep_votes and (reading or not isinstance(model, Updating)):
+        raise ModelError("only latent-ising, in its usual reading, keeps votes; omit --keep-votes")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
     table = options.VotesForm(coding, labels, order, item, voter, vote, duplicates).read(*votes)
@@ -192,7 +197,7 @@ def write_outputs(
         if outputs.report is not None:
             files.write_text(outputs.report, render_report(findings, judged))
         if outputs.model is not None:
-            save_model(model, files.draft(outputs.model))
+            save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
         files.write_json(outputs.json, findings)
 
 
@@ -214,8 +219,8 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
         title = f"Against the known truth; a tie counts {tie}"
         screen.print(comparison_table(findings["comparison"], title))
         screen.print()
-    tell_written(screen, *outputs)
-    if not any(outputs):
+    tell_written(screen, *outputs[:4])
+    if not any(outputs[:4]):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")
 
 

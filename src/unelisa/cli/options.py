@@ -99,6 +99,14 @@ ShowItems = Annotated[
         "page can save. Off by default, because items may be patients.",
     ),
 ]
+KeepVotes = Annotated[
+    bool,
+    typer.Option(
+        "--keep-votes",
+        help="Save the votes with the model, so that `update` needs them no more. They name the "
+        "items, which may be patients: off by default.",
+    ),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace existing files, also those that unelisa did not write."),

@@ -59,6 +59,7 @@ class More(NamedTuple):
     after: Ballots  # the same items as they are
     counts: NDArray[np.int64]  # how often every voter named each class, in all votes
     n_items: int  # of all votes
+    n_new: int  # voters, the last ones
 
 
 class _Form(NamedTuple):
@@ -94,7 +95,7 @@ def open_ledger(reading: Reading, ballots: ItemBlocks) -> Ledger:
 
 def renew(reading: Any, ledger: Ledger, more: More) -> tuple[Any, Ledger] | None:
     """Return the reading and the ledger after more votes; None where all must be fitted."""
-    n_new = len(more.counts) - len(reading.silence)
+    n_new = more.n_new
     if more.counts.sum() > (1 + GROWTH) * ledger.fitted or not _same_roles(reading, more):
         return None
     grown = _grow_reading(reading, n_new)
@@ -106,7 +107,7 @@ def renew(reading: Any, ledger: Ledger, more: More) -> tuple[Any, Ledger] | None
         kept = _take_off(ledger, len(sums), old, n_new)
         members[k], found = _move(members[k], kept, form, after, grown)
         sums += found
-    if n_new and _repeat_others(members[int(np.argmax(pool.weights))], after, n_new):
+    if n_new and _repeat_others(members[int(np.argmax(pool.weights))], after, more):
         return None
     renewed = replace(pool, members=tuple(members))
     old = form.sum_answers(more.before, pool, grown.silence)
@@ -187,8 +188,8 @@ def _same_roles(reading: Any, more: More) -> bool:
     return bool(same and not silence[n_old:].any() and kept[n_old:].all())
 
 
-def _repeat_others(member: Any, after: Ballots, n_new: int) -> bool:
-    """Return whether new voters repeat others, on the items that are new or changed."""
+def _repeat_others(member: Any, after: Ballots, more: More) -> bool:
+    """Return whether new voters repeat others, on about the same items."""
     sample = Sample(after, member.n_voters)
     if isinstance(member, two.Consensus):
         posterior = two.infer(after, member.factors)[0]
@@ -196,7 +197,10 @@ def _repeat_others(member: Any, after: Ballots, n_new: int) -> bool:
     else:
         posterior = many.infer(after, member.factors)
         ties = class_contest.find_ties(sample, posterior, member.chances)
-    return bool((np.maximum(ties.first, ties.second) >= member.n_voters - n_new).any())
+    votes, n_before = more.counts.sum(axis=1), len(more.counts) - more.n_new
+    fewer, busier = np.sort([votes[ties.first], votes[ties.second]], axis=0)
+    new = np.maximum(ties.first, ties.second) >= n_before
+    return bool((new & (fewer >= families.OVERLAP * busier)).any())
 
 
 def _grow_reading(reading: Any, n_new: int) -> Any:
