@@ -30,9 +30,10 @@ class Costs(NamedTuple):
     fit: float
     update: float  # of the model in use
     loaded: float  # of one loaded from a file with its votes
-    apart: float  # mean difference of probabilities
-    labels: float  # share of items with another label
-    stale: float  # the same, of a model without the new votes
+    # mean difference of probabilities, and share of items with another label: of the update, and of
+    # a fit without the new votes
+    apart: tuple[float, float]
+    labels: tuple[float, float]
 
 
 def measure(votes: ue.Votes) -> Costs:
@@ -56,10 +57,12 @@ def measure(votes: ue.Votes) -> Costs:
         start = time.process_time()
         one.update(more)  # type: ignore[attr-defined]
         seconds.append(time.process_time() - start)
-    found = model.predict_proba(votes)
-    labels, stale = (np.mean(p.argmax(axis=1) != wanted.argmax(axis=1)) for p in (found, before))
-    apart = float(np.abs(found - wanted).mean())
-    return Costs(fit, *seconds, apart, float(labels), float(stale))
+    updated = model.predict_proba(votes)
+    apart = [float(np.abs(found - wanted).mean()) for found in (updated, before)]
+    labels = [
+        float(np.mean(found.argmax(axis=1) != wanted.argmax(axis=1))) for found in (updated, before)
+    ]
+    return Costs(fit, *seconds, (apart[0], apart[1]), (labels[0], labels[1]))
 
 
 def main() -> None:
@@ -80,8 +83,9 @@ def main() -> None:
             print(
                 f"{name:<42} fit {found.fit:6.2f} s, update {found.update:5.2f} s "
                 f"({found.fit / found.update:3.0f} x), from a file {found.loaded:5.2f} s "
-                f"({found.fit / found.loaded:3.0f} x), probabilities apart {found.apart:.4f}, "
-                f"labels {found.labels:.2%} (without the new votes {found.stale:.2%})"
+                f"({found.fit / found.loaded:3.0f} x); apart: probabilities {found.apart[0]:.3f}, "
+                f"labels {found.labels[0]:.2%} (without the new votes {found.apart[1]:.3f}, "
+                f"{found.labels[1]:.2%})"
             )
 
 

@@ -51,10 +51,10 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     Returns
     -------
     pandas.DataFrame
-        One row per voter: voter, votes, first and last (the probability that its votes are right by
-        everybody else's, over the first and the last third of them), change (between them, beyond
-        what the items and the other voters account for), p_value (for all voters together, by Holm's method) and
-        drifted (p_value < .01). NaN where a third has fewer than 20 votes, or where the votes
+        One row per voter: voter, votes, first and last (the mean probability that its votes are
+        right, over the first and the last third of them), change (of that probability by everybody
+        else's votes, beyond what the items and the other voters account for), p_value (for all
+        voters together, by Holm's method) and drifted (p_value < .01). NaN where a third has fewer than 20 votes, or where the votes
         cannot tell how good a voter is.
 
     Examples
@@ -151,18 +151,18 @@ def _leave_common(
 
 
 def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Floats, Floats]:
-    """Return how probably each vote is right by everybody else's, and how far that surprises."""
+    """Return how probably each vote is right, and how far it surprises given everybody else's."""
     if chances.shape[1] == 2:
         said = (ballots.votes > 0).astype(np.intp)
     else:
         said = ballots.votes.view(np.uint8).astype(np.intp) - 1
     table = np.clip(tables, LEAST_CHANCE, 1)[ballots.voters]
     rows = np.arange(len(said))
-    others = np.maximum(chances, LEAST_CHANCE)[ballots.items] / table[rows, :, said]
+    of_item = np.maximum(chances, LEAST_CHANCE)[ballots.items]
+    others = of_item / table[rows, :, said]
     others /= others.sum(axis=1, keepdims=True)
-    right = others[rows, said]
     expected = np.einsum("nk,nkv,nv->n", others, table, others)
-    return right, right - expected
+    return of_item[rows, said], others[rows, said] - expected
 
 
 def _cut_thirds(
