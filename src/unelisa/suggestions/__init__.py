@@ -125,7 +125,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     prices = _set_prices(model, panel, cost, voters, gold_cost)
     labels = _expect_labels(gold_accuracy, panel.n_classes)
     even = share_evenly(n, prices) if spread else np.inf
-    terms = Terms(prices, labels, criterion, spread=even)
+    terms = Terms(prices, labels, criterion, spread=even, n=2 * n)  # with the next batch
     chances = model.predict_proba(known)
     found = plan_questions(panel, list_ballots(known.blocks), chances, terms)
     asked = _order(list(islice(found, n)), prices)
