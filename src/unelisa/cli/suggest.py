@@ -38,8 +38,9 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     criterion: Annotated[
         str,
         typer.Option(
-            metavar="errors|log_loss",
-            help="What a vote should lower: the number of wrong labels, or the log loss.",
+            metavar="errors|log_loss|rate",
+            help="What a vote should lower: the number of wrong labels, the log loss, or the "
+            "variance of the numbers of items of each class.",
         ),
     ] = "errors",
     gold_cost: Annotated[
@@ -134,7 +135,8 @@ def _show(rows: Any, criterion: str) -> None:
     if not len(rows):
         screen.print(told["note"])
         return
-    what = "wrong labels" if criterion == "errors" else "nats of log loss"
+    units = {"errors": "wrong labels", "log_loss": "nats of log loss"}
+    what = units.get(criterion, "of the variance of the classes' numbers of items")
     spent, gain = rows["cost"].sum(), rows["gain"].sum()
     items = count_noun(rows["item"].nunique(), "item")
     screen.print(f"{count_noun(len(rows), 'vote')} on {items}, at a cost of {spent:g}")
