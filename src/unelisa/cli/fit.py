@@ -29,6 +29,7 @@ from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import label_columns, label_rows
+from unelisa.report.next_votes import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import count_noun, show_range
 from unelisa.stability import bootstrap
@@ -195,7 +196,9 @@ def write_outputs(
     with busy("writing"), output_files(force) as files:
         files.write_csv(outputs.labels, label_columns(judged), label_rows(judged))
         if outputs.report is not None:
-            files.write_text(outputs.report, render_report(findings, judged))
+            shown = findings["uncertain"] is not None  # whether items may be named
+            more = describe_next(model, judged, show_items=shown)
+            files.write_text(outputs.report, render_report({**findings, **more}, judged))
         if outputs.model is not None:
             save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
         files.write_json(outputs.json, findings)

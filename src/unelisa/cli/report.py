@@ -11,6 +11,7 @@ from unelisa.cli.screen import busy, results, tell_written
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged, Reference
+from unelisa.report.next_votes import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
@@ -58,6 +59,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             reference = Reference.of(fitted, judged, known.scored_signs())
     with busy("writing"), output_files(force) as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
-        files.write_text(out, render_report(findings, judged))
+        more = describe_next(fitted, judged, show_items=show_items)
+        files.write_text(out, render_report({**findings, **more}, judged))
         files.write_json(json, findings)
     tell_written(results(quiet=json == STDOUT), out)

@@ -20,8 +20,10 @@ from unelisa.frames import list_names
 from unelisa.latent.ballots import Floats, list_ballots
 from unelisa.suggestions.batch import Question, Terms, plan_questions
 from unelisa.suggestions.gains import WORTH, Criterion
-from unelisa.suggestions.panels import Panel, seat_panel
+from unelisa.suggestions.panels import Panel, can_suggest, seat_panel
 from unelisa.votes import Votes
+
+__all__ = ["COLUMNS", "can_suggest", "share_evenly", "suggest_votes"]
 
 HUMAN = "human"
 COLUMNS = ("item", "voter", "gain", "cost", "chance_now")
