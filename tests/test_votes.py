@@ -130,12 +130,17 @@ def test_pandas_missing_values_of_any_kind_have_abstained(kind):
 
 def test_two_different_votes_of_one_voter_on_one_item_are_refused():
     frame = pd.DataFrame({"item": [2, 1, 1], "voter": "a", "vote": [1, 1, 0]})
-    with pytest.raises(VotesError, match="different votes .* voter .a. on item number 1, in data row 2 and in data row 3"):
+    with pytest.raises(
+        VotesError,
+        match="different votes .* voter .a. on item number 1, in data row 2 and in data row 3",
+    ):
         Votes.of(frame)
 
 
 def test_how_many_pairs_differ_is_told_and_no_item_is_named():
-    frame = pd.DataFrame({"item": ["Tx1", "Tx1", "Tx2"] * 2, "voter": "a", "vote": [1, 1, 0, 1, 0, 1]})
+    frame = pd.DataFrame(
+        {"item": ["Tx1", "Tx1", "Tx2"] * 2, "voter": "a", "vote": [1, 1, 0, 1, 0, 1]}
+    )
     with pytest.raises(VotesError, match="first of 2 such pairs") as refusal:
         Votes.of(frame)
     assert "in data row 1 and in data row 5" in str(refusal.value)

@@ -171,7 +171,9 @@ def assemble_frame(
         return assemble_long(list_frame(frame, named), coding, repr(vote[:60]), duplicates)
     items, names, columns = _read_wide(frame, item, named)
     if duplicates != "refuse":
-        return assemble_long(LongVotes.of_wide(items, names, columns), coding, "of votes", duplicates)
+        return assemble_long(
+            LongVotes.of_wide(items, names, columns), coding, "of votes", duplicates
+        )
     refuse_repeated_items(items)
     try:
         return assemble(columns, items, names, coding)

@@ -60,7 +60,9 @@ class NumberColumn:
         """Return the same column as indices into its distinct labels."""
         missing = np.isnan(self._values) if self._values.dtype.kind == "f" else False
         labels, indices = np.unique(self._values, return_inverse=True)
-        indices = np.where(missing, -1, indices).astype(np.int16 if len(labels) < 2**15 else np.int64)
+        indices = np.where(missing, -1, indices).astype(
+            np.int16 if len(labels) < 2**15 else np.int64
+        )
         return TextColumn([plain_label(label) for label in labels.tolist()], indices)
 
     def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
@@ -119,7 +121,8 @@ class TextColumn:
 
         Examples
         --------
-        >>> both = TextColumn.join([TextColumn.of(["1", "0"]), NumberColumn(np.array([1.0])).as_text()])
+        >>> numbers = NumberColumn(np.array([1.0]))
+        >>> both = TextColumn.join([TextColumn.of(["1", "0"]), numbers.as_text()])
         >>> sorted(both.distinct()), both.count("1")
         (['0', '1'], 2)
         """
@@ -162,7 +165,8 @@ class Names(NamedTuple):
 
         Examples
         --------
-        >>> names = Names.join([Names.of(np.array([7, 3])), Names.of(np.array(["3"], dtype=object))])
+        >>> numbers, texts = np.array([7, 3]), np.array(["3"], dtype=object)
+        >>> names = Names.join([Names.of(numbers), Names.of(texts)])
         >>> names.names.tolist(), names.codes.tolist()
         (['3', '7'], [1, 0, 0])
         """
@@ -170,7 +174,9 @@ class Names(NamedTuple):
             parts = [part.as_text() for part in parts]
         distinct = cls.of(np.concatenate([part.names for part in parts]))
         starts = np.cumsum([0, *(len(part.names) for part in parts)])
-        codes = [distinct.codes[start + part.codes] for start, part in zip(starts, parts, strict=False)]
+        codes = [
+            distinct.codes[start + part.codes] for start, part in zip(starts, parts, strict=False)
+        ]
         return cls(distinct.names, np.concatenate(codes))
 
     def as_text(self) -> "Names":

@@ -151,9 +151,9 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _read_named(self, table: Any) -> Votes:
         """Return the votes of a raw table, whose columns have the names of `fit` or usual ones."""
-        names = dict(zip(("item", "voter", "vote"), self.columns_, strict=True))
+        item, voter, vote = self.columns_
         try:
-            return Votes.of(table, coding=self.coding_, **names)
+            return Votes.of(table, coding=self.coding_, item=item, voter=voter, vote=vote)
         except VotesError as error:
             if "column" not in error.about:
                 raise

@@ -30,9 +30,9 @@ def join_votes(earlier: Votes, more: Votes) -> Joined:
 
     Examples
     --------
-    >>> first = Votes.of_values(np.array([[1, -1]], dtype=np.int8), np.array(["x"]), np.array(["a", "b"]))
-    >>> then = Votes.of_values(np.array([[1], [-1]], dtype=np.int8), np.array(["x", "y"]), np.array(["b"]))
-    >>> found = join_votes(first, then)
+    >>> import pandas as pd
+    >>> first = Votes.of(pd.DataFrame({"item": ["x"], "a": [1], "b": [-1]}))
+    >>> found = join_votes(first, Votes.of(pd.DataFrame({"item": ["x", "y"], "b": [1, -1]})))
     >>> found.votes.values.tolist(), found.touched.tolist(), found.added, found.changed
     ([[1, 1], [0, -1]], [0, 1], 1, 1)
     """

@@ -79,8 +79,8 @@ def save(model: Model, path: str | Path, *, keep_votes: bool = False) -> None:
     if isinstance(model, Updating):
         kept = {"_kept_votes": model.keep_votes()} if keep_votes else {}
         model = copy(model)  # without the votes that the model in use refers to
-        vars(model).pop("_kept_votes", None)
-        vars(model).update(kept)
+        model.__dict__.pop("_kept_votes", None)
+        model.__dict__.update(kept)
     arrays: dict[str, Any] = {}
     text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
     try:

@@ -74,7 +74,7 @@ class Votes:
     ordered: bool = False
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - a public signature
         cls,
         table: Any,
         coding: CodingChoice = "auto",

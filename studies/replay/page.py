@@ -21,11 +21,11 @@ _INTRODUCTION = """# Which votes to buy: a replay of recorded votes
 
 Every item of a recorded set starts with one random vote. Each policy then buys further votes among
 those that were recorded: up to {stops} votes per item, or all there are. Between two points of a
-curve the votes are bought in {batches} batches, and before each the models are fitted again. **All
-policies are scored with the same model, `LatentIsing`**, so that they differ only in what they
-bought. A replay has at most {most} items, drawn anew for each seed; there are {seeds} seeds per set,
-of the 20 that are planned. Intervals are 95 %, over resampled seeds, so with few seeds they are
-rough.
+curve the votes are bought in {batches} batches, and before each the models are fitted again. All
+policies are **scored with the same model, `LatentIsing`**, so that they differ only in what they
+bought. A replay has at most {most} items, drawn anew for each seed; there are {seeds} seeds per
+set, of the 20 that are planned. Intervals are 95 %, over resampled seeds, so with few seeds they
+are rough.
 
 **What was chosen on which votes**: that a batch is spread over the voters was decided on the first
 seed of these sets in an earlier version of this page, and the number of batches on worlds 0 to 5
@@ -50,8 +50,8 @@ unelisa reproduce replay --data FOLDER --seeds 0-19 --out docs    # run what is 
 
 ![Accuracy against votes bought](images/replay.svg)"""
 _WORDS = {
-    OURS: "`suggest_votes` with `LatentIsing`; the rest of a batch, where no single vote is expected "
-    'to change a label, by `criterion="log_loss"`.',
+    OURS: "`suggest_votes` with `LatentIsing`; the rest of a batch, where no single vote is "
+    'expected to change a label, by `criterion="log_loss"`.',
     "ours-log-loss": '`suggest_votes` with `LatentIsing` and `criterion="log_loss"`.',
     RANDOM: "any recorded vote.",
     "fewest-votes": "the items with the fewest votes, any voter.",

@@ -1,12 +1,15 @@
 import copy
+import dataclasses
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 import unelisa as ue
 from unelisa.aggregators.updating import Updating
+from unelisa.blocks import SparseBlocks
 from unelisa.errors import ModelError, VotesError
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -124,9 +127,20 @@ def test_more_than_two_classes(table):
     assert model.prevalence_.sum() == pytest.approx(1)
 
 
+def test_sparse_votes_are_updated_alike(model, table):
+    old, more = ue.Votes.of(table[:N_OLD]), ue.Votes.of(table[N_OLD - 10 :])
+    beside = copy.copy(model)
+    held = dataclasses.replace(old, blocks=SparseBlocks(sp.csr_array(old.values)))
+    beside.update(more, earlier=held)
+    assert is_renewed(beside)
+    assert beside._memory.votes.blocks.place == "in memory"  # so few are a table
+    expected = model.update(more)
+    assert beside.predict_proba(more) == pytest.approx(expected.predict_proba(more))
+
+
 def test_gold_labels_stay(table):
     votes = ue.Votes.of(table[:N_OLD])
-    gold = {name: "no" for name in votes.items[:3]}
+    gold = dict.fromkeys(votes.items[:3], "no")
     model = ue.LatentIsing().fit(votes, gold).update(ue.Votes.of(table[N_OLD:]))
     assert np.count_nonzero(model._memory.gold) == 3
     assert len(model._memory.gold) == 800
@@ -149,7 +163,7 @@ def test_a_saved_model_keeps_votes_only_if_asked(model, table, tmp_path):
 
 
 def test_copies_and_pickles_hold_no_votes(model):
-    for other in (copy.copy(model), pickle.loads(pickle.dumps(model))):
+    for other in (copy.copy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301 - our own
         assert not hasattr(other, "_memory")
         with pytest.raises(ModelError, match="keep_votes=True"):
             other.update([[1, -1]])

@@ -424,7 +424,9 @@ def test_several_files_and_duplicates(run, refused, ratings):
         rows.to_csv(part, index=False)
     later = whole[100:].replace({"judge 0": {"poor": "good"}})
     model = ratings.parent / "model.npz"
-    result = run("fit", *parts, "--method", "majority-vote", "--save", model, "--duplicates", "first")
+    result = run(
+        "fit", *parts, "--method", "majority-vote", "--save", model, "--duplicates", "first"
+    )
     assert result.exit_code == 0, result.output
     assert "200 items labeled" in result.stdout
     later.to_csv(parts[1], index=False)

@@ -79,5 +79,7 @@ def test_only_a_consensus_alone_can_be_renewed(fitted):
     assert not can_renew(replace(reading, others=(reading,)))
     assert not can_renew(replace(reading, name="gold"))
     assert not can_renew(replace(reading, pool=replace(reading.pool, share=1.0)))
-    edges = ue.LatentIsing(structure="edges").fit(ue.simulate_votes(n_items=300, random_state=0).votes)
+    edges = ue.LatentIsing(structure="edges").fit(
+        ue.simulate_votes(n_items=300, random_state=0).votes
+    )
     assert not can_renew(edges._reading)

@@ -54,8 +54,8 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
         One row per voter: voter, votes, first and last (the mean probability that its votes are
         right, over the first and the last third of them), change (of that probability by everybody
         else's votes, beyond what the items and the other voters account for), p_value (for all
-        voters together, by Holm's method) and drifted (p_value < .01). NaN where a third has fewer than 20 votes, or where the votes
-        cannot tell how good a voter is.
+        voters together, by Holm's method) and drifted (p_value < .01). NaN where a third has fewer
+        than 20 votes, or where the votes cannot tell how good a voter is.
 
     Examples
     --------
@@ -64,7 +64,8 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     >>> truth = rng.random(1200) < 0.5
     >>> right = np.tile([0.9, 0.8, 0.8, 0.75, 0.75], (1200, 1))
     >>> right[600:, 0] = 0.55  # the first voter becomes tired
-    >>> votes = ue.Votes.of(np.where(rng.random(right.shape) < right, truth[:, None], ~truth[:, None]))
+    >>> said = np.where(rng.random(right.shape) < right, truth[:, None], ~truth[:, None])
+    >>> votes = ue.Votes.of(said)
     >>> table = ue.find_drift(ue.LatentIsing().fit(votes), votes)
     >>> table["drifted"].tolist()
     [True, False, False, False, False]

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.drift import find_drift, tell_drift
-from unelisa.blocks import KeptBlocks, hold_sparse
+from unelisa.blocks import hold_sparse
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import fit_aside
 from unelisa.joining import Joined, as_matrix, join_votes
@@ -113,9 +113,7 @@ class Updating(Aggregator):
             warn_user(drifted, ReliabilityWarning)
         return self
 
-    def _remember(
-        self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None
-    ) -> None:
+    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Refer to the votes of the fit where they are in memory."""
         self.__dict__.pop("_kept_votes", None)
         if votes.blocks.place in ("in memory", "sparse"):

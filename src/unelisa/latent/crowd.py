@@ -66,9 +66,7 @@ class Crowd(NamedTuple):
         return spoken, Sample(fill_silence(spoken.ballots, self.silence), self.ballots.n_voters)
 
 
-def read_roles(
-    answers: Floats, n_items: int
-) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+def read_roles(answers: Floats, n_items: int) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
     """Return what each voter's silence stands for, and whose votes are read.
 
     `answers` holds the numbers of no and of yes votes per voter.

@@ -82,7 +82,7 @@ def can_renew(reading: Reading) -> bool:
     return pool.share < 1 and as_fitted and not turned and reading.name == "consensus"
 
 
-def open_ledger(reading: Reading, ballots: ItemBlocks) -> Ledger:
+def open_ledger(reading: Any, ballots: ItemBlocks) -> Ledger:
     """Return what all votes add up to, in one pass for every member and one for the answers."""
     form, pool = _find_form(reading), reading.pool
     filled = ballots.view(form.fill, reading)

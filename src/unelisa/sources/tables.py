@@ -164,7 +164,9 @@ class VoteTable:
             whole.add(batch)
             refuse_beyond(LISTED * whole.held, self.path.name)
         rows = whole.finish()
-        return LongVotes.of_wide(rows.names, np.array(voters, dtype=object), rows.columns)
+        return LongVotes.of_wide(
+            np.asarray(rows.names), np.array(voters, dtype=object), rows.columns
+        )
 
     def _read_label(self, text: str) -> str:
         """Return the label in a stripped cell."""

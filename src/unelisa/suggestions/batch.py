@@ -79,11 +79,7 @@ def plan_questions(
 ) -> Iterator[Question]:
     """Yield questions in the order of asking, as long as any gains."""
     bounds = _bound_items(panel, ballots, chances, terms)
-    order = np.argsort(-bounds, kind="stable")
-    finite = terms.prices[np.isfinite(terms.prices)]
-    order = order[bounds[order] > LEAST_GAIN / finite.max(initial=1.0)]
-    if terms.n is not None:
-        order = order[: max(MOST_OPENED * terms.n, LEAST_OPENED)]
+    order = _order_items(bounds, terms)
     offers: list[_Offer] = []
     opened, dearer = 0, np.ones(len(terms.prices))
     while True:
@@ -104,6 +100,15 @@ def plan_questions(
         after = _await_answer(panel, terms, best.item, best.question.voter)
         if after is not None:
             _push_offer(offers, after, dearer)
+
+
+def _order_items(bounds: Floats, terms: Terms) -> NDArray[np.intp]:
+    """Return the items that may be worth a question, those with the largest bounds first."""
+    order = np.argsort(-bounds, kind="stable")
+    finite = terms.prices[np.isfinite(terms.prices)]
+    order = order[bounds[order] > LEAST_GAIN / finite.max(initial=1.0)]
+    most = len(order) if terms.n is None else max(MOST_OPENED * terms.n, LEAST_OPENED)
+    return np.asarray(order[:most])
 
 
 def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms) -> Floats:

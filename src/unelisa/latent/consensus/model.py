@@ -271,8 +271,8 @@ def fit_consensus(
     evidence = sums[3][0] - model.branches.divergence(on[0]) - model.members.divergence(on[1])
     evidence -= (len(model.ease) - 1) / 2 * np.log(max(sums[3][2], 1))
     path = np.array(history)
-    found = {"evidence": float(evidence), "objective": path, "converged": converged}
-    return replace(model, **found, centered=centered)
+    model = replace(model, evidence=float(evidence), objective=path, converged=converged)
+    return replace(model, centered=centered)
 
 
 def infer(ballots: Ballots, factors: Factors) -> tuple[Floats, Floats, Floats]:

@@ -49,9 +49,7 @@ class ClassCrowd(NamedTuple):
         return spoken, Sample(fill_silence(spoken.ballots, code), n_voters)
 
 
-def read_class_roles(
-    counts: Floats, n_items: int
-) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+def read_class_roles(counts: Floats, n_items: int) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
     """Return who is a rule, whose silence is an answer, and whose votes are read.
 
     `counts` holds how often each voter named each class.
