@@ -41,7 +41,7 @@ def test_sums_are_those_of_all_votes(fitted):
     found, renewed = renew(reading, ledger, tell_more(votes, N_ITEMS - 10))
     whole = open_ledger(found, list_ballots(votes.blocks))
     n_sums = 4 * np.count_nonzero(reading.pool.weights > COUNTED)
-    assert len(renewed.sums) == len(whole.sums) == n_sums + 6
+    assert len(renewed.sums) == len(whole.sums) == n_sums + 10
     # what follows counts labels, which jump
     for part, other in zip(renewed.sums[: n_sums + 1], whole.sums, strict=False):
         assert np.abs(part - other).max() < 0.05 * max(np.abs(other).max(), 1)

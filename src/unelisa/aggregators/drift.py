@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.classes import is_two_class
+from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.errors import ModelError
 from unelisa.frames import list_names
 from unelisa.latent.ballots import Ballots, list_ballots, take_ballots

@@ -86,9 +86,11 @@ class Updating(Aggregator):
         Examples
         --------
         >>> import numpy as np, unelisa as ue
-        >>> votes = ue.simulate_votes(n_items=2000, n_voters=9, random_state=0).votes
-        >>> model = ue.LatentIsing().fit(votes.take_items(np.arange(1900)))
-        >>> model.update(votes.take_items(np.arange(1850, 2000))).predict(votes).shape
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.choice([-1, 1], 2000)[:, None]
+        >>> votes = np.where(rng.random((2000, 7)) < 0.8, truth, -truth)
+        >>> model = ue.LatentIsing().fit(votes[:1900])
+        >>> model.update(votes[1900:]).predict(votes).shape  # rows of an array are new items
         (2000,)
         """
         check_is_fitted(self, "voter_names_")

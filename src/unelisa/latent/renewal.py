@@ -34,7 +34,8 @@ from unelisa.latent.potts.reading import (
     find_class_experts,
     sum_classes,
 )
-from unelisa.latent.reading import NOTHING_FOUND, Reading
+from unelisa.latent.reading import Reading
+from unelisa.latent.worth import AGAINST, SPREAD, Cases, Spreads, describe_worth, sum_cases
 from unelisa.schema import stored
 
 COUNTED = 0.02  # least weight of a member that moves
@@ -47,7 +48,7 @@ class Ledger(NamedTuple):
     """What all votes add up to under a reading, and how many votes there were at its last fit."""
 
     # sums: one after the other and flat, four of EM for every member of the pool that counts, then
-    # those of the answers
+    # those of the answers and of the voters' worth
     sums: tuple[Floats, ...]
     fitted: int
 
@@ -69,7 +70,7 @@ class _Form(NamedTuple):
     collect: Callable[[Ballots, Any], Sums]
     maximize: Callable[[Any, Sums, float], Any]
     sum_answers: Callable[..., Sums]
-    voter_axes: dict[int, int]  # of the sums of the answers
+    voter_axes: tuple[int | None, ...]  # of the sums of the answers, and of the voters' worth
 
 
 def can_renew(reading: Reading) -> bool:
@@ -89,6 +90,7 @@ def open_ledger(reading: Any, ballots: ItemBlocks) -> Ledger:
     counted = [pool.members[k] for k in _find_counted(pool)]
     sums = [part for one in counted for part in filled.sum(form.collect, one.factors)]
     sums += ballots.sum(form.sum_answers, pool, reading.silence)
+    sums += ballots.sum(sum_cases, reading, ballots.n_voters, _count_classes(pool))
     votes = int(ballots.concatenate(_count).sum())
     return Ledger(tuple(np.ravel(part) for part in sums), votes)
 
@@ -98,6 +100,8 @@ def renew(reading: Any, ledger: Ledger, more: More) -> tuple[Any, Ledger] | None
     n_new = more.n_new
     if more.counts.sum() > (1 + GROWTH) * ledger.fitted or not _same_roles(reading, more):
         return None
+    if not more.after.n_items:  # new voters who said nothing
+        return None if n_new else (reading, ledger)
     grown = _grow_reading(reading, n_new)
     form, pool = _find_form(reading), grown.pool
     before, after = (form.fill(part, grown) for part in (more.before, more.after))
@@ -110,15 +114,26 @@ def renew(reading: Any, ledger: Ledger, more: More) -> tuple[Any, Ledger] | None
     if n_new and _repeat_others(members[int(np.argmax(pool.weights))], after, more):
         return None
     renewed = replace(pool, members=tuple(members))
-    old = form.sum_answers(more.before, pool, grown.silence)
-    answers = [
-        _pad(flat, part, form.voter_axes.get(j), n_new) - part
-        for j, (flat, part) in enumerate(zip(ledger.sums[len(sums) :], old, strict=True))
+    found = replace(grown, pool=renewed, model=renewed.best)
+    old = _sum_told(form, more.before, grown, len(more.counts))
+    new = _sum_told(form, more.after, found, len(more.counts))
+    told = [
+        _pad(flat, before, form.voter_axes[j], n_new) - before + after
+        for j, (flat, before, after) in enumerate(
+            zip(ledger.sums[len(sums) :], old, new, strict=True)
+        )
     ]
-    new = form.sum_answers(more.after, renewed, grown.silence)
-    answers = [kept + part for kept, part in zip(answers, new, strict=True)]
-    found = _finish(replace(grown, pool=renewed, model=renewed.best), answers, more)
-    return found, Ledger(tuple(map(np.ravel, (*sums, *answers))), ledger.fitted)
+    return _finish(found, told, more), Ledger(tuple(map(np.ravel, (*sums, *told))), ledger.fitted)
+
+
+def _sum_told(form: _Form, ballots: Ballots, reading: Any, n_voters: int) -> Sums:
+    """Return what some items add to the answers, and to the worth of the voters."""
+    answers = form.sum_answers(ballots, reading.pool, reading.silence)
+    return *answers, *sum_cases(ballots, reading, n_voters, _count_classes(reading.pool))
+
+
+def _count_classes(pool: Any) -> int:
+    return int(getattr(pool, "n_classes", 2))
 
 
 def _move(
@@ -160,22 +175,22 @@ def _pad(flat: Floats, like: Floats, axis: int | None, n_new: int) -> Floats:
     return np.pad(flat.reshape(shape), width)
 
 
-def _finish(reading: Any, answers: list[Floats], more: More) -> Any:
+def _finish(reading: Any, told: list[Floats], more: More) -> Any:
     """Return the reading with what it says of all items and of every voter."""
-    votes = more.counts.sum(axis=1).astype(np.float64)
-    nobody = NOTHING_FOUND in {reason.text for reason in reading.reasons}
+    answers, cases = told[:-4], Cases(*told[-4:])
+    votes, n_classes = more.counts.sum(axis=1).astype(np.float64), _count_classes(reading.pool)
     if isinstance(reading, ClassReading):
         found: Any = describe_classes(tuple(answers), reading.pool)
-        unknown = bool(np.isnan(reading.answers.confusions).all())
-        if unknown:
+        if np.isnan(reading.answers.confusions).all():
             found = found._replace(confusions=np.full_like(found.confusions, np.nan))
-        experts = np.zeros(len(votes), np.bool_) if unknown else find_class_experts(found)
+        experts = find_class_experts(found)
     else:
         found = checks.describe_answers(checks.Tally(*answers), reading.pool)
-        if np.isnan(reading.answers.coins).all():
-            found = found._replace(coins=np.full_like(found.coins, np.nan))
-        experts = find_experts(np.nan_to_num(found.coins, nan=0.5), votes, found.prevalence)
-    return replace(reading, answers=found, experts=experts & (not nobody))
+        experts = find_experts(found.coins, votes, found.prevalence)
+    spread = SPREAD * (AGAINST if reading.reasons else 1.0)
+    worth = describe_worth(cases, reading, n_classes, Spreads(spread, spread))
+    worth = worth if reading.told else worth.untold()
+    return replace(reading, answers=found, worth=worth, experts=experts & reading.told)
 
 
 def _same_roles(reading: Any, more: More) -> bool:
@@ -261,8 +276,10 @@ def _count(ballots: Ballots) -> NDArray[np.int64]:
     return ballots.counts
 
 
-TWO = _Form(_fill_two, two.collect, _maximize_two, checks.sum_answers, {4: 1})
-MANY = _Form(_fill_many, many.collect, _maximize_many, sum_classes, {4: 0, 5: 1})
+TWO = _Form(
+    _fill_two, two.collect, _maximize_two, checks.sum_answers, (*[None] * 4, 1, None, 0, 1, 1, 0)
+)
+MANY = _Form(_fill_many, many.collect, _maximize_many, sum_classes, (*[None] * 4, 0, 1, 0, 1, 1, 0))
 
 
 def _find_form(reading: Reading) -> _Form:
