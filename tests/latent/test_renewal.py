@@ -5,7 +5,8 @@ import pytest
 
 import unelisa as ue
 from unelisa.latent.ballots import list_ballots, take_ballots
-from unelisa.latent.renewal import COUNTED, GROWTH, More, can_renew, open_ledger, renew
+from unelisa.latent.consensus.checks import COUNTED
+from unelisa.latent.renewal import GROWTH, More, can_renew, open_ledger, renew
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 N_ITEMS, N_VOTERS = 400, 8

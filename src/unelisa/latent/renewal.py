@@ -38,7 +38,6 @@ from unelisa.latent.reading import Reading
 from unelisa.latent.worth import AGAINST, SPREAD, Cases, Spreads, describe_worth, sum_cases
 from unelisa.schema import stored
 
-COUNTED = 0.02  # least weight of a member that moves
 GROWTH = 0.2  # votes beyond those of the last fit, as a share of them, from which all are fitted
 STEPS = 5  # of EM
 
@@ -150,7 +149,7 @@ def _move(
 
 def _find_counted(pool: Any) -> NDArray[np.intp]:
     """Return the members that move; the others have hardly any weight."""
-    return np.flatnonzero(pool.weights > COUNTED)
+    return np.flatnonzero(pool.weights > checks.COUNTED)
 
 
 def _take_off(ledger: Ledger, start: int, parts: Sums, n_new: int) -> list[Floats]:
@@ -276,11 +275,13 @@ def _count(ballots: Ballots) -> NDArray[np.int64]:
     return ballots.counts
 
 
-TWO = _Form(
+_TWO = _Form(
     _fill_two, two.collect, _maximize_two, checks.sum_answers, (*[None] * 4, 1, None, 0, 1, 1, 0)
 )
-MANY = _Form(_fill_many, many.collect, _maximize_many, sum_classes, (*[None] * 4, 0, 1, 0, 1, 1, 0))
+_MANY = _Form(
+    _fill_many, many.collect, _maximize_many, sum_classes, (*[None] * 4, 0, 1, 0, 1, 1, 0)
+)
 
 
 def _find_form(reading: Reading) -> _Form:
-    return MANY if isinstance(reading, ClassReading) else TWO
+    return _MANY if isinstance(reading, ClassReading) else _TWO
