@@ -31,7 +31,7 @@ are rough.
 seed of these sets in an earlier version of this page, and the number of batches on worlds 0 to 5
 and on other draws of items from magic_ensemble, bluebirds, triviaqa_judges_v1 and
 care_civilcomments. There, four batches instead of one lowered the votes that are needed from 81 %
-to 58 % of what random votes need, on one seed of eight sets; buying all voters' votes on some items
+to 58 % of what random votes need, on one seed of eight sets, which is little evidence; buying all voters' votes on some items
 first, more random votes, and no spread did not help. The other policies have the same batches. So
 the real sets are development data; expect less of ours on new votes.
 
