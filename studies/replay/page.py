@@ -28,12 +28,12 @@ set, of the 20 that are planned. Intervals are 95 %, over resampled seeds, so wi
 are rough.
 
 **What was chosen on which votes**: that a batch is spread over the voters was decided on the first
-seed of these sets in an earlier version of this page, and the number of batches on worlds 0 to 5
+seed of these sets in an earlier version of this page, and the number of batches on worlds 0 to 2
 and on other draws of items from magic_ensemble, bluebirds, triviaqa_judges_v1 and
 care_civilcomments. There, four batches instead of one lowered the votes that are needed from 81 %
-to 58 % of what random votes need, on one seed of eight sets, which is little evidence; buying all voters' votes on some items
-first, more random votes, and no spread did not help. The other policies have the same batches. So
-the real sets are development data; expect less of ours on new votes.
+to 58 % of what random votes need, on one seed of eight sets, which is little evidence; buying all
+voters' votes on some items first, more random votes, and no spread did not help. The other policies
+have the same batches. So the real sets are development data; expect less of ours on new votes.
 
 The sets named `copies`, `near_copies`, `lenient_families` and `bad_clique` are simulated
 [worlds](worlds.md) of the choosing part, from number {first} on, whose voters come in families; the
