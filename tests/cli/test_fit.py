@@ -82,6 +82,8 @@ def test_every_item_is_scored_once_for_all_outputs(run, files, monkeypatch):
     monkeypatch.setattr(DawidSkene, "decision_function", count)
     monkeypatch.setattr(DawidSkene, "predict_proba", list_pairs)
     monkeypatch.setattr("unelisa.cli.fit.run_methods", lambda *_: [])
+    # what to ask next is a question of its own, which `suggest_votes` answers
+    monkeypatch.setattr("unelisa.cli.fit.describe_next", lambda *_, **__: {})
     files.truth.write_text(files.truth.read_text() + "unvoted,yes\n")
     outputs = {"--out": "a.csv", "--report": "a.html", "--json": "a.json", "--save": "a.npz"}
     options = [part for name, file in outputs.items() for part in (name, files.folder / file)]
