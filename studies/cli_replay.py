@@ -26,7 +26,7 @@ from studies.records import Json, format_archive, read_archive
 from studies.replay.figures import draw_curves
 from studies.replay.page import render_replay
 from studies.replay.policies import POLICIES
-from studies.replay.recordings import WORLDS
+from studies.replay.recordings import FIRST_WORLD, WORLDS
 from studies.replay.runs import Reader, collect_replays, run_replays
 from studies.worlds.kinds import Place, draw_world
 from unelisa.cli import options
@@ -109,8 +109,8 @@ def _read(reader: SetReader, _seed: int) -> KnownLabels:
 
 
 def _draw(kind: str, seed: int) -> KnownLabels:
-    """Return a world of the reporting part as votes with labels."""
-    world = draw_world(Place("reporting", kind, seed))
+    """Return a world of the choosing part as votes with labels."""
+    world = draw_world(Place("choosing", kind, FIRST_WORLD + seed))
     n_items, n_voters = world.votes.shape
     names = np.array([f"v{s}" for s in range(n_voters)])
     votes = Votes.of_values(np.asfortranarray(world.votes), np.arange(n_items), names)

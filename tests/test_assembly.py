@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unelisa as ue
-from unelisa.assembly import assemble_long
+from unelisa.assembly import LongVotes, assemble_long
 from unelisa.columns import Names, TextColumn
 from unelisa.errors import VotesError
 from unelisa.votes import Votes
@@ -116,4 +116,4 @@ def test_long_tables_know_their_column_of_votes():
     names = Names.of(np.arange(300))
     column = TextColumn.of(map(str, range(300)))
     with pytest.raises(VotesError, match="column 'said' holds far more"):
-        assemble_long(names, names, column, "auto", "'said'")
+        assemble_long(LongVotes(names, names, column), "auto", "'said'")

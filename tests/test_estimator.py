@@ -191,3 +191,14 @@ def test_methods_of_two_classes_say_what_to_use_for_more(name):
 def test_a_selector_of_two_classes_points_to_one_against_the_rest():
     with pytest.raises(ModelError, match="3; use votes.one_against_rest"):
         ExpertSelector().fit([["a", "b"], ["c", "a"]])
+
+
+def test_a_model_reads_later_tables_by_the_columns_of_its_fit():
+    names = {"item": "picture", "voter": "rater", "vote": "opinion"}
+    long = pd.DataFrame({"item": [1, 1, 2, 2, 3], "voter": list("ababa"), "vote": list("ynyyn")})
+    renamed = long.rename(columns=names)
+    model = MajorityVote().fit(Votes.of(renamed, **names))
+    assert model.columns_ == ("picture", "rater", "opinion")
+    wanted = model.predict(Votes.of(long, coding=("n", "y"))).tolist()
+    assert model.predict(renamed).tolist() == wanted
+    assert model.predict(long).tolist() == wanted  # by the usual names

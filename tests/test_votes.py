@@ -130,8 +130,33 @@ def test_pandas_missing_values_of_any_kind_have_abstained(kind):
 
 def test_two_different_votes_of_one_voter_on_one_item_are_refused():
     frame = pd.DataFrame({"item": [2, 1, 1], "voter": "a", "vote": [1, 1, 0]})
-    with pytest.raises(VotesError, match="data row 2 and a later row hold different votes"):
+    with pytest.raises(
+        VotesError,
+        match="different votes .* voter .a. on item number 1, in data row 2 and in data row 3",
+    ):
         Votes.of(frame)
+
+
+def test_how_many_pairs_differ_is_told_and_no_item_is_named():
+    frame = pd.DataFrame(
+        {"item": ["Tx1", "Tx1", "Tx2"] * 2, "voter": "a", "vote": [1, 1, 0, 1, 0, 1]}
+    )
+    with pytest.raises(VotesError, match="first of 2 such pairs") as refusal:
+        Votes.of(frame)
+    assert "in data row 1 and in data row 5" in str(refusal.value)
+    assert "Tx" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("duplicates", "wanted"), [("first", [1, -1]), ("last", [-1, -1]), ("drop", [0, -1])]
+)
+def test_which_of_different_votes_counts_can_be_declared(duplicates, wanted):
+    long = pd.DataFrame({"item": [1, 2, 1, 2], "voter": "a", "vote": [1, 0, 0, 0]})
+    wide = pd.DataFrame({"item": [1, 2, 1, 2], "a": [1.0, 0, 0, np.nan]})
+    for table in (long, wide):
+        assert Votes.of(table, duplicates=duplicates).values.ravel().tolist() == wanted
+    with pytest.raises(VotesError, match="duplicates must be one of"):
+        Votes.of(long, duplicates="newest")
 
 
 @pytest.mark.parametrize(

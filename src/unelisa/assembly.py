@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from unelisa.blocks import ItemBlocks, WholeTable, hold_sparse
 from unelisa.coding import MAX_CLASSES, Coding, CodingChoice, settle_coding
-from unelisa.columns import Column, Label, Names, NumberColumn
-from unelisa.errors import VotesError, VotesWarning, warn_user
+from unelisa.columns import Column, Label, Names, NumberColumn, TextColumn
+from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
 from unelisa.frames import (
     ColumnNames,
     array_columns,
@@ -68,25 +68,76 @@ def assemble(
     return Assembled(WholeTable(values), items, voters, settled)
 
 
-def assemble_long(
-    items: Names, voters: Names, column: Column, coding: CodingChoice, title: str
-) -> Assembled:
-    """Return the votes of a long table: one row per vote, items and voters as sorted names.
+Duplicates = Literal["refuse", "first", "last", "drop"]
 
-    Messages call the column of votes by its `title`.
+
+class LongVotes(NamedTuple):
+    """A long table: one row per vote, items and voters as sorted names."""
+
+    items: Names
+    voters: Names
+    said: Column
+    rows: NDArray[np.intp] | None = None  # the data row of each vote; None: its place
+    files: tuple[tuple[str, int], ...] = ()  # of several files, the name and the number of votes
+
+    @classmethod
+    def of_wide(
+        cls, items: NDArray[Any], voters: NDArray[Any], columns: Sequence[Column]
+    ) -> "LongVotes":
+        """Return the votes of a wide table, one below the other, without missing ones."""
+        said = TextColumn.join([column.as_text() for column in columns])
+        cast = np.flatnonzero(said.present())
+        rows, names = cast % max(len(items), 1), Names.of(items)
+        places = Names(names.names, names.codes[rows])
+        given = Names.of(voters)
+        who = Names(given.names, given.codes[cast // max(len(items), 1)])
+        return cls(places, who, said.spread(cast.astype(np.int32)), rows)
+
+    @classmethod
+    def join(cls, tables: "Sequence[LongVotes]", files: Sequence[str]) -> "LongVotes":
+        """Return the votes of several files, one file after the other."""
+        sizes = [len(table.items.codes) for table in tables]
+        rows = [np.arange(len(t.items.codes)) if t.rows is None else t.rows for t in tables]
+        return cls(
+            Names.join([table.items for table in tables]),
+            Names.join([table.voters for table in tables]),
+            TextColumn.join([table.said.as_text() for table in tables]),
+            np.concatenate(rows),
+            tuple(zip(files, sizes, strict=True)),
+        )
+
+    def tell_row(self, vote: int) -> str:
+        """Return where a vote is, for a message."""
+        row = vote if self.rows is None else int(self.rows[vote])
+        if len(self.files) < 2:
+            return f"data row {row + 1}"
+        ends = np.cumsum([size for _, size in self.files])
+        return f"data row {row + 1} of {self.files[int(np.searchsorted(ends, vote, 'right'))][0]}"
+
+
+def assemble_long(
+    table: LongVotes, coding: CodingChoice, title: str, duplicates: Duplicates = "refuse"
+) -> Assembled:
+    """Return the votes of a long table.
+
+    Messages call the column of votes by its `title`. `duplicates` says which of different votes of
+    a voter on an item counts.
     """
+    if duplicates not in get_args(Duplicates):
+        known = ", ".join(get_args(Duplicates))
+        raise VotesError(f"duplicates must be one of {known}, found {str(duplicates)[:60]!r}")
+    items, voters, column = table[:3]
     refuse_empty((len(items.codes), 3))
     labels = column.distinct()
     if len(labels) > MAX_CLASSES:
         refuse_free_text(title)
     rows = {label: column.first_row(label) for label in labels}
-    found = {x: f"in data row {rows[x] + 1}" for x in sorted(rows, key=rows.__getitem__)}
+    found = {x: f"in {table.tell_row(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
     settled = _settle(found, coding, [column])
     votes = column.encode(settled.votes)
     cast = np.flatnonzero(votes)  # a row without a vote does not repeat one with a vote
-    i, s = items.codes[cast], voters.codes[cast]
-    kept = _check_duplicates(i.astype(np.int64) * len(voters.names) + s, votes[cast], cast)
-    entries = votes[cast[kept]], (i[kept], s[kept])
+    kept = cast[_pick_votes(table, cast, votes[cast], duplicates)]
+    entries = votes[kept], (items.codes[kept], voters.codes[kept])
     blocks = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
     return Assembled(blocks, items.names, voters.names, settled)
 
@@ -111,29 +162,49 @@ def assemble_sparse(table: Any, coding: CodingChoice) -> Assembled:
     return Assembled(blocks, items, voters, settled, named=False)
 
 
-def assemble_frame(frame: Any, coding: CodingChoice, named: ColumnNames) -> Assembled:
+def assemble_frame(
+    frame: Any, coding: CodingChoice, named: ColumnNames, duplicates: Duplicates = "refuse"
+) -> Assembled:
     """Return the votes of a frame, long or wide."""
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
-        rows = Names.of(read_names(frame.get_column(item)))
-        voters = Names.of(read_names(frame.get_column(voter))).as_text()
-        said = read_column(frame.get_column(vote))
-        return assemble_long(rows, voters, said, coding, repr(vote[:60]))
-    if named[1] is not None or named[2] is not None:
-        raise VotesError("a long table needs columns for items, voters and votes; name all three")
-    chosen = [name for name in frame.columns if name != item]
-    items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
+        return assemble_long(list_frame(frame, named), coding, repr(vote[:60]), duplicates)
+    items, names, columns = _read_wide(frame, item, named)
+    if duplicates != "refuse":
+        return assemble_long(
+            LongVotes.of_wide(items, names, columns), coding, "of votes", duplicates
+        )
     refuse_repeated_items(items)
-    names = np.array([str(name) for name in chosen], dtype=object)
-    if len(set(names.tolist())) < len(names):  # a frame may have the columns 1 and "1"
-        raise VotesError("two columns have the same name as text; rename one")
-    columns = [read_column(frame.get_column(c)) for c in chosen]
     try:
         return assemble(columns, items, names, coding)
     except VotesError:
         if item is None:
-            refuse_names(chosen, columns)
+            refuse_names(names.tolist(), columns)
         raise
+
+
+def list_frame(frame: Any, named: ColumnNames) -> LongVotes:
+    """Return the votes of a frame, long or wide, as a long table."""
+    item, voter, vote = long_columns(frame.columns, named)
+    if voter is None or vote is None or item is None:
+        return LongVotes.of_wide(*_read_wide(frame, item, named))
+    rows = Names.of(read_names(frame.get_column(item)))
+    voters = Names.of(read_names(frame.get_column(voter))).as_text()
+    return LongVotes(rows, voters, read_column(frame.get_column(vote)))
+
+
+def _read_wide(
+    frame: Any, item: str | None, named: ColumnNames
+) -> tuple[NDArray[Any], NDArray[Any], list[Column]]:
+    """Return the items, the voters and the columns of a wide frame."""
+    if named[1] is not None or named[2] is not None:
+        raise VotesError("a long table needs columns for items, voters and votes; name all three")
+    chosen = [name for name in frame.columns if name != item]
+    items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
+    names = np.array([str(name) for name in chosen], dtype=object)
+    if len(set(names.tolist())) < len(names):  # a frame may have the columns 1 and "1"
+        raise VotesError("two columns have the same name as text; rename one")
+    return items, names, [read_column(frame.get_column(c)) for c in chosen]
 
 
 def refuse_empty(shape: tuple[int, ...]) -> None:
@@ -171,25 +242,40 @@ def _refuse_own_labels(columns: Sequence[Column], titles: Sequence[str]) -> None
             )
 
 
-def _check_duplicates(
-    cells: NDArray[np.int64], votes: NDArray[np.int8], rows: NDArray[np.intp]
+def _pick_votes(
+    table: LongVotes, cast: NDArray[np.intp], votes: NDArray[np.int8], duplicates: Duplicates
 ) -> NDArray[np.intp]:
-    """Return which votes to keep, one per cell; raise an error where two differ."""
+    """Return which of the votes that were cast count: one per item and voter."""
+    cells = table.items.codes[cast].astype(np.int64) * len(table.voters.names)
+    cells += table.voters.codes[cast]
     in_order = np.sort(cells)
     repeated = int((in_order[1:] == in_order[:-1]).sum())
     del in_order
     if not repeated:  # nearly always, and at a third of the memory
         return np.arange(len(cells))
-    _, kept, place = np.unique(cells, return_index=True, return_inverse=True)
-    last = np.zeros(len(kept), dtype=np.int8)
-    last[place] = votes
-    conflict = last[place] != votes
-    if conflict.any():
-        row = int(rows[np.argmax(conflict)]) + 1
-        raise VotesError(
-            f"data row {row} and a later row hold different votes of one voter on one item; "
-            "keep one of them"
-        )
-    many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
-    warn_user(f"{many} a vote, which is counted once", VotesWarning)
-    return kept
+    _, first, place = np.unique(cells, return_index=True, return_inverse=True)
+    apart = np.flatnonzero(votes != votes[first][place])
+    if duplicates == "refuse":
+        if len(apart):
+            pairs = len(np.unique(place[apart]))
+            raise _tell_apart(table, int(cast[first[place[apart[0]]]]), int(cast[apart[0]]), pairs)
+        many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
+        warn_user(f"{many} a vote, which is counted once", VotesWarning)
+    if duplicates == "last":
+        first[place] = np.arange(len(cells))
+    if duplicates == "drop":
+        return np.delete(first, place[apart])
+    return first
+
+
+def _tell_apart(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
+    """Return the error about different votes of a voter on an item, which is not named."""
+    voter = str(table.voters.names[table.voters.codes[first]])[:60]
+    number = int(table.items.codes[first]) + 1
+    where = f"in {table.tell_row(first)} and in {table.tell_row(second)}"
+    more = "" if pairs == 1 else f", the first of {pairs:,} such pairs of an item and a voter"
+    return VotesError(
+        f"different votes of one voter on one item: voter {voter!r} on item number {number}, "
+        f"{where}{more}; keep one of them",
+        *(Hint("duplicates", choice) for choice in get_args(Duplicates)[1:]),
+    )

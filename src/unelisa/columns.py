@@ -56,6 +56,15 @@ class NumberColumn:
         """Return how often a label occurs."""
         return int(np.count_nonzero(self._values == label))
 
+    def as_text(self) -> "TextColumn":
+        """Return the same column as indices into its distinct labels."""
+        missing = np.isnan(self._values) if self._values.dtype.kind == "f" else False
+        labels, indices = np.unique(self._values, return_inverse=True)
+        indices = np.where(missing, -1, indices).astype(
+            np.int16 if len(labels) < 2**15 else np.int64
+        )
+        return TextColumn([plain_label(label) for label in labels.tolist()], indices)
+
     def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
         """Return the column as votes; labels that are not in the mapping abstain."""
         if are_signs(self._values) and all(label == vote for label, vote in votes.items()):
@@ -102,6 +111,34 @@ class TextColumn:
         encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
         return encoded
 
+    def as_text(self) -> "TextColumn":
+        """Return the column itself: see `NumberColumn.as_text`."""
+        return self
+
+    @classmethod
+    def join(cls, parts: "Sequence[TextColumn]") -> "TextColumn":
+        """Return columns one below the other; beside text, numbers are read as text.
+
+        Examples
+        --------
+        >>> numbers = NumberColumn(np.array([1.0]))
+        >>> both = TextColumn.join([TextColumn.of(["1", "0"]), numbers.as_text()])
+        >>> sorted(both.distinct()), both.count("1")
+        (['0', '1'], 2)
+        """
+        spelled = any(isinstance(label, str) for part in parts for label in part._labels)
+        known: dict[Label, int] = {}
+        indices = []
+        for part in parts:
+            labels = [str(label) if spelled else label for label in part._labels]
+            places = [known.setdefault(label, len(known)) for label in labels]
+            indices.append(np.array([*places, -1], dtype=np.int32)[part._indices])
+        return cls(list(known), np.concatenate(indices))
+
+    def present(self) -> NDArray[np.bool_]:
+        """Return which rows hold a label."""
+        return np.asarray(self._indices >= 0)
+
     def spread(self, rows: NDArray[np.int32]) -> "TextColumn":
         """Return a longer column with these rows of this one; -1 is missing."""
         return TextColumn(self._labels, np.append(self._indices, -1)[rows])
@@ -121,6 +158,26 @@ class Names(NamedTuple):
         """Return the names of a column."""
         names, codes = np.unique(column, return_inverse=True)
         return cls(names, codes)
+
+    @classmethod
+    def join(cls, parts: "Sequence[Names]") -> "Names":
+        """Return columns of names one below the other; as texts where some of them are.
+
+        Examples
+        --------
+        >>> numbers, texts = np.array([7, 3]), np.array(["3"], dtype=object)
+        >>> names = Names.join([Names.of(numbers), Names.of(texts)])
+        >>> names.names.tolist(), names.codes.tolist()
+        (['3', '7'], [1, 0, 0])
+        """
+        if len({part.names.dtype.kind for part in parts}) > 1:
+            parts = [part.as_text() for part in parts]
+        distinct = cls.of(np.concatenate([part.names for part in parts]))
+        starts = np.cumsum([0, *(len(part.names) for part in parts)])
+        codes = [
+            distinct.codes[start + part.codes] for start, part in zip(starts, parts, strict=False)
+        ]
+        return cls(distinct.names, np.concatenate(codes))
 
     def as_text(self) -> "Names":
         """Return the names as texts; each once, as repeated long ones would fill the memory."""

@@ -141,13 +141,23 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
     def _read(self, table: Any) -> Votes:
         """Return the votes of a raw table in the labels of `fit`."""
         try:
-            return Votes.of(table, coding=self.coding_)
+            return self._read_named(table)
         except VotesError as error:
             if self.coding_ not in ABSTAINED:
                 raise
             code, coding = ABSTAINED[self.coding_]
             hint = f"if {code} means abstained, pass Votes.of(table, coding={coding!r})"
             raise VotesError(f"{error}; {hint}") from None
+
+    def _read_named(self, table: Any) -> Votes:
+        """Return the votes of a raw table, whose columns have the names of `fit` or usual ones."""
+        item, voter, vote = self.columns_
+        try:
+            return Votes.of(table, coding=self.coding_, item=item, voter=voter, vote=vote)
+        except VotesError as error:
+            if "column" not in error.about:
+                raise
+        return Votes.of(table, coding=self.coding_)
 
     @property
     def coding_(self) -> CodingChoice:

@@ -70,6 +70,7 @@ ELEMENTS = {
     ),
     "count": Element(np.int64, lambda values, _: values >= 0),
     "whole": Element(np.int64, lambda _, __: True),
+    "code": Element(np.int8, lambda _, __: True),
     "sign": Element(np.int8, lambda values, _: np.abs(values) <= 1),
     "index": Element(np.int64, _is_index),
     "index32": Element(np.int32, _is_index),
@@ -121,7 +122,7 @@ def find_class(name: str) -> type[Any]:
 def list_parts(value: Any) -> dict[str, Any]:
     """Return the fields of a stored object; those of an estimator include its parameters."""
     if isinstance(value, BaseEstimator):
-        return dict(vars(value))
+        return dict(value.__getstate__())  # without what only a model in use refers to
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     parts: dict[str, Any] = value._asdict()

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import zipfile
+from copy import copy
 from dataclasses import replace
 from inspect import Parameter
 from pathlib import Path
@@ -21,6 +22,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.updating import Updating
 from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator, check_settings
 from unelisa.latent.consensus.coefficients import Coefficients
@@ -43,8 +45,19 @@ FORMER_CLASSES = {"GroupedEvidence": "GroupedExpert"}
 FORMER_FIELDS = {"Phenotyper": {"_correlations", "_directions", "_ties"}}  # also in its facts
 
 
-def save(model: Model, path: str | Path) -> None:
+def save(model: Model, path: str | Path, *, keep_votes: bool = False) -> None:
     """Write a fitted model, an aggregator or a `Phenotyper`, to a file.
+
+    Parameters
+    ----------
+    model
+        The model.
+    path
+        The file.
+    keep_votes
+        Whether the file holds the votes of the fit too, with the names of the items, so that the
+        model that is loaded can be updated. Items may be patients: a model is saved without them
+        by default. `LatentIsing` only.
 
     Examples
     --------
@@ -61,6 +74,13 @@ def save(model: Model, path: str | Path) -> None:
         )
     if not hasattr(model, "classes_"):
         raise ModelError("the model is not fitted: call fit before saving it")
+    if keep_votes and not isinstance(model, Updating):
+        raise ModelError(f"a {type(model).__name__} keeps no votes; only LatentIsing is updated")
+    if isinstance(model, Updating):
+        kept = {"_kept_votes": model.keep_votes()} if keep_votes else {}
+        model = copy(model)  # without the votes that the model in use refers to
+        model.__dict__.pop("_kept_votes", None)
+        model.__dict__.update(kept)
     arrays: dict[str, Any] = {}
     text = json.dumps({"format": FORMAT, "model": _pack(model, arrays)})
     try:

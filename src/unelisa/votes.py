@@ -9,7 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unelisa.assembly import Assembled, assemble_array, assemble_frame, assemble_sparse
+from unelisa.assembly import (
+    Assembled,
+    Duplicates,
+    assemble_array,
+    assemble_frame,
+    assemble_sparse,
+)
 from unelisa.blocks import ItemBlocks, WholeTable
 from unelisa.coding import CodingChoice, as_labels, declare_order, encode_classes
 from unelisa.columns import Label
@@ -68,7 +74,7 @@ class Votes:
     ordered: bool = False
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - a public signature
         cls,
         table: Any,
         coding: CodingChoice = "auto",
@@ -77,6 +83,7 @@ class Votes:
         item: str | None = None,
         voter: str | None = None,
         vote: str | None = None,
+        duplicates: Duplicates = "refuse",
     ) -> "Votes":
         """Return the votes of a table, or raise `VotesError`.
 
@@ -99,12 +106,14 @@ class Votes:
             raise an error.
         item, voter, vote
             Column names: all three for a long frame, `item` alone for a wide one.
+        duplicates
+            What to do with different votes of one voter on one item of a frame: "refuse" raises an
+            error, "first" and "last" keep that one in the order of the rows, "drop" keeps none.
 
         Notes
         -----
         The items and voters of a long table are sorted by name, so the order of its rows does
-        not matter. A vote given twice is counted once, with a `VotesWarning`; two different
-        votes of one voter on one item raise an error.
+        not matter. A vote given twice is counted once, with a `VotesWarning`.
         """
         if isinstance(table, Votes):
             return table
@@ -114,7 +123,7 @@ class Votes:
         if sp.issparse(table):
             return cls.of_assembled(assemble_sparse(table, coding))
         if (frame := as_frame(table)) is not None:
-            return cls.of_assembled(assemble_frame(frame, coding, columns), columns)
+            return cls.of_assembled(assemble_frame(frame, coding, columns, duplicates), columns)
         return cls.of_assembled(assemble_array(table, coding))
 
     @classmethod

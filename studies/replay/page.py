@@ -7,8 +7,8 @@ import numpy as np
 from studies.markdown import DASH, group_by, join_blocks, markdown_table
 from studies.records import Json
 from studies.replay.policies import OURS, POLICIES, RANDOM
-from studies.replay.recordings import MOST_ITEMS, WORLDS
-from studies.replay.runs import STOPS
+from studies.replay.recordings import FIRST_WORLD, MOST_ITEMS, WORLDS
+from studies.replay.runs import BATCHES, STOPS
 from studies.replay.summary import (
     Estimate,
     compare_areas,
@@ -20,30 +20,26 @@ from studies.replay.summary import (
 _INTRODUCTION = """# Which votes to buy: a replay of recorded votes
 
 Every item of a recorded set starts with one random vote. Each policy then buys further votes among
-those that were recorded, in batches: up to {stops} votes per item, or all there are. At every stop
-the models are fitted again and **all policies are scored with the same model, `LatentIsing`**, so
-that they differ only in what they bought. A replay has at most {most} items, drawn anew for each
-seed; there are {seeds} seeds per set. Intervals are 95 %, over resampled seeds, so with few seeds
-they are rough.
+those that were recorded: up to {stops} votes per item, or all there are. Between two points of a
+curve the votes are bought in {batches} batches, and before each the models are fitted again. All
+policies are **scored with the same model, `LatentIsing`**, so that they differ only in what they
+bought. A replay has at most {most} items, drawn anew for each seed; there are {seeds} seeds per
+set, of the 20 that are planned. Intervals are 95 %, over resampled seeds, so with few seeds they
+are rough.
 
-**These are development data**: that a batch is spread over the voters, and how, was decided after
-seeing the first seed of these sets. There the largest gains alone lost to random votes on
-magic_ensemble and near_copies, by .04 each. Three ways to hedge were compared on some of the sets,
-and the one that is used did best there for the default criterion. The knowledge gradient has no
-such hedge. Expect less of ours on new votes.
+**What was chosen on which votes**: that a batch is spread over the voters was decided on the first
+seed of these sets in an earlier version of this page, and the number of batches on worlds 0 to 2
+and on other draws of items from magic_ensemble, bluebirds, triviaqa_judges_v1 and
+care_civilcomments. There, four batches instead of one lowered the votes that are needed from 81 %
+to 58 % of what random votes need, on one seed of eight sets, which is little evidence; buying all
+voters' votes on some items first, more random votes, and no spread did not help. The other policies
+have the same batches. So the real sets are development data; expect less of ours on new votes.
 
 The sets named `copies`, `near_copies`, `lenient_families` and `bad_clique` are simulated
-[worlds](worlds.md) of the reporting part, whose voters come in families; the others are real votes
-with known truth. The policies:
+[worlds](worlds.md) of the choosing part, from number {first} on, whose voters come in families; the
+others are real votes with known truth. The policies:
 
-- **{ours}**: `suggest_votes` with `LatentIsing`; the rest of a batch, where no single vote is
-  expected to change a label, by `criterion="log_loss"`.
-- **ours-log-loss**: `suggest_votes` with `LatentIsing` and `criterion="log_loss"`.
-- **random**: any recorded vote.
-- **fewest-votes**: the items with the fewest votes, any voter.
-- **entropy**: the items of largest posterior entropy under Dawid-Skene, any voter.
-- **knowledge-gradient**: the largest expected gain under Dawid-Skene, whose voters err
-  independently; the rest of a batch as in the first policy.
+{policies}
 
 All curves are in `docs/study/replay.json`. These commands, run in a clone, write this page:
 
@@ -53,6 +49,16 @@ unelisa reproduce replay --data FOLDER --seeds 0-19 --out docs    # run what is 
 ```
 
 ![Accuracy against votes bought](images/replay.svg)"""
+_WORDS = {
+    OURS: "`suggest_votes` with `LatentIsing`; the rest of a batch, where no single vote is "
+    'expected to change a label, by `criterion="log_loss"`.',
+    "ours-log-loss": '`suggest_votes` with `LatentIsing` and `criterion="log_loss"`.',
+    RANDOM: "any recorded vote.",
+    "fewest-votes": "the items with the fewest votes, any voter.",
+    "entropy": "the items of largest posterior entropy under Dawid-Skene, any voter.",
+    "knowledge-gradient": "the largest expected gain under Dawid-Skene, whose voters err "
+    "independently; the rest of a batch as in the first policy.",
+}
 
 
 def render_replay(archive: Json) -> str:
@@ -61,7 +67,12 @@ def render_replay(archive: Json) -> str:
     seeds = sorted({len(mine) for mine in group_by(rows, "set", "policy").values()})
     told = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     introduction = _INTRODUCTION.format(
-        stops=f"{STOPS[-1]:g}", most=MOST_ITEMS, seeds=told, ours=OURS
+        stops=f"{STOPS[-1]:g}",
+        batches=BATCHES,
+        most=MOST_ITEMS,
+        seeds=told,
+        first=FIRST_WORLD,
+        policies="\n".join(f"- **{name}**: {_WORDS[name]}" for name in _list_policies(rows)),
     )
     return join_blocks(
         introduction,

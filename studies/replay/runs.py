@@ -17,8 +17,8 @@ from unelisa.kernels.blas import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 
 Reader = Callable[[int], KnownLabels]  # of a seed: a set is the same for all, a world is not
-# votes per item at which the models are fitted again and scored
-STOPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+STOPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # votes per item at which all are scored
+BATCHES = 4  # in which the votes of a stop are bought; the models are fitted again before each
 CLIP = 1e-6
 _DIGITS = 5
 
@@ -30,11 +30,12 @@ def replay(recording: Recording, policy: str, seed: int) -> list[list[float]]:
     chosen = draw_first(offered, rng)
     curve = []
     for stop in STOPS:
-        wanted = round(stop * len(offered)) - int(chosen.sum())
-        if wanted > 0:
-            market = Market(recording.bought(chosen), offered & ~chosen, rng)
-            pairs = POLICIES[policy](market, wanted)
-            chosen[pairs[:, 0], pairs[:, 1]] = True
+        for left in range(BATCHES, 0, -1):
+            wanted = round((round(stop * len(offered)) - int(chosen.sum())) / left)
+            if wanted > 0:
+                market = Market(recording.bought(chosen), offered & ~chosen, rng)
+                pairs = POLICIES[policy](market, wanted)
+                chosen[pairs[:, 0], pairs[:, 1]] = True
         curve.append(score_votes(recording, chosen))
         if chosen.sum() == offered.sum():
             break

@@ -56,7 +56,7 @@ def test_the_list_has_each_commands_own_first_sentence(name):
 @pytest.mark.parametrize(
     ("name", "usage"),
     [
-        ("fit", "fit [OPTIONS] VOTES"),
+        ("fit", "fit [OPTIONS] VOTES..."),
         ("predict", "predict [OPTIONS] MODEL VOTES..."),
         ("report", "report [OPTIONS] MODEL [VOTES]"),
         ("simulate", "simulate [OPTIONS] COMMAND [ARGS]..."),

@@ -82,6 +82,8 @@ def test_every_item_is_scored_once_for_all_outputs(run, files, monkeypatch):
     monkeypatch.setattr(DawidSkene, "decision_function", count)
     monkeypatch.setattr(DawidSkene, "predict_proba", list_pairs)
     monkeypatch.setattr("unelisa.cli.fit.run_methods", lambda *_: [])
+    # what to ask next is a question of its own, which `suggest_votes` answers
+    monkeypatch.setattr("unelisa.cli.fit.describe_next", lambda *_, **__: {})
     files.truth.write_text(files.truth.read_text() + "unvoted,yes\n")
     outputs = {"--out": "a.csv", "--report": "a.html", "--json": "a.json", "--save": "a.npz"}
     options = [part for name, file in outputs.items() for part in (name, files.folder / file)]
@@ -415,3 +417,22 @@ def test_a_method_of_two_classes_refuses_more(run, ratings):
     result = run("fit", ratings, "--method", "unelisa")
     assert result.exit_code == 2
     assert "takes two classes, found 3" in result.stderr
+
+
+def test_several_files_and_duplicates(run, refused, ratings):
+    whole = pd.read_csv(ratings)
+    parts = [ratings.parent / name for name in ("early.csv", "late.csv")]
+    for part, rows in zip(parts, (whole[:120], whole[100:]), strict=True):
+        rows.to_csv(part, index=False)
+    later = whole[100:].replace({"judge 0": {"poor": "good"}})
+    model = ratings.parent / "model.npz"
+    result = run(
+        "fit", *parts, "--method", "majority-vote", "--save", model, "--duplicates", "first"
+    )
+    assert result.exit_code == 0, result.output
+    assert "200 items labeled" in result.stdout
+    later.to_csv(parts[1], index=False)
+    sentence = refused("fit", *parts, "--method", "majority-vote")
+    assert "different votes of one voter on one item: voter 'judge 0'" in sentence
+    assert "--duplicates last" in sentence
+    assert run("predict", model, parts[1]).exit_code == 0

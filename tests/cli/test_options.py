@@ -30,9 +30,9 @@ def test_the_coding_of_the_fit_serves_where_none_is_given(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,-1,0\ny,1,1\n")
     model = MajorityVote().fit(VotesForm(coding="snorkel").read(path))
-    assert VotesForm().read_as_fitted(path, model).values.tolist() == [[0, -1], [1, 1]]
+    assert VotesForm().read_as_fitted([path], model).values.tolist() == [[0, -1], [1, 1]]
     with pytest.raises(VotesError, match="other labels"):
-        VotesForm(coding="pm1").read_as_fitted(path, model)
+        VotesForm(coding="pm1").read_as_fitted([path], model)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -45,9 +45,9 @@ def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
     model = load(tmp_path / "model.npz")
     assert model.columns_ == ("mrn", None, None)
     for path in (named, usual):
-        assert VotesForm().read_as_fitted(path, model).items.tolist() == ["x", "y"]
+        assert VotesForm().read_as_fitted([path], model).items.tolist() == ["x", "y"]
     with pytest.raises(VotesError, match="no column 'id'"):
-        VotesForm(item="id").read_as_fitted(named, model)
+        VotesForm(item="id").read_as_fitted([named], model)
 
 
 def test_a_label_beside_the_two_is_named_where_the_user_named_them(tmp_path):
@@ -136,8 +136,8 @@ def test_the_classes_of_the_fit_serve_where_some_are_absent(tmp_path):
     path.write_text("item,ann,bob\nx,poor,fair\ny,good,good\n")
     later.write_text("item,ann,bob\nw,fair,fair\n")
     model = MajorityVote().fit(VotesForm(order="poor,fair,good").read(path))
-    assert VotesForm().read_as_fitted(later, model).values.tolist() == [[2, 2]]
-    turned = VotesForm(order="good,fair,poor").read_as_fitted(later, model)
+    assert VotesForm().read_as_fitted([later], model).values.tolist() == [[2, 2]]
+    turned = VotesForm(order="good,fair,poor").read_as_fitted([later], model)
     assert model.predict(turned).tolist() == ["fair"]
     with pytest.raises(VotesError, match="other labels"):
-        VotesForm(order="fair,fine,poor").read_as_fitted(later, model)
+        VotesForm(order="fair,fine,poor").read_as_fitted([later], model)

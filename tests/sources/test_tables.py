@@ -127,3 +127,37 @@ def test_missing_files_and_folders(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(VotesError, match="is a folder"):
         read_votes(tmp_path / "folder.csv")
+
+
+def write_days(folder):
+    """Return three files of one crowd: long text, wide text, and long Parquet."""
+    (folder / "one.csv").write_text("item,voter,vote\nx2,ann,1\nx1,bob,0\n")
+    (folder / "two.csv").write_text("item,bob,cem\nx2,1,\nx3,,0\n")
+    table = pa.table({"item": ["x1", "x3"], "voter": ["ann", "ann"], "vote": [0, 1]})
+    parquet.write_table(table, folder / "three.parquet")
+    return [folder / name for name in ("one.csv", "two.csv", "three.parquet")]
+
+
+def test_several_files_are_joined_by_the_names_of_items_and_voters(tmp_path):
+    votes = read_votes(write_days(tmp_path))
+    assert votes.items.tolist() == ["x1", "x2", "x3"]
+    assert votes.voters.tolist() == ["ann", "bob", "cem"]
+    assert votes.values.tolist() == [[-1, -1, 0], [1, 1, 0], [1, 0, -1]]
+
+
+def test_different_votes_in_two_files_are_refused_by_row_and_file(tmp_path):
+    files = write_days(tmp_path)
+    files[1].write_text("item,bob,cem\nx9,1,\nx1,1,0\n")
+    with pytest.raises(VotesError, match="data row 2 of one.csv and in data row 2 of two.csv"):
+        read_votes(files)
+    assert read_votes(files, duplicates="last").values[0].tolist() == [-1, 1, -1]
+    assert read_votes(files, duplicates="first").values[0].tolist() == [-1, -1, -1]
+
+
+def test_rows_without_items_cannot_be_joined(tmp_path):
+    files = write_days(tmp_path)
+    files[1].write_text("bob,cem\n1,0\n")
+    with pytest.raises(VotesError, match=r"two.csv has no column of items"):
+        read_votes(files)
+    with pytest.raises(VotesError, match="no files of votes"):
+        read_votes([])

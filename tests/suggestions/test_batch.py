@@ -22,7 +22,7 @@ def plan(model, votes, n, criterion="errors", prices=None, offered=None, spread=
     return list(islice(plan_questions(panel, list_ballots(votes.blocks), chances, terms), n))
 
 
-@pytest.mark.parametrize("criterion", ["errors", "log_loss"])
+@pytest.mark.parametrize("criterion", ["errors", "log_loss", "rate"])
 def test_the_batch_is_that_of_a_search_without_bounds(copied, criterion, monkeypatch):
     model, votes = copied
     monkeypatch.setattr(batch, "OPENED", 16)

@@ -30,21 +30,23 @@ def test_gains_of_dawid_skene_are_those_of_predicting_again(method, n_classes):
     votes = draw_crowd(n_classes, n_items=200)
     model = fit(method(), votes)
     panel, _, belief = believe(model, votes)
-    errors, knowledge = (measure_gains(panel, belief, name) for name in WORTH)
+    errors, knowledge, precision = (measure_gains(panel, belief, name) for name in WORTH)
     tables = model.confusions_.set_index(["voter", "meant", "said"])["probability"]
     codes = (-1, 1) if n_classes == 2 else range(1, n_classes + 1)
     checked = 0
     for item, voter in zip(*np.nonzero(votes.values[:12] == 0), strict=True):
         now = model.predict_proba(votes.take_items([item]))[0]
-        best, expected = -now.max(), -float(now @ np.log(now))
+        best, expected, squares = -now.max(), -float(now @ np.log(now)), -float(now @ now)
         for said, code in zip(model.classes_, codes, strict=True):
             likely = [tables[votes.voters[voter], meant, said] for meant in model.classes_]
             chance = float(now @ likely)
             after = model.predict_proba(with_vote(votes, item, voter, code))[0]
             best += chance * after.max()
             expected += chance * float(after @ np.log(after))
+            squares += chance * float(after @ after)
         assert errors[item, voter] == pytest.approx(best, abs=1e-9)
         assert knowledge[item, voter] == pytest.approx(expected, abs=1e-9)
+        assert precision[item, voter] == pytest.approx(squares, abs=1e-9)
         checked += 1
     assert checked > 20
 

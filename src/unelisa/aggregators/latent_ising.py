@@ -13,6 +13,7 @@ from unelisa.aggregators.copies import CopiesAsOne, of_voters
 from unelisa.aggregators.known import add_prior, read_prior
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
+from unelisa.aggregators.updating import Updating
 from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
 from unelisa.graph import VoterGraph
@@ -29,7 +30,6 @@ from unelisa.votes import Votes
 
 
 def _of_reading(name: str, doc: str) -> Any:
-    """Return a property that is an attribute of the fitted reading."""
     return property(attrgetter(f"_reading.{name}"), doc=doc)
 
 
@@ -39,7 +39,7 @@ def _of_reading(name: str, doc: str) -> Any:
     coins_="?estimate[2, voters]",
     _confusion="?estimate[voters, classes, classes]",
 )
-class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds):
+class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
     """The latent Ising model: what real votes need, and the product's default.
 
     A hidden truth f0 stands behind the votes; voter s has a bias b_s, a weight a_s and, where the
@@ -200,6 +200,7 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels."""
+        self._remember(votes, gold, prior)
         if votes.n_classes > 2:
             self._learn_classes(votes, gold, prior)
             return

@@ -32,6 +32,7 @@ COMMANDS = {
     "demo": "Show what unelisa does, on a simulated crowd and on medical data with 30 rules.",
     "fit": "Label every item, and say which voters are experts and why.",
     "predict": "Label new items with a saved model; voters are matched by name.",
+    "update": "Add votes to a saved model: on old or new items, of old or new voters, or changed.",
     "rate": "Estimate how common each class is among the items, with an interval.",
     "suggest": "Say which votes to buy next: on which items, and from whom.",
     "review": "Label the items that matter most on a local page; every answer is on disk at once.",

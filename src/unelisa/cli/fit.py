@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators.updating import Updating
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -28,6 +29,7 @@ from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import label_columns, label_rows
+from unelisa.report.next_votes import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import count_noun, show_range
 from unelisa.stability import bootstrap
@@ -45,10 +47,11 @@ class Outputs(NamedTuple):
     report: Path | None = None
     model: Path | None = None
     json: Path | None = None
+    keep_votes: bool = False
 
 
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    votes: options.VotesFile,
+    votes: options.VotesFiles,
     method: Annotated[
         str, typer.Option(metavar="NAME", help=f"One of {', '.join(AGGREGATORS)}.")
     ] = options.DEFAULT_METHOD,
@@ -69,6 +72,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     save: Annotated[
         Path | None, typer.Option(metavar="model.npz", help="Save the model for `predict`.")
     ] = None,
+    keep_votes: options.KeepVotes = False,
     truth: options.TruthFileIfAny = None,
     json: options.JsonFile = None,
     force: options.Force = False,
@@ -116,22 +120,25 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
 ) -> None:
     """Label every item, and say which voters are experts and why."""
-    outputs = Outputs(out, report, save, json)
-    inputs = votes, truth, gold
+    outputs = Outputs(out, report, save, json, keep_votes)
+    inputs = *votes, truth, gold
     check_outputs(report, save, tables=(out,), json=json, inputs=inputs, force=force)
     if report is not None:
         require_jinja()
     model = options.build_method(method, seed, jobs, orient, settings or ())
     if gold is not None and "orient" not in model.get_params():
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
+    if keep_votes and (reading or not isinstance(model, Updating)):
+        raise ModelError("only latent-ising, in its usual reading, keeps votes; omit --keep-votes")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
-    table = options.VotesForm(coding, labels, order, item, voter, vote).read(votes)
+    table = options.VotesForm(coding, labels, order, item, voter, vote, duplicates).read(*votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)
@@ -189,9 +196,11 @@ def write_outputs(
     with busy("writing"), output_files(force) as files:
         files.write_csv(outputs.labels, label_columns(judged), label_rows(judged))
         if outputs.report is not None:
-            files.write_text(outputs.report, render_report(findings, judged))
+            shown = findings["uncertain"] is not None  # whether items may be named
+            more = describe_next(model, judged, show_items=shown)
+            files.write_text(outputs.report, render_report({**findings, **more}, judged))
         if outputs.model is not None:
-            save_model(model, files.draft(outputs.model))
+            save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
         files.write_json(outputs.json, findings)
 
 
@@ -213,8 +222,8 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
         title = f"Against the known truth; a tie counts {tie}"
         screen.print(comparison_table(findings["comparison"], title))
         screen.print()
-    tell_written(screen, *outputs)
-    if not any(outputs):
+    tell_written(screen, *outputs[:4])
+    if not any(outputs[:4]):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")
 
 

@@ -16,9 +16,10 @@ from unelisa.cli.screen import busy
 from unelisa.coding import CodingChoice, declare_order
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
+from unelisa.frames import ColumnNames
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
 from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
-from unelisa.sources.tables import VoteTable
+from unelisa.sources.tables import VoteTable, join_tables
 from unelisa.votes import Votes
 
 STDIN = Path("-")
@@ -41,6 +42,15 @@ VotesFile = Annotated[
         "vote), or one row per item and one column per voter; - reads CSV from stdin.",
     ),
 ]
+VotesFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="VOTES",
+        help="CSV, CSV.gz, Parquet (a file or a folder) or Feather: one row per vote (item, voter, "
+        "vote), or one row per item and one column per voter; - reads CSV from stdin. Several "
+        "files are joined by the names of items and voters.",
+    ),
+]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by `unelisa fit --save`.")
 ]
@@ -59,6 +69,14 @@ Order = Annotated[
 Item = Annotated[str | None, _form("COL", "Column of the items.")]
 Voter = Annotated[str | None, _form("COL", "Column of the voters.")]
 Vote = Annotated[str | None, _form("COL", "Column of the votes.")]
+DuplicatesChoice = Annotated[
+    str,
+    _form(
+        "first|last|drop|refuse",
+        "Which of different votes of one voter on one item counts, in the order of the rows; drop: "
+        "none of them. By default they are refused.",
+    ),
+]
 _TRUTH = typer.Option(
     metavar="TRUTH",
     help="Table with columns item and label, in the votes' own labels, for some or all items.",
@@ -79,6 +97,14 @@ ShowItems = Annotated[
         "--show-items",
         help="Name items in the report: the most uncertain ones, and all in the labels that the "
         "page can save. Off by default, because items may be patients.",
+    ),
+]
+KeepVotes = Annotated[
+    bool,
+    typer.Option(
+        "--keep-votes",
+        help="Save the votes with the model, so that `update` needs them no more. They name the "
+        "items, which may be patients: off by default.",
     ),
 ]
 Force = Annotated[
@@ -118,31 +144,42 @@ class VotesForm(NamedTuple):
     item: str | None = None
     voter: str | None = None
     vote: str | None = None
+    duplicates: str = "refuse"
 
-    def read(self, path: Path) -> Votes:
-        """Return the votes in a file; - is CSV on stdin."""
-        return self._read(path, self.choose_coding("auto"), self[3:])
+    @property
+    def columns(self) -> ColumnNames:
+        """The columns of items, voters and votes, where they are named."""
+        return self.item, self.voter, self.vote
 
-    def read_as_fitted(self, path: Path, model: Aggregator) -> Votes:
+    def read(self, *paths: Path) -> Votes:
+        """Return the votes in a file or in several; - is CSV on stdin."""
+        return self._read(paths, self.choose_coding("auto"), self.columns)
+
+    def read_as_fitted(self, paths: Sequence[Path], model: Aggregator) -> Votes:
         """Return votes read with the labels and column names that the model was fitted with."""
-        coding, named = self.choose_coding(model.coding_), self[3:]
+        coding, named = self.choose_coding(model.coding_), self.columns
         try:
-            votes = self._read(path, coding, named if any(named) else model.columns_)
+            votes = self._read(paths, coding, named if any(named) else model.columns_)
         except VotesError as error:
             if any(named) or "column" not in error.about:
                 raise
-            votes = self._read(path, coding, named)  # this table has other column names
+            votes = self._read(paths, coding, named)  # this table has other column names
         known = tuple(model.classes_.tolist())
         some = len(known) > 2 and set(votes.classes) <= set(known)  # the model puts them in order
         if tuple(votes.classes) != known and not some:
             raise VotesError("the votes have other labels than those the model was fitted with")
         return votes
 
-    def _read(self, path: Path, coding: CodingChoice, columns: Any) -> Votes:
-        with busy("reading the votes"), spool_stdin(path == STDIN) as content:
-            name = path if content is None else Path("stdin.csv")
+    def _read(self, paths: Sequence[Path], coding: CodingChoice, columns: ColumnNames) -> Votes:
+        with busy("reading the votes"), spool_stdin(STDIN in paths) as content:
+            tables = [
+                VoteTable(Path("stdin.csv"), coding, columns, content)
+                if path == STDIN
+                else VoteTable(path, coding, columns)
+                for path in paths
+            ]
             try:
-                return VoteTable(name, coding, columns, content).read()
+                return join_tables(tables, self.duplicates)  # type: ignore[arg-type]
             except VotesError as error:
                 declared = self.labels or self.order
                 if declared is None or "label" not in error.about:

@@ -44,13 +44,14 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     _memory: options.Memory = None,
 ) -> None:
     """Label new items with a saved model; voters are matched by name.
 
     Column names and coding are those of the fit unless given here.
     """
-    form = options.VotesForm(coding, labels, order, item, voter, vote)
+    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     if not several:
         table = None if out == STDOUT else out
@@ -60,7 +61,7 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if several:
         predict_files(fitted, plan_labels(model, votes, out, force), form, out)
         return
-    judged = Judged.of(fitted, form.read_as_fitted(votes[0], fitted))
+    judged = Judged.of(fitted, form.read_as_fitted(votes, fitted))
     if out == STDOUT:
         write_table(program_output(), label_columns(judged), label_rows(judged))
         return

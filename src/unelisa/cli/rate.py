@@ -19,7 +19,7 @@ from unelisa.votes import Votes
 
 def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
-    votes: options.VotesFile,
+    votes: options.VotesFiles,
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -37,6 +37,7 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     _memory: options.Memory = None,
 ) -> None:
     """Estimate how common each class is among the items, with an interval.
@@ -44,9 +45,9 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     With gold labels the interval holds whatever the model's quality. Column names and coding are
     those of the fit unless given here.
     """
-    check_outputs(json=json, inputs=(model, votes, gold), force=force)
+    check_outputs(json=json, inputs=(model, *votes, gold), force=force)
     fitted = load(model)
-    form = options.VotesForm(coding, labels, order, item, voter, vote)
+    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     table = form.read_as_fitted(votes, fitted)
     known = None if gold is None else read_sample(gold, table)
     found = estimate_rate(fitted, table, known, level).reset_index()

@@ -11,6 +11,7 @@ from unelisa.cli.screen import busy, results, tell_written
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged, Reference
+from unelisa.report.next_votes import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
@@ -36,6 +37,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     _memory: options.Memory = None,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
@@ -49,14 +51,15 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise VotesError("--truth needs the votes on the same items; name their file too")
     judged = reference = None
     if votes is not None:
-        form = options.VotesForm(coding, labels, order, item, voter, vote)
-        table = form.read_as_fitted(votes, fitted)
+        form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
+        table = form.read_as_fitted([votes], fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:
             known = options.read_known(truth, table)
             reference = Reference.of(fitted, judged, known.scored_signs())
     with busy("writing"), output_files(force) as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
-        files.write_text(out, render_report(findings, judged))
+        more = describe_next(fitted, judged, show_items=show_items)
+        files.write_text(out, render_report({**findings, **more}, judged))
         files.write_json(json, findings)
     tell_written(results(quiet=json == STDOUT), out)

@@ -75,6 +75,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
@@ -85,7 +86,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     for one in (source, votes, items):
         if one is not None and is_input(gold, one):
             raise ModelError(f"{gold.name} is an input of this command; choose another --gold")
-    form = options.VotesForm(coding, labels, order, item, voter, vote)
+    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     name = clean_name(_find_login() if reviewer is None else reviewer)
     with warnings.catch_warnings():
         pool = _open_pool(source, votes, form, aim, seed, jobs)
@@ -109,7 +110,7 @@ def _open_pool(
             raise ModelError("name the votes after the model: a model does not keep them")
         model = load(source)
         options.warn_if_unreliable(model)
-        return VotesPool(model, form.read_as_fitted(votes, model), aim, seed)  # type: ignore[arg-type]
+        return VotesPool(model, form.read_as_fitted([votes], model), aim, seed)  # type: ignore[arg-type]
     if votes is not None:
         raise ModelError(f"{source.name} is not a model; name the votes alone")
     model, table = LatentIsing(n_jobs=jobs), form.read(source)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
 # parameters with an option of their own
-OPTIONS = ("coding", "item", "voter", "vote", "orient", "source", "cut", "question")
+OPTIONS = ("coding", "item", "voter", "vote", "orient", "source", "cut", "question", "duplicates")
 _COLORS = {"expert": "bold blue", "counted": "blue", "family": "blue", "contrarian": "red"}
 
 

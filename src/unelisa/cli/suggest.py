@@ -22,7 +22,7 @@ LONGEST = 20  # voters that are listed
 
 def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
-    votes: options.VotesFile,
+    votes: options.VotesFiles,
     n: Annotated[int, typer.Option("--n", metavar="N", help="How many votes to buy.")] = 50,
     cost: Annotated[
         Path | None,
@@ -38,8 +38,9 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     criterion: Annotated[
         str,
         typer.Option(
-            metavar="errors|log_loss",
-            help="What a vote should lower: the number of wrong labels, or the log loss.",
+            metavar="errors|log_loss|rate",
+            help="What a vote should lower: the number of wrong labels, the log loss, or the "
+            "variance of the numbers of items of each class.",
         ),
     ] = "errors",
     gold_cost: Annotated[
@@ -64,6 +65,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     item: options.Item = None,
     voter: options.Voter = None,
     vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
     _memory: options.Memory = None,
 ) -> None:
     """Say which votes to buy next: on which items, and from whom.
@@ -71,10 +73,10 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     VOTES holds all votes so far; column names and coding are those of the fit unless given here.
     """
     table = None if out == STDOUT else out
-    check_outputs(tables=(table,), inputs=(model, votes, cost), force=force)
+    check_outputs(tables=(table,), inputs=(model, *votes, cost), force=force)
     fitted = load(model)
     options.warn_if_unreliable(fitted)
-    form = options.VotesForm(coding, labels, order, item, voter, vote)
+    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     found = form.read_as_fitted(votes, fitted)
     prices = None if cost is None else read_costs(cost, fitted)
     asked = None if voters is None else find_voters(voters.split(","), fitted, "--voters")
@@ -133,7 +135,8 @@ def _show(rows: Any, criterion: str) -> None:
     if not len(rows):
         screen.print(told["note"])
         return
-    what = "wrong labels" if criterion == "errors" else "nats of log loss"
+    units = {"errors": "wrong labels", "log_loss": "nats of log loss"}
+    what = units.get(criterion, "of the variance of the classes' numbers of items")
     spent, gain = rows["cost"].sum(), rows["gain"].sum()
     items = count_noun(rows["item"].nunique(), "item")
     screen.print(f"{count_noun(len(rows), 'vote')} on {items}, at a cost of {spent:g}")

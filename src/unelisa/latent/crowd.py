@@ -35,13 +35,7 @@ class Crowd(NamedTuple):
     def of(cls, ballots: ItemBlocks) -> "Crowd":
         """Return the crowd of some ballots."""
         votes, yes, pairs = ballots.sum(count_votes, ballots.n_voters)
-        constant = (yes == 0) | (yes == votes)
-        # one who says the same of every item says nothing, and is not a rule whose silence counts
-        kept = ~(constant & (votes == ballots.n_items))
-        silence = read_silence(votes * kept, yes * kept, ballots.n_items)
-        kept &= ~constant | (votes < ONE_SIDED_VOTES) | (silence != 0)
-        if not (kept & (votes > 0)).any():
-            kept[:] = True
+        silence, kept = read_roles(np.stack([votes - yes, yes], axis=1), ballots.n_items)
         spoken = ballots = ballots if kept.all() else ballots.view(keep_voters, kept)
         if silence.any():
             ballots = ballots.view(fill_silence, silence)
@@ -70,6 +64,22 @@ class Crowd(NamedTuple):
         if not self.silence.any():
             return spoken, spoken
         return spoken, Sample(fill_silence(spoken.ballots, self.silence), self.ballots.n_voters)
+
+
+def read_roles(answers: Floats, n_items: int) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """Return what each voter's silence stands for, and whose votes are read.
+
+    `answers` holds the numbers of no and of yes votes per voter.
+    """
+    yes, votes = answers[:, 1], answers.sum(axis=1)
+    constant = (yes == 0) | (yes == votes)
+    # one who says the same of every item says nothing, and is not a rule whose silence counts
+    kept = ~(constant & (votes == n_items))
+    silence = read_silence(votes * kept, yes * kept, n_items)
+    kept &= ~constant | (votes < ONE_SIDED_VOTES) | (silence != 0)
+    if not (kept & (votes > 0)).any():
+        kept[:] = True
+    return silence, kept
 
 
 def draw_items(n_items: int, most: int) -> NDArray[np.intp]:

@@ -87,8 +87,12 @@ def measure_worth(ballots: ItemBlocks, reading: Any, n_classes: int, doubt: floa
     Prior odds of the ballots count, so that known labels are used as such. `doubt` multiplies the
     spread.
     """
-    count = _sum_two if n_classes == 2 else _sum_many
-    sums = Cases(*ballots.sum(count, reading, ballots.n_voters, n_classes))
+    sums = ballots.sum(sum_cases, reading, ballots.n_voters, n_classes)
+    return describe_worth(Cases(*sums), reading, n_classes, doubt)
+
+
+def describe_worth(sums: "Cases", reading: Any, n_classes: int, doubt: float) -> Worth:
+    """Return the worth of the voters, of the sums over their votes."""
     accuracy, recall, precision = sums.compare()
     # a rule says one thing or nothing: how often it is right is its precision
     rules = reading.silence != 0
@@ -164,6 +168,12 @@ class Cases(NamedTuple):
 def _compare(shares: Floats, cases: Floats) -> Measure:
     plain, steep, flat, up, down = np.clip(shares, 0, 1)
     return Measure(plain, cases, (steep - flat) / 2, (up - down) / 2)
+
+
+def sum_cases(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> Sums:
+    """Return the parts of `Cases`. A pass."""
+    count = _sum_two if n_classes == 2 else _sum_many
+    return count(ballots, reading, n_voters, n_classes)
 
 
 def _sum_two(ballots: Ballots, reading: Any, n_voters: int, _: int) -> Sums:

@@ -22,6 +22,7 @@ from unelisa.report import drawing, wording
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import pack_labels, pack_voters
+from unelisa.report.next_votes import describe_next
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def write_report(
     if judged is not None and truth is not None:
         reference = Reference.of(model, judged, truth, comparison)
     findings = collect_findings(model, judged, reference, show_items=show_items)
+    findings |= describe_next(model, judged, show_items=show_items)
     with whole_file(path) as draft:
         draft.write_text(render_report(findings, judged), encoding="utf-8")
 

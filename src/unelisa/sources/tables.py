@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.assembly import assemble, assemble_long
+from unelisa.assembly import Duplicates, LongVotes, assemble, assemble_long, list_frame
 from unelisa.coding import MAX_CLASSES, CodingChoice, declare_order
 from unelisa.columns import Names, TextColumn
 from unelisa.errors import VotesError
 from unelisa.frames import (
     ColumnNames,
+    as_frame,
     long_columns,
     refuse_free_text,
     refuse_repeated_items,
@@ -37,6 +38,7 @@ MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
 # bytes of memory at the peak: per vote of a long table, per cell of a wide one, and per name
 VOTE_BYTES, CELL_BYTES, NAME_BYTES = 80, 3, 200
+LISTED = 10  # times the memory that the cells of a wide table take one below the other
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
 
 
@@ -53,20 +55,30 @@ class VoteTable:
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError`."""
-        if self.content is None:
-            check_readable(self.path)
-        read = self._choose_reader()
+        readers = {"parquet": self._read_parquet, "text": self._read_text}
+        read = readers.get(self._find_format(), self._read_feather)
         with reading(self.path):
             return replace(read(), columns=self.named)
 
-    def _choose_reader(self) -> Callable[[], Votes]:
+    def list_votes(self) -> LongVotes:
+        """Return the votes, one below the other, to be joined with those of other files."""
+        kind = self._find_format()
+        with reading(self.path):
+            if kind == "text":
+                return self._list_text()
+            files = list_parquet(self.path) if kind == "parquet" else []
+            return list_frame(as_frame(self._read_arrow(files)), self.named)
+
+    def _find_format(self) -> str:
+        if self.content is None:
+            check_readable(self.path)
         ending = "".join(self.path.suffixes[-2:]).lower()
         if self.path.is_dir() or ending.endswith(".parquet"):
-            return self._read_parquet
+            return "parquet"
         if ending.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")):
-            return self._read_text
+            return "text"
         if ending.endswith((".feather", ".arrow", ".ipc")):
-            return self._read_feather
+            return "feather"
         raise VotesError(f"{self.path.name} has an unknown file extension; use {FORMATS}")
 
     def _read_parquet(self) -> Votes:
@@ -76,15 +88,24 @@ class VoteTable:
         item, long = self._find_form(read_columns(files), measure, size)
         if self.streams and not long and measure.needed > memory_limit():
             return store_votes(stream_wide(files, item, measure.n_rows), self.coding)
-        self._refuse_beyond(measure, long)
-        return self._of_frame(read_table(files))
+        return self._of_frame(self._read_arrow(files))
 
     def _read_feather(self) -> Votes:
+        return self._of_frame(self._read_arrow([]))
+
+    def _read_arrow(self, files: Sequence[Path]) -> Any:
+        """Return the rows of some Parquet files, or of the Feather file, in memory."""
+        if files:
+            measure = measure_parquet(files)
+            size = sum(file.stat().st_size for file in files)
+            _, long = self._find_form(read_columns(files), measure, size)
+            self._refuse_beyond(measure, long)
+            return read_table(files)
         n_rows, unpacked, columns = measure_feather(self.path)
         measure = Measure(n_rows, max(unpacked, 2 * n_rows * len(columns)), 2 * unpacked)
         _, long = self._find_form(columns, measure, self.path.stat().st_size)
         self._refuse_beyond(measure, long)
-        return self._of_frame(read_feather(self.path))
+        return read_feather(self.path)
 
     def _find_form(
         self, columns: Sequence[str], measure: Measure, size: int
@@ -104,10 +125,19 @@ class VoteTable:
         return Votes.of(frame, self.coding, item=item, voter=voter, vote=vote)
 
     def _read_text(self) -> Votes:
+        table, (item, voter, vote) = self._open_text()
+        if item is not None and voter is not None and vote is not None:
+            title = table.call_columns((vote,))[0]
+            long = self._list_long(table, (item, voter, vote))
+            return Votes.of_assembled(assemble_long(long, self.coding, title))
+        return self._read_wide(table, [name for name in table.header if name != item], item)
+
+    def _open_text(self) -> tuple[TextTable, ColumnNames]:
+        """Return the table, and its columns of items, voters and votes where it has them."""
         table = TextTable(self.path, self.content, self.named)
         item, voter, vote = long_columns(table.header, self.named)
         if item is not None and voter is not None and vote is not None:
-            return self._read_long(table, (item, voter, vote))
+            return table, (item, voter, vote)
         if self.named[1] is not None or self.named[2] is not None:
             raise VotesError(
                 "a long table needs columns of items, voters and votes; name all three"
@@ -115,13 +145,34 @@ class VoteTable:
         if item is None:
             first = next(table.batches(table.header), None)
             refuse_missing_header(table.header, first, self.path.name)
-        return self._read_wide(table, [name for name in table.header if name != item], item)
+        return table, (item, None, None)
+
+    def _list_text(self) -> LongVotes:
+        """Return the votes of a text file, long or wide, one below the other."""
+        table, (item, voter, vote) = self._open_text()
+        if item is not None and voter is not None and vote is not None:
+            return self._list_long(table, (item, voter, vote))
+        if item is None:
+            raise VotesError(
+                f"{self.path.name} has no column of items, so its rows cannot be matched with "
+                "those of other files; name it with item (--item)"
+            )
+        voters = [name for name in table.header if name != item]
+        titles = table.call_columns([item, *voters])
+        whole = _Collected(titles, True, self._read_label)
+        for batch in table.batches([item, *voters]):
+            whole.add(batch)
+            refuse_beyond(LISTED * whole.held, self.path.name)
+        rows = whole.finish()
+        return LongVotes.of_wide(
+            np.asarray(rows.names), np.array(voters, dtype=object), rows.columns
+        )
 
     def _read_label(self, text: str) -> str:
         """Return the label in a stripped cell."""
         return text
 
-    def _read_long(self, table: TextTable, columns: tuple[str, str, str]) -> Votes:
+    def _list_long(self, table: TextTable, columns: tuple[str, str, str]) -> LongVotes:
         titles = table.call_columns(columns)
         items, voters = _NameColumn(titles[0]), _NameColumn(titles[1])
         votes = _LabelColumn(titles[2], {}, self._read_label)
@@ -131,10 +182,7 @@ class VoteTable:
             for column, cells in zip((items, voters, votes), batch.columns, strict=True):
                 column.add(cells)
             refuse_beyond(VOTE_BYTES * n_rows + items.held + voters.held, self.path.name)
-        said = votes.column()
-        return Votes.of_assembled(
-            assemble_long(items.names(), voters.names(), said, self.coding, titles[2])
-        )
+        return LongVotes(items.names(), voters.names(), votes.column())
 
     def _read_wide(self, table: TextTable, voters: list[str], item: str | None) -> Votes:
         columns = [*([] if item is None else [item]), *voters]
@@ -254,17 +302,32 @@ class _LabelColumn(_NameColumn):
         return TextColumn(list(self._known), np.concatenate(self._codes))
 
 
+def join_tables(tables: Sequence[VoteTable], duplicates: Duplicates = "refuse") -> Votes:
+    """Return the votes of one file or several, as one table."""
+    if len(tables) == 1 and duplicates == "refuse":
+        return tables[0].read()
+    if not tables:
+        raise VotesError("there are no files of votes; name at least one")
+    lists = [table.list_votes() for table in tables]
+    n_votes = sum(len(one.items.codes) for one in lists)
+    refuse_beyond(VOTE_BYTES * n_votes, f"{len(tables)} files with {n_votes:,} votes")
+    whole = LongVotes.join(lists, [table.path.name for table in tables])
+    found = assemble_long(whole, tables[0].coding, "of votes", duplicates)
+    return Votes.of_assembled(found, tables[0].named)
+
+
 def read_votes(  # noqa: PLR0913 - how a file may be written
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     coding: CodingChoice = "auto",
     *,
     order: Sequence[Any] | None = None,
     item: str | None = None,
     voter: str | None = None,
     vote: str | None = None,
+    duplicates: Duplicates = "refuse",
     memory: str | int | None = None,
 ) -> Votes:
-    r"""Return the votes in a file.
+    r"""Return the votes in a file, or in several.
 
     Parameters
     ----------
@@ -274,13 +337,16 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
         Cells are separated by commas, or by semicolons, tabs or bars if the header has no comma.
         Long: one row per vote, with columns named item, voter and vote (or task, worker and
         label, or as given below). Wide: one row per item and one column per voter, with item names
-        in a column called item or task, or as given.
+        in a column called item or task, or as given. Several files are a list of these: their
+        votes are joined, items and voters being matched by name.
     coding
         What the labels mean: see `Votes.of`.
     order
         All classes in their order, where it has a meaning.
     item, voter, vote
         Column names, if they are not the usual ones.
+    duplicates
+        What to do with different votes of one voter on one item: see `Votes.of`.
     memory
         The limit in bytes, or as text such as "500MB"; by default that of the environment variable
         UNELISA_MEMORY, or 1 GB. A larger wide table does not stay in memory: it is read batch by
@@ -298,4 +364,6 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
     """
     with limit_memory(memory):
         declared = declare_order(coding, order)
-        return VoteTable(Path(path), declared, (item, voter, vote)).read()
+        paths = [path] if isinstance(path, str | Path) else path
+        columns = item, voter, vote
+        return join_tables([VoteTable(Path(one), declared, columns) for one in paths], duplicates)

@@ -20,19 +20,23 @@ from unelisa.frames import list_names
 from unelisa.latent.ballots import Floats, list_ballots
 from unelisa.suggestions.batch import Question, Terms, plan_questions
 from unelisa.suggestions.gains import WORTH, Criterion
-from unelisa.suggestions.panels import Panel, seat_panel
+from unelisa.suggestions.panels import Panel, can_suggest, seat_panel
 from unelisa.votes import Votes
+
+__all__ = ["COLUMNS", "can_suggest", "share_evenly", "suggest_votes"]
 
 HUMAN = "human"
 COLUMNS = ("item", "voter", "gain", "cost", "chance_now")
 NOTHING = {
     "errors": "nothing worth buying: no single vote is expected to change a label",
     "log_loss": "nothing worth buying: no vote is expected to add information",
+    "rate": "nothing worth buying: no vote is expected to make a rate surer",
 }
 ONLY = {
     "errors": "no other single vote is expected to change a label; criterion='log_loss' also ranks "
     "votes that only add information",
     "log_loss": "no other vote is expected to add information",
+    "rate": "no other vote is expected to make a rate surer",
 }
 
 
@@ -72,7 +76,10 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
         Names of those who can be asked; all by default.
     criterion
         "errors", the number of wrong labels; or "log_loss", the log loss of the probabilities in
-        nats, which also values votes that no label depends on yet.
+        nats, which also values votes that no label depends on yet; or "rate", the variance of the
+        numbers of items of each class, summed over the classes, as far as single items account
+        for it. What the votes leave open about the class rate itself is for gold labels of a
+        random sample to settle: see `estimate_rate`.
     gold_cost
         Price of a human's label; with it the human is one more voter, named "human", and is
         suggested where that is the better buy.
@@ -125,7 +132,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     prices = _set_prices(model, panel, cost, voters, gold_cost)
     labels = _expect_labels(gold_accuracy, panel.n_classes)
     even = share_evenly(n, prices) if spread else np.inf
-    terms = Terms(prices, labels, criterion, spread=even)
+    terms = Terms(prices, labels, criterion, spread=even, n=2 * n)  # with the next batch
     chances = model.predict_proba(known)
     listed: Any = getattr(model, "_list_ballots", lambda votes: list_ballots(votes.blocks))
     found = plan_questions(panel, listed(known), chances, terms)

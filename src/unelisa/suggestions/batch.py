@@ -7,7 +7,6 @@ on it are expected.
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +24,10 @@ from unelisa.suggestions.gains import (
 from unelisa.suggestions.panels import Panel
 
 OPENED = 256  # items that are worked out at a time
+# items that are worked out at most, times the questions wanted: those with the largest bounds. Once
+# the best voters count as more expensive the bounds are far above the gains, and the items below
+# would be worked out in vain
+MOST_OPENED, LEAST_OPENED = 20, 2048
 LEAST_GAIN = 1e-9  # below this a gain is rounding
 MOST_CASES = 256  # of one item: about eight votes of two classes in one batch
 
@@ -47,6 +50,7 @@ class Terms(NamedTuple):
     # questions after which a voter counts as twice as expensive, as a hedge against a model that is
     # wrong about it: what one voter says cannot be told from the truth if nobody else is asked
     spread: float = np.inf
+    n: int | None = None  # questions that will be asked for; None: nobody knows
 
 
 class _Item(NamedTuple):
@@ -59,16 +63,15 @@ class _Item(NamedTuple):
     prices: Floats  # infinite: already answered, or not offered
 
 
-@dataclass(order=True)
-class _Offer:
-    """The best question about one item, in the order of asking."""
+class _Offer(NamedTuple):
+    """The best question about one item, in the order of asking; an item has one at a time."""
 
     rank: float  # minus gain per cost, the hedge included, rounded so that equal gains are equal
     asked: int  # questions about the item so far: other items come first
-    number: int
-    dearer: float = field(compare=False)  # what the voter's price was multiplied by
-    question: Question = field(compare=False)
-    item: _Item = field(compare=False)
+    number: int  # of the item: no two offers have the same, so that nothing behind is compared
+    dearer: float  # what the voter's price was multiplied by
+    question: Question
+    item: _Item
 
 
 def plan_questions(
@@ -76,9 +79,7 @@ def plan_questions(
 ) -> Iterator[Question]:
     """Yield questions in the order of asking, as long as any gains."""
     bounds = _bound_items(panel, ballots, chances, terms)
-    order = np.argsort(-bounds, kind="stable")
-    finite = terms.prices[np.isfinite(terms.prices)]
-    order = order[bounds[order] > LEAST_GAIN / finite.max(initial=1.0)]
+    order = _order_items(bounds, terms)
     offers: list[_Offer] = []
     opened, dearer = 0, np.ones(len(terms.prices))
     while True:
@@ -99,6 +100,15 @@ def plan_questions(
         after = _await_answer(panel, terms, best.item, best.question.voter)
         if after is not None:
             _push_offer(offers, after, dearer)
+
+
+def _order_items(bounds: Floats, terms: Terms) -> NDArray[np.intp]:
+    """Return the items that may be worth a question, those with the largest bounds first."""
+    order = np.argsort(-bounds, kind="stable")
+    finite = terms.prices[np.isfinite(terms.prices)]
+    order = order[bounds[order] > LEAST_GAIN / finite.max(initial=1.0)]
+    most = len(order) if terms.n is None else max(MOST_OPENED * terms.n, LEAST_OPENED)
+    return np.asarray(order[:most])
 
 
 def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms) -> Floats:

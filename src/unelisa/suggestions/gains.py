@@ -1,7 +1,8 @@
 """What a vote is worth: how far it is expected to raise the worth of what is known.
 
 The worth of a belief is the chance that its label is right, max_k P(k), or its negative entropy,
-which is the expected log-probability of the truth. Both are convex in P, so that no vote is
+which is the expected log-probability of the truth, or minus the variance that the item adds to the
+numbers of items of all classes, sum_k P(k) (1 - P(k)). All are convex in P, so that no vote is
 expected to lower them::
 
     gain = sum_v worth(P(., v)) - worth(P)
@@ -14,10 +15,10 @@ import numpy as np
 from scipy.special import xlogy
 
 from unelisa.latent.ballots import Floats
-from unelisa.suggestions.beliefs import Belief, expect_opinion, expect_votes
+from unelisa.suggestions.beliefs import TINY, Belief, expect_opinion, expect_votes
 from unelisa.suggestions.panels import Panel
 
-Criterion = Literal["errors", "log_loss"]
+Criterion = Literal["errors", "log_loss", "rate"]
 
 
 def measure_certainty(masses: Floats) -> Floats:
@@ -37,9 +38,22 @@ def measure_knowledge(masses: Floats) -> Floats:
     return np.asarray(xlogy(masses, masses).sum(axis=-1) - xlogy(total, total))[()]
 
 
+def measure_precision(masses: Floats) -> Floats:
+    """Return minus sum_k P(k | case) (1 - P(k | case)), times P(case).
+
+    Examples
+    --------
+    >>> measure_precision(np.array([0.25, 0.75]))
+    np.float64(-0.375)
+    """
+    total = np.maximum(masses.sum(axis=-1), TINY)
+    return np.asarray((masses**2).sum(axis=-1) / total - total)[()]
+
+
 WORTH: dict[Criterion, Callable[[Floats], Floats]] = {
     "errors": measure_certainty,
     "log_loss": measure_knowledge,
+    "rate": measure_precision,
 }
 
 
@@ -63,14 +77,16 @@ def bound_gains(panel: Panel, belief: Belief, criterion: Criterion, prices: Floa
     A relative's vote gains at most what its family's opinion would. For voters without relatives
     every answer is taken to be as telling as that of any of them.
     """
-    asked = np.isfinite(prices)
+    worth, asked = WORTH[criterion], np.isfinite(prices)
     bound = np.zeros(len(belief.mass))
     lone = np.flatnonzero(asked & panel.lone)
     if len(lone):
         answers = panel.answers[panel.branch[lone]]
-        of_kind = _bound_errors if criterion == "errors" else _bound_knowledge
-        bound = of_kind(belief, answers) / prices[lone].min()
-    worth = WORTH[criterion]
+        if criterion == "errors":
+            bound = _bound_errors(belief, answers)
+        else:
+            bound = -worth(belief.chances) * _bound_passed(answers)
+        bound /= prices[lone].min()
     for c, relatives in enumerate(panel.families):
         if asked[relatives].any():
             after = worth(expect_opinion(panel, belief, c)).sum(axis=1)
@@ -92,10 +108,10 @@ def _bound_errors(belief: Belief, answers: Floats) -> Floats:
     return np.asarray(best.sum(axis=1))
 
 
-def _bound_knowledge(belief: Belief, answers: Floats) -> Floats:
-    """Return the entropy times the part of it that a vote can pass on at most.
+def _bound_passed(answers: Floats) -> float:
+    """Return the part of what is not known that a vote can pass on at most.
 
-    A vote that equals a fixed draw with probability e, whatever the state, tells at most 1 - e.
+    A vote that equals a fixed draw with probability e, whatever the state, tells at most 1 - e of
+    what knowing the class would add; where the class is known, both worths are 0.
     """
-    passed = 1 - answers.min(axis=2).sum(axis=1).min()
-    return np.asarray(-measure_knowledge(belief.chances) * passed)
+    return float(1 - answers.min(axis=2).sum(axis=1).min())

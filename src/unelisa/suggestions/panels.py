@@ -69,6 +69,11 @@ class Panel:
         return np.asarray(self.branch < self.n_voters)
 
 
+def can_suggest(model: Any) -> bool:
+    """Return whether a model says what to expect of votes that have not been cast."""
+    return isinstance(model, LatentIsing | DawidSkene | OneCoinDawidSkene)
+
+
 def seat_panel(model: Any) -> Panel:
     """Return the panel of a fitted model."""
     if isinstance(model, LatentIsing) and model._copies:
@@ -86,7 +91,7 @@ def _seat_reading(model: Any) -> Panel:
             return _seat_consensus(reading)
         if isinstance(reading, ClassReading):
             return _seat_classes(reading)
-    if isinstance(model, LatentIsing | DawidSkene | OneCoinDawidSkene):
+    if can_suggest(model):
         return _seat_independent(model)
     name = type(model).__name__
     raise ModelError(

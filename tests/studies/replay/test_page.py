@@ -12,7 +12,7 @@ def test_the_page_states_what_is_reached_and_by_how_much():
     rows = [row("random", seed, [0.6, 0.7, 0.8, 0.9]) for seed in range(3)]
     rows += [row("ours", seed, [0.6, 0.9, 0.9, 0.9]) for seed in range(3)]
     page = render_replay(make_archive(replays=rows))
-    assert "there are 3 seeds per set" in page
+    assert "there are 3 seeds per set" in " ".join(page.split())
     assert "- **ours**: rank 1 of 2" in page
     assert "| toy | +0.1000 (+0.100, +0.100) |" in page
     assert "| toy | -0.1000 (-0.100, -0.100) |" in page

@@ -95,6 +95,15 @@ class Coefficients:
         covariances = np.where(rows[:, None, None], 0.0, self.covariances)
         return replace(self, means=means, covariances=covariances)
 
+    def grown(self, place: int, n_rows: int) -> "Coefficients":
+        """Return the same coefficients with rows at the center inserted at a place."""
+        square = np.diag(self.spread**2)
+        return replace(
+            self,
+            means=np.insert(self.means, [place] * n_rows, self.center, axis=0),
+            covariances=np.insert(self.covariances, [place] * n_rows, square, axis=0),
+        )
+
     def turned(self) -> "Coefficients":
         """Return the same coefficients with the two sides of the truth swapped."""
         signs = np.ones(self.means.shape[1])

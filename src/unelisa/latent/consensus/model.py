@@ -116,6 +116,7 @@ def _fits(model: "Consensus") -> bool:
     objective="float[steps]",
     evidence="float",
     converged="flag",
+    centered="?share",
 )
 @dataclass(frozen=True, eq=False)
 class Consensus(Tree):
@@ -129,6 +130,7 @@ class Consensus(Tree):
     objective: Floats  # lower bound of the log evidence in each iteration
     evidence: float = -np.inf  # the last one, without hyper-priors: comparable between structures
     converged: bool = False
+    centered: float = 0.0  # part of the branches' mean bias that EM removed
 
     @classmethod
     def first(
@@ -269,7 +271,8 @@ def fit_consensus(
     evidence = sums[3][0] - model.branches.divergence(on[0]) - model.members.divergence(on[1])
     evidence -= (len(model.ease) - 1) / 2 * np.log(max(sums[3][2], 1))
     path = np.array(history)
-    return replace(model, evidence=float(evidence), objective=path, converged=converged)
+    model = replace(model, evidence=float(evidence), objective=path, converged=converged)
+    return replace(model, centered=centered)
 
 
 def infer(ballots: Ballots, factors: Factors) -> tuple[Floats, Floats, Floats]:

@@ -239,6 +239,22 @@ class ClassCoefficients:
             total += float((self.shared**2).sum()) / (2 * prior.shared_spread**2)
         return total
 
+    def grown(self, place: int, n_rows: int) -> "ClassCoefficients":
+        """Return the same coefficients with rows at the centers inserted at a place."""
+        rows = [place] * n_rows
+        fields, weights, own = self.spreads**2
+        return replace(
+            self,
+            fields=np.insert(self.fields, rows, self.center, axis=0),
+            weights=np.insert(self.weights, rows, self.weight_center),
+            own=np.insert(self.own, rows, 0.0, axis=0),
+            field_variances=np.insert(self.field_variances, rows, fields, axis=0),
+            weight_variances=np.insert(self.weight_variances, rows, weights),
+            own_variances=np.insert(
+                self.own_variances, rows, own if self.confused else 0.0, axis=0
+            ),
+        )
+
     def without(self, rows: NDArray[np.bool_]) -> "ClassCoefficients":
         """Return the same coefficients with some rows, of voters who never voted, at 0."""
         column, square = rows[:, None], rows[:, None, None]

@@ -25,12 +25,7 @@ class ClassCrowd(NamedTuple):
     def of(cls, ballots: ItemBlocks, n_classes: int) -> "ClassCrowd":
         """Return the crowd of some ballots."""
         (counts,) = ballots.sum(count_answers, ballots.n_voters, n_classes)
-        silence = find_rules(counts, ballots.n_items)
-        votes, constant = counts.sum(axis=1), np.count_nonzero(counts, axis=1) <= 1
-        kept = ~constant | (votes < ONE_SIDED_VOTES) | (silence != 0)
-        kept &= ~(constant & (votes == ballots.n_items))
-        if not (kept & (votes > 0)).any():
-            kept[:] = True
+        silence, kept = read_class_roles(counts, ballots.n_items)
         spoken = ballots if kept.all() else ballots.view(keep_voters, kept)
         filled = spoken
         if silence.any():
@@ -52,6 +47,20 @@ class ClassCrowd(NamedTuple):
             return spoken, spoken
         code = code_silence(self.silence, self.answers.shape[1])
         return spoken, Sample(fill_silence(spoken.ballots, code), n_voters)
+
+
+def read_class_roles(counts: Floats, n_items: int) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """Return who is a rule, whose silence is an answer, and whose votes are read.
+
+    `counts` holds how often each voter named each class.
+    """
+    silence = find_rules(counts, n_items)
+    votes, constant = counts.sum(axis=1), np.count_nonzero(counts, axis=1) <= 1
+    kept = ~constant | (votes < ONE_SIDED_VOTES) | (silence != 0)
+    kept &= ~(constant & (votes == n_items))
+    if not (kept & (votes > 0)).any():
+        kept[:] = True
+    return silence, kept
 
 
 def count_answers(ballots: Ballots, n_voters: int, n_classes: int) -> Sums:

@@ -109,7 +109,7 @@ class ClassReading(Reading):
         if self.answers is not None:
             return self
         sums = ballots.sum(sum_classes, self.pool, self.silence)
-        answers = _describe(sums, self.pool)
+        answers = describe_classes(sums, self.pool)
         if self.branches < LEAST_CLEAR:
             # nobody can be checked by two others: how good each is cannot be told
             unknown = np.full_like(answers.confusions, np.nan)
@@ -161,7 +161,8 @@ def _sum_parts(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) -> 
     return (answer_each(ballots, pool, silence).sum(axis=0),)
 
 
-def _describe(sums: Sums, pool: ClassPool) -> ClassAnswers:
+def describe_classes(sums: Sums, pool: ClassPool) -> ClassAnswers:
+    """Return what the pool says of all items, of the sums of `sum_classes`."""
     (n_items, n_heard, sure), (total, squares), labels, chances, votes, _ = sums
     shares = np.clip(total / max(n_heard, 1), 1e-9, 1 - 1e-9)
     spread = np.maximum(squares - 2 * shares * total + n_heard * shares**2, 1e-9)

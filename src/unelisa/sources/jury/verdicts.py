@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unelisa.assembly import assemble_long
+from unelisa.assembly import LongVotes, assemble_long
 from unelisa.coding import MAX_CLASSES, CodingChoice
 from unelisa.columns import Label, Names, TextColumn
 from unelisa.errors import VotesError
@@ -115,13 +115,13 @@ class Panel:
         if coding == "auto" and len(set(said[said >= 0].tolist())) < len(distinct) > 1:
             coding = tuple(sorted(distinct))  # gold labels name classes that nobody voted
         items = self._name_items()
-        found = assemble_long(
-            _sort_names(items, rows),
-            _sort_names(list(self._judges), judges),
-            TextColumn(distinct, said),
-            coding,
-            "'verdict'",
-        )
+        judged = _sort_names(items, rows), _sort_names(list(self._judges), judges)
+        table = LongVotes(*judged, TextColumn(distinct, said))
+        try:
+            found = assemble_long(table, coding, "'verdict'")
+        except VotesError as error:  # logs have no rows to choose among
+            hints = (hint for hint in error.hints if hint.parameter != "duplicates")
+            raise VotesError(error.message, *hints, **error.about) from None
         systems = {items[k]: key[0] for key, k in self._items.items() if key[0]}
         voted = set(rows.tolist())
         gold = {items[k]: labels[grade] for k, grade in self._gold.items() if k in voted}

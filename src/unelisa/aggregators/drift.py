@@ -1,0 +1,178 @@
+"""Drift: voters whose accuracy changed over time, the first third of their votes against the last.
+
+A vote is compared with what everybody else says: with P(k) the model's probabilities, T the voter's
+confusions and c its vote, Q(k) ~ P(k) / T(k, c) are the probabilities without that vote, and Q(c)
+is how probably it is right. How large that is on such items is known from the model, so that items
+that become harder are not taken for a voter who becomes worse::
+
+    surprise = Q(c) - sum_v p(v) Q(v),   p(v) = sum_k Q(k) T(k, v)
+
+The mean surprise of the last third minus that of the first is a voter's change. What it has in
+common with the others' (the median) is left out: items may have become harder than the model knows.
+The level is shared by all voters who are tested (Holm), so that one of many is rarely named by
+chance.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from unelisa.aggregators.classes import is_two_class
+from unelisa.aggregators.two_coins import TwoCoinVoters
+from unelisa.errors import ModelError
+from unelisa.frames import list_names
+from unelisa.latent.ballots import Ballots, list_ballots, take_ballots
+from unelisa.latent.crowd import draw_items
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+
+LEAST_VOTES = 20  # of a third
+LEAST_VOTERS = 3  # who are tested, to know what changes have in common
+LEVEL = 0.01  # chance that any voter is named where none has changed
+LEAST_CHANCE = 1e-6
+
+
+def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
+    """Return how each voter's accuracy changed over time, as a pandas table.
+
+    Parameters
+    ----------
+    model
+        A fitted `LatentIsing` or `DawidSkene`.
+    votes
+        The votes in the order of time, item by item: as the rows of a wide table, or as items were
+        added by `update`. The items of a long table are sorted by name.
+    most
+        Number of items that are looked at, drawn evenly; all by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per voter: voter, votes, first and last (the mean probability that its votes are
+        right, over the first and the last third of them), change (of that probability by everybody
+        else's votes, beyond what the items and the other voters account for), p_value (for all
+        voters together, by Holm's method) and drifted (p_value < .01). NaN where a third has fewer
+        than 20 votes, or where the votes cannot tell how good a voter is.
+
+    Examples
+    --------
+    >>> import numpy as np, unelisa as ue
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(1200) < 0.5
+    >>> right = np.tile([0.9, 0.8, 0.8, 0.75, 0.75], (1200, 1))
+    >>> right[600:, 0] = 0.55  # the first voter becomes tired
+    >>> said = np.where(rng.random(right.shape) < right, truth[:, None], ~truth[:, None])
+    >>> votes = ue.Votes.of(said)
+    >>> table = ue.find_drift(ue.LatentIsing().fit(votes), votes)
+    >>> table["drifted"].tolist()
+    [True, False, False, False, False]
+    """
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    if not isinstance(model, TwoCoinVoters) or not hasattr(model, "predict_proba"):
+        name = type(model).__name__
+        raise ModelError(f"drift is found with LatentIsing or DawidSkene, found {name}")
+    known: Votes = model._reenter(votes)
+    counts = known.vote_counts()
+    if most is not None and known.n_items > most:
+        known = known.take_items(draw_items(known.n_items, most))
+    ballots = take_ballots(list_ballots(known.blocks), np.arange(known.n_items))
+    right, surprise = _judge_votes(ballots, model.predict_proba(known), _read_tables(model))
+    early, late = _cut_thirds(ballots.voters, known.n_voters)
+    sizes = np.bincount(ballots.voters[early], minlength=known.n_voters)
+    means, changes, errors = [], [], []
+    for third in (early, late):
+        voters = ballots.voters[third]
+        mean, surprised, squares = (
+            np.bincount(voters, values[third], known.n_voters) / np.maximum(sizes, 1)
+            for values in (right, surprise, surprise**2)
+        )
+        means.append(mean)
+        changes.append(surprised)
+        errors.append((squares - surprised**2) / np.maximum(sizes - 1, 1))
+    change = changes[1] - changes[0]
+    untold = (sizes < LEAST_VOTES) | ~np.isfinite(change)
+    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~untold)
+    together = adjust_holm(np.where(untold, np.nan, 2 * norm.sf(np.abs(change) / error)))
+    found = {"first": means[0], "last": means[1], "change": change, "p_value": together}
+    known_only = {name: np.where(untold, np.nan, column) for name, column in found.items()}
+    columns = {"voter": model.voter_names_, "votes": counts, **known_only}
+    return pd.DataFrame({**columns, "drifted": together < LEVEL})
+
+
+def tell_drift(table: Any) -> str:
+    """Return the sentence about voters who drifted; nothing where none did."""
+    drifted = table[table["drifted"]].sort_values("p_value", kind="stable")
+    if not len(drifted):
+        return ""
+    names = drifted["voter"].tolist()
+    who = "1 voter" if len(names) == 1 else f"{len(names)} voters"
+    worst = drifted.iloc[0]
+    return (
+        f"the accuracy of {who} changed over time: {list_names(names)}; that of the first from "
+        f"{worst['first']:.2f} in the first third of its votes to {worst['last']:.2f} in the last"
+    )
+
+
+def adjust_holm(chances: Floats) -> Floats:
+    """Return p-values for all tests together, by Holm's method; NaN was not tested.
+
+    Examples
+    --------
+    >>> adjust_holm(np.array([0.01, np.nan, 0.03])).tolist()
+    [0.02, nan, 0.03]
+    """
+    tested = np.flatnonzero(~np.isnan(chances))
+    order = tested[np.argsort(chances[tested], kind="stable")]
+    found = np.full(len(chances), np.nan)
+    scaled = chances[order] * np.arange(len(order), 0, -1)
+    found[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return found
+
+
+def _read_tables(model: Any) -> Floats:
+    """Return P(says c | class k) per voter: voters x classes x classes."""
+    if not is_two_class(model):
+        return np.asarray(model._confusion)
+    no, yes = model.coins_
+    return np.stack([np.stack([1 - no, no], axis=1), np.stack([1 - yes, yes], axis=1)], axis=1)
+
+
+def _leave_common(
+    change: Floats, variance: Floats, told: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the changes without what they have in common, and their standard errors."""
+    if np.count_nonzero(told) < LEAST_VOTERS:
+        return change, np.sqrt(variance)
+    of_median = np.pi / 2 * np.median(variance[told]) / np.count_nonzero(told)
+    return change - np.median(change[told]), np.sqrt(variance + of_median)
+
+
+def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Floats, Floats]:
+    """Return how probably each vote is right, and how far it surprises given everybody else's."""
+    if chances.shape[1] == 2:
+        said = (ballots.votes > 0).astype(np.intp)
+    else:
+        said = ballots.votes.view(np.uint8).astype(np.intp) - 1
+    table = np.clip(tables, LEAST_CHANCE, 1)[ballots.voters]
+    rows = np.arange(len(said))
+    of_item = np.maximum(chances, LEAST_CHANCE)[ballots.items]
+    others = of_item / table[rows, :, said]
+    others /= others.sum(axis=1, keepdims=True)
+    expected = np.einsum("nk,nkv,nv->n", others, table, others)
+    return of_item[rows, said], others[rows, said] - expected
+
+
+def _cut_thirds(
+    voters: NDArray[np.int32], n_voters: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first and the last third of every voter's votes, equally many of each."""
+    order = np.argsort(voters, kind="stable")
+    counts = np.bincount(voters, minlength=n_voters)
+    starts = np.cumsum(counts) - counts
+    sorted_voters = voters[order]
+    place, third = np.arange(len(order)) - starts[sorted_voters], (counts // 3)[sorted_voters]
+    return order[place < third], order[place >= counts[sorted_voters] - third]

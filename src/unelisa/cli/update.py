@@ -1,0 +1,106 @@
+"""`unelisa update`: a saved model takes more votes."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unelisa.aggregators.drift import find_drift
+from unelisa.aggregators.updating import Updating
+from unelisa.cli import options
+from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.screen import busy, results, tell_written
+from unelisa.errors import ModelError, replay_warnings
+from unelisa.report.judged import Judged
+from unelisa.report.labels import label_columns, label_rows
+from unelisa.report.wording import count_noun, make_plain
+from unelisa.storage import load
+from unelisa.storage import save as save_model
+
+
+def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    model: options.ModelFile,
+    votes: options.VotesFiles,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="model.npz", help="Save the updated model; may be MODEL itself."),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="OLD.csv",
+            help="The votes so far, for a model that was saved without them; may be repeated.",
+        ),
+    ] = None,
+    keep_votes: options.KeepVotes = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="labels.csv", help="Write the labels of all items, as `fit` does."),
+    ] = None,
+    json: options.JsonFile = None,
+    force: options.Force = False,
+    coding: options.Coding = None,
+    labels: options.Labels = None,
+    order: options.Order = None,
+    item: options.Item = None,
+    voter: options.Voter = None,
+    vote: options.Vote = None,
+    duplicates: options.DuplicatesChoice = "refuse",
+    _memory: options.Memory = None,
+) -> None:
+    """Add votes to a saved model: on old or new items, of old or new voters, or changed.
+
+    A vote replaces an earlier one of the same voter on the same item. A model that was saved with
+    its votes is saved with them again. Column names and coding are those of the fit unless given
+    here.
+    """
+    old = earlier or []
+    check_outputs(save, tables=(out,), json=json, inputs=(*votes, *old), force=force)
+    fitted = load(model)
+    if not isinstance(fitted, Updating):
+        name = type(fitted).__name__
+        raise ModelError(f"only latent-ising is updated, found {name}; fit all votes again")
+    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
+    keeps = keep_votes or hasattr(fitted, "_kept_votes")
+    known = form.read_as_fitted(old, fitted) if old else None
+    more = form.read_as_fitted(votes, fitted)
+    before = fitted.n_features_in_
+    with warnings.catch_warnings(record=True) as caught, busy("updating"):
+        fitted.update(more, earlier=known)
+    replay_warnings(caught)
+    whole = fitted._memory.votes
+    drift = find_drift(fitted, whole)
+    facts = {
+        "items": whole.n_items,
+        "voters": whole.n_voters,
+        "new_voters": whole.n_voters - before,
+        "votes": int(whole.vote_counts().sum()),
+        "drift": [
+            {key: make_plain(value) for key, value in row.items()}
+            for row in drift.to_dict("records")
+        ],
+    }
+    with busy("writing"), output_files(force) as files:
+        if out is not None:
+            judged = Judged.of(fitted, whole)
+            files.write_csv(out, label_columns(judged), label_rows(judged))
+        if save is not None:
+            save_model(fitted, files.draft(save), keep_votes=keeps)
+        files.write_json(json, facts)
+    _show(facts, json)
+    tell_written(results(quiet=json == STDOUT), out, save, json)
+    if save is None and out is None:
+        results(quiet=json == STDOUT).print("Nothing was saved; add --save model.npz.")
+
+
+def _show(facts: dict[str, Any], json: Path | None) -> None:
+    """Print how many votes there are, and whose accuracy changed."""
+    screen = results(quiet=json == STDOUT)
+    new = f", {facts['new_voters']} of them new" if facts["new_voters"] else ""
+    many = count_noun(facts["votes"], "vote"), count_noun(facts["items"], "item")
+    screen.print(f"{many[0]} on {many[1]} by {count_noun(facts['voters'], 'voter')}{new}")
+    tested = [row for row in facts["drift"] if row["p_value"] is not None]
+    drifted = sum(row["drifted"] for row in tested)
+    found = f"that of {drifted} changed" if drifted else "none changed"
+    screen.print(f"accuracy over time was tested for {count_noun(len(tested), 'voter')}: {found}")

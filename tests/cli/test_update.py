@@ -1,0 +1,52 @@
+import json
+
+import pandas as pd
+import pytest
+
+import unelisa as ue
+
+
+@pytest.fixture
+def days(files):
+    """All votes but those on the last 20 items, these, and all."""
+    table = pd.read_csv(files.votes)
+    early, late = files.folder / "early.csv", files.folder / "late.csv"
+    table[:-20].to_csv(early, index=False)
+    table[-20:].to_csv(late, index=False)
+    return early, late, table
+
+
+def test_a_model_with_its_votes_is_updated_in_place(run, files, days):
+    early, late, table = days
+    model, labels, facts = (files.folder / x for x in ("model.npz", "labels.csv", "facts.json"))
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    outputs = ("--save", model, "--out", labels, "--json", facts)
+    result = run("update", model, late, *outputs)
+    assert result.exit_code == 0, result.output
+    assert f"on {len(table)} items by" in result.stdout
+    assert "accuracy over time was tested for" in result.stdout
+    assert json.loads(facts.read_text())["items"] == len(table)
+    assert pd.read_csv(labels)["item"].tolist() == table["item"].tolist()
+    again = ue.load(model)
+    votes = ue.read_votes(files.votes)
+    assert (again.predict(votes) == pd.read_csv(labels)["label"]).all()
+    assert run("update", model, late, "--save", model).exit_code == 0
+
+
+def test_a_model_without_its_votes_says_what_it_needs(run, refused, files, days):
+    early, late, _ = days
+    model = files.folder / "model.npz"
+    assert run("fit", early, "--save", model).exit_code == 0
+    assert "pass them as earlier (--earlier), or save it" in refused("update", model, late)
+    result = run("update", model, late, "--earlier", early)
+    assert "Nothing was saved; add --save model.npz." in result.stdout
+    assert run("update", model, late, "--earlier", early, "--save", model).exit_code == 0
+    assert "does not hold the votes" in refused("update", model, late)
+
+
+def test_what_cannot_be_updated_is_one_sentence(run, refused, files, days):
+    early, late, _ = days
+    model = files.folder / "model.npz"
+    refused("fit", early, "--method", "wawa", "--save", model, "--keep-votes")
+    assert run("fit", early, "--method", "wawa", "--save", model).exit_code == 0
+    assert "only latent-ising is updated, found Wawa" in refused("update", model, late)
