@@ -9,7 +9,7 @@ word, or a parenthesis, comma or comparison; alone it means that it occurs at al
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,10 @@ class Rule(NamedTuple):
         """Return the features that it reads, each once."""
         return list(dict.fromkeys(name for part in self.parts for name in part.list_features()))
 
+    def rename(self, name: Callable[[str], str]) -> "Rule":
+        """Return the rule with its features renamed."""
+        return self._replace(parts=tuple(part.rename(name) for part in self.parts))
+
 
 class Condition(NamedTuple):
     """A count compared with a number."""
@@ -68,6 +72,10 @@ class Condition(NamedTuple):
     def list_features(self) -> list[str]:
         """Return the feature."""
         return [self.feature]
+
+    def rename(self, name: Callable[[str], str]) -> "Condition":
+        """Return the condition with its feature renamed."""
+        return self._replace(feature=name(self.feature))
 
 
 def parse_rule(text: str) -> Rule:

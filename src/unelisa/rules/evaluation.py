@@ -95,8 +95,8 @@ def evaluate_rules(
     >>> found = ue.evaluate_rules(rules, drawn.counts, anchors=anchors, utilization="note_count")
     >>> found[["rule", "sensitivity", "specificity", "ppv", "npv"]].round(1)
           rule  sensitivity  specificity  ppv  npv
-    0   1 code          0.9          0.3  0.2  0.9
-    1  4 codes          0.5          1.0  0.8  0.9
+    0   1 code          0.9          0.2  0.3  0.9
+    1  4 codes          0.6          1.0  0.8  0.9
     """
     if not isinstance(level, float) or not 0 < level < 1:
         raise ModelError(f"level must lie between 0 and 1, found {level!r}")
