@@ -24,6 +24,7 @@ from unelisa.rules.definition import apply_rules, parse_rule
 from unelisa.rules.evaluation import QUANTITIES, evaluate_rules, measure
 
 CHARTS = 100
+PARTS = {"choosing": "100-104", "reporting": "0-9"}  # the seeds of each
 _DIGITS = 5
 
 
