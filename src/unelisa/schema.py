@@ -121,7 +121,7 @@ def find_class(name: str) -> type[Any]:
 def list_parts(value: Any) -> dict[str, Any]:
     """Return the fields of a stored object; those of an estimator include its parameters."""
     if isinstance(value, BaseEstimator):
-        return dict(vars(value))
+        return dict(value.__getstate__())  # without what only a model in use refers to
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     parts: dict[str, Any] = value._asdict()

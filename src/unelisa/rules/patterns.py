@@ -10,7 +10,7 @@ pi_A; the sites share the accuracies, or have their own. EM replaces a suppresse
 expectation: Poisson, at least 1, and below the threshold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ FEWEST_FAMILIES = 3  # that one site needs
 SUPPRESS = 10
 IMPLIED = 0.99  # of a rule's patients within another: they are one family
 COMMON = 0.9  # a rule that flags more of all patients contains others by chance
-MAX_ITER, TOLERANCE = 5000, 1e-7
+MAX_ITER, TOLERANCE = 5000, 1e-10  # of the mean log-likelihood
 DRAWS = 100  # of the parametric bootstrap
 _START = (0.7, 0.9)  # sensitivity and specificity
 
@@ -225,7 +225,7 @@ def _run_em(
         cases = filled * joint[0] / np.maximum(cells, 1e-300)
         prevalence, rates = _maximize(cases, filled - cases, flags, own, one_prevalence)
         level = (filled * np.log(np.maximum(cells, 1e-300))).sum(axis=(1, 2)) / filled.sum((1, 2))
-        if np.all(np.abs(level - last) < TOLERANCE * 1e-3):
+        if np.all(np.abs(level - last) < TOLERANCE):
             break
         last = level
     return _orient(PatternFit(prevalence, rates[0], 1 - rates[1], filled))
@@ -288,14 +288,16 @@ def evaluate_patterns(
     """
     _check_same(tables)
     obstacle = find_obstacle(tables, own)
+    if obstacle:
+        return _tabulate(tables, {}, np.full(len(tables), np.nan), obstacle)
     kept = _pick_rules(tables)
     small = [_narrow(table, kept) for table in tables]
     fit = fit_patterns(small, own)
     draws = _resample(fit, small, own, np.random.default_rng(random_state))
-    value = _list_figures(PatternFit(*(part[None] for part in fit)))
+    value = _list_figures(PatternFit(*(part[None] for part in fit)))[0]
     reach = float(ndtri((1 + level) / 2)) * np.nanstd(_list_figures(draws), 0)
-    bounds = np.stack([value[0], np.clip(value[0] - reach, 0, 1), np.clip(value[0] + reach, 0, 1)])
-    return _tabulate(tables, kept, bounds, fit.prevalence, obstacle)
+    bounds = np.clip([value, value - reach, value + reach], 0, 1)
+    return _tabulate(tables, dict(zip(kept, bounds.T, strict=True)), fit.prevalence)
 
 
 def _check_same(tables: Sequence[PatternTable]) -> None:
@@ -353,22 +355,20 @@ def _list_figures(fit: PatternFit) -> Floats:
 
 def _tabulate(
     tables: Sequence[PatternTable],
-    kept: Sequence[int],
-    bounds: Floats,
+    found: Mapping[int, Floats],
     prevalence: Floats,
-    obstacle: str,
+    obstacle: str = "it contains, or is within, another rule",
 ) -> Any:
+    """Return the table; `found` are sites x quantities x (value, low, high) of some rules."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
+    names = [quantity + end for quantity in QUANTITIES for end in ("", "_low", "_high")]
+    nothing = np.full((len(tables), len(names)), np.nan)
     rows = []
     for s, table in enumerate(tables):
         for r, rule in enumerate(table.rules):
-            row: dict[str, Any] = {"site": table.site, "prevalence": prevalence[s], "rule": rule}
-            reason = obstacle or ("" if r in kept else "it contains, or is within, another rule")
-            row["prevalence"] = np.nan if obstacle else prevalence[s]
-            place = kept.index(r) if r in kept else 0
-            for q, quantity in enumerate(QUANTITIES):
-                for part, ending in enumerate(("", "_low", "_high")):
-                    row[quantity + ending] = np.nan if reason else bounds[part, q, s, place]
-            rows.append({**row, "reason": reason})
+            figures = found[r][s].ravel() if r in found else nothing[s]
+            row = {"site": table.site, "prevalence": prevalence[s], "rule": rule}
+            told = dict(zip(names, figures.tolist(), strict=True))
+            rows.append({**row, **told, "reason": "" if r in found else obstacle})
     return pd.DataFrame(rows)
