@@ -92,12 +92,12 @@ def evaluate_rules(
     --------
     >>> import unelisa as ue
     >>> drawn = ue.simulate_ehr(4000, random_state=3)
-    >>> rules = {"1 code": "ICD:714.0", "4 codes": "ICD:714.0 >= 4"}
+    >>> rules = {"2 codes": "ICD:714.0 >= 2", "4 codes": "ICD:714.0 >= 4"}
     >>> anchors = ["ICD:714.0", "NLP:rheumatoid arthritis"]
     >>> found = ue.evaluate_rules(rules, drawn.counts, anchors=anchors, utilization="note_count")
     >>> found[["rule", "sensitivity", "specificity", "ppv", "npv"]].round(1)
           rule  sensitivity  specificity  ppv  npv
-    0   1 code          0.9          0.2  0.3  0.9
+    0  2 codes          0.7          0.9  0.6  0.9
     1  4 codes          0.6          1.0  0.8  0.9
     """
     if not isinstance(level, float) or not 0 < level < 1:
