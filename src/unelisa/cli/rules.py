@@ -17,7 +17,7 @@ from unelisa.cli.phenotype import list_database, read_charts
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
-from unelisa.errors import ModelError, RecordsError, VotesError
+from unelisa.errors import ModelError, RecordsError, UnelisaWarning, VotesError, warn_user
 from unelisa.phenotyping.counts import read_counts
 from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, open_database
@@ -172,8 +172,10 @@ def _flag(
 ) -> NDArray[np.bool_]:
     if isinstance(source, Rule):
         return source.holds(read_counts(counts, utilization))
-    cohort = isinstance(source, CohortDefinition)
-    members = find_members(tables, source) if cohort else list_rows(tables, int(source))  # type: ignore[arg-type]
+    if isinstance(source, CohortDefinition):
+        members = find_members(tables, source)
+    else:
+        members = list_rows(tables, source)
     return np.isin(counts.index.to_numpy(), members)
 
 
@@ -191,7 +193,9 @@ def judge_rules(patients: Patients, wanted: PhenotypeConfig, charts: Any) -> "pd
         doubt = patients.people.doubt(flagged)
         if doubt is not None:
             model.reliable_, model.reliability_reason_ = False, doubt
-        return evaluate_rules(patients.flags, model, charts)  # type: ignore[no-any-return]
+            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
+        found: pd.DataFrame = evaluate_rules(patients.flags, model, charts)
+        return found
 
 
 def describe_rules(patients: Patients) -> dict[str, Any]:

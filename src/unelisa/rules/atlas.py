@@ -62,7 +62,7 @@ class Occurrence(NamedTuple):
 
     criterion: Criterion
     sign: str  # "<=", "=" or ">="
-    count: int
+    times: int
     start: int
     end: int
 
@@ -130,7 +130,7 @@ def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
 
 
 def _is_first(limit: Mapping[str, Any] | None) -> bool:
-    return (limit or {}).get("Type", "All") == _FIRST
+    return bool((limit or {}).get("Type", "All") == _FIRST)
 
 
 def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
@@ -237,7 +237,7 @@ def _holds(part: Occurrence | Group, records: "_Records", events: Events) -> Fla
         return np.asarray((count >= part.least) & (count <= part.most))
     found = records.count(part, events)
     compare = {"=": np.equal, "<=": np.less_equal, ">=": np.greater_equal}[part.sign]
-    return np.asarray(compare(found, part.count))
+    return np.asarray(compare(found, part.times))
 
 
 class _Records:
@@ -266,7 +266,8 @@ class _Records:
         start = np.maximum(events.day + wanted.start, events.first)
         end = np.minimum(events.day + wanted.end, events.last)
         before = np.searchsorted(keys, base + start, side="left")
-        return np.maximum(np.searchsorted(keys, base + end, side="right") - before, 0)
+        after = np.searchsorted(keys, base + end, side="right")
+        return np.asarray(np.maximum(after - before, 0), dtype=np.int64)
 
     def observe(self, person: Integers, day: Integers, days: tuple[int, int]) -> Events:
         """Return the events in an observation period with enough days before and after them."""

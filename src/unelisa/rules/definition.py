@@ -46,7 +46,7 @@ class Rule(NamedTuple):
     def holds(self, table: CountTable) -> Flags:
         """Return whether it holds, per patient."""
         found = np.sum([part.holds(table) for part in self.parts], axis=0) >= self.least
-        return ~found if self.negated else found
+        return np.asarray(~found if self.negated else found)
 
     def list_features(self) -> list[str]:
         """Return the features that it reads, each once."""

@@ -225,7 +225,7 @@ def _spread(chances: Floats, flags: Flags, figures: Floats) -> Floats:
             here / flagged**2,
             (everywhere - here) / (n - flagged) ** 2,
         )
-    return np.sqrt(np.maximum(np.stack(variances), 0))
+    return np.asarray(np.sqrt(np.maximum(np.stack(variances), 0)))
 
 
 def list_obstacles(

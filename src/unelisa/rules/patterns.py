@@ -325,7 +325,7 @@ def _narrow(table: PatternTable, kept: Sequence[int]) -> PatternTable:
         return table
     patterns = list_patterns(len(kept))
     places = table.patterns[:, kept] @ (1 << np.arange(len(kept))[::-1])
-    counts = np.bincount(places, _guess(table), len(patterns))
+    counts = np.bincount(places, _guess(table), len(patterns)).astype(np.float64)
     rules = tuple(table.rules[k] for k in kept)
     return PatternTable(table.site, rules, patterns, counts, np.zeros(len(patterns)))
 
