@@ -28,7 +28,7 @@ At each of three prevalences there are three separate rules, three nested ones, 
 judges there are, what they are, and the limits beyond which a figure is not told (an interval
 wider than {sensitivity} for sensitivity and {other} for the others; sensitivity, if more than
 {doubtful:.0%} of the patients whom the anchors show may be no cases by the other features) were
-chosen on seeds {choosing}; the tables show seeds {reporting}, which were run once.
+chosen on seeds {choosing}; the tables show seeds {reporting}, which played no part in the choice.
 
 All numbers are in `docs/study/rules.json`. These commands, run in a clone, write this page:
 
@@ -50,6 +50,7 @@ _OTHERS = """## With charts, and by agreement alone
 
 Mean absolute errors of the same rules in other ways. *{charts} charts* are drawn in strata of
 P(case), as by `unelisa phenotype --charts {charts}`: error, and the share of intervals that hold.
+Intervals of NPV fail where one case is found among the few charts that stand for most patients.
 The error of sensitivity stays large where the disease is rare, as its intervals say (they are
 {width} wide on average at the lowest prevalence): charts among tens of thousands of patients whom a
 rule does not flag do not show a handful of cases. *agreement* takes the rules for voters who err
@@ -138,14 +139,14 @@ def _show_others(cells: Sequence[Json]) -> str:
     for (simulator, prevalence), rows in group_by(cells, "simulator", "prevalence").items():
         for row in rows:
             shown = []
-            for quantity in AIMS:
+            for quantity in QUANTITIES:
                 found = row["figures"][quantity]
                 charts = found["charts"]
                 held = share(charts["held"] / charts["told"], 2) if charts["told"] else DASH
                 shown += [f"{share(charts['error'])}, {held}", share(found["agreement"])]
             table.append([simulator, f"{prevalence:.1%}", row["rules"], *shown])
     header = ["disease", "prevalence", "rules"]
-    for quantity in AIMS:
+    for quantity in QUANTITIES:
         header += [f"{_name(quantity)}: {CHARTS} charts", "agreement"]
     return markdown_table(header, table)
 
