@@ -22,6 +22,7 @@ from unelisa.phenotyping.counts import read_counts
 from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, open_database
 from unelisa.phenotyping.omop.persons import describe_persons
+from unelisa.phenotyping.omop.records import list_spans
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.wording import make_plain
 from unelisa.rules.atlas import CohortDefinition, find_members, list_rows
@@ -149,15 +150,17 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     phenotype = wanted.phenotype
-    request = phenotype.request
+    request, (cdm, vocabulary, results_in) = phenotype.request, phenotype.schemas
     with busy("opening the database") as status, open_database(database) as connection:
-        tables = OmopTables.of(connection, phenotype.schema)
+        tables = OmopTables.of(connection, cdm, vocabulary)
+        cohorts = tables if results_in == cdm else OmopTables.of(connection, results_in)
         counts = count_patients(tables, request, lambda what: status.update(f"{what} ...")).table
-        people = describe_persons(tables, counts.index, phenotype.limits, request.window)
+        window, spans = request.record_window, list_spans(tables, request)
+        people = describe_persons(tables, counts.index, phenotype.limits, window, spans)
         related = find_related(tables, request, phenotype.anchors)
         status.update("applying the rules ...")
         flags = {
-            name: _flag(source, tables, counts, request.utilization)
+            name: _flag(source, (tables, cohorts), counts, request.utilization)
             for name, source in wanted.rules.items()
         }
     eligible = people.eligible
@@ -168,14 +171,17 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
 
 
 def _flag(
-    source: Source, tables: OmopTables, counts: "pd.DataFrame", utilization: str | None
+    source: Source,
+    tables: tuple[OmopTables, OmopTables],
+    counts: "pd.DataFrame",
+    utilization: str | None,
 ) -> NDArray[np.bool_]:
     if isinstance(source, Rule):
         return source.holds(read_counts(counts, utilization))
     if isinstance(source, CohortDefinition):
-        members = find_members(tables, source)
+        members = find_members(tables[0], source)
     else:
-        members = list_rows(tables, source)
+        members = list_rows(tables[1], source)
     return np.isin(counts.index.to_numpy(), members)
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError, RecordsError
-from unelisa.phenotyping.omop.database import OmopTables, as_day, as_number, explain_engine
+from unelisa.phenotyping.omop.columns import as_day, as_number
+from unelisa.phenotyping.omop.database import OmopTables, explain_engine
 from unelisa.sources.files import check_readable
 
 if TYPE_CHECKING:

@@ -83,10 +83,10 @@ def evaluate_rules(
     Notes
     -----
     With ten charts or more among the patients a rule flags, and among the others, drawn at random
-    with equal chances, the intervals hold whatever the phenotyper's quality. Without charts they rest on the anchors and on the
-    features that go with them, and nothing is told if the phenotyper is not reliable; sensitivity
-    only if at most 30 % of the patients whom the anchors show may be no cases, by the other
-    features. A rare disease usually needs charts.
+    with equal chances, the intervals hold whatever the phenotyper's quality. Without charts they
+    rest on the anchors and on the features that go with them, and nothing is told if the phenotyper
+    is not reliable; sensitivity only if at most 30 % of the patients whom the anchors show may be
+    no cases, by the other features. A rare disease usually needs charts.
 
     Examples
     --------
