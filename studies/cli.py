@@ -16,6 +16,7 @@ from studies.cli_jury import jury
 from studies.cli_rate import rate
 from studies.cli_replay import replay
 from studies.cli_review import review
+from studies.cli_rules import rules
 from studies.cli_worth import worth
 from studies.commands import (
     ResultsFolder,
@@ -344,6 +345,7 @@ app.command(cls=PlainCommand)(worth)
 app.command(cls=PlainCommand)(jury)
 app.command(cls=PlainCommand)(replay)
 app.command(cls=PlainCommand)(review)
+app.command(cls=PlainCommand)(rules)
 
 
 def _draw_worlds(archive: Json, images: Path) -> None:

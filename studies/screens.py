@@ -22,6 +22,7 @@ from studies.records import Json
 from studies.replay.policies import POLICIES, RANDOM
 from studies.replay.summary import compare_areas
 from studies.review.runs import compare_orders
+from studies.rules.page import AIMS, mean_of
 from studies.worlds.page import signed
 from studies.worlds.runs import DAWID_SKENE, MAJORITY
 from studies.worlds.runs import OURS as DEFAULT
@@ -270,6 +271,21 @@ def show_panels(screen: Console, archive: Json) -> None:
         scores = [share(row["labels"][name]["accuracy"]) for name in (JURY_OURS, JURY_MAJORITY)]
         worth = f"{row['effective']:.2f}", f"{effective:.2f}"
         table.add_row(row["set"], str(row["judges"]), *worth, stay, *scores)
+    screen.print(table)
+
+
+def show_rules(screen: Console, archive: Json) -> None:
+    """Print the mean absolute errors of what is told of rules, and how often intervals hold."""
+    table = _new_table(["part", "disease", "prevalence"], list(AIMS))
+    for (part, disease, prevalence), cells in group_by(
+        archive["cells"], "part", "simulator", "prevalence"
+    ).items():
+        found = [mean_of(cells, quantity, "records") for quantity in AIMS]
+        shown = [
+            "–" if one["error"] is None else f"{share(one['error'])}, {share(one['held'], 2)}"  # noqa: RUF001
+            for one in found
+        ]
+        table.add_row(part, disease, f"{prevalence:.1%}", *shown)
     screen.print(table)
 
 

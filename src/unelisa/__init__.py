@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from unelisa.phenotyping.omop.counts import read_omop
     from unelisa.phenotyping.phenotyper import Phenotyper
     from unelisa.rate import estimate_rate
+    from unelisa.rules.evaluation import evaluate_rules
     from unelisa.selection import ExpertSelector, select_experts
     from unelisa.simulation import simulate_votes
     from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
@@ -53,6 +54,7 @@ _HOMES = {
     "bootstrap": "stability",
     "compare_methods": "comparison",
     "estimate_rate": "rate",
+    "evaluate_rules": "rules.evaluation",
     "find_drift": "aggregators.drift",
     "load": "storage",
     "read_jury": "sources.jury",
@@ -93,6 +95,7 @@ __all__ = [
     "bootstrap",
     "compare_methods",
     "estimate_rate",
+    "evaluate_rules",
     "find_drift",
     "load",
     "read_jury",

@@ -152,7 +152,7 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
     """
     known = labels.any(axis=1)
     rates = [
-        _correct_share(own[known].astype(np.float64), chance[known], chance, level)
+        correct_share(own[known].astype(np.float64), chance[known], chance, level)
         for own, chance in zip(labels.T, chances.T, strict=True)
     ]
     total = sum(rate.share for rate in rates)
@@ -163,16 +163,26 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
     ]
 
 
-def _correct_share(own: Floats, told: Floats, everywhere: Floats, level: float) -> Rate:
-    """Return the share of one class; `told` are the probabilities of the items with gold labels."""
-    n, total = len(own), len(everywhere)
+def correct_share(
+    own: Floats, told: Floats, everywhere: Floats, level: float, weights: Floats | None = None
+) -> Rate:
+    """Return the share of one class; `told` are the probabilities of the items with gold labels.
+
+    Items drawn with unequal chances are weighted by 1 / the chance, and count as
+    (sum w)^2 / sum w^2 items drawn with equal ones (Kish).
+    """
+    equal = np.ones(len(own)) if weights is None else weights / weights.mean()
+    n, total = float(equal.sum() ** 2 / (equal @ equal)), len(everywhere)
+    equal *= n / equal.sum()
     added = float(ndtri((1 + level) / 2)) ** 2  # Wilson's items
-    moves, follows = own - own.mean(), told - told.mean()
-    both, spread = float(moves @ follows), float(follows @ follows + added * everywhere.var())
+    mean, expected = float(equal @ own) / n, float(equal @ told) / n
+    moves, follows = own - mean, told - expected
+    both = float((equal * moves) @ follows)
+    spread = float((equal * follows) @ follows + added * everywhere.var())
     slope = both / spread if spread > FLAT else 0.0
-    apart = n * added / (n + added) * (own.mean() - 0.5) ** 2
-    unexplained = 1 - slope * both / float(moves @ moves + added / 4 + apart)
-    share = float(np.clip(own.mean() + slope * (everywhere.mean() - told.mean()), 0, 1))
+    apart = n * added / (n + added) * (mean - 0.5) ** 2
+    unexplained = 1 - slope * both / float((equal * moves) @ moves + added / 4 + apart)
+    share = float(np.clip(mean + slope * (everywhere.mean() - expected), 0, 1))
     rest = (total - n) / max(total - 1, 1)
     worth = n / (unexplained * rest) if rest > 0 else np.inf
     return Rate(share, *bound_frequency(share, worth, level))

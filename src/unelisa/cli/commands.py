@@ -43,6 +43,9 @@ COMMANDS = {
     "phenotype": (
         "Count in an OMOP database, learn a disease from its anchors, and label every patient."
     ),
+    "rules": (
+        "Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV."
+    ),
     "report": "Write a report on a saved model: who is an expert and why.",
     "simulate": "Draw votes from the paper's model, along with the truth and the experts.",
     "reproduce": "Re-run the paper's study, with its numbers beside ours.",

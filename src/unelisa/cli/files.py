@@ -30,6 +30,7 @@ _BEGINNINGS = {
     **{b"item,label,probability,ease" + more: b"labels" for more in (b",P(", b',"P(')},
     b"person_id,label,probability\n": b"patients",
     b"person_id,label,probability,note\n": b"patients",
+    **{start + b"rule,sensitivity,": b"rules" for start in (b"", b"site,prevalence,")},
     b"voter,polarity\n": b"voters",
     b"item,voter,gain,cost,chance_now\n": b"suggestions",
     b'{\n  "unelisa": "': b"findings",

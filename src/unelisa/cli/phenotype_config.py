@@ -1,6 +1,8 @@
 """What to count and which anchors to use, from a TOML file."""
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -83,11 +85,18 @@ class PhenotypeConfig:
 
 def read_config(path: Path) -> PhenotypeConfig:
     """Return the configuration in a file, or raise an error that names the file."""
+    content = read_toml(path)
+    with naming(path):
+        return interpret(content)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file, or raise an error that names the file."""
     check_readable(path, ModelError)
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ModelError(f"{path.name} is larger than a configuration can be")
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except RecursionError:
         raise ModelError(f"{path.name} is nested too deeply for a configuration") from None
     except OSError as error:
@@ -96,13 +105,19 @@ def read_config(path: Path) -> PhenotypeConfig:
         raise ModelError(f"{path.name} is not a TOML file: {error}") from None
     except UnicodeDecodeError:
         raise ModelError(f"{path.name} is not a TOML file: it is not UTF-8 text") from None
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let the errors of what is done here begin with the name of a file."""
     try:
-        return _interpret(content)
+        yield
     except (RecordsError, ModelError) as error:
         raise type(error)(f"{path.name}: {error}") from None
 
 
-def _interpret(content: dict[str, Any]) -> PhenotypeConfig:
+def interpret(content: dict[str, Any]) -> PhenotypeConfig:
+    """Return the configuration that the tables of a TOML file describe."""
     title = content.pop("title", "phenotype")
     if not isinstance(title, str) or not title.strip():
         raise ModelError("title must be a string, such as Rheumatoid arthritis")

@@ -21,6 +21,7 @@ from unelisa.phenotyping.cautions import (
 )
 from unelisa.phenotyping.charts import read_reviewed
 from unelisa.phenotyping.counts import CountTable, Floats, read_counts
+from unelisa.phenotyping.judges import Judges
 from unelisa.phenotyping.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
 from unelisa.phenotyping.posterior import Estimate, Performance
 from unelisa.schema import stored
@@ -162,6 +163,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
         self.ppv_, self.npv_, self.sensitivity_ = fitted.performance
         self.feature_facts_ = fitted.facts
+        self._judges = Judges.of(self._phenotype, table)
         return self
 
     def decision_function(self, counts: Any) -> Floats:
@@ -197,6 +199,10 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = self._read(counts)
         phenotype = self._phenotype
         return phenotype.expect_performance(table, phenotype.score(table), self.threshold_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the model without what it knows of the patients of the fit."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_judges"}
 
     @property
     def features_(self) -> Any:

@@ -1,0 +1,335 @@
+"""`unelisa rules`: how good definitions of a disease are, without chart review."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unelisa.cli import options
+from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.phenotype import list_database, read_charts
+from unelisa.cli.phenotype_config import PhenotypeConfig
+from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
+from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
+from unelisa.errors import ModelError, RecordsError, UnelisaWarning, VotesError, warn_user
+from unelisa.phenotyping.counts import read_counts
+from unelisa.phenotyping.omop.counts import count_patients, find_related
+from unelisa.phenotyping.omop.database import OmopTables, open_database
+from unelisa.phenotyping.omop.persons import describe_persons
+from unelisa.phenotyping.omop.records import list_spans
+from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.report.wording import make_plain
+from unelisa.rules.atlas import CohortDefinition, find_members, list_rows
+from unelisa.rules.definition import Rule
+from unelisa.rules.evaluation import QUANTITIES, evaluate_rules
+from unelisa.rules.overlap import draw_by_pattern, measure_overlap
+from unelisa.rules.patterns import (
+    SUPPRESS,
+    evaluate_patterns,
+    read_patterns,
+    suppress_counts,
+    tabulate_patterns,
+)
+from unelisa.sources.files import check_readable, reading
+from unelisa.sources.text import TextTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TITLES = dict(zip(QUANTITIES, ("sensitivity", "specificity", "PPV", "NPV"), strict=True))
+
+
+def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATABASE",
+            help="OMOP tables, as for phenotype; with --pattern-table, the tables of sites.",
+        ),
+    ],
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="rules.toml", help="The rules, what to count, and the anchors."),
+    ] = None,
+    charts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Reviewed charts: person_id and label, of a random sample."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="figures.csv", help="Write the figures of each rule.")
+    ] = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="review.csv",
+            help="Write patients to review, most of whom the rules disagree on; fill in the labels "
+            "(0 or 1) and pass the file as --charts.",
+        ),
+    ] = None,
+    n: Annotated[int, typer.Option(metavar="N", min=10, help="How many to review.")] = 100,
+    write_patterns: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="site.csv",
+            help="Only count the patterns of rules, for --pattern-table; it names no patient.",
+        ),
+    ] = None,
+    suppress: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, help="Hide counts of patterns below N, except 0."),
+    ] = SUPPRESS,
+    pattern_table: Annotated[
+        bool, typer.Option("--pattern-table", help="Judge rules by the tables of sites alone.")
+    ] = False,
+    own_accuracies: Annotated[
+        bool,
+        typer.Option(
+            "--own-accuracies", help="Let rules be more accurate at one site than others."
+        ),
+    ] = False,
+    json: options.JsonFile = None,
+    force: options.Force = False,
+    _memory: options.Memory = None,
+) -> None:
+    """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV."""
+    tables = [Path(one) for one in sources] if pattern_table else []
+    inputs = tables or [one for source in sources for one in list_database(source)]
+    check_outputs(
+        tables=(out, review, write_patterns),
+        json=json,
+        inputs=(config, charts, *inputs),
+        force=force,
+    )
+    if pattern_table:
+        found = evaluate_patterns(read_sites(tables), own_accuracies)
+        _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, json, force)
+        return
+    if config is None or len(sources) != 1:
+        raise ModelError("name one database and --config rules.toml, or use --pattern-table")
+    wanted = read_rules_config(config)
+    if write_patterns is not None:
+        if (charts, out, review, json) != (None,) * 4:
+            raise ModelError("--write-patterns only counts: omit the other outputs and --charts")
+        _write_patterns(read_patients(sources[0], wanted), write_patterns, suppress, force)
+        return
+    reviewed = None if charts is None else read_charts(charts)
+    patients = read_patients(sources[0], wanted)
+    found = judge_rules(patients, wanted.phenotype, reviewed)
+    outcome = Outcome(found, describe_rules(patients), patients)
+    _finish(outcome, out, json, force, review, (n, wanted.phenotype.seed))
+
+
+class Patients(NamedTuple):
+    """The eligible patients of a database: counts, flags (patients x rules), and what is shared."""
+
+    counts: "pd.DataFrame"
+    flags: "pd.DataFrame"
+    related: list[str]
+    people: Any
+    everybody: "pd.DataFrame"
+
+
+class Outcome(NamedTuple):
+    """The figures, facts for JSON, and the patients if there are any."""
+
+    figures: "pd.DataFrame"
+    facts: dict[str, Any]
+    patients: Patients | None = None
+
+
+def read_patients(database: str, wanted: RulesConfig) -> Patients:
+    """Return who is flagged by each rule, and the counts, of the eligible patients."""
+    import pandas as pd  # noqa: PLC0415 - only tables need it
+
+    phenotype = wanted.phenotype
+    request, (cdm, vocabulary, results_in) = phenotype.request, phenotype.schemas
+    with busy("opening the database") as status, open_database(database) as connection:
+        tables = OmopTables.of(connection, cdm, vocabulary)
+        cohorts = tables if results_in == cdm else OmopTables.of(connection, results_in)
+        counts = count_patients(tables, request, lambda what: status.update(f"{what} ...")).table
+        window, spans = request.record_window, list_spans(tables, request)
+        people = describe_persons(tables, counts.index, phenotype.limits, window, spans)
+        related = find_related(tables, request, phenotype.anchors)
+        status.update("applying the rules ...")
+        flags = {
+            name: _flag(source, (tables, cohorts), counts, request.utilization)
+            for name, source in wanted.rules.items()
+        }
+    eligible = people.eligible
+    if not eligible.any():
+        raise RecordsError("no patient was observed in the window and can have the disease")
+    table = pd.DataFrame(flags, index=counts.index)
+    return Patients(counts[eligible], table[eligible], related, people, counts)
+
+
+def _flag(
+    source: Source,
+    tables: tuple[OmopTables, OmopTables],
+    counts: "pd.DataFrame",
+    utilization: str | None,
+) -> NDArray[np.bool_]:
+    if isinstance(source, Rule):
+        return source.holds(read_counts(counts, utilization))
+    if isinstance(source, CohortDefinition):
+        members = find_members(tables[0], source)
+    else:
+        members = list_rows(tables[1], source)
+    return np.isin(counts.index.to_numpy(), members)
+
+
+def judge_rules(patients: Patients, wanted: PhenotypeConfig, charts: Any) -> "pd.DataFrame":
+    """Return the figures by a phenotyper that is fitted to the eligible patients."""
+    with busy("judging the rules"):
+        model = Phenotyper(
+            wanted.anchor_names,
+            wanted.request.utilization,
+            wanted.prevalence,
+            wanted.seed,
+            patients.related,
+        ).fit(patients.counts)
+        flagged = model.predict_proba(patients.everybody)[:, 1] >= model.threshold_
+        doubt = patients.people.doubt(flagged)
+        if doubt is not None:
+            model.reliable_, model.reliability_reason_ = False, doubt
+            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
+        found: pd.DataFrame = evaluate_rules(patients.flags, model, charts)
+        return found
+
+
+def describe_rules(patients: Patients) -> dict[str, Any]:
+    """Return how many patients each rule flags, and how the rules overlap."""
+    names, flags = list(patients.flags), patients.flags.to_numpy()
+    overlap = measure_overlap(flags)
+    return {
+        "patients": len(flags),
+        "flagged": dict(zip(names, flags.sum(axis=0).tolist(), strict=True)),
+        "disagree": int((flags.any(axis=1) & ~flags.all(axis=1)).sum()),
+        "overlap": {
+            name: {other: make_plain(x) for other, x in zip(names, row, strict=True)}
+            for name, row in zip(names, overlap, strict=True)
+        },
+    }
+
+
+def _write_patterns(patients: Patients, path: Path, threshold: int, force: bool) -> None:
+    names, flags = list(patients.flags), patients.flags.to_numpy()
+    table = suppress_counts(tabulate_patterns(names, flags), threshold)
+    with output_files(force) as files:
+        files.write_csv(path, list(table), table.itertuples(index=False))
+    tell_written(results(), path)
+
+
+def read_sites(paths: Sequence[Path]) -> list[Any]:
+    """Return the tables of patterns in some files, one per site."""
+    import pandas as pd  # noqa: PLC0415 - only tables need it
+
+    sites = []
+    for path in paths:
+        check_readable(path, VotesError)
+        with reading(path):
+            table = TextTable(path)
+            batches = [one.to_pandas() for one in table.batches(list(table.header))]
+        empty = pd.DataFrame(columns=list(table.header))
+        sites.append(read_patterns(pd.concat([empty, *batches], ignore_index=True), path.stem))
+    return sites
+
+
+def _finish(
+    outcome: Outcome,
+    out: Path | None,
+    json: Path | None,
+    force: bool,
+    review: Path | None = None,
+    draw: tuple[int, int] = (0, 0),
+) -> None:
+    """Write and show the results."""
+    figures = outcome.figures
+    rows = [
+        {key: make_plain(value) for key, value in row.items()} for row in figures.to_dict("records")
+    ]
+    with output_files(force) as files:
+        files.write_csv(
+            out, list(figures), (["" if x is None else x for x in one.values()] for one in rows)
+        )
+        if review is not None and outcome.patients is not None:
+            names = list(outcome.patients.flags)
+            files.write_csv(
+                review, ("person_id", "label", "drawn", *names), _draw(outcome.patients, *draw)
+            )
+        files.write_json(json, {**outcome.facts, "rules": rows})
+    screen = results(quiet=json == STDOUT)
+    show_figures(screen, rows, outcome.facts)
+    if "overlap" in outcome.facts:
+        show_overlap(screen, outcome.facts)
+    tell_written(screen, out, review, json)
+
+
+def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:
+    """Yield person, an empty label, the share drawn, and what the rules say."""
+    flags = patients.flags.to_numpy()
+    sample = draw_by_pattern(flags, n, np.random.default_rng(seed))
+    persons = patients.flags.index.to_numpy()
+    for row, share in zip(sample.rows, sample.drawn, strict=True):
+        yield int(persons[row]), "", f"{share:.6g}", *flags[row].astype(int).tolist()
+
+
+def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
+    """Print the figures of each rule with their intervals, and why some cannot be told."""
+    if "patients" in facts:
+        told = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
+        screen.print(Text(told, "bold"))
+    table = bare_table(2)
+    if "site" in rows[0]:
+        table.add_column("site", max_width=16, overflow="fold")
+    table.add_column("rule", max_width=24, overflow="fold")
+    for title in _TITLES.values():
+        table.add_column(title, no_wrap=True)
+    for row in rows:
+        site = [printable(row["site"])] if "site" in row else []
+        table.add_row(*site, printable(row["rule"]), *(_write(row, name) for name in QUANTITIES))
+    screen.print(table)
+    if "site" in rows[0]:
+        _show_prevalences(screen, rows)
+    reasons = dict.fromkeys(row["reason"] for row in rows if row["reason"])
+    for reason in reasons:
+        which = ", ".join(str(row["rule"]) for row in rows if row["reason"] == reason)
+        screen.print(printable(f"{which}: {reason}", longest=1000), soft_wrap=True)
+
+
+def _show_prevalences(screen: Console, rows: Sequence[dict[str, Any]]) -> None:
+    known = {row["site"]: row["prevalence"] for row in rows if row["prevalence"] is not None}
+    if known:
+        told = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
+        screen.print(printable(f"prevalence: {told}", longest=1000), soft_wrap=True)
+
+
+def _write(row: dict[str, Any], name: str) -> str:
+    value, low, high = (row[name + ending] for ending in ("", "_low", "_high"))
+    return "cannot be told" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
+
+
+def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
+    """Print which share of the patients of one rule another one flags, too."""
+    names = list(facts["overlap"])
+    table: Table = bare_table(2, title="Of the patients of one rule, flagged by others")
+    table.title_justify, table.title_style = "left", "bold"
+    table.add_column("rule", max_width=24, overflow="fold")
+    table.add_column("patients", justify="right", no_wrap=True)
+    for k in range(len(names)):
+        table.add_column(f"({k + 1})", justify="right", no_wrap=True)
+    for k, name in enumerate(names):
+        shares = [
+            "" if other == name else "–" if share is None else f"{share:.0%}"  # noqa: RUF001
+            for other, share in facts["overlap"][name].items()
+        ]
+        label = Text.assemble(f"({k + 1}) ", printable(name))
+        table.add_row(label, f"{facts['flagged'][name]:,}", *shares)
+    screen.print(table)

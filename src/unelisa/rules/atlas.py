@@ -1,0 +1,341 @@
+"""Cohort definitions of ATLAS (Circe JSON): the common part of them, evaluated on dated records.
+
+Read are concept sets (with descendants and exclusions), primary criteria with their observation
+window and limit, and inclusion or additional criteria: groups of counted occurrences in a window
+around the index event, and groups within groups. What else changes who belongs to a cohort is
+refused by name; when a patient leaves it makes no difference here.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import ModelError, RecordsError
+from unelisa.phenotyping.omop.columns import as_day, as_number
+from unelisa.phenotyping.omop.database import OmopTables, explain_engine
+from unelisa.sources.files import check_readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+LARGEST_FILE = 10_000_000  # bytes
+DEEPEST = 20  # groups inside each other
+FAR = 1_000_000  # days: an open end
+_STRIDE = 4 * FAR  # between the days of two persons
+# criterion: table, day and concept
+DOMAINS = {
+    "ConditionOccurrence": ("condition_occurrence", "condition_start_date", "condition_concept_id"),
+    "DrugExposure": ("drug_exposure", "drug_exposure_start_date", "drug_concept_id"),
+    "Measurement": ("measurement", "measurement_date", "measurement_concept_id"),
+    "ProcedureOccurrence": ("procedure_occurrence", "procedure_date", "procedure_concept_id"),
+    "Observation": ("observation", "observation_date", "observation_concept_id"),
+    "VisitOccurrence": ("visit_occurrence", "visit_start_date", "visit_concept_id"),
+}
+# what a part may hold; the rest is refused unless it is empty
+_ROOT = {"ConceptSets", "PrimaryCriteria", "AdditionalCriteria", "InclusionRules"}
+_HARMLESS = {"Title", "QualifiedLimit", "ExpressionLimit", "EndStrategy", "CollapseSettings"}
+_HARMLESS |= {"cdmVersionRange", "CdmVersionRange"}
+_FIRST = "First"
+
+
+class ConceptSet(NamedTuple):
+    """Concepts that are in or out: number, whether with descendants, whether excluded."""
+
+    items: tuple[tuple[int, bool, bool], ...]
+
+
+class Criterion(NamedTuple):
+    """Records of a domain with a concept of a set; all of them if it is None."""
+
+    domain: str
+    concepts: int | None
+    first: bool
+
+
+class Occurrence(NamedTuple):
+    """How often a criterion is met from one day to another, relative to the index day."""
+
+    criterion: Criterion
+    sign: str  # "<=", "=" or ">="
+    times: int
+    start: int
+    end: int
+
+
+class Group(NamedTuple):
+    """At least `least` and at most `most` of the members hold."""
+
+    least: int
+    most: int
+    members: tuple["Occurrence | Group", ...]
+
+
+class CohortDefinition(NamedTuple):
+    """Who belongs to a cohort."""
+
+    concept_sets: dict[int, ConceptSet]
+    primary: tuple[Criterion, ...]
+    observed: tuple[int, int]  # days of observation before and after the index event
+    first_only: bool  # whether only a patient's first event can qualify
+    additional: Group | None
+    first_qualified: bool  # whether only the first event that meets these is looked at further
+    inclusion: tuple[Group, ...]
+
+
+def read_definition(path: Path) -> CohortDefinition:
+    """Return the cohort definition in a file, or say what in it is not supported."""
+    check_readable(path, ModelError)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ModelError(f"{path.name} is larger than a cohort definition can be")
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise ModelError(f"{path.name} is not a JSON file") from None
+    except OSError as error:
+        raise ModelError(f"{path.name} cannot be read: {error.strerror}") from None
+    if isinstance(content, dict) and "expression" in content:  # as WebAPI exports it
+        content = content["expression"]
+        content = json.loads(content) if isinstance(content, str) else content
+    try:
+        return parse_definition(content)
+    except ModelError as error:
+        raise ModelError(f"{path.name}: {error}") from None
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise ModelError(
+            f"{path.name} is not a cohort definition of ATLAS: export it there as JSON"
+        ) from None
+
+
+def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
+    """Return the cohort definition that some JSON describes."""
+    _refuse(content, _ROOT | _HARMLESS, "the cohort definition")
+    primary = content["PrimaryCriteria"]
+    _refuse(primary, {"CriteriaList", "ObservationWindow", "PrimaryCriteriaLimit"}, "its entry")
+    window = primary.get("ObservationWindow") or {}
+    additional = content.get("AdditionalCriteria")
+    return CohortDefinition(
+        {int(one["id"]): _read_set(one) for one in content.get("ConceptSets") or ()},
+        tuple(_read_criterion(one) for one in primary["CriteriaList"]),
+        (int(window.get("PriorDays") or 0), int(window.get("PostDays") or 0)),
+        _is_first(primary.get("PrimaryCriteriaLimit")),
+        _read_group(additional) if additional else None,
+        bool(additional) and _is_first(content.get("QualifiedLimit")),
+        tuple(_read_group(one["expression"]) for one in content.get("InclusionRules") or ()),
+    )
+
+
+def _is_first(limit: Mapping[str, Any] | None) -> bool:
+    return bool((limit or {}).get("Type", "All") == _FIRST)
+
+
+def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
+    """Refuse what is not known, by name, unless it is empty."""
+    for key, value in part.items():
+        if key not in known and value not in (None, False, [], {}, ""):
+            raise ModelError(
+                f"{str(key)[:40]} in {where} is not supported; supported are concept sets, "
+                "occurrence counts and windows: insert the cohort into the database and name its "
+                "number, as {cohort = 12}"
+            )
+
+
+def _read_set(content: Mapping[str, Any]) -> ConceptSet:
+    items = []
+    for item in content["expression"]["items"]:
+        _refuse(item, {"concept", "isExcluded", "includeDescendants"}, "a concept set")
+        number = int(item["concept"]["CONCEPT_ID"])
+        items.append((number, bool(item.get("includeDescendants")), bool(item.get("isExcluded"))))
+    return ConceptSet(tuple(items))
+
+
+def _read_criterion(content: Mapping[str, Any]) -> Criterion:
+    _refuse(content, set(DOMAINS), "a criterion")
+    ((domain, what),) = [(key, content[key]) for key in content if key in DOMAINS]
+    _refuse(what, {"CodesetId", "First"}, domain)
+    concepts = what.get("CodesetId")
+    return Criterion(domain, None if concepts is None else int(concepts), bool(what.get("First")))
+
+
+def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
+    if depth > DEEPEST:
+        raise ModelError(f"groups are nested more than {DEEPEST} times")
+    _refuse(content, {"Type", "Count", "CriteriaList", "Groups"}, "a group of criteria")
+    members: list[Occurrence | Group] = [
+        _read_occurrence(one) for one in content.get("CriteriaList") or ()
+    ]
+    members += [_read_group(one, depth + 1) for one in content.get("Groups") or ()]
+    count, n = int(content.get("Count") or 0), len(members)
+    bounds = {"ALL": (n, n), "ANY": (min(1, n), n), "AT_LEAST": (count, n), "AT_MOST": (0, count)}
+    if content.get("Type") not in bounds:
+        raise ModelError(f"Type {str(content.get('Type'))[:40]} of a group is not supported")
+    return Group(*bounds[content["Type"]], tuple(members))
+
+
+def _read_occurrence(content: Mapping[str, Any]) -> Occurrence:
+    known = {"Criteria", "StartWindow", "Occurrence"}
+    _refuse(content, known, "a criterion of a group")
+    window, times = content.get("StartWindow") or {}, content["Occurrence"]
+    _refuse(window, {"Start", "End"}, "StartWindow")
+    _refuse(times, {"Type", "Count"}, "Occurrence")
+    start, end = (_read_end(window.get(key), side) for key, side in (("Start", -1), ("End", 1)))
+    sign = {0: "=", 1: "<=", 2: ">="}[int(times["Type"])]
+    return Occurrence(_read_criterion(content["Criteria"]), sign, int(times["Count"]), start, end)
+
+
+def _read_end(content: Mapping[str, Any] | None, side: int) -> int:
+    """Return the end of a window in days after the index event; `side` of an absent one."""
+    if content is None:
+        return side * FAR
+    days = content.get("Days")
+    return int(content["Coeff"]) * (FAR if days is None else int(days))
+
+
+class Events(NamedTuple):
+    """Index events in order of person and day, and the ends of their observation periods."""
+
+    person: Integers
+    day: Integers
+    first: Integers
+    last: Integers
+
+    def keep(self, kept: Flags) -> "Events":
+        """Return some of the events."""
+        return Events(*(part[kept] for part in self))
+
+    def keep_first(self) -> "Events":
+        """Return the first event of each person."""
+        return self.keep(np.diff(self.person, prepend=-1) != 0)
+
+
+def find_members(tables: OmopTables, definition: CohortDefinition) -> Integers:
+    """Return the persons who belong to a cohort, sorted."""
+    records = _Records(tables, definition.concept_sets)
+    days = [records.list_days(one) for one in definition.primary]
+    person, day = (np.concatenate(part) for part in zip(*days, strict=True))
+    events = records.observe(person, day, definition.observed)
+    if definition.first_only:
+        events = events.keep_first()
+    if definition.additional is not None:
+        events = events.keep(_holds(definition.additional, records, events))
+    if definition.first_qualified:
+        events = events.keep_first()
+    for group in definition.inclusion:
+        events = events.keep(_holds(group, records, events))
+    return np.unique(events.person)
+
+
+def _holds(part: Occurrence | Group, records: "_Records", events: Events) -> Flags:
+    """Return whether a criterion holds at each index event."""
+    if isinstance(part, Group):
+        held = [_holds(one, records, events) for one in part.members]
+        count = np.sum(held, axis=0) if held else np.zeros(len(events.person), dtype=int)
+        return np.asarray((count >= part.least) & (count <= part.most))
+    found = records.count(part, events)
+    compare = {"=": np.equal, "<=": np.less_equal, ">=": np.greater_equal}[part.sign]
+    return np.asarray(compare(found, part.times))
+
+
+class _Records:
+    """Records of a database by criterion: persons and days, each fetched once."""
+
+    def __init__(self, tables: OmopTables, concept_sets: dict[int, ConceptSet]) -> None:
+        self._tables, self._sets = tables, concept_sets
+        self._fetched: dict[Criterion, tuple[Integers, Integers]] = {}
+
+    def list_days(self, criterion: Criterion) -> tuple[Integers, Integers]:
+        """Return person and day of every record, in order."""
+        if criterion not in self._fetched:
+            person, day = self._fetch(criterion)
+            if criterion.first:
+                person, place = np.unique(person, return_index=True)
+                day = day[place]
+            self._fetched[criterion] = person, day
+        return self._fetched[criterion]
+
+    def count(self, wanted: Occurrence, events: Events) -> Integers:
+        """Return how many records fall into each event's window and observation period."""
+        whose, when = self.list_days(wanted.criterion)
+        # one number orders persons and days
+        _, codes = np.unique(np.concatenate([whose, events.person]), return_inverse=True)
+        keys, base = codes[: len(whose)] * _STRIDE + when, codes[len(whose) :] * _STRIDE
+        start = np.maximum(events.day + wanted.start, events.first)
+        end = np.minimum(events.day + wanted.end, events.last)
+        before = np.searchsorted(keys, base + start, side="left")
+        after = np.searchsorted(keys, base + end, side="right")
+        return np.asarray(np.maximum(after - before, 0), dtype=np.int64)
+
+    def observe(self, person: Integers, day: Integers, days: tuple[int, int]) -> Events:
+        """Return the events in an observation period with enough days before and after them."""
+        import pandas as pd  # noqa: PLC0415 - only tables need it
+
+        names = ("person_id", "observation_period_start_date", "observation_period_end_date")
+        periods = self._tables.take("observation_period", **dict(zip("pse", names, strict=True)))
+        columns = {"person": as_number(periods.p), "s": as_day(periods.s), "e": as_day(periods.e)}
+        rows = _fetch(periods.select(**columns), "reading the observation periods")
+        both = pd.DataFrame({"person": person, "day": day}).merge(rows.dropna(), on="person")
+        both = both.sort_values(["person", "day"], kind="stable")
+        whose, when = (both[name].to_numpy(np.int64) for name in ("person", "day"))
+        events = Events(whose, when, _number(both["s"]), _number(both["e"]))
+        early, late = events.first + days[0], events.last - days[1]
+        return events.keep((early <= events.day) & (events.day <= late))
+
+    def _fetch(self, criterion: Criterion) -> tuple[Integers, Integers]:
+        table, day, concept = DOMAINS[criterion.domain]
+        records = self._tables.take(table, person="person_id", day=day, concept=concept)
+        records = records.filter(records.person.notnull() & records.day.notnull())
+        if criterion.concepts is not None:
+            wanted = self._list_concepts(criterion.concepts)
+            records = records.filter(as_number(records.concept).isin(wanted))
+        rows = _fetch(
+            records.select(person=as_number(records.person), day=as_day(records.day)),
+            f"reading {table}",
+        )
+        person, days = rows["person"].to_numpy(np.int64), _number(rows["day"])
+        order = np.lexsort((days, person))
+        return person[order], days[order]
+
+    def _list_concepts(self, number: int) -> list[int]:
+        """Return the concepts of a set."""
+        if number not in self._sets:
+            raise RecordsError(f"the cohort definition has no concept set {number}")
+        included: set[int] = set()
+        excluded: set[int] = set()
+        for concept, deep, out in self._sets[number].items:
+            (excluded if out else included).update(self._list_below(concept) if deep else [concept])
+        return sorted(included - excluded) or [-1]  # no record has this
+
+    def _list_below(self, concept: int) -> Iterator[int]:
+        below = self._tables.take(
+            "concept_ancestor", above="ancestor_concept_id", concept="descendant_concept_id"
+        )
+        below = below.filter(as_number(below.above) == concept)
+        found = _fetch(below.select(concept=as_number(below.concept)), "reading the concepts")
+        yield concept
+        yield from found["concept"].tolist()
+
+
+def list_rows(tables: OmopTables, number: int) -> Integers:
+    """Return the persons in the rows of an existing cohort, sorted."""
+    rows = tables.take("cohort", number="cohort_definition_id", person="subject_id")
+    rows = rows.filter(as_number(rows.number) == number)
+    persons = _fetch(rows.select(person=as_number(rows.person)), "reading the cohort")["person"]
+    if persons.empty:
+        raise RecordsError(f"the table cohort has no rows with the number {number}")
+    return np.unique(persons.to_numpy(np.int64))
+
+
+def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
+    with explain_engine(doing):
+        found: pd.DataFrame = expression.to_pyarrow().to_pandas()
+    return found
+
+
+def _number(days: "pd.Series[Any]") -> Integers:
+    """Return dates as days since 1970."""
+    return np.asarray(days.to_numpy().astype("datetime64[D]").astype(np.int64))

@@ -1,0 +1,1 @@
+"""How far the figures of `evaluate_rules` are from the truth; docs/rules.md."""

@@ -1,0 +1,154 @@
+"""Rules of simulated worlds judged without their truth, with charts, and by their own agreement.
+
+One line of JSON per world, then an archive of means over worlds.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studies.markdown import group_by
+from studies.records import Json, make_archive, open_results, read_lines
+from studies.rules.worlds import PATIENTS, SIMULATORS, World
+from unelisa.aggregators import DawidSkene
+from unelisa.errors import UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
+from unelisa.phenotyping.charts import draw_charts
+from unelisa.phenotyping.counts import read_counts
+from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.rules.definition import apply_rules, parse_rule
+from unelisa.rules.evaluation import QUANTITIES, evaluate_rules, measure
+
+CHARTS = 100
+PARTS = {"choosing": "100-104", "reporting": "0-9"}  # the seeds of each
+_DIGITS = 5
+
+
+class Place(NamedTuple):
+    """A world to run: its part of the study, its simulator, prevalence and seed."""
+
+    part: str
+    simulator: str
+    prevalence: float
+    seed: int
+
+
+def run_world(place: Place, patients: int = PATIENTS) -> Json:
+    """Return the true and the estimated figures of every rule of one world."""
+    world = SIMULATORS[place.simulator](place.prevalence, place.seed, patients)
+    model = Phenotyper(list(world.anchors), world.utilization, random_state=0).fit(world.counts)
+    table = read_counts(world.counts, world.utilization)
+    charts = _draw(world, model, place.seed)
+    rows = []
+    for name, defined in world.rules.items():
+        flags = apply_rules({key: parse_rule(text) for key, text in defined.items()}, table)
+        ways = {
+            "records": _list_figures(_evaluate(world, model, defined, flags, None)),
+            "charts": _list_figures(_evaluate(world, model, defined, flags, charts)),
+            "agreement": _agree(flags),
+        }
+        truth = measure(world.case[None].astype(np.float64), flags)[0]
+        rows.append({"rules": name, "truth": _round(truth), **ways})
+    return {**place._asdict(), "reliable": bool(model.reliable_), "sets": rows}
+
+
+def _evaluate(
+    world: World, model: Phenotyper, defined: dict[str, str], flags: NDArray[Any], charts: Any
+) -> Any:
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    table = pd.DataFrame(flags, world.counts.index, list(defined))
+    return evaluate_rules(table, model, charts)
+
+
+def _draw(world: World, model: Phenotyper, seed: int) -> Any:
+    """Return charts worth reviewing, reviewed."""
+    import pandas as pd  # noqa: PLC0415
+
+    chances = model.predict_proba(world.counts)[:, 1]
+    sample = draw_charts(chances, CHARTS, np.random.default_rng(seed))
+    labels = {"label": world.case[sample.rows].astype(int), "drawn": sample.drawn}
+    return pd.DataFrame(labels, index=world.counts.index[sample.rows])
+
+
+def _list_figures(found: Any) -> list[Any]:
+    """Return value, low and high: each quantities x rules, None where it cannot be told."""
+    return [_round([found[q + end] for q in QUANTITIES]) for end in ("", "_low", "_high")]
+
+
+def _agree(flags: NDArray[np.bool_]) -> list[Any]:
+    """Return the figures by the rules' agreement alone."""
+    chances = DawidSkene().fit(flags.astype(int)).predict_proba(flags.astype(int))[:, 1]
+    return _round(measure(chances[None], flags)[0])
+
+
+def _round(values: Any) -> list[Any]:
+    table = np.asarray(values, dtype=np.float64)
+    return [[round(x, _DIGITS) if np.isfinite(x) else None for x in row] for row in table.tolist()]
+
+
+def run_rules(
+    places: Sequence[Place],
+    folder: Path,
+    done: Callable[[str, int], Any] = lambda _name, _count: None,
+    patients: int = PATIENTS,
+) -> None:
+    """Run what the results in a folder lack, and append each line as it finishes."""
+    path = folder / "worlds.jsonl"
+    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
+        there = {tuple(row[key] for key in Place._fields) for row in read_lines(path)}
+        for place in places:
+            if tuple(place) not in there:
+                rows.append(run_world(place, patients))
+            done(place.simulator, 1)
+
+
+def collect_rules(folder: Path, archived: Json | None = None) -> Json:
+    """Return the archive of a results folder; cells of an old one stay unless run again."""
+    cells = {_key(cell): cell for cell in (archived or {}).get("cells", ())}
+    lines = read_lines(folder / "worlds.jsonl")
+    for (part, simulator, prevalence), worlds in group_by(lines, *Place._fields[:3]).items():
+        for name in dict.fromkeys(row["rules"] for world in worlds for row in world["sets"]):
+            rows = [row for world in worlds for row in world["sets"] if row["rules"] == name]
+            told = {"worlds": len(worlds), "reliable": sum(world["reliable"] for world in worlds)}
+            cell = {"part": part, "simulator": simulator, "prevalence": prevalence, "rules": name}
+            cells[_key(cell)] = {**cell, **told, "figures": _sum_up(rows)}
+    return make_archive(cells=list(cells.values()))
+
+
+def _key(cell: Json) -> tuple[Any, ...]:
+    return tuple(cell[key] for key in ("part", "simulator", "prevalence", "rules"))
+
+
+def _sum_up(rows: Iterable[Json]) -> Json:
+    """Return per quantity and way: how many figures, errors, and how often intervals hold."""
+    kept = list(rows)
+    found: Json = {}
+    for k, quantity in enumerate(QUANTITIES):
+        truth = np.array([x for row in kept for x in row["truth"][k]], dtype=np.float64)
+        agreed = np.array([x for row in kept for x in row["agreement"][k]], dtype=np.float64)
+        ways: Json = {"n": len(truth), "agreement": _mean(np.abs(agreed - truth))}
+        for way in ("records", "charts"):
+            value, low, high = (
+                np.array([x for row in kept for x in row[way][part][k]], dtype=np.float64)
+                for part in range(3)
+            )
+            told = np.isfinite(value)
+            held = (low <= truth) & (truth <= high)
+            ways[way] = {
+                "told": int(told.sum()),
+                "error": _mean(np.abs(value - truth)[told]),
+                "held": int(held[told].sum()),
+                "width": _mean((high - low)[told]),
+            }
+        found[quantity] = ways
+    return found
+
+
+def _mean(values: NDArray[np.float64]) -> float | None:
+    return round(float(np.nanmean(values)), _DIGITS) if np.isfinite(values).any() else None

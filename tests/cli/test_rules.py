@@ -1,0 +1,146 @@
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+from typer.testing import CliRunner
+
+from postgres_server import find_programs, load_tables, start_server
+from unelisa.cli import app
+from unelisa.datamart import simulate_ehr, write_datamart
+
+CONFIG = """
+title = "Rheumatoid arthritis"
+[rules]
+"one code" = "ICD:714.0"
+"two codes" = "ICD:714.0 >= 2"
+"code and drug" = "ICD:714.0 and NLP:methotrexate"
+"reviewed" = {cohort = 1}
+[records]
+features = ["ICD:714.%", "NLP:joint swelling", "NLP:synovitis", "NLP:morning stiffness"]
+utilization = "note_count"
+[phenotype]
+anchors = ["ICD:714.0", "NLP:rheumatoid arthritis"]
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return simulate_ehr(600, random_state=4)
+
+
+@pytest.fixture(scope="module")
+def database(drawn, tmp_path_factory):
+    file = tmp_path_factory.mktemp("datamart") / "ra.duckdb"
+    write_datamart(drawn, file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    file = tmp_path_factory.mktemp("config") / "rules.toml"
+    file.write_text(CONFIG, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def judged(database, config, tmp_path_factory):
+    """What one run writes, and prints."""
+    folder = tmp_path_factory.mktemp("rules")
+    files = {name: folder / name for name in ("figures.csv", "review.csv", "facts.json")}
+    options = ("--out", "--review", "--json")
+    paths = [text for pair in zip(options, map(str, files.values()), strict=True) for text in pair]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call = ["rules", str(database), "--config", str(config), *paths, "--n", "60"]
+        result = CliRunner().invoke(app, call)
+    assert result.exit_code == 0, result.output
+    return files, result.stdout
+
+
+def test_figures_overlap_and_facts(judged, drawn):
+    files, shown = judged
+    figures = pd.read_csv(files["figures.csv"]).set_index("rule")
+    facts = json.loads(files["facts.json"].read_text(encoding="utf-8"))
+    assert list(figures.index) == ["one code", "two codes", "code and drug", "reviewed"]
+    assert facts["patients"] == 600
+    code = drawn.counts["ICD:714.0"]
+    assert facts["flagged"]["two codes"] == int((code >= 2).sum())
+    assert facts["flagged"]["reviewed"] == len(drawn.reviewed)
+    assert facts["overlap"]["two codes"]["one code"] == 1
+    assert [one["rule"] for one in facts["rules"]] == list(figures.index)
+    told = figures["specificity"].dropna()
+    case = drawn.truth > 0
+    truth = {"one code": (code[~case] < 1).mean(), "two codes": (code[~case] < 2).mean()}
+    for rule in told.index.intersection(list(truth)):
+        assert abs(told[rule] - truth[rule]) < 0.1
+    assert "the rules disagree on" in shown
+    assert "(2) two codes" in shown
+    assert str(drawn.counts.index[0]) not in shown
+
+
+def test_reviewed_charts_are_read_back(run, judged, database, config, drawn, tmp_path):
+    files, _ = judged
+    charts = pd.read_csv(files["review.csv"])
+    assert charts["label"].isna().all()
+    assert 55 <= len(charts) <= 70
+    assert np.isclose((1 / charts["drawn"]).sum(), 600, rtol=1e-3)
+    charts["label"] = (drawn.truth[charts["person_id"]] > 0).astype(int).to_numpy()
+    reviewed, told = tmp_path / "reviewed.csv", tmp_path / "told.json"
+    charts.to_csv(reviewed, index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = run(*("rules", database, "--config", config, "--charts", reviewed, "--json", told))
+    assert result.exit_code == 0, result.output
+    rows = {row["rule"]: row for row in json.loads(told.read_text())["rules"]}
+    case, two = drawn.truth > 0, drawn.counts["ICD:714.0"] >= 2
+    found = rows["two codes"]
+    assert found["ppv_low"] <= case[two].mean() <= found["ppv_high"]
+    assert found["sensitivity_low"] <= two[case].mean() <= found["sensitivity_high"]
+
+
+def write_site(run, database, config, path, *more):
+    result = run("rules", database, "--config", config, "--write-patterns", path, *more)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(path, dtype=str)
+
+
+def test_pattern_tables_leave_a_site_and_are_judged_together(
+    run, database, config, drawn, tmp_path
+):
+    table = write_site(run, database, config, tmp_path / "a.csv", "--suppress", 10)
+    assert list(table) == ["one code", "two codes", "code and drug", "reviewed", "patients"]
+    assert len(table) == 16
+    hidden = table["patients"].str.startswith("<")
+    assert (table["patients"][hidden] == "<10").all()
+    assert (table["patients"][~hidden].astype(int).between(1, 9)).sum() == 0
+    whole = write_site(run, database, config, tmp_path / "b.csv", "--suppress", 0)
+    assert whole["patients"].astype(int).sum() == 600
+    out = tmp_path / "sites.csv"
+    result = run("rules", "--pattern-table", tmp_path / "a.csv", tmp_path / "b.csv", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv(out)["site"].tolist() == ["a"] * 4 + ["b"] * 4
+    assert "cannot be told" in result.stdout  # codes are one family
+
+
+def test_a_server_answers_as_a_file_does(run, judged, database, config, tmp_path):
+    if find_programs() is None:
+        pytest.skip("PostgreSQL is not installed (.ci/install-postgresql)")
+    patterns = write_site(run, database, config, tmp_path / "file.csv", "--suppress", 0)
+    with start_server() as address:
+        load_tables(database, address)
+        with psycopg.connect(address) as connection:
+            assert connection.execute("SELECT count(*) FROM person").fetchone() == (600,)
+        served = write_site(run, address, config, tmp_path / "server.csv", "--suppress", 0)
+    pd.testing.assert_frame_equal(patterns, served)
+
+
+def test_what_does_not_go_together_is_refused(refused, database, config, tmp_path):
+    assert "name one database and --config" in refused("rules", database)
+    both = ("--write-patterns", tmp_path / "a.csv", "--out", tmp_path / "b.csv")
+    assert "only counts" in refused("rules", database, "--config", config, *both)
+    table = tmp_path / "bad.csv"
+    table.write_text("a,b\n0,1\n")
+    assert "no column patients" in refused("rules", "--pattern-table", table)

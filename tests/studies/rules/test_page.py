@@ -1,0 +1,24 @@
+import pytest
+
+from studies.rules.page import mean_of, render_rules
+
+
+def test_the_page_says_what_the_archive_holds(archive):
+    page = render_rules(archive)
+    row = "| arthritis | 22.0% | 3 nested | 0 | .030, .90 (20 of 30) |"
+    assert row in page
+    assert "| arthritis | 0.5% | 3 nested | 10 | – (0 of 30) |" in page  # noqa: RUF001
+    assert "the error of sensitivity is .030 in the mean, and .900 of its intervals hold" in page
+    assert "specificity is .030 in the mean (more than .02 for arthritis at 22.0%" in page
+    assert "| arthritis | 22.0% | 3 nested | .030, .90 | .400 |" in page
+
+
+def test_means_count_figures_not_cells(archive):
+    found = mean_of(archive["cells"], "ppv", "records")
+    assert found == {"told": 20, "held": 0.9, "error": pytest.approx(0.03), "width": 0.2}
+    assert mean_of(archive["cells"][1:], "ppv", "records")["error"] is None
+
+
+def test_worlds_to_choose_on_are_not_shown(archive):
+    cells = [{**cell, "part": "choosing"} for cell in archive["cells"]]
+    assert "## Without charts" not in render_rules({**archive, "cells": cells})
