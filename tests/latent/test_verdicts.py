@@ -43,22 +43,16 @@ def test_the_head_of_a_family_is_who_repeats_it_most(reading):
     assert find_heads(nobody, NAMES[:8]) == [""] * 8
 
 
-def test_reasons_follow_the_verdicts_and_name_the_weight(reading):
-    told = explain_voters(reading, NAMES)
-    starts = [
-        "repeats a2: the family counts as one voter, ",
-        "agrees with the truth, ",
-        "repeats a2: the family counts as one voter, ",
-        *["clearly better than the crowd, "] * 2,
-        "contradicts the truth: its votes are reversed, ",
-        "not clearly tied to the truth, ",
-        *["agrees with the truth, "] * 5,
+def test_reasons_follow_the_verdicts(reading):
+    assert explain_voters(reading, NAMES) == [
+        "repeats a2: the family counts as one voter",
+        "agrees with the truth",
+        "repeats a2: the family counts as one voter",
+        *["clearly better than the crowd"] * 2,
+        "contradicts the truth: its votes are reversed",
+        "not clearly tied to the truth",
+        *["agrees with the truth"] * 5,
     ]
-    model = reading.model
-    for text, start, weight, error in zip(
-        told, starts, model.weights, model.standard_errors, strict=True
-    ):
-        assert text == f"{start}{weight:z.2f} ± {error:.2f}"
 
 
 def test_followers_are_clearly_on_the_truths_side(reading):
@@ -71,8 +65,8 @@ def test_voters_of_a_graph_are_its_hubs_or_explained_by_others():
     tie = Links(np.array([0]), np.array([2]), np.ones(1))
     told = explain_voters(replace(found, model=replace(found.model, links=tie)), NAMES[:4])
     assert told == [
-        "agrees with the truth, 0.50 ± 0.00",
-        "contradicts the truth, -0.50 ± 0.00",
-        "explained by other voters, 0.10 ± 0.00",
-        "not clearly tied to the truth, 0.00 ± 0.00",
+        "agrees with the truth",
+        "contradicts the truth",
+        "explained by other voters",
+        "not clearly tied to the truth",
     ]

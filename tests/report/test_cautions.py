@@ -31,10 +31,10 @@ def test_voters_who_never_vary_are_removed_or_tell_little(crowd):
     values[:, 5] = 1
     votes = Votes.of(values)
     told = _told(UnElisa(random_state=0), votes)
-    assert "1 constant voter (always the same vote): removed." in told
+    assert "1 constant voter (always the same vote), removed: v5." in told
     values[:300, 5] = 0  # silence on some items may tell something
     votes = Votes.of(values, coding="pm1")
-    assert "same vote): little information." in _told(MajorityVote(), votes)
+    assert "same vote), little information: v5." in _told(MajorityVote(), votes)
 
 
 class _TwoExperts(UnElisa):

@@ -2,11 +2,10 @@ import json
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 from report.judging import divided_crowd, divided_model, family_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.report.findings import bound_prevalence, name_method
+from unelisa.report.findings import name_method
 from unelisa.votes import Votes
 
 
@@ -111,15 +110,6 @@ def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
     for s, t, weight in graph["links"]:
         i, j = int(names[s][1:]), int(names[t][1:])
         assert model.graph_.weights[i, j] == weight
-    assert findings["prevalence"] == {"share": model.prevalence_, "low": None, "high": None}
-
-
-def test_the_prevalence_of_the_fitted_items_has_an_interval(crowd):
-    model = UnElisa(random_state=0).fit(crowd[0])
-    found = findings_of(model, crowd[0])["prevalence"]
-    assert found["low"] < found["share"] < found["high"]
-    others = crowd[0].take_items(np.flatnonzero(crowd[1] > 0))
-    assert findings_of(model, others)["prevalence"]["low"] is None
 
 
 def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
@@ -135,45 +125,6 @@ def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
     assert "6 voters never voted" in " ".join(findings["warnings"])
     unnamed = Votes.of(crowd[0].values, coding="pm1")
     assert findings_of(model, unnamed)["items"]["n"] == 600
-
-
-def test_known_truth_gives_the_binomial_interval():
-    found = bound_prevalence(0.3, np.repeat([0.0, 1.0], [700, 300]))
-    reach = 1.96 * np.sqrt(0.3 * 0.7 / 1000)
-    assert found["low"] == pytest.approx(0.3 - reach, abs=1e-3)
-    assert found["high"] == pytest.approx(0.3 + reach, abs=1e-3)
-
-
-def test_undecided_items_widen_it():
-    sure = bound_prevalence(0.5, np.repeat([0.0, 1.0], 50))
-    open_ = bound_prevalence(0.5, np.repeat([0.2, 0.8], 50))
-    assert open_["low"] < sure["low"] < sure["high"] < open_["high"]
-
-
-def test_it_covers_the_share_19_times_in_20():
-    rng, covered = np.random.default_rng(0), []
-    for _ in range(300):
-        truth = rng.random(400) < 0.3
-        votes = np.where(rng.random((400, 3)) < 0.8, truth[:, None], ~truth[:, None]).sum(axis=1)
-        evidence = (2 * votes - 3) * np.log(0.8 / 0.2)
-        share = 0.3
-        for _ in range(200):
-            share = expit(evidence + np.log(share / (1 - share))).mean()
-        found = bound_prevalence(share, expit(evidence + np.log(share / (1 - share))))
-        covered.append(found["low"] <= 0.3 <= found["high"])
-    assert 0.92 <= np.mean(covered) <= 0.98
-
-
-@pytest.mark.parametrize("posteriors", [None, np.empty(0), np.full(9, 0.3), np.array([0.9, 0.9])])
-def test_without_the_items_of_the_fit_there_is_no_interval(posteriors):
-    assert bound_prevalence(0.3, posteriors) == {"share": 0.3, "low": None, "high": None}
-
-
-def test_the_models_own_interval_of_the_prevalence_is_shown():
-    model, votes = family_model()
-    for shown in (votes, None):
-        found = findings_of(model, shown)["prevalence"]
-        assert (found["low"], found["high"]) == model.prevalence_interval_
 
 
 def test_a_consensus_tells_who_is_informative_and_how_much_the_crowd_is_worth():

@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 
 from report.judging import family_model
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
+from unelisa.report.judged import Judged
 from unelisa.report.voters import (
     NAMED_LINKS,
     Network,
@@ -21,17 +23,27 @@ def _rows(model, rates=None):
 
 def test_rates_judged_by_the_truth_are_the_voters_own(crowd):
     votes, truth = crowd
-    rates = estimate_rates(votes, (truth > 0).astype(float))
+    rates = estimate_rates(Judged(votes, (-1, 1), truth.astype(float), has_chances=False))
     yes = votes.values[truth > 0] > 0
     no = votes.values[truth < 0] < 0
     assert np.allclose(rates["sensitivity"], yes.mean(axis=0))
     assert np.allclose(rates["specificity"], no.mean(axis=0))
+    assert np.allclose(rates["agreement"], (votes.values == truth[:, None]).mean(axis=0))
+    assert np.allclose(rates["lean"], (votes.values > 0).mean(axis=0) - (truth > 0).mean())
 
 
 def test_a_side_that_was_never_met_has_no_rate():
     votes = Votes.of([[1, 0], [1, 1]], coding="pm1")
-    rates = estimate_rates(votes, np.array([1.0, 1.0]))
+    rates = estimate_rates(Judged(votes, (-1, 1), np.ones(2), has_chances=False))
     assert np.isnan(rates["specificity"]).all()
+    assert np.isnan(rates["lean"]).all()  # who says one thing only does not lean
+    assert rates["agreement"].tolist() == [1, 1]
+
+
+def test_votes_of_more_classes_agree_with_the_labels_or_not():
+    votes = Votes.of([["a", "a", "b"], ["b", "b", None], ["c", "a", "c"]])
+    rates = estimate_rates(Judged.of(MajorityVote().fit(votes), votes))
+    assert rates["agreement"] == pytest.approx([1, 2 / 3, 1 / 2])
 
 
 def test_a_models_own_rates_come_first(crowd):

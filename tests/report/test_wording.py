@@ -1,16 +1,17 @@
 import json
+import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
+import unelisa
 from report.judging import family_model, findings_of
 from unelisa import plots
 from unelisa.aggregators import MajorityVote, UnElisa
 from unelisa.report import wording
 from unelisa.report.page import render_report
 from unelisa.report.wording import (
-    choose_columns,
     choose_scores,
     count_noun,
     find_best,
@@ -41,34 +42,32 @@ def test_numbers_are_rounded_and_their_absence_is_a_dash():
         assert show(None) == wording.DASH
 
 
-def test_four_figures_stand_on_top(crowd):
+def test_the_figures_on_top_are_in_the_users_words(crowd):
     votes, _ = crowd
     figures = wording.list_figures(findings_of(UnElisa(random_state=0).fit(votes), votes))
     assert [figure["what"] for figure in figures] == [
-        "items labeled",
-        "estimated prevalence",
+        "estimated share of “1”",
         "experts",
-        "decided, with a posterior above 95%",
+        "of the items decided: a label with probability above 95%",
     ]
-    assert figures[1]["more"].startswith("95% interval ")
+    assert figures[0]["more"].startswith("95% interval ")
 
 
 def test_a_margin_shows_its_ties_instead(crowd):
     votes, _ = crowd
     figures = wording.list_figures(findings_of(MajorityVote().fit(votes), votes))
-    assert [figure["what"] for figure in figures][1::2] == [
-        "labeled positive",
-        "ties, labeled positive",
+    assert [figure["what"] for figure in figures] == [
+        "voters that count",
+        "items tied, labeled “1”",
     ]
 
 
-def test_a_methods_own_figures_become_columns(crowd):
-    findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
-    voters = [{**voter, "skill": 0.9} for voter in findings["voters"]]
-    titles = [column.title for column in wording.choose_columns(voters)]
-    assert titles[-3:] == ["Skill", "Depends on", "Reason"]
-    bare = findings_of(MajorityVote().fit(crowd[0]))["voters"]
-    assert "Sensitivity" not in [column.title for column in wording.choose_columns(bare)]
+def test_the_origin_names_file_date_version_method_and_seed(crowd):
+    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
+    file, date, *rest = wording.tell_origin(findings, "votes\x00.csv")
+    assert file == "votes\ufffd.csv"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
 
 
 def test_the_best_of_a_comparison_is_found():
@@ -125,16 +124,16 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     model, votes = family_model()
     figures = wording.list_figures(findings_of(model, votes))
     assert [figure["what"] for figure in figures] == [
-        "items labeled",
-        "estimated prevalence",
-        "expected accuracy",
+        "expected accuracy of the labels",
+        "estimated share of “1”",
         "informative voters",
-        "effective voters",
-        "decided, with a posterior above 95%",
+        "independent voters",
+        "of the items decided: a label with probability above 95%",
     ]
     low, high = model.expected_accuracy_interval_
-    assert figures[2]["more"] == f"{low:.1%} to {high:.1%}"
-    assert figures[4]["more"] == f"22 voters worth {model.effective_voters_:.1f} independent ones"
+    assert figures[0]["more"] == f"{low:.1%} to {high:.1%}"
+    assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
+    assert figures[3]["more"] == "what the 22 voters are worth"
 
 
 def test_the_legend_has_the_words_of_the_table():
@@ -148,15 +147,12 @@ def test_the_legend_has_the_words_of_the_table():
         assert f'<span class="chip {word}">{word}</span>' in page
 
 
-def test_relatives_share_a_color_and_a_column():
+def test_relatives_share_a_color():
     findings = findings_of(*family_model())
     colors = wording.number_families(findings)
     for family in findings["crowd"]["families"]:
         assert len({colors[row] for row in family["voters"]}) == 1
     assert len(set(colors.values())) == 3
-    titles = [column.title for column in wording.choose_columns(findings["voters"])]
-    assert titles[:3] == ["Voter", "Verdict", "Family"]
-    assert "Depends on" not in titles
 
 
 def test_style_script_and_plots_know_every_family_and_role():
@@ -169,15 +165,6 @@ def test_style_script_and_plots_know_every_family_and_role():
     assert f"FAMILY_COLORS = {wording.FAMILY_COLORS};" in script
     assert f"OUTSIDE = {json.dumps(sorted(wording.OUTSIDE))};" in script
     assert len(plots.FAMILIES) == wording.FAMILY_COLORS
-
-
-def test_columns_of_more_classes_have_an_accuracy_in_percent():
-    voter = {"voter": "a", "weight": 1.0, "accuracy": 0.8, "reason": "x"}
-    columns = {column.key: column for column in choose_columns([voter], n_classes=3)}
-    assert list(columns)[:3] == ["voter", "weight", "accuracy"]
-    assert columns["accuracy"].kind == "percent"
-    assert "positive" not in columns["weight"].hint
-    assert {c.key: c.kind for c in choose_columns([voter])}["accuracy"] == "number"
 
 
 def test_errors_in_steps_are_shown_only_where_known():

@@ -44,20 +44,13 @@ def judge_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
 
 def explain_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
     """Return the reason for the verdict on every voter."""
-    model = reading.model
-    weights = [
-        f"{weight:z.2f} ± {error:.2f}"
-        for weight, error in zip(model.weights, model.standard_errors, strict=True)
-    ]
     if reading.name == "edges":
-        reasons = _explain_graph(reading)
-    else:
-        verdicts, heads = judge_voters(reading, names), find_heads(reading, names)
-        reasons = [
-            WORDS.get(verdict, f"repeats {head}: the family counts as one voter")
-            for verdict, head in zip(verdicts, heads, strict=True)
-        ]
-    return [f"{reason}, {weight}" for reason, weight in zip(reasons, weights, strict=True)]
+        return _explain_graph(reading)
+    verdicts, heads = judge_voters(reading, names), find_heads(reading, names)
+    return [
+        WORDS.get(verdict, f"repeats {head}: the family counts as one voter")
+        for verdict, head in zip(verdicts, heads, strict=True)
+    ]
 
 
 def list_followers(reading: Reading) -> NDArray[np.intp]:

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from unelisa.aggregators import Aggregator
 from unelisa.blocks import Block, ItemBlocks, weigh_votes
 from unelisa.report.judged import Judged
-from unelisa.report.wording import count_noun
+from unelisa.report.wording import count_noun, quote, show_name
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 
+MOST_NAMED = 20  # voters in a sentence
 MARGIN = 2.0  # standard deviations above what weights fitted to noise reach
 
 
@@ -59,7 +60,7 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
     if len(model.classes_) == 2 and by_majority and contrarians and counted - 2 * contrarians <= 1:
         # one voter more or less would have swapped the two labels
         yield (
-            "Which class is positive was decided by a bare majority, "
+            f"Which side is {quote(model.classes_[1])} was decided by a bare majority, "
             f"{counted - contrarians} voters against {contrarians}; name an anchor voter or pass "
             "a few gold labels."
         )
@@ -81,11 +82,18 @@ def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> I
     silent = votes.vote_counts() == 0
     constant = votes.constant() & ~silent
     if silent.any():
-        yield f"{count_noun(int(silent.sum()), 'voter')} never voted and got no weight."
+        many = count_noun(int(silent.sum()), "voter")
+        yield f"{many} never voted and got no weight: {_name_voters(model, silent)}."
     if constant.any():
         many = count_noun(int(constant.sum()), "constant voter")
         end = "little information" if weights[constant].any() else "removed"
-        yield f"{many} (always the same vote): {end}."
+        yield f"{many} (always the same vote), {end}: {_name_voters(model, constant)}."
+
+
+def _name_voters(model: Aggregator, which: NDArray[np.bool_]) -> str:
+    names = [show_name(name, 40) for name in model.voter_names_[which]]
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
@@ -96,7 +104,7 @@ def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
     if items["unvoted"]:
         yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        label = "positive" if two else "with the first of the tied classes"
+        label = quote(judged.classes[1]) if two else "with the first of the tied classes"
         yield f"{count_noun(items['ties'], 'item')} tied, labeled {label}."
 
 

@@ -1,5 +1,6 @@
 """More than two classes: how many items each got, what voters confuse, and which pairs are hard."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,15 @@ MOST_CELLS = 200_000  # numbers of voters' own confusions in a page, so that it 
 
 
 def describe_classes(
-    model: Aggregator, judged: Judged | None, ranking: list[int]
+    model: Aggregator,
+    judged: Judged | None,
+    ranking: list[int],
+    shares: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any] | None:
     """Return what a report says of more than two classes; None for two.
 
-    Classes are given by their place in `classes_`, voters by their row in the ranking.
+    Classes are given by their place in `classes_`, voters by their row in the ranking; `shares` are
+    the estimated shares of the classes.
 
     Examples
     --------
@@ -36,8 +41,8 @@ def describe_classes(
     """
     if len(model.classes_) == 2:
         return None
-    shares = _list_shares(model, judged)
-    found = {"ordered": bool(getattr(model, "ordered_", False)), "shares": shares}
+    listed = _list_shares(model, judged, shares)
+    found = {"ordered": bool(getattr(model, "ordered_", False)), "shares": listed}
     measured = _measure_confusions(model, judged)
     if measured is None:
         return {**found, "drawn": [], "confusion": None, "pairs": [], "voters": []}
@@ -54,16 +59,21 @@ def describe_classes(
     }
 
 
-def _list_shares(model: Aggregator, judged: Judged | None) -> list[dict[str, Any]]:
+def _list_shares(
+    model: Aggregator, judged: Judged | None, shares: Sequence[dict[str, Any]] | None
+) -> list[dict[str, Any]]:
     """Return per class its label, the items labeled so, and its estimated share of all items."""
-    estimated: Any = getattr(model, "prevalence_", None)
     labels, n = [make_plain(label) for label in model.classes_.tolist()], len(model.classes_)
     counts = [None] * n if judged is None else np.bincount(judged.picked, minlength=n).tolist()
-    expected = [None] * n if estimated is None else np.asarray(estimated).tolist()
+    unknown = {"share": None, "low": None, "high": None}
     return [
-        {"label": label, "labeled": count, "prevalence": share}
-        for label, count, share in zip(labels, counts, expected, strict=True)
+        {"label": label, "labeled": count, "prevalence": one["share"], **_bounds(one)}
+        for label, count, one in zip(labels, counts, shares or [unknown] * n, strict=True)
     ]
+
+
+def _bounds(share: dict[str, Any]) -> dict[str, Any]:
+    return {"low": share["low"], "high": share["high"]}
 
 
 def _measure_confusions(model: Aggregator, judged: Judged | None) -> tuple[Floats, Floats] | None:

@@ -9,11 +9,10 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.em import bound_share
+from unelisa.report.answer import estimate_shares, list_checks, tell_answer
 from unelisa.report.cautions import list_cautions
 from unelisa.report.classes import describe_classes
 from unelisa.report.drawing import place_voters
@@ -36,9 +35,9 @@ from unelisa.report.voters import (
     rank_voters,
     selects_experts,
 )
-from unelisa.report.wording import count_noun, make_plain
+from unelisa.report.wording import make_plain
 
-VERSION = 3  # of the findings' form; a reader of stored findings checks it
+VERSION = 4  # of the findings' form; a reader of stored findings checks it
 
 Findings = dict[str, Any]
 
@@ -69,6 +68,7 @@ def collect_findings(
     given = () if reference is None else reference.comparison
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
     network, ranking = Network.of_model(model), rank_voters(model)
+    shares, untold = estimate_shares(model, judged)
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
@@ -76,8 +76,8 @@ def collect_findings(
         "reliable": getattr(model, "reliable_", None),
         "crowd": _describe_crowd(model, network, ranking),
         "items": None if judged is None else describe_items(judged),
-        "by_class": describe_classes(model, judged, ranking),
-        "prevalence": _describe_prevalence(model, judged),
+        "by_class": describe_classes(model, judged, ranking, shares),
+        "prevalence": shares[1] if shares and len(shares) == 2 else None,
         "expected_accuracy": _describe_expected(model),
         "histogram": None if judged is None else count_scores(judged),
         "ease": None if judged is None else count_ease(judged),
@@ -91,49 +91,14 @@ def collect_findings(
         "fit": _describe_fit(model, seconds),
     }
     cautions = list_cautions(model, judged, findings["crowd"], findings["items"])
-    return {**findings, "answer": _answer(findings), "warnings": [*cautions, *notes]}
+    told = {"warnings": [*cautions, *untold, *notes], "checks": list_checks(model, judged)}
+    return {**findings, "answer": tell_answer(findings), **told}
 
 
 def name_method(model: Aggregator) -> str:
     """Return the name under which a model's class is registered."""
     known = {cls: name for name, cls in AGGREGATORS.items()}
     return known.get(type(model), type(model).__name__)
-
-
-def _describe_prevalence(model: Aggregator, judged: Judged | None) -> Findings | None:
-    """Return the prevalence of two classes, with the model's own interval if it gives one."""
-    if len(model.classes_) > 2:
-        return None  # every class has a share
-    share: Any = getattr(model, "prevalence_", None)
-    bounds: Any = getattr(model, "prevalence_interval_", None)
-    if bounds is not None:
-        return {"share": float(share), "low": float(bounds[0]), "high": float(bounds[1])}
-    if share is None or not hasattr(model, "predict_proba"):
-        return None
-    chances = None if judged is None else judged.chances
-    if judged is not None and chances is not None:
-        chances = chances[judged.voted_on]
-    return bound_prevalence(float(share), chances)
-
-
-def bound_prevalence(share: float, posteriors: NDArray[np.float64] | None) -> Findings:
-    """Return the share of positive items with the 95 % interval of `em.bound_share`.
-
-    The interval takes the voters' reliabilities as known. It is None where pi is not the mean of
-    the posteriors: then these are not the items that pi was estimated from.
-
-    Examples
-    --------
-    >>> {key: round(x, 2) for key, x in bound_prevalence(.5, np.repeat([0., 1.], 50)).items()}
-    {'share': 0.5, 'low': 0.4, 'high': 0.6}
-    """
-    low = high = None
-    # EM stops within a thousandth of its fixed point
-    if posteriors is not None and len(posteriors) and abs(posteriors.mean() - share) <= 1e-3:
-        information = float(((posteriors - share) ** 2).sum())
-        if 0 < share < 1 and information > 0:
-            low, high = bound_share(share, information)
-    return {"share": share, "low": low, "high": high}
 
 
 def _describe_expected(model: Aggregator) -> Findings | None:
@@ -149,9 +114,7 @@ def _describe_voters(
     model: Aggregator, judged: Judged | None, network: Network, ranking: list[int]
 ) -> dict[str, Any]:
     """Return the voters' rows, and their graph in the same order with the strongest links."""
-    rates = {}
-    if judged is not None and judged.two_classes:
-        rates = estimate_rates(judged.votes, judged.as_shares())
+    rates = {} if judged is None else estimate_rates(judged)
     places = place_voters(network)
     row = {voter: k for k, voter in enumerate(ranking)}
     links = network.links_between_families()
@@ -206,24 +169,3 @@ def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
             **{name: version(name) for name in packages},
         },
     }
-
-
-def _answer(findings: Findings) -> str:
-    items, crowd = findings["items"], findings["crowd"]
-    role = "are experts" if crowd["selects"] else "count"
-    role = "are informative" if crowd["consensus"] else role
-    who, among = f"{crowd['counted']} of {crowd['voters']} voters {role}", []
-    if crowd["families"]:
-        inside = sum(len(family["voters"]) for family in crowd["families"])
-        many = count_noun(len(crowd["families"]), "family", "families")
-        among.append(f"{inside} who repeat each other in {many}")
-    if crowd["contrarians"]:
-        how = "votes reversed" if findings["by_class"] is None else "mostly wrong"
-        among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} ({how})")
-    who += f", including {' and '.join(among)}" if among else ""
-    if items is None:
-        return f"{who}."
-    labeled = f"{count_noun(items['n'], 'item')} labeled"
-    if findings["by_class"] is not None:
-        return f"{labeled}, in {len(findings['classes'])} classes; {who}."
-    return f"{labeled}, {items['share_positive']:.1%} of them positive; {who}."

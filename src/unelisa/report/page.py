@@ -19,6 +19,9 @@ from unelisa.aggregators import Aggregator
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
+from unelisa.report.columns import choose_columns
+from unelisa.report.dots import draw_dots
+from unelisa.report.drawing import draw_graph
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import pack_labels, pack_voters
@@ -54,22 +57,32 @@ def write_report(
         draft.write_text(render_report(findings, judged), encoding="utf-8")
 
 
-def render_report(findings: Findings, judged: Judged | None = None) -> str:
-    """Return the page of a model's findings, with the labels inside for its save button."""
+def render_report(findings: Findings, judged: Judged | None = None, source: str = "") -> str:
+    """Return the page of a model's findings, with the labels inside for its save button.
+
+    `source` is the name of the file of votes.
+    """
     labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
+    graph, voters = findings["graph"], findings["voters"]
+    # a burst of spokes without edges or families says nothing that the dot plot does not
+    drawn = draw_graph(graph) if graph["links"] or graph["families"] else None
+    dots = draw_dots(voters, graph["families"])
     return fill_template(
         "page.html.j2",
-        [_read(name) for name in SCRIPTS],
+        [_read(name) for name in (SCRIPTS if drawn else SCRIPTS[1:])],
         f=findings,
         figures=wording.list_figures(findings),
-        columns=wording.choose_columns(findings["voters"], len(findings["classes"])),
+        origin=wording.tell_origin(findings, source),
+        columns=choose_columns(voters, findings["classes"]),
+        order=[row["voter"] for row in dots["rows"]] if dots else range(len(voters)),
+        dots=dots,
         best=wording.find_best(findings["comparison"]),
         scores=wording.choose_scores(findings["comparison"]),
         fitted=wording.describe_fit(findings),
-        drawn=drawing.draw_graph(findings["graph"]),
+        drawn=drawn,
         roles=wording.list_roles(findings),
         family_of=wording.number_families(findings),
-        downloads=[*([labels] if labels else []), pack_voters(findings["voters"])],
+        downloads=[*([labels] if labels else []), pack_voters(voters)],
         labels=labels,
     )
 

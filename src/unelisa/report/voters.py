@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.ising import Ising
+from unelisa.report.classes import tally_confusions
+from unelisa.report.judged import Judged
 from unelisa.report.wording import OUTSIDE, make_plain, show_verdict
 from unelisa.votes import Votes
 
@@ -137,25 +139,47 @@ def list_voters(
     return rows
 
 
-def estimate_rates(votes: Votes, shares: Floats) -> dict[str, Floats]:
-    """Return every voter's sensitivity and specificity, given the posteriors of the items.
+def estimate_rates(judged: Judged) -> dict[str, Floats]:
+    """Return what the labels of the items say of every voter; NaN where it voted on no such item.
 
-    sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|, and likewise for the other class;
-    NaN where a voter saw no item of that class.
+    agreement: the share of its votes that equal the label. Of two classes also, given the items'
+    posteriors tau: lean, its share of yes beyond the mean of tau on its items, and::
+
+        sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|
+
+    and likewise specificity for the other class.
 
     Examples
     --------
-    >>> votes = Votes.of([[1, -1], [1, 0], [-1, -1]], coding="pm1")
-    >>> estimate_rates(votes, np.array([1.0, 1.0, 0.0]))
-    {'sensitivity': array([1., 0.]), 'specificity': array([1., 1.])}
+    >>> import unelisa as ue
+    >>> votes = ue.Votes.of([[1, 1, -1], [1, 1, 1], [-1, -1, -1]], coding="pm1")
+    >>> found = estimate_rates(Judged.of(ue.MajorityVote().fit(votes), votes))
+    >>> found["agreement"].round(2), found["sensitivity"]
+    (array([1.  , 1.  , 0.67]), array([1. , 1. , 0.5]))
     """
-    signed, observed = votes.blocks.tally(np.ascontiguousarray(shares))
-    no, yes = votes.sides
-    other, met = yes - no - signed, yes + no - observed
+    votes = judged.votes
+    counts = np.maximum(votes.vote_counts(), 0.0)
+    if not judged.two_classes:
+        own = np.eye(len(judged.classes))[judged.picked]
+        same = np.trace(tally_confusions(votes, own), axis1=1, axis2=2)
+        return {"agreement": _share(same, counts)}
+    hits, rejections, _ = _count_sides(votes, judged.picked.astype(np.float64))
+    same = hits + rejections
+    hits, rejections, observed = _count_sides(votes, judged.as_shares())
     return {
-        "sensitivity": _share((observed + signed) / 2, observed),
-        "specificity": _share((met - other) / 2, met),
+        "agreement": _share(same, counts),
+        "lean": np.where(
+            votes.sides.all(axis=0), _share(votes.sides[1] - observed, counts), np.nan
+        ),
+        "sensitivity": _share(hits, observed),
+        "specificity": _share(rejections, counts - observed),
     }
+
+
+def _count_sides(votes: Votes, shares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return per voter the expected yes on items that are yes, no on others, and items of yes."""
+    signed, observed = votes.blocks.tally(np.ascontiguousarray(shares))
+    return (observed + signed) / 2, votes.sides[0] - (observed - signed) / 2, observed
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

@@ -3,8 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from unelisa.report.judged import SURE
 
 Findings = Mapping[str, Any]
 
-LONGEST_NAME, SHORT_NAME = 80, 17
+LONGEST_NAME, LONGEST_LABEL, SHORT_NAME = 80, 40, 17
 # the figures of a comparison, in the order of its columns, and their titles
 SCORES = {
     "accuracy": "accuracy",
@@ -37,37 +38,6 @@ OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do 
 ROLES = ("expert", "counted", "family", "contrarian", *OUTSIDE)
 FAMILY = "family of "  # how the verdict on a voter who repeats another one begins
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
-
-
-class Column(NamedTuple):
-    """One column of the voters' table: the row's key, its title, how values are written."""
-
-    key: str
-    title: str
-    kind: str
-    hint: str = ""
-
-
-COLUMNS = (
-    Column("voter", "Voter", "name"),
-    Column("verdict", "Verdict", "verdict"),
-    Column("family", "Family", "family", "voters who repeat each other, named after the heaviest"),
-    Column("weight", "Weight", "number", "how much a positive vote raises the score"),
-    Column("standard_error", "Std. error", "number", "standard error of the weight"),
-    Column("sensitivity", "Sensitivity", "percent", "votes positive where the label is positive"),
-    Column("specificity", "Specificity", "percent", "votes negative where the label is negative"),
-    Column("stability", "Stability", "percent", "share of the resamples with the same verdict"),
-    Column("coverage", "Coverage", "percent", "share of items with a vote"),
-    Column("overlaps", "Overlaps", "percent", "share of items that another voter also voted on"),
-    Column("conflicts", "Conflicts", "percent", "share of items on which another voter disagrees"),
-)
-# instead of columns of the same key, and after the weight, with more than two classes
-_OF_CLASSES = (
-    Column("weight", "Weight", "number", "how much a vote counts"),
-    Column("accuracy", "Accuracy", "percent", "probability that a vote is right"),
-)
-_LAST = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
-_NOT_SHOWN = {"votes", "links"}
 
 
 def make_plain(value: Any) -> Any:
@@ -98,33 +68,41 @@ def count_noun(number: int, noun: str, several: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
-def choose_columns(voters: Sequence[Mapping[str, Any]], n_classes: int = 2) -> list[Column]:
-    """Return the columns that hold anything, including a method's own further figures."""
-    usual = list(COLUMNS)
-    if n_classes > 2:
-        weight = next(k for k, column in enumerate(usual) if column.key == "weight")
-        usual[weight : weight + 1] = _OF_CLASSES
-    known = {column.key for column in (*usual, *_LAST)} | _NOT_SHOWN
-    own = [Column(key, key.capitalize(), "number") for key in voters[0] if key not in known]
-    wanted = (*usual, *own, *_LAST)
-    if any(voter.get("family") for voter in voters):
-        # voters then depend on their relatives, whom the family's column shows
-        wanted = tuple(column for column in wanted if column.key != "depends_on")
-    return [c for c in wanted if any(voter.get(c.key) not in (None, [], "") for voter in voters)]
-
-
 def list_figures(findings: Findings) -> list[dict[str, str]]:
     """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
-    items = findings["items"]
-    crowd, expected = _show_crowd(findings["crowd"]), _show_expected(findings["expected_accuracy"])
-    if items is None:
-        return [*crowd, *expected] + ([_prevalence(findings)] if findings["prevalence"] else [])
-    shown = [_figure(f"{items['n']:,}", "items labeled"), _prevalence(findings), *expected, *crowd]
-    if items["sure"] is None:
-        label = "positive" if findings["by_class"] is None else "with their first class"
-        return [*shown, _figure(f"{items['ties']:,}", f"ties, labeled {label}")]
-    sure = show_percent(items["sure"] / items["n"])
-    return [*shown, _figure(sure, f"decided, with a posterior above {SURE:.0%}")]
+    items, expected = findings["items"], findings["expected_accuracy"]
+    shown = []
+    if expected is not None:
+        shown.append(_bounded(expected, "expected accuracy of the labels", ""))
+    if findings["prevalence"] is not None:
+        label = quote(findings["classes"][1])
+        shown.append(
+            _bounded(findings["prevalence"], f"estimated share of {label}", "95% interval ")
+        )
+    shown += _show_crowd(findings["crowd"])
+    if items is not None and items["sure"] is not None:
+        sure = show_percent(items["sure"] / items["n"])
+        shown.append(
+            _figure(sure, f"of the items decided: a label with probability above {SURE:.0%}")
+        )
+    elif items is not None:
+        label = "labeled with their first class"
+        if findings["by_class"] is None:
+            label = f"labeled {quote(findings['classes'][1])}"
+        shown.append(_figure(f"{items['ties']:,}", f"items tied, {label}"))
+    return shown
+
+
+def tell_origin(findings: Findings, source: str = "") -> list[str]:
+    """Return what the page rests on: file, date, version, method and seed."""
+    seed = findings["fit"]["settings"].get("random_state")
+    return [
+        *([show_name(source)] if source else []),
+        datetime.now(UTC).date().isoformat(),
+        f"unelisa {findings['fit']['versions']['unelisa']}",
+        findings["method"],
+        *([] if seed is None else [f"seed {seed}"]),
+    ]
 
 
 def list_roles(findings: Findings) -> list[dict[str, Any]]:
@@ -199,6 +177,23 @@ def show_name(name: Any, longest: int = LONGEST_NAME) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+def quote(label: Any) -> str:
+    """Return a label as it stands within a sentence.
+
+    Examples
+    --------
+    >>> quote("case")
+    '“case”'
+    """
+    text = show_name(label, LONGEST_LABEL)
+    # letters that run to the left must not turn the rest of the sentence
+    return (
+        f"“{text}”"
+        if text.isascii()
+        else f"“\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}”"
+    )
+
+
 def show_verdict(verdict: str) -> str:
     """Return a verdict in one word; the name of a family stands in a column of its own.
 
@@ -244,8 +239,8 @@ def show_minus(text: str) -> str:
     return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
-def show_lean(lean: float | None) -> str:
-    """Return in words how a judge's share of passes differs from the estimate; a dash for None.
+def show_lean(lean: float | None, words: tuple[str, str] = ("lenient", "strict")) -> str:
+    """Return in words how a voter's share of a label differs from the estimate; a dash for None.
 
     Examples
     --------
@@ -257,7 +252,20 @@ def show_lean(lean: float | None) -> str:
     points = round(100 * abs(lean))
     if points == 0:
         return "even"
-    return f"{'lenient' if lean > 0 else 'strict'} by {count_noun(points, 'point')}"
+    return f"{words[lean < 0]} by {count_noun(points, 'point')}"
+
+
+def show_interval(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return a share with its interval, or that it cannot be told.
+
+    Examples
+    --------
+    >>> show_interval(.81, .7, .9), show_interval(.8), show_interval(None)
+    ('81.0% (70.0 to 90.0)', '80.0%', 'cannot be told')
+    """
+    if value is None:
+        return "cannot be told"
+    return f"{value:.1%}" + ("" if low is None else f" ({100 * low:.1f} to {100 * high:.1f})")
 
 
 def tell_difference(row: Mapping[str, Any]) -> str:
@@ -334,6 +342,7 @@ def show_seconds(value: float | None) -> str:
 
 FILTERS = {
     "name": show_name,
+    "quote": quote,
     "word": show_verdict,
     "short": partial(show_name, longest=SHORT_NAME),
     "percent": show_percent,
@@ -345,6 +354,8 @@ FILTERS = {
     "difference": tell_difference,
     "smaller": tell_smaller_panel,
     "needed": tell_labels_needed,
+    "too_often": partial(show_lean, words=("too often", "too rarely")),
+    "interval": show_interval,
     "seconds": show_seconds,
     "pick": lambda values, kept: [values[k] for k in kept],
     "first_upper": lambda text: text[:1].upper() + text[1:],
@@ -356,34 +367,20 @@ def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
     return {"value": value, "what": what, "more": more}
 
 
+def _bounded(found: Mapping[str, Any], what: str, kind: str) -> dict[str, str]:
+    """Return a share with its interval, or that the votes cannot tell one."""
+    if found["low"] is None:
+        return _figure(show_percent(found["share"]), what, "its interval cannot be told")
+    return _figure(
+        show_percent(found["share"]), what, kind + show_range(found["low"], found["high"])
+    )
+
+
 def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
     role = "experts" if crowd["selects"] else "voters that count"
     role = "informative voters" if crowd["consensus"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:
-        worth = f"{crowd['effective']:.1f}"
-        many = count_noun(crowd["voters"], "voter")
-        told = f"{many} worth {worth} independent ones"
-        shown.append(_figure(worth, "effective voters", told))
+        many = f"what the {count_noun(crowd['voters'], 'voter')} are worth"
+        shown.append(_figure(f"{crowd['effective']:.1f}", "independent voters", many))
     return shown
-
-
-def _show_expected(expected: Mapping[str, Any] | None) -> list[dict[str, str]]:
-    if expected is None:
-        return []
-    interval = "" if expected["low"] is None else show_range(expected["low"], expected["high"])
-    return [_figure(show_percent(expected["share"]), "expected accuracy", interval)]
-
-
-def _prevalence(findings: Findings) -> dict[str, str]:
-    found, by_class = findings["prevalence"], findings["by_class"]
-    if by_class is not None:
-        largest = max(by_class["shares"], key=lambda one: one["labeled"])
-        share = show_percent(largest["labeled"] / findings["items"]["n"])
-        return _figure(share, "in the largest class,", f"“{show_name(largest['label'], 40)}”")
-    if found is None:
-        return _figure(show_percent(findings["items"]["share_positive"]), "labeled positive")
-    if found["low"] is None:
-        return _figure(show_percent(found["share"]), "estimated prevalence")
-    interval = f"95% interval {found['low']:.1%} to {found['high']:.1%}"
-    return _figure(show_percent(found["share"]), "estimated prevalence", interval)

@@ -1,10 +1,11 @@
 "use strict";
-// The page works without this script: it adds the moving graph, search, sorting and saving.
+// The page works without this script: it adds the moving graph, search, sorting, pages and saving.
 // Names reach the document as text only (textContent), never as markup.
 (() => {
   const byId = (id) => document.getElementById(id);
   const table = byId("voters");
-  const rows = Array.from(table.tBodies[0].rows); // in the order of the voters' numbers
+  const rows = []; // in the order of the voters' numbers
+  for (const row of table.tBodies[0].rows) rows[Number(row.dataset.voter)] = row;
   const names = rows.map((row) => row.cells[0].textContent.trim());
   let graph = null;
 
@@ -80,7 +81,7 @@
       { selector: "node.expert", style: { "background-color": color("blue") } },
       { selector: "node.counted, node.family", style: { "background-color": color("mid") } },
       { selector: "node.contrarian", style: { "background-color": color("red"), shape: "diamond", width: "mapData(size, 0, 100, 0, 128)", height: "mapData(size, 0, 100, 0, 128)" } },
-      { selector: "node.outside", style: { "background-color": color("faint"), color: color("soft"), "font-size": 10 } },
+      { selector: "node.outside", style: { "background-color": color("gray"), color: color("soft"), "font-size": 10 } },
       { selector: "node.truth", style: {
         "background-color": color("card"), "border-width": 2.5, "border-color": color("ink"), "font-size": 15, "font-weight": "bold",
         "text-valign": "center", "text-margin-y": 0, "text-background-opacity": 0, events: "no" } },
@@ -121,7 +122,7 @@
       layout: { name: "preset", fit: true, padding: MARGIN },
       autoungrabify: true, autounselectify: true, boxSelectionEnabled: false, minZoom: 0.1, maxZoom: 5,
     });
-    graph.on("tap", "node", ({ target }) => (target.hasClass("hub") ? openFamily(target) : openCard(target.data("voter"))));
+    graph.on("tap", "node", ({ target }) => (target.hasClass("hub") ? openFamily(target) : openCard(target.data("voter"), { beside: "#graph-section" })));
     graph.on("tap", (event) => { if (event.target === graph) closeCard(); });
     graph.on("mouseover", "node", (event) => { event.target.addClass("near"); container.style.cursor = "pointer"; });
     graph.on("mouseout", "node", (event) => { event.target.removeClass("near"); container.style.cursor = ""; });
@@ -133,6 +134,10 @@
     container.addEventListener("focusin", () => heedWheel(true));
     container.addEventListener("focusout", () => heedWheel(false));
     container.addEventListener("keydown", steer);
+    for (const id of ["show-pruned", "show-links"]) byId(id)?.addEventListener("change", applyChoices);
+    byId("zoom-in").addEventListener("click", () => zoomBy(STEP));
+    byId("zoom-out").addEventListener("click", () => zoomBy(1 / STEP));
+    byId("zoom-fit").addEventListener("click", showAll);
   }
 
   function showAll() {
@@ -177,20 +182,39 @@
     return close;
   }
 
-  function openCard(voter, seek) {
+  const card = byId("card");
+  let pinned = false; // by a click: then the pointer alone does not change it
+
+  function openCard(voter, { seek = false, beside = "#voters-section", pin = true } = {}) {
     if (voter === undefined || !rows[voter]) return;
-    const card = byId("card");
+    showCard(beside, pin);
     const title = make("h3");
     title.append(make("bdi", names[voter]));
     const facts = make("dl");
     for (const cell of Array.from(rows[voter].cells).slice(1)) {
-      const value = make("dd", "", cell.className);
+      if (cell.textContent.trim() === "–") continue;
+      const value = make("dd", "", cell.className.replace("detail", ""));
       value.append(...Array.from(cell.childNodes, (node) => node.cloneNode(true)));
       facts.append(make("dt", cell.dataset.what), value);
     }
     card.replaceChildren(closer(), title, facts, ...drawConfusion(voter));
     card.dataset.voter = voter;
-    choose(graph.getElementById(`v${voter}`), seek);
+    for (const dot of document.querySelectorAll("#dots li")) dot.classList.toggle("chosen", Number(dot.dataset.voter) === voter);
+    if (graph) choose(graph.getElementById(`v${voter}`), seek);
+    if (seek) seekCard();
+  }
+
+  function showCard(beside, pin) {
+    const slot = document.querySelector(`${beside} .slot`);
+    if (card.parentElement !== slot) slot.append(card);
+    card.classList.add("open");
+    pinned = pin;
+  }
+
+  // who came by name or link must see the card
+  function seekCard() {
+    card.focus({ preventScroll: true });
+    if (getComputedStyle(card).position !== "fixed") card.scrollIntoView({ block: "nearest" });
   }
 
   // With more than two classes: the picture of all voters, shaded by what this one says.
@@ -215,7 +239,7 @@
   function openFamily(hub) {
     const kin = familyOf(hub);
     const voters = kin.connectedNodes().filter((node) => node.data("voter") !== undefined);
-    const card = byId("card");
+    showCard("#graph-section", true);
     const list = make("ul");
     voters.forEach((node) => {
       const link = make("a");
@@ -236,10 +260,12 @@
   }
 
   function closeCard() {
-    const card = byId("card");
+    pinned = false;
     delete card.dataset.voter;
+    card.classList.remove("open");
     card.replaceChildren(make("p", "Click a voter, or search by name, to see its details.", "soft"));
-    graph.elements().removeClass("away chosen");
+    document.querySelector("#dots .chosen")?.classList.remove("chosen");
+    if (graph) graph.elements().removeClass("away chosen");
   }
 
   function choose(node, seek) {
@@ -248,14 +274,9 @@
     const family = hub.length ? familyOf(hub[0]) : graph.collection();
     node.closedNeighborhood().union(family).union(family.connectedNodes()).removeClass("away");
     node.addClass("chosen").removeClass("hidden");
-    if (seek) {
-      // who came by name or link must see where the voter stands
-      if (graph.zoom() < 1) {
-        graph.zoom(1);
-        graph.center(node);
-      }
-      byId("card").focus({ preventScroll: true });
-      byId("graph-section").scrollIntoView({ block: "start" });
+    if (seek && graph.zoom() < 1) {
+      graph.zoom(1);
+      graph.center(node);
     }
   }
 
@@ -263,7 +284,22 @@
     const link = event.target.closest('a[href^="#voter-"]');
     if (!link) return;
     event.preventDefault();
-    openCard(Number(link.getAttribute("href").slice("#voter-".length)), true);
+    const beside = link.closest("#graph-section") ? "#graph-section" : "#voters-section";
+    openCard(Number(link.getAttribute("href").slice("#voter-".length)), { seek: true, beside });
+  }
+
+  // the pointer shows the card of the voter below it, a click keeps it
+  function startDots() {
+    const dots = byId("dots");
+    if (!dots) return;
+    const voter = (event) => event.target.closest("li")?.dataset.voter;
+    dots.addEventListener("click", (event) => {
+      if (!event.target.closest("a") && voter(event)) openCard(Number(voter(event)));
+    });
+    if (!matchMedia("(hover: hover) and (min-width: 60.01rem)").matches) return;
+    dots.addEventListener("mouseover", (event) => {
+      if (!pinned && voter(event) && voter(event) !== card.dataset.voter) openCard(Number(voter(event)), { pin: false });
+    });
   }
 
   // -- search ------------------------------------------------------------------------------------
@@ -299,7 +335,7 @@
 
   function pick(voter) {
     byId("matches").hidden = true;
-    openCard(voter, true);
+    openCard(voter, { seek: true });
   }
 
   function startSearch() {
@@ -312,6 +348,39 @@
     });
     form.addEventListener("keydown", (event) => { if (event.key === "Escape") byId("matches").hidden = true; });
     form.addEventListener("focusout", (event) => { if (!form.contains(event.relatedTarget)) byId("matches").hidden = true; });
+  }
+
+  // -- pages of long lists -----------------------------------------------------------------------
+
+  const turns = new Map(); // list -> function that shows a page of it
+
+  function startPages(list) {
+    const size = Number((matchMedia("(max-width: 40rem)").matches && list.dataset.small) || list.dataset.page);
+    const nav = make("nav", "", "pager");
+    const [back, said, on] = [make("button", "Previous"), make("span", "", "soft"), make("button", "Next")];
+    let page = 0;
+    nav.setAttribute("aria-label", "Pages");
+    said.setAttribute("role", "status");
+    const turn = (to) => {
+      const kept = Array.from(list.children).filter((row) => !row.hidden);
+      const last = Math.max(0, Math.ceil(kept.length / size) - 1);
+      page = Math.min(Math.max(to, 0), last);
+      kept.forEach((row, k) => row.classList.toggle("off-page", Math.floor(k / size) !== page));
+      said.textContent = `${page * size + 1} to ${Math.min((page + 1) * size, kept.length)} of ${kept.length}`;
+      [back.disabled, on.disabled] = [page === 0, page === last];
+      nav.hidden = last === 0;
+    };
+    for (const [button, step] of [[back, -1], [on, 1]]) {
+      button.type = "button";
+      button.addEventListener("click", () => {
+        turn(page + step);
+        if (nav.getBoundingClientRect().top < 0 || nav.getBoundingClientRect().bottom > innerHeight) nav.scrollIntoView({ block: "end" });
+      });
+    }
+    nav.append(back, said, on);
+    (list.closest("table") || list).after(nav);
+    turns.set(list, turn);
+    turn(0);
   }
 
   // -- the table ---------------------------------------------------------------------------------
@@ -327,6 +396,7 @@
       return order === "ascending" ? difference : -difference;
     };
     table.tBodies[0].append(...[...rows].sort(compare));
+    turns.get(table.tBodies[0])(0);
     for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
     button.parentElement.setAttribute("aria-sort", order);
   }
@@ -354,6 +424,7 @@
       row.hidden = !fits;
       shown += fits;
     }
+    turns.get(table.tBodies[0])(0);
     byId("shown").textContent = shown === rows.length ? `${shown} voters` : `${shown} of ${rows.length} voters`;
   }
 
@@ -385,11 +456,9 @@
   }
 
   document.documentElement.classList.add("scripted");
-  startGraph();
-  for (const id of ["show-pruned", "show-links"]) byId(id)?.addEventListener("change", applyChoices);
-  byId("zoom-in").addEventListener("click", () => zoomBy(STEP));
-  byId("zoom-out").addEventListener("click", () => zoomBy(1 / STEP));
-  byId("zoom-fit").addEventListener("click", showAll);
+  if (byId("graph")) startGraph();
+  startDots();
+  document.querySelectorAll(".paged").forEach(startPages);
   document.addEventListener("click", followLinks);
   startSearch();
   startSorting();

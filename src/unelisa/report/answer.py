@@ -1,0 +1,110 @@
+"""The top of the page: the answer in the user's own words, the rate, and what was checked."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from unelisa.aggregators import Aggregator
+from unelisa.errors import ReliabilityWarning
+from unelisa.rate import estimate_rate
+from unelisa.report.judged import Judged
+from unelisa.report.wording import count_noun, make_plain, quote
+
+Shares = list[dict[str, Any]]
+
+
+def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | None, list[str]]:
+    """Return the share of each class among the items with a 95 % interval, and why there is none.
+
+    The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
+    a method without probabilities. Bounds are None where the votes cannot tell them.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(random_state=0).votes
+    >>> model = ue.DawidSkene(random_state=0).fit(votes)
+    >>> (no, yes), why = estimate_shares(model, Judged.of(model, votes))
+    >>> no["low"] < no["share"] < no["high"], why
+    (True, [])
+    """
+    if not hasattr(model, "predict_proba"):
+        return None, []
+    if judged is None:
+        return _read_shares(model), []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ReliabilityWarning)
+        rates = estimate_rate(model, judged.votes)
+    shares = [
+        {key: make_plain(value) for key, value in row.items()} for row in rates.to_dict("records")
+    ]
+    if not getattr(model, "reliable_", True):
+        return shares, []  # that nothing can be told is said of the labels already
+    told = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
+    return shares, [f"{one[:1].upper()}{one[1:]}." for one in told]
+
+
+def _read_shares(model: Any) -> Shares:
+    """Return the shares that were estimated from the items of the fit."""
+    shares = np.atleast_1d(model.prevalence_)
+    bounds = getattr(model, "prevalence_interval_", (np.nan, np.nan))
+    low, high = (np.broadcast_to(bound, shares.shape) for bound in bounds)
+    rows: list[tuple[float, ...]] = list(zip(shares, low, high, strict=True))
+    if len(rows) == 1:
+        share, low, high = rows[0]
+        rows = [(1 - share, 1 - high, 1 - low), rows[0]]
+    return [dict(zip(("share", "low", "high"), map(make_plain, row), strict=True)) for row in rows]
+
+
+def tell_answer(findings: dict[str, Any]) -> str:
+    """Return how many items got which label, and which voters count, in two sentences."""
+    items, by_class = findings["items"], findings["by_class"]
+    who = f"{_tell_crowd(findings)}."
+    if items is None:
+        return who
+    labeled, largest = f"{count_noun(items['n'], 'item')} labeled", ""
+    if by_class is None:
+        label = quote(findings["classes"][1])
+        return f"{items['positive']:,} of {labeled} {label}. {who}"
+    most = max(by_class["shares"], key=lambda one: one["labeled"])
+    largest = f"{quote(most['label'])} ({most['labeled']:,})"
+    return f"{labeled} in {len(findings['classes'])} classes, most often {largest}. {who}"
+
+
+def _tell_crowd(findings: dict[str, Any]) -> str:
+    crowd = findings["crowd"]
+    role = "are experts" if crowd["selects"] else "count"
+    role = "are informative" if crowd["consensus"] else role
+    who, among = f"{crowd['counted']} of {crowd['voters']} voters {role}", []
+    if crowd["families"]:
+        inside = sum(len(family["voters"]) for family in crowd["families"])
+        many = count_noun(len(crowd["families"]), "family", "families")
+        among.append(f"{inside} who repeat each other in {many}")
+    if crowd["contrarians"]:
+        how = "votes reversed" if findings["by_class"] is None else "mostly wrong"
+        among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} ({how})")
+    return who + (f", including {' and '.join(among)}" if among else "")
+
+
+def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
+    """Return what was looked for and would have been a warning, in words.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(random_state=0).votes
+    >>> list_checks(ue.MajorityVote().fit(votes), None)
+    ['the voters agree more than chance explains']
+    """
+    checks = ["the voters agree more than chance explains"]
+    if getattr(model, "reading_", "") == "consensus":
+        checks += [
+            "they form at least three independent branches",
+            "the labels are not those of one voter or family",
+            "one reading of the votes is clearly the best",
+            "every class occurs",
+        ]
+    if judged is not None:
+        checks += ["every voter votes and varies", "every item has votes", "labels without ties"]
+    return checks

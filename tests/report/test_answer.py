@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from report.judging import divided_crowd, divided_model, family_model, findings_of
+from unelisa.aggregators import LatentIsing, MajorityVote, UnElisa
+from unelisa.rate import estimate_rate
+from unelisa.report.answer import estimate_shares
+from unelisa.report.judged import Judged
+from unelisa.report.page import render_report
+from unelisa.votes import Votes
+
+
+def test_the_answer_is_in_the_users_words_and_nothing_is_positive(crowd):
+    votes, _ = crowd
+    named = Votes.of_values(votes.values, votes.items, votes.voters, ("control", "<case>"))
+    findings = findings_of(UnElisa(random_state=0).fit(named), named)
+    many = findings["items"]["positive"]
+    start = f"{many:,} of 600 items labeled “<case>”. "
+    assert findings["answer"].startswith(start)
+    page = render_report(findings)
+    assert "estimated share of “&lt;case&gt;”" in page
+    assert "positive" not in page[page.index("<main>") : page.index("</main>")].lower()
+
+
+def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
+    model, votes = family_model()
+    rate = estimate_rate(model, votes).iloc[1]
+    found = findings_of(model, votes)["prevalence"]
+    assert found == {"share": rate.share, "low": rate.low, "high": rate.high}
+    assert findings_of(MajorityVote().fit(votes), votes)["prevalence"] is None
+
+
+def test_without_items_the_rate_is_that_of_the_fit():
+    model, _ = family_model()
+    (no, yes), why = estimate_shares(model, None)
+    assert (yes["low"], yes["high"]) == model.prevalence_interval_
+    assert no["share"] == pytest.approx(1 - yes["share"])
+    assert no["low"] < no["share"] < no["high"]
+    assert why == []
+
+
+def test_it_is_said_why_a_rate_cannot_be_told(crowd):
+    model = LatentIsing().fit(crowd[0])  # a graph, whose hub nothing confirms
+    findings = findings_of(model, crowd[0])
+    assert findings["prevalence"]["low"] is None
+    assert sum("hub of the voters' graph" in told for told in findings["warnings"]) == 1
+    divided = findings_of(divided_model(), divided_crowd())
+    assert divided["prevalence"]["low"] is None
+    assert not any("share of each class" in told for told in divided["warnings"])
+
+
+def test_where_nothing_speaks_against_the_labels_it_is_said_what_was_checked(crowd):
+    votes, _ = crowd
+    findings = findings_of(UnElisa(random_state=0).fit(votes), votes)
+    page = render_report({**findings, "warnings": []})
+    assert "Nothing in the votes speaks against these labels." in page
+    assert all(check in page for check in findings["checks"])
+    warned = render_report({**findings, "warnings": ["a <note>"]})
+    assert "a &lt;note&gt;" in warned
+    assert "Nothing in the votes" not in warned
+
+
+def test_more_classes_are_counted_by_the_most_frequent():
+    table = np.array(["cat", "cat", "owl", "dog"], dtype=object).repeat(3).reshape(4, 3)
+    votes = Votes.of(table)
+    answer = findings_of(MajorityVote().fit(votes), votes)["answer"]
+    assert answer.startswith("4 items labeled in 3 classes, most often “cat” (2). 3 of 3 voters")
