@@ -54,7 +54,7 @@ def test_a_fit_writes_labels_and_speaks_on_stdout(votes, tmp_path):
     arguments = ("--method", "majority-vote", "--out", tmp_path / "labels.csv")
     code, out, err = _run("fit", votes, *arguments)
     assert code == 0, err
-    assert out.startswith("3,000 items labeled, 66.7% of them positive; 3 of 3 voters count.")
+    assert out.startswith("2,000 of 3,000 items labeled “yes”. 3 of 3 voters count.")
     assert err == ""
 
 

@@ -80,11 +80,28 @@ def test_the_longest_method_fits_80_columns():
     assert "latent-spectral-meta-learner    0.123" in _print(comparison_table([row._asdict()]))
 
 
-def test_lighter_voters_are_counted_by_verdict():
-    voters = [_voter(f"v{s}") for s in range(3)] + [_voter("z", "pruned", 0.0)]
-    shown = _print(voter_table(voters, longest=2))
-    assert "and 2 more: 1 expert, 1 pruned" in shown
+def test_the_worst_voters_are_shown_and_those_between_counted():
+    voters = [_voter(f"v{s}") | {"accuracy": 0.9 - s / 100} for s in range(6)]
+    voters += [_voter("z", "pruned", 0.0) | {"accuracy": 0.2}]
+    voters += [_voter("w", "pruned", 0.0) | {"accuracy": 0.6}]
+    shown = _print(voter_table(voters, longest=4))
+    assert [name for name in ("v0", "v2", "v3", "w", "z") if f"{name} " in shown] == [
+        "v0",
+        "v2",
+        "z",
+    ]
+    assert "4 more: 3 expert, 1 pruned" in " ".join(shown.replace("...", "").split())
+    assert shown.index("v2 ") < shown.index("4 more") < shown.index("z ")
     assert "[with]" in shown
+    bare = _print(voter_table([_voter(name) for name in "abc"], longest=2))
+    assert "c " in bare.splitlines()[-1]  # the lightest, where no accuracy is known
+
+
+def test_accuracies_have_intervals_or_cannot_be_told():
+    told = {"accuracy": 0.812, "accuracy_low": 0.75, "accuracy_high": 0.87}
+    shown = _print(voter_table([_voter("a") | told, _voter("b") | {"accuracy": None}]), 100)
+    assert "0.81 (0.75-0.87)" in " ".join(shown.split())
+    assert "cannot be told" in " ".join(shown.split())
 
 
 def test_a_long_voter_name_is_shortened():

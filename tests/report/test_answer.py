@@ -5,7 +5,6 @@ from report.judging import divided_crowd, divided_model, family_model, findings_
 from unelisa.aggregators import LatentIsing, MajorityVote, UnElisa
 from unelisa.rate import estimate_rate
 from unelisa.report.answer import estimate_shares
-from unelisa.report.judged import Judged
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 

@@ -11,7 +11,6 @@ from unelisa.aggregators import DawidSkene, MajorityVote
 from unelisa.blocks import SparseBlocks, WholeTable
 from unelisa.report.judged import (
     BINS,
-    MOST_LISTED,
     ROC_POINTS,
     SURE,
     Judged,
@@ -20,8 +19,7 @@ from unelisa.report.judged import (
     count_ease,
     count_scores,
     describe_items,
-    list_hard,
-    list_uncertain,
+    merge_bins,
     score_reference,
     trace_roc,
 )
@@ -87,6 +85,7 @@ def test_items_are_counted():
         "ties": 2,
         "unvoted": 1,
         "sure": None,
+        "differ": 1,
     }
 
 
@@ -109,18 +108,6 @@ def test_scores_are_binned_around_zero_as_far_as_they_go():
     assert found["counts"][BINS // 2] == found["counts"][-1] == 1
     level = count_scores(judged([0.0, 0.0]))
     assert (level["edges"][0], level["edges"][-1], sum(level["counts"])) == (-1.0, 1.0, 2)
-
-
-def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
-    found = list_uncertain(judged([], [0.1, 0.6, 0.4, 0.9]))
-    assert [row["item"] for row in found] == ["1", "2", "0", "3"]
-    assert (found[1]["label"], found[1]["probability"]) == ("no", pytest.approx(0.4))
-    assert found[0]["label"] == "yes"
-    assert list_uncertain(judged([-3, 0, 0, 0]))[0]["probability"] is None
-
-
-def test_no_more_items_are_named_than_fit_a_page():
-    assert len(list_uncertain(judged(np.arange(100)))) == MOST_LISTED
 
 
 def test_a_long_roc_is_thinned_but_keeps_its_area():
@@ -160,6 +147,23 @@ def test_bins_count_every_item_and_bracket_the_share():
     assert sum(one["low"] <= one["mean"] <= one["high"] for one in bins) >= 8
 
 
+def test_bins_with_few_items_are_merged():
+    assert merge_bins(np.array([5, 5, 30, 40])).tolist() == [0, 0, 0, 1]
+    assert merge_bins(np.array([5, 5])).tolist() == [0, 0]
+    chances = np.repeat([0.05, 0.55, 0.95], [100, 3, 100])
+    bins = bin_calibration(chances > 0.5, chances)
+    assert [one["n"] for one in bins] == [100, 103]
+
+
+def test_labels_differ_from_the_majority_where_another_label_has_more_votes():
+    values = np.array([[1, 1, -1], [1, 1, -1], [1, -1, 0], [0, 0, 0]], dtype=np.int8)
+    assert judged([2, -2, -1, 1], values=values).differs.tolist() == [False, True, False, False]
+    votes = Votes.of([["a", "b", "b"], ["a", "b", "c"], ["c", "c", "a"]])
+    own = Judged(votes, votes.classes, np.eye(3), has_chances=False)
+    assert own.labels() == ["a", "b", "c"]
+    assert own.differs.tolist() == [True, False, False]
+
+
 def test_unknown_items_are_left_out(crowd):
     votes, truth = crowd
     signs = np.where(np.arange(600) < 100, truth, 0).astype(np.int8)
@@ -180,15 +184,12 @@ def test_a_margin_has_no_calibration(crowd):
     assert scored["roc"]
 
 
-def test_items_of_unknown_ease_are_neither_counted_nor_listed():
+def test_items_of_unknown_ease_are_not_counted():
     known = judged([1.0, -2.0, 0.5])
     eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
     counted = count_ease(eased)
     assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
-    assert [(row["item"], row["ease"]) for row in list_hard(eased)] == [("0", 0.3), ("2", 1.2)]
-    assert [row["ease"] for row in list_uncertain(eased)] == [1.2, 0.3, None]
     assert count_ease(known) is None
-    assert list_hard(known) == []
     assert count_ease(replace(known, ease=np.full(3, np.nan))) is None
 
 
@@ -203,12 +204,11 @@ def judged_classes(scores, has_chances=False):
 def test_items_of_three_classes_are_counted():
     shares = judged_classes([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0, 0, 0]])
     assert shares.labels() == ["b", "a", "a"]
-    assert describe_items(shares) == {"n": 3, "ties": 2, "unvoted": 1, "sure": None}
+    assert describe_items(shares) == {"n": 3, "ties": 2, "unvoted": 1, "sure": None, "differ": 1}
     assert shares.chances is None
     assert shares.as_class_shares()[1].tolist() == [0.5, 0, 0.5]
     assert count_scores(shares)["kind"] == "lead"
     assert count_scores(shares)["edges"][-1] == pytest.approx(0.2)
-    assert [row["item"] for row in list_uncertain(shares)] == ["1", "2", "0"]
 
 
 def test_the_probability_of_a_label_is_that_of_its_class():
@@ -218,9 +218,6 @@ def test_the_probability_of_a_label_is_that_of_its_class():
     assert found.as_class_shares() == pytest.approx(given)
     assert describe_items(found)["sure"] == 1
     assert count_scores(found)["kind"] == "confidence"
-    rows = list_uncertain(found)
-    assert [row["item"] for row in rows] == ["1", "2", "0"]
-    assert (rows[0]["label"], rows[0]["probability"]) == ("c", pytest.approx(0.4))
 
 
 def test_truth_of_three_classes_is_compared():
@@ -230,7 +227,7 @@ def test_truth_of_three_classes_is_compared():
     assert (found["n"], found["accuracy"]) == (3, pytest.approx(2 / 3))
     assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
     assert found["mean_absolute_error"] == pytest.approx(1 / 3)
-    assert [(one["n"], one["share"]) for one in found["calibration"]] == [(2, 0.5), (1, 1.0)]
+    assert [one["n"] for one in found["calibration"]] == [3]
     assert found["roc"] == []
 
 

@@ -155,7 +155,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
         reference = reference._replace(comparison=rows)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
-    write_outputs(outputs, model, judged, findings, force)
+    write_outputs(outputs, model, judged, findings, force, votes.name)
     show_fit(results(quiet=json == STDOUT), findings, outputs)
 
 
@@ -191,6 +191,7 @@ def write_outputs(
     judged: Judged,
     findings: Findings,
     force: bool = False,
+    source: str = "",
 ) -> None:
     """Write all files that are wanted, or none of them."""
     with busy("writing"), output_files(force) as files:
@@ -198,7 +199,7 @@ def write_outputs(
         if outputs.report is not None:
             shown = findings["uncertain"] is not None  # whether items may be named
             more = describe_next(model, judged, show_items=shown)
-            files.write_text(outputs.report, render_report({**findings, **more}, judged))
+            files.write_text(outputs.report, render_report({**findings, **more}, judged, source))
         if outputs.model is not None:
             save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
         files.write_json(outputs.json, findings)
@@ -239,10 +240,17 @@ def describe_classes(classes: Sequence[Any]) -> Text:
 def describe_trust(findings: Findings) -> Iterator[Text]:
     """Yield how far the labels can be trusted: expected accuracy, effective voters, families."""
     expected, crowd = findings["expected_accuracy"], findings["crowd"]
+    share = findings["prevalence"]
     if expected is not None:
         interval = show_range(expected["low"], expected["high"])
         worth = f"{count_noun(crowd['voters'], 'voter')} worth {crowd['effective']:.1f} independent"
         yield Text(f"Expected accuracy {expected['share']:.1%} ({interval}); {worth} ones.")
+    if share is not None:
+        interval = "its interval cannot be told"
+        if share["low"] is not None:
+            interval = f"95% interval {show_range(share['low'], share['high'])}"
+        label = printable(findings["classes"][1])
+        yield Text("Estimated share of ") + label + f" {share['share']:.1%} ({interval})."
     for family in crowd["families"][:LONGEST_FAMILIES]:
         names = [printable(findings["voters"][row]["voter"]) for row in family["voters"]]
         shown = Text(", ").join(names[:LONGEST_FAMILIES])

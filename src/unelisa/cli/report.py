@@ -60,6 +60,6 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     with busy("writing"), output_files(force) as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
         more = describe_next(fitted, judged, show_items=show_items)
-        files.write_text(out, render_report({**findings, **more}, judged))
+        files.write_text(out, render_report({**findings, **more}, judged, (votes or model).name))
         files.write_json(json, findings)
     tell_written(results(quiet=json == STDOUT), out)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from io import StringIO, TextIOWrapper
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -174,28 +175,68 @@ def tell_written(screen: Console, *paths: Path | None) -> None:
 
 
 def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:
-    """Return the voters of largest weight with verdict and reason; a line below counts the rest."""
-    rest = Counter(_verdict(voter).plain for voter in voters[longest:])
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in rest.items())
-    caption = f"and {rest.total()} more: {counts}" if rest else None
-    table = bare_table(1, caption=caption, caption_justify="left")
+    """Return the voters of largest weight and the worst ones, with verdict, accuracy and reason.
+
+    A line between them counts the rest.
+    """
+    first, rest, worst = _choose_voters(voters, longest)
+    table = bare_table(1)
     table.add_column("voter", max_width=24, overflow="fold")
     table.add_column("verdict", no_wrap=True)
     related = any(voter.get("family") for voter in voters)
     if related:
         table.add_column("family", max_width=16, overflow="fold")
+    if "accuracy" in voters[0]:
+        table.add_column("accuracy", no_wrap=True)
     shares = [name for name in ("stability", "coverage") if name in voters[0]]
     for name in ("weight", *shares):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("reason", overflow="fold")
-    for voter in voters[:longest]:
-        kin = [printable(voter["family"])] if related else []
-        weight = figure(voter["weight"], "+.2f")
-        weight = "0.00" if weight in ("+0.00", "-0.00") else weight
-        cells = [f"{voter[name]:.0%}" for name in shares]
-        reason = printable(voter["reason"], longest=LONGEST_REASON)
-        table.add_row(printable(voter["voter"]), _verdict(voter), *kin, weight, *cells, reason)
+    for voter in first:
+        table.add_row(*_voter_cells(voter, related, shares))
+    if rest:
+        counts = Counter(_verdict(voter).plain for voter in rest)
+        told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+        between = [Text("...", "dim")] * (len(table.columns) - 1)
+        table.add_row(*between, Text(f"{len(rest)} more: {told}", "dim"))
+    for voter in worst:
+        table.add_row(*_voter_cells(voter, related, shares))
     return table
+
+
+def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list[Any], ...]:
+    """Return the voters that come first, those that are counted only, and the worst ones.
+
+    The voters come by decreasing weight; the worst are the least accurate of those not shown, or
+    the lightest where accuracies are unknown.
+    """
+    if len(voters) <= longest:
+        return list(voters), [], []
+    n_worst = max(1, longest // 4)
+    others = list(voters[longest - n_worst :])
+    known = [voter for voter in others if voter.get("accuracy") is not None]
+    ranked = sorted(known, key=itemgetter("accuracy")) or others[::-1]
+    worst = ranked[n_worst - 1 :: -1] if len(ranked) >= n_worst else ranked[::-1]
+    rest = [voter for voter in others if not any(voter is one for one in worst)]
+    return list(voters[: longest - n_worst]), rest, worst
+
+
+def _voter_cells(voter: dict[str, Any], related: bool, shares: Sequence[str]) -> list[Any]:
+    kin = [printable(voter["family"])] if related else []
+    weight = figure(voter["weight"], "+.2f")
+    weight = "0.00" if weight in ("+0.00", "-0.00") else weight
+    accuracy = [_show_accuracy(voter)] if "accuracy" in voter else []
+    cells = [f"{voter[name]:.0%}" for name in shares]
+    reason = printable(voter["reason"], longest=LONGEST_REASON)
+    return [printable(voter["voter"]), _verdict(voter), *kin, *accuracy, weight, *cells, reason]
+
+
+def _show_accuracy(voter: dict[str, Any]) -> str:
+    if voter["accuracy"] is None:
+        return "cannot be told"
+    low, high = voter.get("accuracy_low"), voter.get("accuracy_high")
+    interval = "" if low is None or high is None else f" ({low:.2f}-{high:.2f})"
+    return f"{voter['accuracy']:.2f}{interval}"
 
 
 def _verdict(voter: dict[str, Any]) -> Text:

@@ -109,7 +109,9 @@ def draw_calibration(bins: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
     for one in bins:
         x, y = PANEL.at(one["mean"], one["share"])
         low, high = PANEL.at(0, one["low"])[1], PANEL.at(0, one["high"])[1]
-        drawn.append({"x": x, "y": y, "low": low, "high": high, "bin": one})
+        above = high - 5  # of the interval, or below it at the top
+        count = above if above > PANEL.top + 8 else low + 12
+        drawn.append({"x": x, "y": y, "low": low, "high": high, "count": count, "bin": one})
     return drawn
 
 

@@ -16,14 +16,13 @@ from unelisa.report.answer import estimate_shares, list_checks, tell_answer
 from unelisa.report.cautions import list_cautions
 from unelisa.report.classes import describe_classes
 from unelisa.report.drawing import place_voters
+from unelisa.report.items import list_differing, list_hard, list_uncertain
 from unelisa.report.judged import (
     Judged,
     Reference,
     count_ease,
     count_scores,
     describe_items,
-    list_hard,
-    list_uncertain,
     score_reference,
 )
 from unelisa.report.readings import describe_structure, list_readings
@@ -54,8 +53,8 @@ def collect_findings(
     """Return everything that a report says about a fitted model, as data that JSON can hold.
 
     Only the model's public attributes are read. Without judged items the findings describe the
-    voters alone; `notes` are further warnings, such as those of the fit; `show_items` names the
-    most uncertain items.
+    voters alone; `notes` are further warnings, such as those of the fit; `show_items` names items
+    that are uncertain, hard, or labeled otherwise than by the majority.
 
     Examples
     --------
@@ -83,6 +82,7 @@ def collect_findings(
         "ease": None if judged is None else count_ease(judged),
         "uncertain": list_uncertain(judged) if judged is not None and show_items else None,
         "hard": list_hard(judged) if judged is not None and show_items else None,
+        "differing": list_differing(judged) if judged is not None and show_items else None,
         **_describe_voters(model, judged, network, ranking),
         "structure": describe_structure(model),
         "readings": list_readings(model, ranking, judged),

@@ -27,9 +27,9 @@ Flags = NDArray[np.bool_]
 
 SURE = 0.95  # an item is decided where the posterior of one class is above this
 BINS = 20
-MOST_LISTED = 20  # uncertain items, and hard ones
+MOST_LISTED = 20  # items on which judges differ
 HARD = 0.5  # an item is hard where votes on it count less than half as much as usual
-CALIBRATION_BINS = 10
+CALIBRATION_BINS, LEAST_ITEMS = 10, 20  # bins of calibration, and items in each
 ROC_POINTS = 200
 CONFUSION = ("true_positive", "false_negative", "false_positive", "true_negative")
 
@@ -92,6 +92,23 @@ class Judged:
         return np.asarray(blocks.weigh(np.zeros_like(everybody), everybody) > 0)
 
     @cached_property
+    def differs(self) -> Flags:
+        """Whether some other label than the item's has more votes on it."""
+        everybody, nobody = np.ones(self.votes.n_voters), np.zeros(self.votes.n_voters)
+        if self.two_classes:
+            ahead = self.votes.blocks.weigh(everybody, nobody)  # yes minus no
+            return np.asarray(np.where(self.picked == 1, ahead < 0, ahead > 0))
+        counts = np.stack(
+            [
+                self.votes.one_against_rest(k).blocks.weigh(everybody / 2, everybody / 2)
+                for k in range(len(self.classes))
+            ],
+            axis=1,
+        )
+        own = np.take_along_axis(counts, self.picked[:, None], axis=1)[:, 0]
+        return np.asarray(own < counts.max(axis=1) - 0.5)
+
+    @cached_property
     def picked(self) -> NDArray[np.intp]:
         """The place of each item's label in `classes`; a tie is positive, or its first class."""
         return pick_classes(self.scores)
@@ -126,7 +143,7 @@ def _match_voters(model: Aggregator, votes: Votes) -> Votes:
 
 
 def describe_items(judged: Judged) -> dict[str, Any]:
-    """Return the number of items, and of those positive, tied, without a vote, and decided.
+    """Return the number of items, and of those positive, tied, without a vote, and so on.
 
     With more than two classes no item is positive: `classes.describe_classes` counts each.
     """
@@ -144,6 +161,7 @@ def describe_items(judged: Judged) -> dict[str, Any]:
         "ties": int(np.count_nonzero(judged.leads == 0)),
         "unvoted": int(np.count_nonzero(~judged.voted_on)),
         "sure": decided,
+        "differ": int(np.count_nonzero(judged.differs)),
     }
 
 
@@ -174,36 +192,6 @@ def count_ease(judged: Judged) -> dict[str, Any] | None:
     counts, edges = np.histogram(known, bins=BINS, range=(0.0, max(float(known.max()), 1.0)))
     found = {"kind": "ease", "counts": counts.tolist(), "edges": edges.tolist()}
     return {**found, "n": len(known), "hard": int(np.count_nonzero(known < HARD))}
-
-
-def list_uncertain(judged: Judged) -> list[dict[str, Any]]:
-    """Return the items closest to one half, by name: only for readers who may see the names.
-
-    With more than two classes, those whose label is the least probable, or ahead by the least.
-    """
-    sure = judged.leads if judged.two_classes or judged.chances is None else judged.chances
-    return _name_items(judged, sure)
-
-
-def list_hard(judged: Judged) -> list[dict[str, Any]]:
-    """Return the items of least ease, by name: only for readers who may see the names."""
-    return [] if judged.ease is None else _name_items(judged, judged.ease)
-
-
-def _name_items(judged: Judged, order: Floats) -> list[dict[str, Any]]:
-    """Return the first items in an order, without those of which it is unknown."""
-    ease = np.full(len(order), np.nan) if judged.ease is None else judged.ease
-    first = [i for i in np.argsort(order, kind="stable")[:MOST_LISTED] if np.isfinite(order[i])]
-    return [
-        {
-            "item": str(judged.votes.items[i]),
-            "label": str(judged.labels(slice(i, i + 1))[0]),
-            "probability": None if judged.chances is None else float(judged.chances[i]),
-            "score": float(judged.scores[i] if judged.two_classes else judged.leads[i]),
-            "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
-        }
-        for i in first
-    ]
 
 
 class Reference(NamedTuple):
@@ -304,15 +292,16 @@ def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
 
     With more than two classes: the probability of the label, and whether it is right.
 
-    The interval is Wilson's. Empty bins are omitted.
+    The interval is Wilson's. A tenth of fewer than 20 items is merged with the next.
 
     Examples
     --------
-    >>> bins = bin_calibration(np.array([True, False]), np.array([0.9, 0.92]))
+    >>> bins = bin_calibration(np.array([True, False]), np.array([0.8, 0.92]))
     >>> [(one["n"], one["share"]) for one in bins]
     [(2, 0.5)]
     """
     place = np.minimum((chances * CALIBRATION_BINS).astype(np.intp), CALIBRATION_BINS - 1)
+    place = merge_bins(np.bincount(place, minlength=CALIBRATION_BINS))[place]
     bins = []
     for k in np.unique(place):
         inside = place == k
@@ -321,3 +310,19 @@ def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
         mean = float(chances[inside].mean())
         bins.append({"n": n, "mean": mean, "share": share, "low": low, "high": high})
     return bins
+
+
+def merge_bins(counts: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the merged bin of each bin, so that all hold enough items, or all of them.
+
+    Examples
+    --------
+    >>> merge_bins(np.array([30, 5, 16, 40, 3]))
+    array([0, 1, 1, 2, 2])
+    """
+    merged, number, held = np.zeros(len(counts), dtype=np.intp), 0, 0
+    for k, count in enumerate(counts):
+        merged[k], held = number, held + count
+        if held >= LEAST_ITEMS and counts[k + 1 :].sum() >= LEAST_ITEMS:
+            number, held = number + 1, 0
+    return merged

@@ -23,6 +23,7 @@ from unelisa.report.columns import choose_columns
 from unelisa.report.dots import draw_dots
 from unelisa.report.drawing import draw_graph
 from unelisa.report.findings import Findings, collect_findings
+from unelisa.report.items import MOST_LISTED
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import pack_labels, pack_voters
 from unelisa.report.next_votes import describe_next
@@ -76,6 +77,7 @@ def render_report(findings: Findings, judged: Judged | None = None, source: str 
         columns=choose_columns(voters, findings["classes"]),
         order=[row["voter"] for row in dots["rows"]] if dots else range(len(voters)),
         dots=dots,
+        most_listed=MOST_LISTED,
         best=wording.find_best(findings["comparison"]),
         scores=wording.choose_scores(findings["comparison"]),
         fitted=wording.describe_fit(findings),
