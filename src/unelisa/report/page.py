@@ -25,7 +25,7 @@ from unelisa.report.drawing import draw_graph
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.items import MOST_LISTED
 from unelisa.report.judged import Judged, Reference
-from unelisa.report.labels import pack_labels, pack_voters
+from unelisa.report.labels import LARGEST, Download, pack_labels, pack_voters
 from unelisa.report.next_votes import describe_next
 from unelisa.votes import Votes
 
@@ -61,9 +61,15 @@ def write_report(
 def render_report(findings: Findings, judged: Judged | None = None, source: str = "") -> str:
     """Return the page of a model's findings, with the labels inside for its save button.
 
-    `source` is the name of the file of votes.
+    Labels that would make the page larger than 2 MB are left out. `source` is the name of the file
+    of votes.
     """
     labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
+    page = _fill_page(findings, labels, source)
+    return _fill_page(findings, None, source) if labels and len(page) > LARGEST else page
+
+
+def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
     graph, voters = findings["graph"], findings["voters"]
     # a burst of spokes without edges or families says nothing that the dot plot does not
     drawn = draw_graph(graph) if graph["links"] or graph["families"] else None

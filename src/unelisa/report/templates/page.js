@@ -388,11 +388,16 @@
   function sortBy(button, order) {
     const column = Number(button.dataset.column);
     const numeric = button.dataset.kind === "number";
-    const value = (row) => row.cells[column].dataset.value;
+    const value = (row) => {
+      const text = row.cells[column].dataset.value || row.cells[column].textContent.trim();
+      if (!numeric) return text === "–" ? "" : text;
+      return parseFloat(text.replace("−", "-").replaceAll(",", ""));
+    };
     const compare = (a, b) => {
       const [x, y] = [value(a), value(b)];
-      if (!x || !y) return Number(!x) - Number(!y); // unknown values come last, either way
-      const difference = numeric ? Number(x) - Number(y) : x.localeCompare(y, undefined, { numeric: true });
+      const unknown = (z) => z === "" || Number.isNaN(z);
+      if (unknown(x) || unknown(y)) return unknown(x) - unknown(y); // they come last, either way
+      const difference = numeric ? x - y : x.localeCompare(y, undefined, { numeric: true });
       return order === "ascending" ? difference : -difference;
     };
     table.tBodies[0].append(...[...rows].sort(compare));
@@ -420,7 +425,7 @@
     const verdict = byId("verdict").value;
     let shown = 0;
     for (const row of rows) {
-      const fits = row.textContent.toLowerCase().includes(wanted) && (!verdict || row.cells[1].dataset.value === verdict);
+      const fits = row.textContent.toLowerCase().includes(wanted) && (!verdict || row.cells[1].textContent.trim() === verdict);
       row.hidden = !fits;
       shown += fits;
     }
