@@ -107,7 +107,7 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     table = model._reenter(votes)
     chances = model.predict_proba(table)
     if gold is None:
-        rates = _ask_model(model, table, chances, level)
+        rates = ask_model(model, table, chances, level)
     else:
         rates = correct_shares(_read_sample(gold, table), chances, level)
     return _tabulate(rates, model.classes_)
@@ -188,7 +188,7 @@ def correct_share(
     return Rate(share, *bound_frequency(share, worth, level))
 
 
-def _ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[Rate]:
+def ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[Rate]:
     """Return the model's own shares, with NaN for the bounds where the votes cannot tell."""
     shares = chances.mean(axis=0)
     obstacle = find_obstacle(model, votes)

@@ -31,7 +31,7 @@ def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, mod
     result = run("report", model, files.votes, "--truth", files.truth, "--show-items", "--out", out)
     assert result.exit_code == 0, result.output
     assert "Calibration" in out.read_text()
-    assert "The most uncertain items" in out.read_text()
+    assert "Items whose label is the least certain" in out.read_text()
 
 
 def test_machines_get_the_findings(run, files, model):

@@ -25,7 +25,7 @@ def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
     model, votes = family_model()
     rate = estimate_rate(model, votes).iloc[1]
     found = findings_of(model, votes)["prevalence"]
-    assert found == {"share": rate.share, "low": rate.low, "high": rate.high}
+    assert found == pytest.approx({"share": rate.share, "low": rate.low, "high": rate.high})
     assert findings_of(MajorityVote().fit(votes), votes)["prevalence"] is None
 
 

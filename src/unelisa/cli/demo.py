@@ -166,7 +166,7 @@ def _fit_crowd(crowd: KnownLabels, rows: Rows, outputs: Outputs) -> tuple[Aggreg
     judged = Judged.of(model, crowd.votes)
     reference = Reference.of(model, judged, crowd.signs, rows)
     findings = collect_findings(model, judged, reference, seconds)
-    write_outputs(outputs, model, judged, findings)
+    write_outputs(outputs, model, judged, findings, source="votes.csv")
     return model, findings
 
 

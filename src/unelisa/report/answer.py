@@ -4,12 +4,15 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.errors import ReliabilityWarning
-from unelisa.rate import estimate_rate
+from unelisa.rate import ask_model
 from unelisa.report.judged import Judged
 from unelisa.report.wording import count_noun, make_plain, quote
+
+LEVEL = 0.95  # of the intervals
 
 Shares = list[dict[str, Any]]
 
@@ -35,14 +38,18 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
         return _read_shares(model), []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReliabilityWarning)
-        rates = estimate_rate(model, judged.votes)
-    shares = [
-        {key: make_plain(value) for key, value in row.items()} for row in rates.to_dict("records")
-    ]
+        rates = ask_model(model, judged.votes, _pair_chances(judged), LEVEL)
+    shares = [{key: make_plain(x) for key, x in rate._asdict().items()} for rate in rates]
     if not getattr(model, "reliable_", True):
         return shares, []  # that nothing can be told is said of the labels already
     told = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
     return shares, [f"{one[:1].upper()}{one[1:]}." for one in told]
+
+
+def _pair_chances(judged: Judged) -> NDArray[np.float64]:
+    """Return the probability of every class, items x classes."""
+    yes = judged.as_shares() if judged.two_classes else None
+    return judged.as_class_shares() if yes is None else np.column_stack([1 - yes, yes])
 
 
 def _read_shares(model: Any) -> Shares:

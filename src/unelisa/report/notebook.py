@@ -48,7 +48,7 @@ def show_votes(votes: Votes) -> str:
     --------
     >>> import unelisa as ue
     >>> show_votes(ue.Votes.of([["yes", "no"], ["no", None]])).count("<tr")
-    3
+    4
     """
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
