@@ -1,10 +1,13 @@
+import re
+
 import numpy as np
 import pytest
 
+import unelisa
 from report.judging import divided_crowd, divided_model, family_model, findings_of
 from unelisa.aggregators import LatentIsing, MajorityVote, UnElisa
 from unelisa.rate import estimate_rate
-from unelisa.report.answer import estimate_shares
+from unelisa.report.answer import estimate_shares, list_figures, tell_origin
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 
@@ -64,3 +67,47 @@ def test_more_classes_are_counted_by_the_most_frequent():
     votes = Votes.of(table)
     answer = findings_of(MajorityVote().fit(votes), votes)["answer"]
     assert answer.startswith("4 items labeled in 3 classes, most often “cat” (2). 3 of 3 voters")
+
+
+def test_the_figures_on_top_are_in_the_users_words(crowd):
+    votes, _ = crowd
+    figures = list_figures(findings_of(UnElisa(random_state=0).fit(votes), votes))
+    assert [figure["what"] for figure in figures] == [
+        "estimated share of “1”",
+        "experts",
+        "of the items decided: a label with probability above 95%",
+    ]
+    assert figures[0]["more"].startswith("95% interval ")
+
+
+def test_a_margin_shows_its_ties_instead(crowd):
+    votes, _ = crowd
+    figures = list_figures(findings_of(MajorityVote().fit(votes), votes))
+    assert [figure["what"] for figure in figures] == [
+        "voters that count",
+        "items tied, labeled “1”",
+    ]
+
+
+def test_the_origin_names_file_date_version_method_and_seed(crowd):
+    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
+    file, date, *rest = tell_origin(findings, "votes\x00.csv")
+    assert file == "votes\ufffd.csv"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
+
+
+def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
+    model, votes = family_model()
+    figures = list_figures(findings_of(model, votes))
+    assert [figure["what"] for figure in figures] == [
+        "expected accuracy of the labels",
+        "estimated share of “1”",
+        "informative voters",
+        "independent voters",
+        "of the items decided: a label with probability above 95%",
+    ]
+    low, high = model.expected_accuracy_interval_
+    assert figures[0]["more"] == f"{low:.1%} to {high:.1%}"
+    assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
+    assert figures[3]["more"] == "what the 22 voters are worth"

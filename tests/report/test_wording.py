@@ -1,14 +1,12 @@
 import json
-import re
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-import unelisa
 from report.judging import family_model, findings_of
 from unelisa import plots
-from unelisa.aggregators import MajorityVote, UnElisa
+from unelisa.aggregators import UnElisa
 from unelisa.report import wording
 from unelisa.report.page import render_report
 from unelisa.report.wording import (
@@ -40,34 +38,6 @@ def test_numbers_are_rounded_and_their_absence_is_a_dash():
     assert wording.show_number(-0.5) == "\N{MINUS SIGN}0.500"
     for show in (wording.show_number, wording.show_percent, wording.show_seconds):
         assert show(None) == wording.DASH
-
-
-def test_the_figures_on_top_are_in_the_users_words(crowd):
-    votes, _ = crowd
-    figures = wording.list_figures(findings_of(UnElisa(random_state=0).fit(votes), votes))
-    assert [figure["what"] for figure in figures] == [
-        "estimated share of “1”",
-        "experts",
-        "of the items decided: a label with probability above 95%",
-    ]
-    assert figures[0]["more"].startswith("95% interval ")
-
-
-def test_a_margin_shows_its_ties_instead(crowd):
-    votes, _ = crowd
-    figures = wording.list_figures(findings_of(MajorityVote().fit(votes), votes))
-    assert [figure["what"] for figure in figures] == [
-        "voters that count",
-        "items tied, labeled “1”",
-    ]
-
-
-def test_the_origin_names_file_date_version_method_and_seed(crowd):
-    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
-    file, date, *rest = wording.tell_origin(findings, "votes\x00.csv")
-    assert file == "votes\ufffd.csv"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
-    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
 
 
 def test_the_best_of_a_comparison_is_found():
@@ -118,22 +88,6 @@ def test_values_become_what_json_can_hold(value, plain):
 )
 def test_things_are_counted_in_words(number, words):
     assert count_noun(number, "voter") == words
-
-
-def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
-    model, votes = family_model()
-    figures = wording.list_figures(findings_of(model, votes))
-    assert [figure["what"] for figure in figures] == [
-        "expected accuracy of the labels",
-        "estimated share of “1”",
-        "informative voters",
-        "independent voters",
-        "of the items decided: a label with probability above 95%",
-    ]
-    low, high = model.expected_accuracy_interval_
-    assert figures[0]["more"] == f"{low:.1%} to {high:.1%}"
-    assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
-    assert figures[3]["more"] == "what the 22 voters are worth"
 
 
 def test_the_legend_has_the_words_of_the_table():

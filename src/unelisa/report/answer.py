@@ -1,6 +1,8 @@
 """The top of the page: the answer in the user's own words, the rate, and what was checked."""
 
 import warnings
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,15 @@ from numpy.typing import NDArray
 from unelisa.aggregators import Aggregator
 from unelisa.errors import ReliabilityWarning
 from unelisa.rate import ask_model
-from unelisa.report.judged import Judged
-from unelisa.report.wording import count_noun, make_plain, quote
+from unelisa.report.judged import SURE, Judged
+from unelisa.report.wording import (
+    count_noun,
+    make_plain,
+    quote,
+    show_name,
+    show_percent,
+    show_range,
+)
 
 LEVEL = 0.95  # of the intervals
 
@@ -115,3 +124,63 @@ def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
     if judged is not None:
         checks += ["every voter votes and varies", "every item has votes", "labels without ties"]
     return checks
+
+
+def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
+    items, expected = findings["items"], findings["expected_accuracy"]
+    shown = []
+    if expected is not None:
+        shown.append(_bounded(expected, "expected accuracy of the labels", ""))
+    if findings["prevalence"] is not None:
+        label = quote(findings["classes"][1])
+        shown.append(
+            _bounded(findings["prevalence"], f"estimated share of {label}", "95% interval ")
+        )
+    shown += _show_crowd(findings["crowd"])
+    if items is not None and items["sure"] is not None:
+        sure = show_percent(items["sure"] / items["n"])
+        shown.append(
+            _figure(sure, f"of the items decided: a label with probability above {SURE:.0%}")
+        )
+    elif items is not None:
+        label = "labeled with their first class"
+        if findings["by_class"] is None:
+            label = f"labeled {quote(findings['classes'][1])}"
+        shown.append(_figure(f"{items['ties']:,}", f"items tied, {label}"))
+    return shown
+
+
+def tell_origin(findings: Mapping[str, Any], source: str = "") -> list[str]:
+    """Return what the page rests on: file, date, version, method and seed."""
+    seed = findings["fit"]["settings"].get("random_state")
+    return [
+        *([show_name(source)] if source else []),
+        datetime.now(UTC).date().isoformat(),
+        f"unelisa {findings['fit']['versions']['unelisa']}",
+        findings["method"],
+        *([] if seed is None else [f"seed {seed}"]),
+    ]
+
+
+def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
+    return {"value": value, "what": what, "more": more}
+
+
+def _bounded(found: Mapping[str, Any], what: str, kind: str) -> dict[str, str]:
+    """Return a share with its interval, or that the votes cannot tell one."""
+    if found["low"] is None:
+        return _figure(show_percent(found["share"]), what, "its interval cannot be told")
+    return _figure(
+        show_percent(found["share"]), what, kind + show_range(found["low"], found["high"])
+    )
+
+
+def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
+    role = "experts" if crowd["selects"] else "voters that count"
+    role = "informative voters" if crowd["consensus"] else role
+    shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
+    if crowd["effective"] is not None:
+        many = f"what the {count_noun(crowd['voters'], 'voter')} are worth"
+        shown.append(_figure(f"{crowd['effective']:.1f}", "independent voters", many))
+    return shown

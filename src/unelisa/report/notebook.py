@@ -7,6 +7,7 @@ import numpy as np
 from unelisa.aggregators import Aggregator
 from unelisa.graph import VoterGraph
 from unelisa.report import wording
+from unelisa.report.answer import list_figures, tell_origin
 from unelisa.report.dots import draw_dots
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import fill_template
@@ -34,8 +35,8 @@ def show_model(model: Aggregator) -> str:
     return fill_template(
         "notebook.html.j2",
         f=findings,
-        figures=wording.list_figures(findings),
-        origin=wording.tell_origin(findings),
+        figures=list_figures(findings),
+        origin=tell_origin(findings),
         dots=draw_dots(findings["voters"], findings["graph"]["families"]),
         most=MOST_DOTS,
     )

@@ -19,6 +19,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
+from unelisa.report.answer import list_figures, tell_origin
 from unelisa.report.columns import choose_columns
 from unelisa.report.dots import draw_dots
 from unelisa.report.drawing import draw_graph
@@ -78,8 +79,8 @@ def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
         "page.html.j2",
         [_read(name) for name in (SCRIPTS if drawn else SCRIPTS[1:])],
         f=findings,
-        figures=wording.list_figures(findings),
-        origin=wording.tell_origin(findings, source),
+        figures=list_figures(findings),
+        origin=tell_origin(findings, source),
         columns=choose_columns(voters, findings["classes"]),
         order=[row["voter"] for row in dots["rows"]] if dots else range(len(voters)),
         dots=dots,
