@@ -65,11 +65,9 @@ def _read_shares(model: Any) -> Shares:
     """Return the shares that were estimated from the items of the fit."""
     shares = np.atleast_1d(model.prevalence_)
     bounds = getattr(model, "prevalence_interval_", (np.nan, np.nan))
-    low, high = (np.broadcast_to(bound, shares.shape) for bound in bounds)
-    rows: list[tuple[float, ...]] = list(zip(shares, low, high, strict=True))
+    rows = np.column_stack([shares, *(np.broadcast_to(end, shares.shape) for end in bounds)])
     if len(rows) == 1:
-        share, low, high = rows[0]
-        rows = [(1 - share, 1 - high, 1 - low), rows[0]]
+        rows = np.vstack([1 - rows[0, [0, 2, 1]], rows])
     return [dict(zip(("share", "low", "high"), map(make_plain, row), strict=True)) for row in rows]
 
 

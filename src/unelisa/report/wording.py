@@ -225,7 +225,9 @@ def show_interval(value: float | None, low: float | None = None, high: float | N
     """
     if value is None:
         return "cannot be told"
-    return f"{value:.1%}" + ("" if low is None else f" ({100 * low:.1f} to {100 * high:.1f})")
+    if low is None or high is None:
+        return f"{value:.1%}"
+    return f"{value:.1%} ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def tell_difference(row: Mapping[str, Any]) -> str:
