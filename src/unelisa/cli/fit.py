@@ -155,7 +155,8 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
         reference = reference._replace(comparison=rows)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
-    write_outputs(outputs, model, judged, findings, force, votes.name)
+    source = ", ".join(path.name for path in votes)
+    write_outputs(outputs, model, judged, findings, force, source)
     show_fit(results(quiet=json == STDOUT), findings, outputs)
 
 

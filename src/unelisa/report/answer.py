@@ -150,7 +150,7 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def tell_origin(findings: Mapping[str, Any], source: str = "") -> list[str]:
-    """Return what the page rests on: file, date, version, method and seed."""
+    """Return what the page rests on: the files of votes, date, version, method and seed."""
     seed = findings["fit"]["settings"].get("random_state")
     return [
         *([show_name(source)] if source else []),
