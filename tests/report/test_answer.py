@@ -111,3 +111,23 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     assert figures[0]["more"] == f"{low:.1%} to {high:.1%}"
     assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
     assert figures[3]["more"] == "what the 22 voters are worth"
+
+
+def test_of_more_classes_the_most_common_has_its_share_on_top():
+    shares = [
+        {"label": "cat", "prevalence": 0.3, "low": 0.2, "high": 0.4},
+        {"label": "dog", "prevalence": 0.7, "low": None, "high": None},
+    ]
+    found = {
+        "classes": ["cat", "dog", "owl"],
+        "prevalence": None,
+        "by_class": {"shares": shares},
+        "expected_accuracy": None,
+        "items": None,
+        "crowd": {"voters": 3, "counted": 3, "selects": 0, "consensus": 0, "effective": None},
+    }
+    assert list_figures(found)[0] == {
+        "value": "70.0%",
+        "what": "estimated share of “dog”",
+        "more": "its interval cannot be told",
+    }

@@ -97,7 +97,8 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
             findings = collect_findings(model, judged, None, seconds, notes, show_items=show_items)
-            files.write_text(report, render_report({**findings, "jury": found}, judged))
+            named = ", ".join(path.name for path in logs)
+            files.write_text(report, render_report({**findings, "jury": found}, judged, named))
         files.write_json(json, {"source": panel.source, **found})
     screen = results(quiet=json == STDOUT)
     show_jury(screen, panel, model, found)

@@ -130,11 +130,7 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     shown = []
     if expected is not None:
         shown.append(_bounded(expected, "expected accuracy of the labels", ""))
-    if findings["prevalence"] is not None:
-        label = quote(findings["classes"][1])
-        shown.append(
-            _bounded(findings["prevalence"], f"estimated share of {label}", "95% interval ")
-        )
+    shown += _show_rate(findings)
     shown += _show_crowd(findings["crowd"])
     if items is not None and items["sure"] is not None:
         sure = show_percent(items["sure"] / items["n"])
@@ -163,6 +159,20 @@ def tell_origin(findings: Mapping[str, Any], source: str = "") -> list[str]:
 
 def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
     return {"value": value, "what": what, "more": more}
+
+
+def _show_rate(findings: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the estimated share of the second of two classes, or of the most common of more."""
+    found, label = findings["prevalence"], findings["classes"][1]
+    if findings["by_class"] is not None:
+        rates = findings["by_class"]["shares"]
+        if rates[0]["prevalence"] is None:
+            return []
+        most = max(rates, key=lambda one: one["prevalence"])
+        found, label = {**most, "share": most["prevalence"]}, most["label"]
+    if found is None:
+        return []
+    return [_bounded(found, f"estimated share of {quote(label)}", "95% interval ")]
 
 
 def _bounded(found: Mapping[str, Any], what: str, kind: str) -> dict[str, str]:
