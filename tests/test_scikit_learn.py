@@ -61,8 +61,8 @@ def on_signs(cls: type[VotesEstimator]) -> type[VotesEstimator]:
     """The estimator with a gate that takes the sign of X and drops y, and nothing else changed."""
 
     class OnSigns(cls):
-        def fit(self, X, y=None):
-            return super().fit(X)
+        def fit(self, X, y=None, **more):
+            return super().fit(X, **more)
 
         def _enter(self, X):
             votes = super()._enter(take_signs(X))

@@ -17,11 +17,11 @@ classes: accuracy and the recall of each class), each with a 90 % interval. Here
 compared with what the voters are known to do. `LatentIsing` sees the votes alone, or {labels} gold
 labels where the page says so.
 
-The interval's constant, by how much probabilities may be off together (.4 in log-odds, doubled where
-something speaks against the labels), was chosen on other crowds of the model and on worlds of the
-choosing part. The form of the interval was found with the sets in view. A first rule for gold
-labels, which narrowed the spread by what they say of it, held too rarely here (.773); that they take
-the doubling away and no more was then chosen on worlds of the choosing part.
+The interval's constant, by how much probabilities may be off together (.4 in log-odds, doubled
+where something speaks against the labels), was chosen on other crowds of the model and on worlds of
+the choosing part. The form of the interval was found with the sets in view. A first rule for gold
+labels, which narrowed the spread by what they say of it, held too rarely here (.773); that they
+take the doubling away and no more was then chosen on worlds of the choosing part.
 
 All numbers are in `docs/study/worth.json`. These commands, run in a clone, write this page:
 

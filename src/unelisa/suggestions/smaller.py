@@ -50,7 +50,7 @@ def find_smaller_panel(model: Aggregator, votes: Votes, gold: Any = None) -> Sma
     >>> import unelisa as ue
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.choice([0, 1], 400)
-    >>> right = np.array([0.99, 0.99, 0.98, 0.97, 0.5])
+    >>> right = np.array([0.97, 0.97, 0.96, 0.95, 0.5])
     >>> said = np.where(rng.random((400, 5)) < right, truth[:, None], 1 - truth[:, None])
     >>> votes = ue.Votes.of(said)
     >>> find_smaller_panel(ue.LatentIsing().fit(votes), votes).dropped
