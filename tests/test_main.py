@@ -243,7 +243,7 @@ def test_a_closed_stream_harms_no_file(stream, votes, tmp_path):
         check=False,
     )
     assert done.returncode == 0
-    assert labels.read_text().startswith("item,label,probability\n")
+    assert labels.read_text().startswith("item,label,probability")
     assert labels.read_text().count("\n") == 3001
 
 

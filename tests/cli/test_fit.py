@@ -29,8 +29,10 @@ def test_labels_have_a_probability_of_the_positive_class(run, files):
     out = files.folder / "labels.csv"
     run("fit", files.votes, "--out", out)
     labels = pd.read_csv(out)
-    assert list(labels.columns) == ["item", "label", "probability", "ease"]
+    assert list(labels.columns) == ["item", "label", "probability", "expected_accuracy", "ease"]
     assert labels.ease.isna().all()  # unknown in a graph
+    right = np.maximum(labels.probability, 1 - labels.probability)
+    assert labels.expected_accuracy.to_numpy() == pytest.approx(right, abs=1e-6)
     assert labels.probability.between(0, 1).all()
     assert ((labels.probability >= 0.5) == (labels.label == "yes")).all()
     truth = pd.read_csv(files.truth)

@@ -291,7 +291,7 @@ def test_what_unelisa_wrote_is_replaced_without_force(case, folder):
 
 def test_force_replaces_a_foreign_file(folder):
     assert run(*_fit("--out", _at("notes.csv"), "--force")(folder)).exit_code == 0
-    assert (folder / "notes.csv").read_text().startswith("item,label,probability\n")
+    assert (folder / "notes.csv").read_text().startswith("item,label,probability")
 
 
 def test_other_simulated_votes_need_force(folder):

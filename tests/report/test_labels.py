@@ -66,7 +66,7 @@ def test_hidden_items_leave_numbered_rows(named):
     assert packed.name == "labels-by-row.csv"
     assert "patient" not in unpack(packed)
     rows, full = (list(csv.reader(StringIO(text))) for text in (unpack(packed), shown))
-    assert rows[0] == ["row", "label", "probability"]
+    assert rows[0] == ["row", "label", "probability", "expected_accuracy"]
     assert [row[0] for row in rows[1:]] == [str(k) for k in range(1, 601)]
     assert [row[1:] for row in rows] == [row[1:] for row in full]
 
@@ -122,7 +122,7 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
     assert [label_file(model, pair, "pm1") for pair in pairs] == [700, 450]
     for name, frame in frames.items():
         told = pd.read_parquet(tmp_path / "out" / name)
-        assert list(told) == ["item", "label", "probability"]
+        assert list(told) == ["item", "label", "probability", "expected_accuracy"]
         assert told.item.tolist() == frame.item.tolist()
         assert told.label.tolist() == model.predict(frame).tolist()
         assert told.probability.to_numpy() == pytest.approx(model.predict_proba(frame)[:, 1])
@@ -172,15 +172,18 @@ def test_long_files_are_refused(model, tmp_path):
 def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
     ballots, fitted = divided_crowd(), divided_model()
     judged = Judged.of(fitted, ballots)
-    assert label_columns(judged) == ("item", "label", "probability", "ease")
+    assert label_columns(judged) == ("item", "label", "probability", "expected_accuracy", "ease")
     assert label_columns(judged, named=False)[0] == "row"
     rows = list(label_rows(judged))
-    assert [float(row[3]) for row in rows] == pytest.approx(fitted.ease(ballots), abs=5e-4)
+    assert np.mean([float(row[3]) for row in rows]) == pytest.approx(
+        fitted.expected_accuracy_, abs=1e-5
+    )
+    assert [float(row[4]) for row in rows] == pytest.approx(fitted.ease(ballots), abs=5e-4)
     silent = ballots.values.copy(order="F")
     silent[7] = 0
     silent = Votes.of_values(silent, ballots.items, ballots.voters, ballots.classes)
     rows = label_rows(Judged.of(fitted, silent))
-    assert [row[0] for row in rows if row[3] == ""] == ["patient 7"]
+    assert [row[0] for row in rows if row[4] == ""] == ["patient 7"]
     names = {-1: "no", 0: None, 1: "yes"}
     frame = pd.DataFrame(silent.values, columns=list(silent.voters)).apply(lambda v: v.map(names))
     frame.insert(0, "item", silent.items)
@@ -188,7 +191,7 @@ def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
     pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
     label_file(fitted, pair, ("no", "yes"), "item")
     told = pd.read_parquet(tmp_path / "labels.parquet")
-    assert list(told) == ["item", "label", "probability", "ease"]
+    assert list(told) == ["item", "label", "probability", "expected_accuracy", "ease"]
     assert told.index[told.ease.isna()].tolist() == [7]
 
 
@@ -213,12 +216,13 @@ def test_labels_of_more_classes_have_the_probability_of_each():
     votes = Votes.of(three_classes())
     model = ue.DawidSkene().fit(votes)
     judged = Judged.of(model, votes)
-    assert label_columns(judged) == ("item", "label", "probability", "P(=dog)", "P(cat)", "P(owl)")
+    each = ("P(=dog)", "P(cat)", "P(owl)")
+    assert label_columns(judged) == ("item", "label", "probability", "expected_accuracy", *each)
     rows = list(label_rows(judged))
     chances = model.predict_proba(votes)
     assert [row[1] for row in rows] == model.predict(votes).tolist()
     assert [row[2] for row in rows] == [f"{chance:.6f}" for chance in chances.max(axis=1)]
-    assert np.array([row[3:] for row in rows], dtype=float) == pytest.approx(chances, abs=1e-6)
+    assert np.array([row[4:] for row in rows], dtype=float) == pytest.approx(chances, abs=1e-6)
     plain = Judged.of(MajorityVote().fit(votes), votes)
     assert label_columns(plain) == ("item", "label", "probability")
     assert {row[2] for row in label_rows(plain)} == {""}
@@ -231,6 +235,7 @@ def test_parquet_files_of_more_classes(tmp_path):
     pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
     assert label_file(model, pair, model.coding_) == 40
     written = pd.read_parquet(pair[1])
-    assert list(written) == ["item", "label", "probability", "P(=dog)", "P(cat)", "P(owl)"]
+    each = ["P(=dog)", "P(cat)", "P(owl)"]
+    assert list(written) == ["item", "label", "probability", "expected_accuracy", *each]
     assert written.label.tolist() == model.predict(frame).tolist()
-    assert written.iloc[:, 3:].to_numpy() == pytest.approx(model.predict_proba(frame))
+    assert written.iloc[:, 4:].to_numpy() == pytest.approx(model.predict_proba(frame))

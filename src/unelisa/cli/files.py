@@ -23,11 +23,13 @@ STDOUT = Path("-")
 # how files begin that only unelisa writes: labels, experts, JSON; a page says who made it. Charts
 # are not listed: somebody may have filled them in. By the kind of output, whatever its columns
 _BEGINNINGS = {
-    b"item,label,probability\n": b"labels",
-    b"item,label,probability,ease\n": b"labels",
     # with more than two classes, a column of each
-    **{b"item,label,probability" + more: b"labels" for more in (b",P(", b',"P(')},
-    **{b"item,label,probability,ease" + more: b"labels" for more in (b",P(", b',"P(')},
+    **{
+        b"item,label,probability" + sure + ease + end: b"labels"
+        for sure in (b"", b",expected_accuracy")
+        for ease in (b"", b",ease")
+        for end in (b"\n", b",P(", b',"P(')
+    },
     b"person_id,label,probability\n": b"patients",
     b"person_id,label,probability,note\n": b"patients",
     **{start + b"rule,sensitivity,": b"rules" for start in (b"", b"site,prevalence,")},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.coding import CodingChoice
@@ -19,6 +20,8 @@ from unelisa.report.judged import Judged
 from unelisa.sources.parquet import list_parquet, read_columns, read_frames, read_schema
 from unelisa.votes import Votes
 
+Floats = NDArray[np.float64]
+
 LARGEST = 2_000_000  # characters of a page with labels, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
 _MARK = b"unelisa"  # in the metadata of our own Parquet files
@@ -26,7 +29,7 @@ _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", 
 
 
 def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
-    """Return the columns of a table of labels: `ease` only for a method that estimates it.
+    """Return the columns of a table of labels, those of a method that estimates them.
 
     With more than two classes and a method that gives probabilities, a column P(label) for each.
 
@@ -37,33 +40,43 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     >>> label_columns(Judged.of(ue.MajorityVote().fit(votes), votes))
     ('item', 'label', 'probability')
     """
-    more = () if judged.ease is None else ("ease",)
+    more = () if judged.chances is None else ("expected_accuracy",)
+    more += () if judged.ease is None else ("ease",)
     chances = () if judged.class_chances is None else [f"P({label})" for label in judged.classes]
     return ("item" if named else "row", "label", "probability", *more, *chances)
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Yield item, label, probability and ease of every item, in the columns `label_columns`.
+    """Yield item, label, probabilities and ease of every item, in the columns `label_columns`.
 
     The probability is that of the positive class (of the label, and then of every class, where
-    there are more than two), and empty for methods that give none; the ease is empty where it is
-    unknown. Without names, the first column is the row number, from 1.
+    there are more than two), and empty for methods that give none. The expected accuracy is the
+    probability that the label is right: its mean is that of all labels. The ease is empty where it
+    is unknown. Without names, the first column is the row number, from 1.
     """
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
         rows = slice(low, min(low + CHUNK, n))
         items = judged.votes.items[rows].tolist() if named else range(low + 1, rows.stop + 1)
-        chances = [""] * (rows.stop - low)
-        if judged.chances is not None:
+        columns = [items, judged.labels(rows)]
+        if judged.chances is None:
+            columns.append([""] * (rows.stop - low))
+        else:
             # six digits are more than any model of votes can mean, and keep the file small
-            chances = [f"{chance:.6f}" for chance in judged.chances[rows]]
-        columns = [items, judged.labels(rows), chances]
+            for chances in (judged.chances, expect_right(judged)):
+                columns.append([f"{chance:.6f}" for chance in chances[rows]])
         if judged.ease is not None:
             shown = (f"{ease:.3f}" for ease in judged.ease[rows])
             columns.append(["" if ease == "nan" else ease for ease in shown])
         if judged.class_chances is not None:
             columns += [[f"{x:.6f}" for x in column] for column in judged.class_chances[rows].T]
         yield from zip(*columns, strict=True)
+
+
+def expect_right(judged: Judged) -> Floats:
+    """Return the probability that each label is right, of a method that gives probabilities."""
+    chances = np.asarray(judged.chances, dtype=np.float64)
+    return np.maximum(chances, 1 - chances) if judged.two_classes else chances
 
 
 class Download(NamedTuple):
@@ -141,8 +154,8 @@ def label_file(
 
     Votes are read and labels written batch by batch, so memory does not grow with the items.
     Columns: item where the votes name it, otherwise row, counted from 1 in each file; label;
-    probability of the positive class (or of the label and of every class) and ease where the method
-    gives them.
+    probability of the positive class (or of the label and of every class), expected accuracy and
+    ease where the method gives them.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
@@ -187,6 +200,7 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     }
     if judged.chances is not None:
         columns["probability"] = pa.array(judged.chances)
+        columns["expected_accuracy"] = pa.array(expect_right(judged))
     if judged.ease is not None:
         columns["ease"] = pa.array(judged.ease, from_pandas=True)  # NaN is missing
     if judged.class_chances is not None:
