@@ -6,7 +6,7 @@ import pytest
 
 from review.reviewing import Browser, answer_to, review, serving, small_crowd
 from unelisa.review.contents import Contents
-from unelisa.review.server import ReviewServer
+from unelisa.review.server import LARGEST_REQUEST, ReviewServer
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 
@@ -140,3 +140,4 @@ def test_half_characters_and_long_numbers_are_answered(browser, folder):
     assert browser.ask("/answer", answer_to(shown, 0, note="a\ud800"))[0] == 200
     assert (folder / "gold.csv").read_text(encoding="utf-8").endswith(",a\n")
     assert browser.ask("/text/" + "9" * 5000)[0] == 404
+    assert browser.ask("/answer", answer_to(shown, 1, note="x" * LARGEST_REQUEST))[0] == 400

@@ -129,7 +129,7 @@ def test_unreadable_tables_are_refused():
     with pytest.raises(VotesError, match="lists a pattern more than once"):
         read_patterns(good.assign(a=[1, 1]), "A")
     for count in ("-3", "<1", "few", "1.5"):
-        with pytest.raises(VotesError, match="neither a number nor like <10"):
+        with pytest.raises(VotesError, match="neither a number up to .* nor like <10"):
             read_patterns(good.assign(patients=["5", count]), "A")
     with pytest.raises(ModelError, match="1 to 12 rules, found 13"):
         tabulate_patterns([str(k) for k in range(13)], np.zeros((2, 13), dtype=bool))
