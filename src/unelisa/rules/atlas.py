@@ -99,6 +99,8 @@ def read_definition(path: Path) -> CohortDefinition:
         if isinstance(content, dict) and "expression" in content:  # as WebAPI exports it
             content = content["expression"]
             content = json.loads(content) if isinstance(content, str) else content
+    except ModelError:  # which is a ValueError
+        raise
     except (ValueError, RecursionError):
         raise ModelError(f"{path.name} is not a JSON file") from None
     except OSError as error:
