@@ -11,6 +11,7 @@ import unelisa as ue
 from unelisa.aggregators.updating import Updating
 from unelisa.blocks import SparseBlocks
 from unelisa.errors import ModelError, VotesError
+from unelisa.schema import check_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 N_OLD = 780
@@ -190,3 +191,32 @@ def test_what_cannot_be_joined_is_refused(model, crowd):
         prior.update(votes)
     with pytest.raises(ModelError, match="keeps no votes"):
         ue.save(ue.MajorityVote().fit(votes), "never.npz", keep_votes=True)
+
+
+def test_a_forged_ledger_is_counted_anew(first, table):
+    kept = first.keep_votes()
+    more = ue.Votes.of(table[N_OLD:])
+    expected = copy.copy(_holding(first, kept)).update(more).predict_proba(ue.Votes.of(table))
+    sums = kept.ledger.sums
+    for forged in (sums[:-1], (sums[0][:-1], *sums[1:]), (sums[0] * np.nan, *sums[1:])):
+        ledger = kept.ledger._replace(sums=forged)
+        model = _holding(first, kept._replace(ledger=ledger)).update(more)
+        assert np.array_equal(model.predict_proba(ue.Votes.of(table)), expected)
+    broken = kept.ledger._replace(sums=tuple(0 * part - 1 for part in sums))
+    model = _holding(first, kept._replace(ledger=broken)).update(more)
+    assert np.isfinite(model.predict_proba(ue.Votes.of(table))).all()
+
+
+def test_kept_items_are_distinct(first):
+    kept = first.keep_votes()
+    for name in ("x000", [1]):
+        items = kept.items.copy()
+        items[1] = name
+        with pytest.raises(ModelError):
+            check_parts(kept._replace(items=items))
+
+
+def _holding(model, kept):
+    held = copy.copy(model)
+    held._kept_votes = kept
+    return held

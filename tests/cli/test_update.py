@@ -50,3 +50,14 @@ def test_what_cannot_be_updated_is_one_sentence(run, refused, files, days):
     refused("fit", early, "--method", "wawa", "--save", model, "--keep-votes")
     assert run("fit", early, "--method", "wawa", "--save", model).exit_code == 0
     assert "only latent-ising is updated, found Wawa" in refused("update", model, late)
+
+
+def test_no_other_output_replaces_the_model(run, refused, files, days):
+    early, late, _ = days
+    model, link = files.folder / "model.npz", files.folder / "link.csv"
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    link.symlink_to(model)
+    before = model.read_bytes()
+    for option, path in (("--json", model), ("--out", link)):
+        assert "is an input" in refused("update", model, late, option, path, "--force")
+    assert model.read_bytes() == before

@@ -1,5 +1,7 @@
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from unelisa.errors import VotesError
@@ -54,3 +56,35 @@ def test_tables_of_other_items_are_refused(tmp_path):
     path.write_text("name,text\nx,y\n")
     with pytest.raises(VotesError, match="texts.csv needs a column named item"):
         Contents(ITEMS, path)
+
+
+def test_hostile_tables_are_refused_or_shown_without_the_cell(tmp_path):
+    path, names = tmp_path / "texts.parquet", pa.array(["a", "b"])
+    far = pa.array([2**62] * 2).cast(pa.timestamp("us"))
+    pq.write_table(pa.table({"item": names, "when": far}), path)
+    assert Contents(ITEMS, path).show(0)["facts"] == []
+    broken = pa.array([b"\xff", b"\xfe"], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 2, broken.buffers())
+    pq.write_table(pa.table({"item": names, "text": text}), path)
+    with pytest.raises(VotesError, match="UTF-8"):
+        Contents(ITEMS, path)
+    pq.write_table(pa.table({"item": [["a"], ["b"]]}), path)
+    with pytest.raises(VotesError, match="lists or records"):
+        Contents(ITEMS, path)
+
+
+def test_a_text_that_many_rows_repeat_is_held_once(tmp_path):
+    path, n = tmp_path / "bomb.parquet", 20_000
+    text = pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["x" * 100_000])
+    table = pa.table({"item": [str(i) for i in range(n)], "text": text})
+    pq.write_table(table.cast(table.schema), path, store_schema=False)  # 2 GB of text
+    before = pa.total_allocated_bytes()
+    contents = Contents(ITEMS, path)
+    assert pa.total_allocated_bytes() - before < 10**8
+    assert contents.show(3)["length"] == 100_000
+
+
+def test_a_picture_that_links_to_itself_is_none(tmp_path):
+    (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
+    (tmp_path / "texts.csv").write_text("item,image\na,loop.png\n")
+    assert Contents(ITEMS, tmp_path / "texts.csv").find_picture(0) is None

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.errors import ModelError
-from unelisa.review.gold_file import Answer, clean_name, open_gold
+from unelisa.review.gold_file import Answer, clean_name, clean_note, open_gold
 from unelisa.sources.labels import read_labels
 from unelisa.votes import Votes
 
@@ -86,3 +86,34 @@ def test_names_that_would_break_the_file_are_refused(path, tmp_path):
     with pytest.raises(ModelError, match="1 to 60 characters"):
         clean_name(" ")
     assert clean_name(" =ann\nb ") == "'=ann b"
+
+
+def test_notes_and_names_hold_no_control_characters():
+    assert clean_note("a\0b\x1b[2J\ud800") == "ab[2J"
+    assert clean_name("a\udce9n\x07n") == "ann"
+
+
+@pytest.mark.parametrize(
+    ("items", "classes"),
+    [
+        (["=1", "'=1"], CLASSES),
+        (["a\rb", "c"], CLASSES),
+        (["x" * 200_000, "c"], CLASSES),
+        (["a", "b"], ("x\ny", "z")),
+        (["a", "b"], ("=x", "'=x")),
+    ],
+)
+def test_names_that_a_row_cannot_tell_apart_are_refused(path, items, classes):
+    with (
+        pytest.raises(ModelError, match="rename"),
+        open_gold(path, np.array(items, dtype=object), classes, HEADER),
+    ):
+        pass
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("cell", [b"\xe9", b"x" * 200_000])
+def test_a_damaged_file_is_one_sentence(path, cell):
+    path.write_bytes(",".join(HEADER).encode() + b"\na,yes,ann,useful," + cell + b"\n")
+    with pytest.raises(ModelError, match="is not the UTF-8 text"):
+        write(path, [])

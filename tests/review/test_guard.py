@@ -91,3 +91,13 @@ def test_every_response_has_the_policy(guard):
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "foreign", ["a[0]=1", "x=a b", '{"a":1}', 'q="', "expires=Thu, 01 Jan", ""]
+)
+def test_cookies_of_other_servers_do_not_lock_the_reviewer_out(guard, foreign):
+    _, headers = ask(guard, query=f"token={guard.token}")
+    own = headers["set-cookie"].partition(";")[0]
+    assert ask(guard, cookie=f"{foreign}; {own}")[0] == 200
+    assert ask(guard, cookie=f"{foreign}; {own}x")[0] == 403

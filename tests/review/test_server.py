@@ -6,7 +6,7 @@ import pytest
 
 from review.reviewing import Browser, answer_to, review, serving, small_crowd
 from unelisa.review.contents import Contents
-from unelisa.review.server import ReviewServer
+from unelisa.review.server import LARGEST_REQUEST, ReviewServer
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 
@@ -128,3 +128,16 @@ def test_a_disk_that_takes_nothing_is_told_of(browser, session, tmp_path):
     assert told["error"].startswith("Not saved")
     assert browser.json("/answer", answer_to(shown, 1))[0] == 200
     assert np.count_nonzero(session.collect().labels >= 0) == len(session.gold.answers)
+
+
+@pytest.mark.parametrize("item", [b"1e999", b"NaN", b"true", b"1.5", b"9" * 5000, b"{}"])
+def test_what_is_not_an_item_is_refused(browser, item):
+    assert browser.ask("/answer", b'{"label": 0, "item": ' + item + b"}")[0] == 400
+
+
+def test_half_characters_and_long_numbers_are_answered(browser, folder):
+    shown = browser.json("/question")[1]["question"]
+    assert browser.ask("/answer", answer_to(shown, 0, note="a\ud800"))[0] == 200
+    assert (folder / "gold.csv").read_text(encoding="utf-8").endswith(",a\n")
+    assert browser.ask("/text/" + "9" * 5000)[0] == 404
+    assert browser.ask("/answer", answer_to(shown, 1, note="x" * LARGEST_REQUEST))[0] == 400

@@ -7,7 +7,14 @@ import pytest
 from postgres_server import find_programs, start_server
 from unelisa.errors import ModelError, RecordsError
 from unelisa.phenotyping.omop.database import OmopTables, open_database
-from unelisa.rules.atlas import find_members, list_rows, parse_definition, read_definition
+from unelisa.rules.atlas import (
+    DEEPEST,
+    LARGEST_FILE,
+    find_members,
+    list_rows,
+    parse_definition,
+    read_definition,
+)
 
 # concepts 11 and 12 are below 10. Person 1 has diagnoses on days 1, 41 and 400; 2 one of a
 # descendant, and a drug before; 3 one of an excluded descendant; 4 two outside of observation
@@ -177,3 +184,45 @@ def test_a_file_is_read_as_atlas_exports_it(tmp_path):
     file.write_text(json.dumps({**define(), "DemographicCriteria": 1}))
     with pytest.raises(ModelError, match="cohort.json: DemographicCriteria in the cohort def"):
         read_definition(file)
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999", "1e30", str(10**30), "true", "1.7", '"1; DROP TABLE x"']
+)
+def test_numbers_that_no_database_holds_are_refused(tmp_path, number):
+    file = tmp_path / "cohort.json"
+    text = json.dumps(define(occurs(CONDITION, 77, *SOON), prior=88))
+    for place in ("10", "77", "88", "60"):
+        file.write_text(text.replace(f": {place}", f": {number}"))
+        with pytest.raises(ModelError, match="not a cohort definition of ATLAS"):
+            read_definition(file)
+
+
+def test_expressions_and_entries_that_cannot_be_read_are_refused(tmp_path):
+    file = tmp_path / "cohort.json"
+    for expression in ("{", "[" * 100_000):
+        file.write_text(json.dumps({"expression": expression}))
+        with pytest.raises(ModelError, match="not a JSON file"):
+            read_definition(file)
+    nobody = define()
+    nobody["PrimaryCriteria"] = {"CriteriaList": []}
+    with pytest.raises(ModelError, match="no initial event"):
+        parse_definition(nobody)
+
+
+def test_a_window_ends_at_the_open_end():
+    far = parse_definition(define(occurs(CONDITION, 1, (1, 1), (2**31 - 1, 1))))
+    assert far == parse_definition(define(occurs(CONDITION, 1, *LATER)))
+
+
+def test_sizes_have_limits(tmp_path):
+    file = tmp_path / "cohort.json"
+    with file.open("wb") as content:
+        content.truncate(LARGEST_FILE + 1)
+    with pytest.raises(ModelError, match="larger than a cohort definition"):
+        read_definition(file)
+    group = {"Type": "ALL"}
+    for _ in range(DEEPEST + 1):
+        group = {"Type": "ALL", "Groups": [group]}
+    with pytest.raises(ModelError, match=f"nested more than {DEEPEST} times"):
+        parse_definition({**define(), "InclusionRules": [{"expression": group}]})

@@ -86,3 +86,10 @@ def test_any_text_is_a_rule_or_an_error(text):
     found = read(text)
     assert found
     assert isinstance(found, list) or found.startswith("the rule")
+
+
+def test_a_rule_has_limits():
+    with pytest.raises(ModelError, match="before 'of'"):
+        parse_rule("9" * 5000 + " of (a, b)")
+    with pytest.raises(ModelError, match="more than 10,000 characters"):
+        parse_rule("a" + " " * 20_000 + "b")

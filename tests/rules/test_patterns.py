@@ -129,9 +129,28 @@ def test_unreadable_tables_are_refused():
     with pytest.raises(VotesError, match="lists a pattern more than once"):
         read_patterns(good.assign(a=[1, 1]), "A")
     for count in ("-3", "<1", "few", "1.5"):
-        with pytest.raises(VotesError, match="neither a number nor like <10"):
+        with pytest.raises(VotesError, match="neither a number up to .* nor like <10"):
             read_patterns(good.assign(patients=["5", count]), "A")
     with pytest.raises(ModelError, match="1 to 12 rules, found 13"):
         tabulate_patterns([str(k) for k in range(13)], np.zeros((2, 13), dtype=bool))
     with pytest.raises(VotesError, match="has other rules"):
         evaluate_patterns([read_patterns(good, "A"), site("B", 100, 0.5, 0)])
+
+
+@pytest.mark.parametrize("cell", ["<1000000000", "<101", "9" * 400, "9" * 5000, "<" + "9" * 5000])
+def test_counts_and_thresholds_have_limits(cell):
+    table = tabulate_patterns(["a"], np.array([[True], [False]])).astype(object)
+    table.loc[0, "patients"] = cell
+    with pytest.raises(VotesError, match="neither a number up to 10,000,000,000"):
+        read_patterns(table, "A")
+
+
+def test_a_site_without_patients_is_refused():
+    empty = tabulate_patterns(["a", "b", "c"], np.zeros((0, 3), dtype=bool))
+    with pytest.raises(VotesError, match="table of A counts no patient"):
+        evaluate_patterns([read_patterns(empty, "A")])
+
+
+def test_rules_of_the_same_name_are_refused():
+    with pytest.raises(ModelError, match="same name"):
+        tabulate_patterns(["a", "a"], np.array([[True, False]]))

@@ -15,7 +15,7 @@ from unelisa.estimator import fit_aside
 from unelisa.joining import Joined, as_matrix, join_votes
 from unelisa.latent.ballots import Ballots, Floats, list_ballots, take_ballots
 from unelisa.latent.reading import Reading
-from unelisa.latent.renewal import Ledger, More, can_renew, open_ledger, renew
+from unelisa.latent.renewal import Ledger, More, can_renew, is_ledger_of, open_ledger, renew
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -26,7 +26,15 @@ NO_VOTES = (
 )
 
 
+def _names_differ(kept: Any) -> bool:
+    try:
+        return len(set(kept.items.tolist())) == len(kept.items)
+    except TypeError:  # lists, which a forged file can hold
+        return False
+
+
 @stored(
+    _names_differ,
     items="label[items]",
     voters="index32(voters)[cast]",
     starts="starts(cast)[items+1]",
@@ -166,8 +174,10 @@ class Updating(Aggregator):
         copies = self.__dict__.get("_heads") is not None
         if copies or memory.gold is not None or not can_renew(self._reading):
             return None
-        if memory.ledger is not None:
-            return memory.ledger
+        nothing = _list(memory.votes, np.empty(0, dtype=np.intp))
+        kept, n_voters = memory.ledger, memory.votes.n_voters
+        if kept is not None and is_ledger_of(self._reading, kept, nothing, n_voters):
+            return kept
         return open_ledger(self._reading, list_ballots(memory.votes.blocks, self.n_jobs))
 
     def _read_more(self, X: Any) -> Votes:

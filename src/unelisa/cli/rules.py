@@ -30,6 +30,7 @@ from unelisa.rules.definition import Rule
 from unelisa.rules.evaluation import QUANTITIES, evaluate_rules
 from unelisa.rules.overlap import draw_by_pattern, measure_overlap
 from unelisa.rules.patterns import (
+    MOST_SUPPRESSED,
     SUPPRESS,
     evaluate_patterns,
     read_patterns,
@@ -84,7 +85,12 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     suppress: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Hide counts of patterns below N, except 0."),
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=MOST_SUPPRESSED,
+            help="Hide counts of patterns below N, except 0.",
+        ),
     ] = SUPPRESS,
     pattern_table: Annotated[
         bool, typer.Option("--pattern-table", help="Judge rules by the tables of sites alone.")

@@ -57,6 +57,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """
     old = earlier or []
     check_outputs(save, tables=(out,), json=json, inputs=(*votes, *old), force=force)
+    check_outputs(tables=(out,), json=json, inputs=(model,), force=force)  # --save may replace it
     fitted = load(model)
     if not isinstance(fitted, Updating):
         name = type(fitted).__name__

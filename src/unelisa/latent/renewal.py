@@ -94,6 +94,23 @@ def open_ledger(reading: Any, ballots: ItemBlocks) -> Ledger:
     return Ledger(tuple(np.ravel(part) for part in sums), votes)
 
 
+def is_ledger_of(reading: Any, ledger: Ledger, nothing: Ballots, n_voters: int) -> bool:
+    """Return whether a ledger, which may be forged, has the sums of a reading, all finite.
+
+    `nothing` are the ballots of no items.
+    """
+    form, pool = _find_form(reading), reading.pool
+    filled = form.fill(nothing, reading)
+    sizes = [
+        part.size
+        for k in _find_counted(pool)
+        for part in form.collect(filled, pool.members[k].factors)
+    ]
+    sizes += [part.size for part in _sum_told(form, nothing, reading, n_voters)]
+    finite = all(np.isfinite(part).all() for part in ledger.sums)
+    return finite and sizes == [part.size for part in ledger.sums]
+
+
 def renew(reading: Any, ledger: Ledger, more: More) -> tuple[Any, Ledger] | None:
     """Return the reading and the ledger after more votes; None where all must be fitted."""
     n_new = more.n_new
@@ -122,6 +139,8 @@ def renew(reading: Any, ledger: Ledger, more: More) -> tuple[Any, Ledger] | None
             zip(ledger.sums[len(sums) :], old, new, strict=True)
         )
     ]
+    if not all(np.isfinite(part).all() for part in (*sums, *told)):
+        return None  # a forged ledger: sums that no votes have
     return _finish(found, told, more), Ledger(tuple(map(np.ravel, (*sums, *told))), ledger.fitted)
 
 

@@ -14,6 +14,7 @@ from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES
 from unelisa.memory import refuse_beyond
 from unelisa.sources.files import check_readable, reading
+from unelisa.sources.parquet import list_texts, read_columns
 from unelisa.sources.text import TextTable
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
@@ -68,14 +69,17 @@ class Contents:
         try:
             path = (self._folder / name).resolve()
             return path if path.is_relative_to(self._folder) and path.is_file() else None
-        except (OSError, ValueError):  # a name that no file can have
+        except (OSError, ValueError, RuntimeError):  # a name that no file can have, or a loop
             return None
 
     def _cell(self, name: str, item: int) -> str:
         row = int(self._rows[item])
         if row < 0 or name not in self._columns:
             return ""
-        value = self._columns[name][row].as_py()
+        try:
+            value = self._columns[name][row].as_py()
+        except (ValueError, OverflowError):  # a day beyond those of Python
+            return ""
         return "" if value is None else str(value)
 
 
@@ -87,8 +91,12 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
     check_readable(path)
     with reading(path):
         if path.suffix.lower() == ".parquet":
-            refuse_beyond(sum(_measure_groups(pq.ParquetFile(path))), path.name)
-            table = pq.read_table(path)
+            read_columns([path])  # refuses two of the same name
+            # a text that many rows repeat takes its size once in the file, and in a dictionary
+            with pq.ParquetFile(path, read_dictionary=list_texts(path)) as file:
+                refuse_beyond(sum(_measure_groups(file)), path.name)
+                table = file.read()
+            table.validate(full=True)
         else:
             text = TextTable(path)
             refuse_beyond(2 * text.size, path.name)
@@ -96,6 +104,8 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
     found = next((x for x in table.column_names if x.lower() in _ITEM_NAMES), None)
     if found is None:
         raise VotesError(f"{path.name} needs a column named item")
+    if pa.types.is_nested(table.schema.field(found).type):
+        raise VotesError(f"the items of {path.name} are lists or records; name them by texts")
     columns = {
         name.lower() if name.lower() in (TEXT, PICTURE) else name: table.column(name)
         for name in table.column_names

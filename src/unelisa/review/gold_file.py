@@ -6,6 +6,7 @@ A process that is killed leaves at most a torn last line, which the next review 
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +19,9 @@ from unelisa.outputs import Journal, defuse_cell, find_target, open_journal, wri
 
 LONGEST_NOTE = 2000  # characters
 LONGEST_NAME = 60
+LONGEST_ITEM = 10_000
+# no text: tables with them cannot be read, and terminals obey them
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Answer(NamedTuple):
@@ -48,8 +52,13 @@ class GoldFile:
 
     def read(self, header: Sequence[str]) -> None:
         """Read the answers of earlier reviews; add the header to an empty file."""
-        text = self.path.read_text(encoding="utf-8")
-        rows = list(csv.reader(io.StringIO(text, newline="")))
+        try:
+            text = self.path.read_text(encoding="utf-8")
+            rows = list(csv.reader(io.StringIO(text, newline="")))
+        except (ValueError, csv.Error):
+            raise ModelError(
+                f"{self.path.name} is not the UTF-8 text that a review wrote; name a new file"
+            ) from None
         if not rows:
             self._journal.append(_write_row(header))
         if len(rows) < 2:
@@ -72,9 +81,8 @@ def open_gold(
 ) -> Iterator[GoldFile]:
     """Open a file of gold labels, new or of an earlier review, which then continues."""
     _check_file(path, header)
-    names = "".join(map(str, items.tolist()))
-    if "\n" in names or "\r" in names:
-        raise ModelError("an item has a line break in its name; rename it for the review")
+    _check_names(items.tolist(), "an item")
+    _check_names(classes, "a label")
     with ExitStack() as opened:
         gold = GoldFile(path, items, classes)
         try:
@@ -83,6 +91,8 @@ def open_gold(
             raise ModelError(
                 f"another review is writing {path.name}: end it, or name another file"
             ) from None
+        except OSError as error:
+            raise ModelError(f"cannot write {path.name}: {error.strerror}") from None
         gold.read(header)
         yield gold
 
@@ -95,15 +105,35 @@ def clean_note(note: str) -> str:
     >>> clean_note(" two\nlines ")
     'two lines'
     """
-    return " ".join(note.split())[:LONGEST_NOTE]
+    return _clean(note)[:LONGEST_NOTE]
 
 
 def clean_name(name: str) -> str:
     """Return a reviewer's name as it is written into the file."""
-    cleaned = str(defuse_cell(" ".join(name.split())))
+    cleaned = str(defuse_cell(_clean(name)))
     if not cleaned or len(cleaned) > LONGEST_NAME:
         raise ModelError(f"a reviewer's name must have 1 to {LONGEST_NAME} characters")
     return cleaned
+
+
+def _clean(text: str) -> str:
+    return _CONTROLS.sub("", " ".join(text.split()))
+
+
+def _check_names(names: Sequence[Any], what: str) -> None:
+    """Refuse names that a row cannot hold, and two that a spreadsheet shows alike."""
+    texts = list(map(str, names))
+    if any("\n" in text or "\r" in text or len(text) > LONGEST_ITEM for text in texts):
+        raise ModelError(
+            f"{what} has a line break or more than {LONGEST_ITEM:,} characters in its name; rename "
+            "it for the review"
+        )
+    written = {text: defuse_cell(text) for text in texts}
+    changed = {text for text, cell in written.items() if cell != text}
+    if any(written[text] in written for text in changed):
+        raise ModelError(
+            f"{what} is named like a formula, and another like that in quotes; rename one"
+        )
 
 
 def _write_row(cells: Sequence[str]) -> bytes:

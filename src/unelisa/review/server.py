@@ -74,8 +74,8 @@ def build_app(session: Session) -> Any:
         routes=[
             *(Route(path, views.show_page) for path in PAGE),
             Route("/question", views.ask),
-            Route("/text/{item:int}", views.show_text),
-            Route("/picture/{item:int}", views.show_picture),
+            Route("/text/{item}", views.show_text),
+            Route("/picture/{item}", views.show_picture),
             Route("/answer", views.take, methods=["POST"]),
             Route("/standing", views.stand),
         ]
@@ -124,8 +124,8 @@ class Views:
     def _read_item(self, given: Any) -> int | None:
         """Return the number of an item, None if it is not one."""
         try:
-            item = int(given)
-        except (TypeError, ValueError):
+            item = int(str(given))  # not 1.5, true or Infinity
+        except ValueError:
             return None
         return item if 0 <= item < len(self._session.pool.items) else None
 

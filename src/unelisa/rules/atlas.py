@@ -7,7 +7,7 @@ refused by name; when a patient leaves it makes no difference here.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ Flags = NDArray[np.bool_]
 LARGEST_FILE = 10_000_000  # bytes
 DEEPEST = 20  # groups inside each other
 FAR = 1_000_000  # days: an open end
+LARGEST_NUMBER = 2**31 - 1  # as OMOP stores concepts
 _STRIDE = 4 * FAR  # between the days of two persons
 # criterion: table, day and concept
 DOMAINS = {
@@ -95,13 +96,15 @@ def read_definition(path: Path) -> CohortDefinition:
         if path.stat().st_size > LARGEST_FILE:
             raise ModelError(f"{path.name} is larger than a cohort definition can be")
         content = json.loads(path.read_text(encoding="utf-8-sig"))
+        if isinstance(content, dict) and "expression" in content:  # as WebAPI exports it
+            content = content["expression"]
+            content = json.loads(content) if isinstance(content, str) else content
+    except ModelError:  # which is a ValueError
+        raise
     except (ValueError, RecursionError):
         raise ModelError(f"{path.name} is not a JSON file") from None
     except OSError as error:
         raise ModelError(f"{path.name} cannot be read: {error.strerror}") from None
-    if isinstance(content, dict) and "expression" in content:  # as WebAPI exports it
-        content = content["expression"]
-        content = json.loads(content) if isinstance(content, str) else content
     try:
         return parse_definition(content)
     except ModelError as error:
@@ -120,14 +123,20 @@ def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
     window = primary.get("ObservationWindow") or {}
     additional = content.get("AdditionalCriteria")
     return CohortDefinition(
-        {int(one["id"]): _read_set(one) for one in content.get("ConceptSets") or ()},
-        tuple(_read_criterion(one) for one in primary["CriteriaList"]),
-        (int(window.get("PriorDays") or 0), int(window.get("PostDays") or 0)),
+        {_read_number(one["id"]): _read_set(one) for one in content.get("ConceptSets") or ()},
+        _read_primary(primary["CriteriaList"]),
+        (_read_number(window.get("PriorDays") or 0), _read_number(window.get("PostDays") or 0)),
         _is_first(primary.get("PrimaryCriteriaLimit")),
         _read_group(additional) if additional else None,
         bool(additional) and _is_first(content.get("QualifiedLimit")),
         tuple(_read_group(one["expression"]) for one in content.get("InclusionRules") or ()),
     )
+
+
+def _read_primary(content: Sequence[Mapping[str, Any]]) -> tuple[Criterion, ...]:
+    if not content:
+        raise ModelError("the cohort definition has no initial event: name one in ATLAS")
+    return tuple(_read_criterion(one) for one in content)
 
 
 def _is_first(limit: Mapping[str, Any] | None) -> bool:
@@ -149,7 +158,7 @@ def _read_set(content: Mapping[str, Any]) -> ConceptSet:
     items = []
     for item in content["expression"]["items"]:
         _refuse(item, {"concept", "isExcluded", "includeDescendants"}, "a concept set")
-        number = int(item["concept"]["CONCEPT_ID"])
+        number = _read_number(item["concept"]["CONCEPT_ID"])
         items.append((number, bool(item.get("includeDescendants")), bool(item.get("isExcluded"))))
     return ConceptSet(tuple(items))
 
@@ -159,7 +168,9 @@ def _read_criterion(content: Mapping[str, Any]) -> Criterion:
     ((domain, what),) = [(key, content[key]) for key in content if key in DOMAINS]
     _refuse(what, {"CodesetId", "First"}, domain)
     concepts = what.get("CodesetId")
-    return Criterion(domain, None if concepts is None else int(concepts), bool(what.get("First")))
+    return Criterion(
+        domain, None if concepts is None else _read_number(concepts), bool(what.get("First"))
+    )
 
 
 def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
@@ -170,7 +181,7 @@ def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
         _read_occurrence(one) for one in content.get("CriteriaList") or ()
     ]
     members += [_read_group(one, depth + 1) for one in content.get("Groups") or ()]
-    count, n = int(content.get("Count") or 0), len(members)
+    count, n = _read_number(content.get("Count") or 0), len(members)
     bounds = {"ALL": (n, n), "ANY": (min(1, n), n), "AT_LEAST": (count, n), "AT_MOST": (0, count)}
     if content.get("Type") not in bounds:
         raise ModelError(f"Type {str(content.get('Type'))[:40]} of a group is not supported")
@@ -184,8 +195,10 @@ def _read_occurrence(content: Mapping[str, Any]) -> Occurrence:
     _refuse(window, {"Start", "End"}, "StartWindow")
     _refuse(times, {"Type", "Count"}, "Occurrence")
     start, end = (_read_end(window.get(key), side) for key, side in (("Start", -1), ("End", 1)))
-    sign = {0: "=", 1: "<=", 2: ">="}[int(times["Type"])]
-    return Occurrence(_read_criterion(content["Criteria"]), sign, int(times["Count"]), start, end)
+    sign = {0: "=", 1: "<=", 2: ">="}[_read_number(times["Type"])]
+    return Occurrence(
+        _read_criterion(content["Criteria"]), sign, _read_number(times["Count"]), start, end
+    )
 
 
 def _read_end(content: Mapping[str, Any] | None, side: int) -> int:
@@ -193,7 +206,16 @@ def _read_end(content: Mapping[str, Any] | None, side: int) -> int:
     if content is None:
         return side * FAR
     days = content.get("Days")
-    return int(content["Coeff"]) * (FAR if days is None else int(days))
+    far = FAR if days is None else min(_read_number(days), FAR)
+    return (-1 if _read_number(content["Coeff"]) < 0 else 1) * far
+
+
+def _read_number(value: Any) -> int:
+    """Return a whole number, which may be text; `ValueError` for others and for huge ones."""
+    number = float(value)
+    if isinstance(value, bool) or not number.is_integer() or abs(number) > LARGEST_NUMBER:
+        raise ValueError
+    return int(number)
 
 
 class Events(NamedTuple):

@@ -34,6 +34,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 DEEPEST = 50  # parentheses or negations inside each other
+LONGEST = 10_000  # characters
 
 
 class Rule(NamedTuple):
@@ -87,6 +88,8 @@ def parse_rule(text: str) -> Rule:
     >>> rule.least, rule.list_features()
     (2, ['ICD:714.0', 'NLP:joint pain', 'NLP:gout'])
     """
+    if len(text) > LONGEST:
+        raise ModelError(f"a rule has more than {LONGEST:,} characters; write it more simply")
     reader = _Reader(text)
     rule = reader.read_any()
     if reader.token is not None:
@@ -159,7 +162,7 @@ class _Reader:
         if kind == "text" and name.isdecimal() and self.token == ("word", "of"):
             self.advance()
             parts = self._read_list()
-            if not 1 <= int(name) <= len(parts):
+            if not 1 <= float(name) <= len(parts):
                 raise self.complain(f"a number from 1 to {len(parts)} before 'of'")
             return Rule(int(name), tuple(parts))
         return self._read_comparison(name)

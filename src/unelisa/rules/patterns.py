@@ -29,6 +29,7 @@ COUNT = "patients"  # the column of counts
 MOST_RULES = 12
 FEWEST_FAMILIES = 3  # that one site needs
 SUPPRESS = 10
+MOST_SUPPRESSED, MOST_PATIENTS = 100, 10**10  # a threshold, and a count
 IMPLIED = 0.99  # of a rule's patients within another: they are one family
 COMMON = 0.9  # a rule that flags more of all patients contains others by chance
 MAX_ITER, TOLERANCE = 5000, 1e-10  # of the mean log-likelihood
@@ -119,6 +120,8 @@ def read_patterns(frame: "pd.DataFrame", site: str) -> PatternTable:
 def _check_names(names: Sequence[str]) -> None:
     if not 1 <= len(names) <= MOST_RULES:
         raise ModelError(f"a table of patterns has 1 to {MOST_RULES} rules, found {len(names)}")
+    if len(set(names)) < len(names):
+        raise ModelError("two rules have the same name: rename one")
     if COUNT in names:
         raise ModelError(f"a rule cannot be called {COUNT}: rename it")
 
@@ -126,11 +129,14 @@ def _check_names(names: Sequence[str]) -> None:
 def _read_count(cell: str, site: str) -> tuple[float, float]:
     """Return a count, and 0; or NaN, and the threshold below which it was suppressed."""
     number = cell.removeprefix("<")
-    if not number.isdecimal() or (cell != number and int(number) <= 1):
+    count = float(number) if number.isdecimal() else -1.0
+    least, most = (0, MOST_PATIENTS) if cell == number else (2, MOST_SUPPRESSED)
+    if not least <= count <= most:
         raise VotesError(
-            f"the table of {site[:40]} has a count that is neither a number nor like <{SUPPRESS}"
+            f"the table of {site[:40]} has a count that is neither a number up to "
+            f"{MOST_PATIENTS:,} nor like <{SUPPRESS}, up to <{MOST_SUPPRESSED:,}"
         )
-    return (float(number), 0.0) if cell == number else (np.nan, float(number))
+    return (count, 0.0) if cell == number else (np.nan, count)
 
 
 def find_families(patterns: Flags, counts: Floats) -> list[int]:
@@ -221,7 +227,8 @@ def _run_em(
         cells = joint.sum(axis=0)
         if hidden.any():
             expected = filled.sum(axis=2, keepdims=True) * cells
-            filled = np.where(hidden, _expect(expected, below), known)
+            filled = known.copy()
+            filled[hidden] = _expect(expected[hidden], below[hidden])
         cases = filled * joint[0] / np.maximum(cells, 1e-300)
         prevalence, rates = _maximize(cases, filled - cases, flags, own, one_prevalence)
         level = (filled * np.log(np.maximum(cells, 1e-300))).sum(axis=(1, 2)) / filled.sum((1, 2))
@@ -287,6 +294,7 @@ def evaluate_patterns(
     those of all but one rule of a family, of which the fit uses the one that flags most.
     """
     _check_same(tables)
+    _check_filled(tables)
     obstacle = find_obstacle(tables, own)
     if obstacle:
         return _tabulate(tables, {}, np.full(len(tables), np.nan), obstacle)
@@ -307,6 +315,12 @@ def _check_same(tables: Sequence[PatternTable]) -> None:
                 f"the table of {table.site[:40]} has other rules than that of "
                 f"{tables[0].site[:40]}; use the same columns in the same order"
             )
+
+
+def _check_filled(tables: Sequence[PatternTable]) -> None:
+    for table in tables:
+        if not _guess(table).any():
+            raise VotesError(f"the table of {table.site[:40]} counts no patient")
 
 
 def _pick_rules(tables: Sequence[PatternTable]) -> list[int]:

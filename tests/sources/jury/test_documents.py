@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from unelisa.errors import VotesError
 from unelisa.sources.files import MAX_UNPACKED
 from unelisa.sources.jury import documents
 from unelisa.sources.jury.documents import read_documents
@@ -153,3 +154,17 @@ def test_large_files_of_every_kind_are_not_held_in_memory(tmp_path):
         assert (n_items, n_judges) == (700, 3)
         assert megabytes < 15
     assert len(told.stdout.splitlines()) == len(paths)
+
+
+@pytest.mark.parametrize("form", ["{0}\n{0}\n", "[{0}, {0}]"])
+def test_lines_and_records_have_a_limit(tmp_path, monkeypatch, form):
+    monkeypatch.setattr(documents, "LONGEST_LINE", 100)
+    path = tmp_path / "log.json"
+    path.write_text(form.format(json.dumps(RECORD)))
+    assert len(list(read_documents(path))) == 2
+    monkeypatch.setattr(documents, "_PIECE", 50)
+    path.write_text(form.format(json.dumps(RECORD)).replace("]", f', {{"item": "{"x" * 300}"}}]'))
+    if form.startswith("{"):
+        path.write_text(f'{json.dumps(RECORD)}\n{{"item": "{"x" * 300}"}}\n')
+    with pytest.raises(VotesError, match="of more than 64 MB"):
+        list(read_documents(path))

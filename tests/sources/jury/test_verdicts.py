@@ -66,3 +66,13 @@ def test_a_panel_beyond_the_memory_limit_is_refused(monkeypatch):
     monkeypatch.setattr(verdicts, "VERDICT_BYTES", 1 << 12)
     with limit_memory("70MB"), pytest.raises(VotesError, match="more than the limit"):
         collect(*((i, "x", 1) for i in range(verdicts.CHECKED)))
+
+
+def test_half_characters_are_refused():
+    for verdict in (
+        Verdict("\ud83d", "j", 1),
+        Verdict("a", "\ud83d", 1),
+        Verdict("a", "j", "\ud83d"),
+    ):
+        with pytest.raises(VotesError, match="half characters"):
+            Panel().add(verdict)

@@ -35,6 +35,8 @@ def read_grade(mark: Any, cut: float | None = None) -> Grade:
         text = mark.strip()
         if text in MISSING:
             return None
+        if is_torn(text):
+            raise VotesError("a mark holds half characters, so it is not Unicode text")
         if cut is not None and text.casefold() == PARTIAL:
             return cut <= HALF
         number = _read_number(text)
@@ -45,6 +47,21 @@ def read_grade(mark: Any, cut: float | None = None) -> Grade:
         return None if mark != mark else _grade_number(mark, cut)  # noqa: PLR0124 - NaN
     kind = "an object" if isinstance(mark, dict) else f"a {type(mark).__name__}"
     raise VotesError(f"a mark must be a single value, found {kind}")
+
+
+def is_torn(text: str) -> bool:
+    r"""Return whether a text holds half of a character, as "\ud83d" in JSON, which no file can.
+
+    Examples
+    --------
+    >>> is_torn("\ud83d"), is_torn("é")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _read_number(text: str) -> float | None:

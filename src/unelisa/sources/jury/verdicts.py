@@ -12,7 +12,7 @@ from unelisa.coding import MAX_CLASSES, CodingChoice
 from unelisa.columns import Label, Names, TextColumn
 from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
-from unelisa.sources.jury.grades import name_grades, read_grade
+from unelisa.sources.jury.grades import is_torn, name_grades, read_grade
 from unelisa.sources.jury.questions import Question
 from unelisa.votes import Votes
 
@@ -156,6 +156,6 @@ def read_name(name: Any, whose: str) -> str:
     if isinstance(name, bool) or not isinstance(name, str | int | float) or name != name:  # noqa: PLR0124 - NaN
         raise VotesError(f"the name of {whose} is missing or is neither text nor a number")
     text = str(name).strip()
-    if not text or "\0" in text:
-        raise VotesError(f"the name of {whose} is empty or holds null bytes")
+    if not text or "\0" in text or is_torn(text):
+        raise VotesError(f"the name of {whose} is empty, or holds null bytes or half characters")
     return text
