@@ -1,5 +1,3 @@
-import os
-import signal
 import socket
 import threading
 
@@ -15,12 +13,15 @@ CHARTS = "person_id,label,probability,drawn\n7,,0.9,0.5\n8,,0.2,0.25\n"
 
 @pytest.fixture
 def answering(run, monkeypatch):
-    """Run the command, answer some items over the network, and press Ctrl-C."""
+    """Run the command, answer some items over the network, and stop it."""
 
     def call(*arguments, labels):
         told, serve = [], ReviewServer.run
 
-        def answer(server):
+        def serve_and_answer(server):
+            # a browser of other tests may have an event loop in this thread
+            thread = threading.Thread(target=serve, args=(server,))
+            thread.start()
             try:
                 browser = Browser(server)
                 for label in labels:
@@ -28,14 +29,7 @@ def answering(run, monkeypatch):
                     told.append(shown["name"])
                     browser.json("/answer", answer_to(shown, label))
             finally:
-                os.kill(os.getpid(), signal.SIGINT)
-
-        def serve_and_answer(server):
-            thread = threading.Thread(target=answer, args=(server,))
-            thread.start()
-            try:
-                serve(server)
-            finally:
+                server.stop()
                 thread.join()
 
         with monkeypatch.context() as patch:

@@ -1,4 +1,5 @@
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -32,7 +33,9 @@ def ask(guard, path="/", method="GET", query="", **headers):
         "query_string": query.encode(),
         "headers": [(k.encode(), v.encode()) for k, v in given.items() if v is not None],
     }
-    asyncio.run(guard(scope, None, send))
+    # a browser of other tests may have an event loop in this thread
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, guard(scope, None, send)).result()
     return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}
 
 

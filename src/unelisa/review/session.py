@@ -142,6 +142,7 @@ class Session:
         """Look at where the review stands in the background; the order then follows that."""
         known, coming = self.collect(), Future[Study]()
         before, self._coming = self._coming, coming
+        coming.set_running_or_notify_cancel()  # a tab that is closed must not cancel it for others
 
         def work() -> None:
             try:
