@@ -40,8 +40,8 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     >>> label_columns(Judged.of(ue.MajorityVote().fit(votes), votes))
     ('item', 'label', 'probability')
     """
-    more = () if judged.chances is None else ("expected_accuracy",)
-    more += () if judged.ease is None else ("ease",)
+    more = [] if judged.chances is None else ["expected_accuracy"]
+    more += [] if judged.ease is None else ["ease"]
     chances = () if judged.class_chances is None else [f"P({label})" for label in judged.classes]
     return ("item" if named else "row", "label", "probability", *more, *chances)
 
