@@ -19,12 +19,15 @@ from studies.cli_review import review
 from studies.cli_rules import rules
 from studies.cli_worth import worth
 from studies.commands import (
+    Docs,
     ResultsFolder,
     Stored,
+    Study,
     choose,
     name_files,
     read_seeds,
     read_stored,
+    run_study,
     running,
     write_json,
     write_texts,
@@ -60,7 +63,7 @@ from studies.real.runs import (
     run_real,
 )
 from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
-from studies.records import Json, format_archive, read_archive
+from studies.records import Json, format_archive
 from studies.worlds.figures import draw_differences
 from studies.worlds.kinds import KINDS, Part, find_kinds, list_places
 from studies.worlds.page import render_worlds
@@ -88,6 +91,12 @@ Graph = Annotated[
 ]
 Trials = Annotated[int, typer.Option(min=1, metavar="N", help="Trials per cell.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Trials at a time; -1 is one per core.")]
+REAL = Study("real", "rows", ("set",), render_real, screens.show_ranks, "comparison.md")
+EHR = Study(
+    *("ehr", "methods", ("set", "told"), render_ehr, screens.show_methods),
+    page="phenotyping_study.md",
+)
+WORLDS = Study("worlds", "kinds", ("part",), render_worlds, screens.show_worlds, "worlds.md")
 STUDY_RESULTS = Path("results/study")
 
 
@@ -206,21 +215,14 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     supervised: Annotated[
         bool, typer.Option(help="Also run the references that learn from labels.")
     ] = True,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write comparison.md, and add to study/real.json, in there."
-        ),
-    ] = None,
+    out: Docs = None,
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
     """Run every method on every set of real votes, with intervals and mean ranks."""
-    check_outputs(json=json)
     names = None if methods is None else [_find_real_method(x) for x in methods.split(",")]
-    if stored is not None:
-        archive = read_archive(stored, "rows", "unelisa reproduce real")
-    else:
+
+    def collect(old: Json | None) -> Json:
         sets, tasks = choose_sets(data), list_tasks(names, supervised)
         judged = find_panels(panels) if data is None or panels is not None else {}
         asked = list_tasks([x for x in PANEL_METHODS if names is None or x in names], False)
@@ -228,12 +230,9 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         with running(len(sets) * len(tasks) + len(judged) * len(asked)) as advance:
             run_real(sets, folder, tasks, advance)
             run_real(judged, folder / PANELS, asked, advance)
-        archive = collect_real(folder, read_stored(out, "real.json", "rows"))
-    if out is not None:
-        texts = {out / "comparison.md": render_real(archive)}
-        write_texts({**texts, out / "study" / "real.json": format_archive(archive, "set")}, json)
-    write_json(json, archive)
-    screens.show_ranks(results(quiet=json == STDOUT), archive)
+        return collect_real(folder, old)
+
+    run_study(REAL, collect, out, stored, json)
 
 
 @app.command(cls=PlainCommand)
@@ -257,35 +256,23 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     rare: Annotated[bool, typer.Option(help="Also small cohorts with a rare phenotype.")] = True,
     folder: ResultsFolder = Path("results/ehr"),
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write phenotyping_study.md and images, and add to study/ehr.json, in there.",
-        ),
-    ] = None,
+    out: Docs = None,
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
     """Run Table 5.4: penLog, unElisa and Phenotyper on splits of the reviewed charts."""
-    check_outputs(json=json)
-    if stored is not None:
-        archive = read_archive(stored, "methods", "unelisa reproduce ehr")
-    else:
+
+    def collect(old: Json | None) -> Json:
         asked = read_seeds(seeds)
         for wanted in (folder, out):
             if wanted is not None:
                 make_folder(wanted)
         _run_ehr(asked, patients, splits, data, rare, folder)
-        archive = collect_ehr(folder, read_stored(out, "ehr.json", "methods"))
-    if out is not None:
-        texts = {out / "phenotyping_study.md": render_ehr(archive)}
-        archived = format_archive(archive, "set", "told")
-        if stored is None:
+        if out is not None:
             _draw_ehr(folder, out / "images")
-        write_texts({**texts, out / "study" / "ehr.json": archived}, json)
-    write_json(json, archive)
-    screens.show_methods(results(quiet=json == STDOUT), archive)
+        return collect_ehr(folder, old)
+
+    run_study(EHR, collect, out, stored, json)
 
 
 @app.command(cls=PlainCommand)
@@ -309,34 +296,25 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         int, typer.Option(metavar="N", help="Worlds at a time; -1 is one per core.")
     ] = 1,
     folder: ResultsFolder = Path("results/worlds"),
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write worlds.md and images, add to study/worlds.json, in there."
-        ),
-    ] = None,
+    out: Docs = None,
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
     """Run every method on simulated worlds with known truth, kind by kind."""
-    check_outputs(json=json)
-    if stored is not None:
-        archive = read_archive(stored, "kinds", "unelisa reproduce worlds")
-    else:
+
+    def collect(old: Json | None) -> Json:
         chosen: Part = choose("--part", part, KINDS)
         places = list_places(chosen, find_kinds(chosen, kinds), read_seeds(seeds))
         asked = find_world_methods(methods)
         make_folder(folder)
         with running(len(places)) as advance:
             run_places(places, folder, asked, jobs, advance)
-        archive = collect_worlds(folder, read_stored(out, "worlds.json", "kinds"))
-    if out is not None:
-        if stored is None:
+        archive = collect_worlds(folder, old)
+        if out is not None:
             _draw_worlds(archive, out / "images")
-        texts = {out / "worlds.md": render_worlds(archive)}
-        write_texts({**texts, out / "study" / "worlds.json": format_archive(archive, "part")}, json)
-    write_json(json, archive)
-    screens.show_worlds(results(quiet=json == STDOUT), archive)
+        return archive
+
+    run_study(WORLDS, collect, out, stored, json)
 
 
 app.command(cls=PlainCommand)(classes)

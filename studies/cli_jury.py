@@ -7,21 +7,21 @@ import typer
 
 from studies import screens
 from studies.commands import (
+    Docs,
     ResultsFolder,
     Stored,
-    read_stored,
+    Study,
+    require_data,
+    run_study,
     running,
-    write_json,
-    write_texts,
 )
 from studies.jury.page import render_jury
 from studies.jury.runs import DRAWS, collect_jury, find_jury_sets, run_jury
-from studies.real.sets import find_shared_data
-from studies.records import format_archive, read_archive
+from studies.records import Json
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, make_folder
-from unelisa.cli.screen import results
-from unelisa.errors import ModelError
+from unelisa.cli.files import make_folder
+
+STUDY = Study("jury", "panels", ("set",), render_jury, screens.show_panels, "jury.md")
 
 
 def jury(
@@ -35,29 +35,17 @@ def jury(
     ] = None,
     draws: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of gold labels.")] = DRAWS,
     folder: ResultsFolder = Path("results/jury"),
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write jury.md, and add to study/jury.json, in there."),
-    ] = None,
+    out: Docs = None,
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
     """Compare labels, pass rates and smaller panels on LLM judges with known truth."""
-    check_outputs(json=json)
-    if stored is not None:
-        archive = read_archive(stored, "panels", "unelisa reproduce jury")
-    else:
-        place = find_shared_data() if data is None else data
-        if place is None:
-            raise ModelError("there are no panels here: name their folder with --data FOLDER")
-        sets = find_jury_sets(place)
+
+    def collect(old: Json | None) -> Json:
+        sets = find_jury_sets(require_data(data, "panels"))
         make_folder(folder)
         with running(len(sets)) as advance:
             run_jury(sets, folder, draws, advance)
-        archive = collect_jury(folder, read_stored(out, "jury.json", "panels"))
-    if out is not None:
-        texts = {out / "jury.md": render_jury(archive)}
-        archived = format_archive(archive, "set")
-        write_texts({**texts, out / "study" / "jury.json": archived}, json)
-    write_json(json, archive)
-    screens.show_panels(results(quiet=json == STDOUT), archive)
+        return collect_jury(folder, old)
+
+    run_study(STUDY, collect, out, stored, json)

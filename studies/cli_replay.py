@@ -10,19 +10,19 @@ import typer
 from studies import screens
 from studies.classes.sets import find_class_sets
 from studies.commands import (
+    Docs,
     ResultsFolder,
     Stored,
+    Study,
     read_seeds,
-    read_stored,
+    run_study,
     running,
-    write_json,
-    write_texts,
 )
 from studies.drawing import drawing, save_figure
 from studies.names import pick_names
 from studies.real.sets import Reader as SetReader
 from studies.real.sets import find_panels, find_sets, find_shared_data
-from studies.records import Json, format_archive, read_archive
+from studies.records import Json
 from studies.replay.figures import draw_curves
 from studies.replay.page import render_replay
 from studies.replay.policies import POLICIES
@@ -30,12 +30,13 @@ from studies.replay.recordings import FIRST_WORLD, WORLDS
 from studies.replay.runs import Reader, collect_replays, run_replays
 from studies.worlds.kinds import Place, draw_world
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, make_folder
-from unelisa.cli.screen import busy, results
+from unelisa.cli.files import make_folder
+from unelisa.cli.screen import busy
 from unelisa.errors import ModelError
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
+STUDY = Study("replay", "replays", ("set",), render_replay, screens.show_replays, "replay.md")
 BINARY = ("bluebirds", "llm_judges", "magic_ensemble")
 PANELS = ("care_civilcomments", "triviaqa_judges_v1")
 CLASSES = ("dog",)
@@ -59,20 +60,13 @@ def replay(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         str, typer.Option(metavar="A,B|A-B", help="Numbers of the replays of each set.")
     ] = "0-19",
     folder: ResultsFolder = Path("results/replay"),
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write replay.md and images, add to study/replay.json, in there."
-        ),
-    ] = None,
+    out: Docs = None,
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
     """Buy recorded votes batch by batch, and compare which policy needs the fewest."""
-    check_outputs(json=json)
-    if stored is not None:
-        archive = read_archive(stored, "replays", "unelisa reproduce replay")
-    else:
+
+    def collect(old: Json | None) -> Json:
         known = _find_recorded(data)
         known |= {name: partial(_draw, name) for name in WORLDS}
         chosen = {name: known[name] for name in pick_names(sets, known, "there is no set")}
@@ -81,13 +75,9 @@ def replay(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         make_folder(folder)
         with running(len(chosen) * len(asked) * len(numbers)) as advance:
             run_replays(chosen, folder, asked, numbers, advance)
-        archive = collect_replays(folder, read_stored(out, "replay.json", "replays"))
-    if out is not None:
-        _draw_figures(archive, out / "images")
-        texts = {out / "replay.md": render_replay(archive)}
-        write_texts({**texts, out / "study" / "replay.json": format_archive(archive, "set")}, json)
-    write_json(json, archive)
-    screens.show_replays(results(quiet=json == STDOUT), archive)
+        return collect_replays(folder, old)
+
+    run_study(STUDY, collect, out, stored, json, _draw_figures)
 
 
 def _find_recorded(data: Path | None) -> dict[str, Reader]:

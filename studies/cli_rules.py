@@ -7,22 +7,23 @@ import typer
 
 from studies import screens
 from studies.commands import (
+    Docs,
     ResultsFolder,
     Stored,
+    Study,
     choose,
     read_seeds,
-    read_stored,
+    run_study,
     running,
-    write_json,
-    write_texts,
 )
-from studies.records import format_archive, read_archive
+from studies.records import Json
 from studies.rules.page import render_rules
 from studies.rules.runs import PARTS, Place, collect_rules, run_rules
 from studies.rules.worlds import PATIENTS, PREVALENCES, SIMULATORS
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, make_folder
-from unelisa.cli.screen import results
+from unelisa.cli.files import make_folder
+
+STUDY = Study("rules", "cells", ("part",), render_rules, screens.show_rules, "rules.md")
 
 
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -36,20 +37,13 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     patients: Annotated[int, typer.Option(min=1000, help="Patients of a world.")] = PATIENTS,
     folder: ResultsFolder = Path("results/rules"),
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write rules.md, and add to study/rules.json, in there."
-        ),
-    ] = None,
+    out: Docs = None,
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
     """Judge rules of two simulated diseases, and compare with the truth."""
-    check_outputs(json=json)
-    if stored is not None:
-        archive = read_archive(stored, "cells", "unelisa reproduce rules")
-    else:
+
+    def collect(old: Json | None) -> Json:
         choose("--part", part, PARTS)
         places = [
             Place(part, simulator, prevalence, seed)
@@ -60,10 +54,6 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         make_folder(folder)
         with running(len(places)) as advance:
             run_rules(places, folder, advance, patients)
-        archive = collect_rules(folder, read_stored(out, "rules.json", "cells"))
-    if out is not None:
-        texts = {out / "rules.md": render_rules(archive)}
-        archived = format_archive(archive, "part")
-        write_texts({**texts, out / "study" / "rules.json": archived}, json)
-    write_json(json, archive)
-    screens.show_rules(results(quiet=json == STDOUT), archive)
+        return collect_rules(folder, old)
+
+    run_study(STUDY, collect, out, stored, json)

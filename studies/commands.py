@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from rich.console import Console
 
-from studies.records import Json, read_archive
+from studies.real.sets import find_shared_data
+from studies.records import Json, format_archive, read_archive
 from unelisa.cli.commands import INTERRUPTED
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import complain, results
@@ -22,6 +24,72 @@ Stored = Annotated[
         "--from", metavar="JSON", help="Run nothing: show and write what this archive holds."
     ),
 ]
+Docs = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FOLDER", help="Write the page there, and add to its archive."),
+]
+SignedSets = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="One folder per set, with votes.csv and truth.csv, coded -1 and +1; by default the "
+        "shared data.",
+    ),
+]
+LabeledSets = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Sets with other labels, two or more; by default data_k next to the first folder.",
+    ),
+]
+
+
+class Study(NamedTuple):
+    """A study with one archive, study/NAME.json, and one page."""
+
+    name: str  # of its command
+    part: str  # that its archive must have
+    keys: tuple[str, ...]  # with which the rows of the archive begin
+    render: Callable[[Json], str]  # the page, of the archive
+    show: Callable[[Console, Json], None]  # on the screen
+    page: str  # the page's name
+
+
+def run_study(
+    study: Study,
+    collect: Callable[[Json | None], Json],
+    out: Path | None,
+    stored: Path | None,
+    json: Path | None,
+    draw: Callable[[Json, Path], None] | None = None,
+) -> None:
+    """Run a study or take its stored archive; write what was asked for, and show it.
+
+    `collect` does the work and returns the archive, added to the one in the output folder; `draw`
+    makes the page's images in a folder.
+    """
+    check_outputs(json=json)
+    if stored is None:
+        archive = collect(read_stored(out, f"{study.name}.json", study.part))
+    else:
+        archive = read_archive(stored, study.part, f"unelisa reproduce {study.name}")
+    if out is not None:
+        if draw is not None:
+            draw(archive, out / "images")
+        archived = format_archive(archive, *study.keys)
+        texts = {out / study.page: study.render(archive)}
+        write_texts({**texts, out / "study" / f"{study.name}.json": archived}, json)
+    write_json(json, archive)
+    study.show(results(quiet=json == STDOUT), archive)
+
+
+def require_data(data: Path | None, what: str = "sets") -> Path:
+    """Return the folder of sets that was named, or that of the shared data."""
+    place = find_shared_data() if data is None else data
+    if place is None:
+        raise ModelError(f"there are no {what} here: name their folder with --data FOLDER")
+    return place
 
 
 def choose(option: str, name: str, choices: Any) -> Any:

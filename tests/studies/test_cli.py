@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from studies import cli
 from studies.paper import trials
 from studies.paper.trials import read_results
 from studies.real.sets import VARIABLE
@@ -162,7 +163,8 @@ def test_nothing_is_replaced_before_the_work_has_succeeded(run, refused, docs, f
     assert run("page", "--out", docs, "--results", folder).exit_code == 1
     for name in ("real", "ehr", "worlds"):
         stored = ("--from", docs / "study" / f"{name}.json")
-        monkeypatch.setattr(f"studies.cli.render_{name}", lambda _: 1 / 0)
+        broken = getattr(cli, name.upper())._replace(render=lambda _: 1 / 0)
+        monkeypatch.setattr(cli, name.upper(), broken)
         assert run(name, "--out", docs, *stored).exit_code == 1
     assert contents(docs) == before
 
