@@ -13,19 +13,14 @@ from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
 
+@options.takes_form
 def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFile,
     truth: options.TruthFile,
     methods: options.Methods = None,
     json: options.JsonFile = None,
     force: options.Force = False,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
@@ -33,7 +28,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Score every method against the truth, which the methods do not see."""
     check_outputs(json=json, inputs=(votes, truth), force=force)
     asked = None if methods is None else options.find_methods(methods)
-    table = options.VotesForm(coding, labels, order, item, voter, vote, duplicates).read(votes)
+    table = form.read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
     rows = run_methods(asked or list_methods(table), known, seed, jobs)

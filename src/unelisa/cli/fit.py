@@ -50,6 +50,7 @@ class Outputs(NamedTuple):
     keep_votes: bool = False
 
 
+@options.takes_form
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFiles,
     method: Annotated[
@@ -114,13 +115,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             help="Refit to this many resamples, for how often each voter's verdict recurs.",
         ),
     ] = 0,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
@@ -138,7 +133,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise ModelError("only latent-ising, in its usual reading, keeps votes; omit --keep-votes")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
-    table = options.VotesForm(coding, labels, order, item, voter, vote, duplicates).read(*votes)
+    table = form.read(*votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
     seconds, notes = fit_model(model, table, y)

@@ -4,8 +4,10 @@ import mmap
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -138,13 +140,13 @@ Memory = Annotated[
 class VotesForm(NamedTuple):
     """How a table of votes is written: coding, labels or order, and the columns' names."""
 
-    coding: str | None = None
-    labels: str | None = None
-    order: str | None = None
-    item: str | None = None
-    voter: str | None = None
-    vote: str | None = None
-    duplicates: str = "refuse"
+    coding: Coding = None
+    labels: Labels = None
+    order: Order = None
+    item: Item = None
+    voter: Voter = None
+    vote: Vote = None
+    duplicates: DuplicatesChoice = "refuse"
 
     @property
     def columns(self) -> ColumnNames:
@@ -208,6 +210,35 @@ class VotesForm(NamedTuple):
         if len(listed) < 2 or not all(listed):
             raise VotesError("--order takes all classes, for example --order poor,fair,good")
         return declare_order("auto", listed)
+
+
+USUAL_FORM = VotesForm()
+
+
+def takes_form(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with an option for each field of `VotesForm` in the place of `form`.
+
+    Typer makes options of a function's parameters.
+    """
+    own = signature(command)
+    fields = [
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=usual, annotation=kind)
+        for (name, kind), usual in zip(VotesForm.__annotations__.items(), USUAL_FORM, strict=True)
+    ]
+    shown = [
+        one
+        for parameter in own.parameters.values()
+        for one in (fields if parameter.name == "form" else [parameter])
+    ]
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        form = VotesForm(*(given.pop(name) for name in VotesForm._fields))
+        command(**given, form=form)
+
+    call.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+    call.__annotations__ = {one.name: one.annotation for one in shown}
+    return call
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from unelisa.storage import load
 Pair = tuple[Path, Path]  # a file of votes, and of labels
 
 
-def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+@options.takes_form
+def predict(
     model: options.ModelFile,
     votes: Annotated[
         list[Path],
@@ -38,20 +39,13 @@ def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         ),
     ] = STDOUT,
     force: options.Force = False,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
     """Label new items with a saved model; voters are matched by name.
 
     Column names and coding are those of the fit unless given here.
     """
-    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     if not several:
         table = None if out == STDOUT else out

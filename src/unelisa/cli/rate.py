@@ -17,6 +17,7 @@ from unelisa.storage import load
 from unelisa.votes import Votes
 
 
+@options.takes_form
 def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
@@ -31,13 +32,7 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     level: Annotated[float, typer.Option(metavar="0.95", help="Level of the intervals.")] = 0.95,
     json: options.JsonFile = None,
     force: options.Force = False,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
     """Estimate how common each class is among the items, with an interval.
@@ -47,7 +42,6 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """
     check_outputs(json=json, inputs=(model, *votes, gold), force=force)
     fitted = load(model)
-    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     table = form.read_as_fitted(votes, fitted)
     known = None if gold is None else read_sample(gold, table)
     found = estimate_rate(fitted, table, known, level).reset_index()

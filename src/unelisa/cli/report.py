@@ -16,6 +16,7 @@ from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
 
+@options.takes_form
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: Annotated[
@@ -31,13 +32,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     json: options.JsonFile = None,
     force: options.Force = False,
     show_items: options.ShowItems = False,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
@@ -51,7 +46,6 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise VotesError("--truth needs the votes on the same items; name their file too")
     judged = reference = None
     if votes is not None:
-        form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
         table = form.read_as_fitted([votes], fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:

@@ -25,6 +25,7 @@ from unelisa.storage import load
 AIMS = ("labels", "rate")
 
 
+@options.takes_form
 def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     source: Annotated[
         Path,
@@ -69,13 +70,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="N", help="Port on 127.0.0.1; 0 is any.")
     ] = 0,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
@@ -86,7 +81,6 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     for one in (source, votes, items):
         if one is not None and is_input(gold, one):
             raise ModelError(f"{gold.name} is an input of this command; choose another --gold")
-    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     name = clean_name(_find_login() if reviewer is None else reviewer)
     with warnings.catch_warnings():
         pool = _open_pool(source, votes, form, aim, seed, jobs)

@@ -20,6 +20,7 @@ from unelisa.suggestions import COLUMNS, suggest_votes
 LONGEST = 20  # voters that are listed
 
 
+@options.takes_form
 def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
@@ -59,13 +60,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         ),
     ] = STDOUT,
     force: options.Force = False,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
     """Say which votes to buy next: on which items, and from whom.
@@ -76,7 +71,6 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     check_outputs(tables=(table,), inputs=(model, *votes, cost), force=force)
     fitted = load(model)
     options.warn_if_unreliable(fitted)
-    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     found = form.read_as_fitted(votes, fitted)
     prices = None if cost is None else read_costs(cost, fitted)
     asked = None if voters is None else find_voters(voters.split(","), fitted, "--voters")

@@ -19,6 +19,7 @@ from unelisa.storage import load
 from unelisa.storage import save as save_model
 
 
+@options.takes_form
 def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
@@ -40,13 +41,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     json: options.JsonFile = None,
     force: options.Force = False,
-    coding: options.Coding = None,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    item: options.Item = None,
-    voter: options.Voter = None,
-    vote: options.Vote = None,
-    duplicates: options.DuplicatesChoice = "refuse",
+    form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
     """Add votes to a saved model: on old or new items, of old or new voters, or changed.
@@ -62,7 +57,6 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if not isinstance(fitted, Updating):
         name = type(fitted).__name__
         raise ModelError(f"only latent-ising is updated, found {name}; fit all votes again")
-    form = options.VotesForm(coding, labels, order, item, voter, vote, duplicates)
     keeps = keep_votes or hasattr(fitted, "_kept_votes")
     known = form.read_as_fitted(old, fitted) if old else None
     more = form.read_as_fitted(votes, fitted)
