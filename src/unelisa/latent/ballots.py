@@ -47,6 +47,11 @@ class Ballots(NamedTuple):
         """The item of each vote."""
         return np.repeat(np.arange(self.n_items), self.counts)
 
+    @property
+    def answers(self) -> NDArray[np.uint8]:
+        """The class of each vote, of more than two: class k is stored as the byte k + 1."""
+        return self.votes.view(np.uint8) - np.uint8(1)
+
 
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
     """Return votes as ballots: kept where the votes are in memory, otherwise listed in each pass.

@@ -201,8 +201,7 @@ def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> 
     own = logit(chances)
     steep, flat = (softmax(logs * np.exp(by), axis=1) for by in (SPREAD, -SPREAD))
     each = np.stack([chances, steep, flat, expit(own + SPREAD), expit(own - SPREAD)])
-    items, voters = ballots.items, ballots.voters
-    answers = (ballots.votes.view(np.uint8) - np.uint8(1)).astype(np.intp)
+    items, voters, answers = ballots.items, ballots.voters, ballots.answers.astype(np.intp)
     cells, n_cells = voters * np.intp(n_classes) + answers, n_voters * n_classes
     shape = n_voters, n_classes
     votes = np.bincount(cells, minlength=n_cells).reshape(shape).astype(np.float64)
@@ -211,10 +210,11 @@ def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> 
     columns = np.ascontiguousarray(each.transpose(1, 0, 2).reshape(len(logs), -1))
     met = tally_ballots(ballots.starts, voters, flags, columns, n_voters)[1]
     # the shift of class k takes from the votes for other classes, in proportion
-    rise = (each[3] - each[4]) / (1 - chances)
-    lost = np.stack([chances[items, answers]], axis=1) * rise[items]
-    lost[np.arange(len(items)), answers] = -(each[3] - each[4])[items, answers]
-    moved = [np.bincount(voters, -lost[:, k], n_voters) for k in range(n_classes)]
+    rise, chosen = each[3] - each[4], chances[items, answers]
+    loss, moved = -rise / (1 - chances), []
+    for k in range(n_classes):  # votes x classes would not fit into memory
+        gained = np.where(answers == k, rise[items, k], chosen * loss[items, k])
+        moved.append(np.bincount(voters, gained, n_voters))
     met = met.reshape(n_voters, 5, n_classes).transpose(1, 0, 2)
     if reading.silence.any():
         # a rule meets every item with votes

@@ -19,7 +19,6 @@ from unelisa.latent.consensus.doubt import Doubt
 from unelisa.latent.consensus.model import Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.potts.contest import ClassChoice, count_branches
-from unelisa.latent.potts.model import list_answers
 from unelisa.latent.reading import (
     DECIDE,
     LEAST_CLEAR,
@@ -72,7 +71,7 @@ def _find_nothing(sample: Sample) -> float:
 
     Each voter's shares of answers with a uniform prior: a Dirichlet-multinomial.
     """
-    answers = list_answers(sample.ballots)[2]
+    answers = sample.ballots.answers
     n_answers = int(answers.max(initial=0)) + 1
     cells = sample.ballots.voters.astype(np.int64) * n_answers + answers
     counts = np.bincount(cells, minlength=sample.n_voters * n_answers).reshape(-1, n_answers)

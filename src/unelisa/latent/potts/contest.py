@@ -162,7 +162,7 @@ def _merge_copies(sample: Sample, family: Families) -> Families | None:
     With few branches the residuals of copies hardly show: three branches fit any truth.
     """
     first, second, common = sample.pairs
-    answers = list_answers(sample.ballots)[2]
+    answers = sample.ballots.answers
     alike = measure_agreement(sample.ballots, sample.pairs, answers, sample.n_voters) >= IMPLIED
     groups = np.where(family < 0, np.arange(len(family)), len(family) + family)
     for pair in np.flatnonzero(alike & (common >= CASES)):
@@ -179,7 +179,7 @@ def count_branches(family: Families) -> int:
 def weigh_majority(sample: Sample, weights: Floats, n_classes: int) -> Floats:
     """Return (votes for k + 1 / K) / (votes + 1) per item, voters counted with these weights."""
     ballots = sample.ballots
-    cells = ballots.items * n_classes + list_answers(ballots)[2]
+    cells = ballots.items * n_classes + ballots.answers
     counts = np.bincount(cells, weights[ballots.voters], ballots.n_items * n_classes)
     shares = counts.reshape(ballots.n_items, n_classes) + 1 / n_classes
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
@@ -199,7 +199,7 @@ def find_ties(sample: Sample, posterior: Floats, chances: Floats) -> Ties:
 
 def _no_truth(sample: Sample, n_answers: int) -> tuple[Floats, Floats]:
     """Return one state for all items, and each voter's shares of answers in it."""
-    cells = sample.ballots.voters.astype(np.int64) * n_answers + list_answers(sample.ballots)[2]
+    cells = sample.ballots.voters.astype(np.int64) * n_answers + sample.ballots.answers
     counts = np.bincount(cells, minlength=sample.n_voters * n_answers).astype(np.float64)
     shares = counts.reshape(sample.n_voters, n_answers, 1)
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters, take_ballots
 from unelisa.latent.crowd import Sample, draw_items
-from unelisa.latent.potts.model import list_answers
 from unelisa.one_sided import COMMON_SIDE, ONE_SIDED, ONE_SIDED_VOTES
 
 
@@ -65,7 +64,7 @@ def read_class_roles(counts: Floats, n_items: int) -> tuple[NDArray[np.int8], ND
 
 def count_answers(ballots: Ballots, n_voters: int, n_classes: int) -> Sums:
     """Return how often each voter named each class: voters x classes. A pass."""
-    cells = ballots.voters.astype(np.int64) * n_classes + list_answers(ballots)[2]
+    cells = ballots.voters.astype(np.int64) * n_classes + ballots.answers
     counts = np.bincount(cells, minlength=n_voters * n_classes)
     return (counts.reshape(n_voters, n_classes).astype(np.float64),)
 

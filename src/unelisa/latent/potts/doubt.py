@@ -7,7 +7,7 @@ from unelisa.latent.consensus.doubt import BOUND, COMMON, LEAST_VARIANCE, Doubt
 from unelisa.latent.consensus.model import Floats
 from unelisa.latent.crowd import Sample
 from unelisa.latent.pairs import measure_agreement
-from unelisa.latent.potts.model import ClassConsensus, list_answers
+from unelisa.latent.potts.model import ClassConsensus
 
 MOST_PAIRS = 20_000  # those who met most often
 
@@ -45,7 +45,7 @@ def measure_class_misfit(sample: Sample, model: ClassConsensus) -> tuple[float, 
     prior = np.outer(model.rates, model.ease).ravel()
     implied = _agree(chances, prior, first, second)
     alone = _agree((chances @ prior)[:, :, None], np.ones(1), first, second)
-    answers = list_answers(sample.ballots)[2]
+    answers = sample.ballots.answers
     seen = measure_agreement(sample.ballots, sample.pairs, answers, sample.n_voters)[often]
     variance = np.maximum(implied * (1 - implied), LEAST_VARIANCE)
     left = float(common @ ((seen - implied) ** 2 / variance)) - len(often)

@@ -306,8 +306,8 @@ def _repeat_form(form: Floats) -> Floats:
 def list_answers(
     ballots: Ballots,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]:
-    """Return starts, voters and answers: class k is stored as the byte k + 1."""
-    return ballots.starts, ballots.voters, ballots.votes.view(np.uint8) - np.uint8(1)
+    """Return the votes as kernels take them: starts, voters and answers."""
+    return ballots.starts, ballots.voters, ballots.answers
 
 
 def _add_odds(ballots: Ballots, odds: Floats) -> Ballots:

@@ -32,7 +32,6 @@ from unelisa.latent.potts.model import (
     ClassFactors,
     fit_classes,
     infer,
-    list_answers,
     start_classes,
 )
 from unelisa.schema import stored
@@ -130,7 +129,7 @@ def share_branches(ballots: Ballots, family: Families, n_classes: int, more: flo
 
     `more` is the number of votes that are added for each class.
     """
-    cells = ballots.items * n_classes + list_answers(ballots)[2]
+    cells = ballots.items * n_classes + ballots.answers
     family_of = family[ballots.voters]
     weights = np.ones(len(cells))
     for c in range(int(family.max(initial=-1)) + 1):

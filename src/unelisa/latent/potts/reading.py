@@ -14,7 +14,7 @@ from unelisa.latent.consensus.checks import COUNTED
 from unelisa.latent.consensus.model import GRID
 from unelisa.latent.consensus.reading import MOST_CERTAIN, SURE_ERRORS
 from unelisa.latent.potts.crowd import code_silence
-from unelisa.latent.potts.model import ClassConsensus, infer, list_answers
+from unelisa.latent.potts.model import ClassConsensus, infer
 from unelisa.latent.potts.pool import ClassPool, answer_each, mix, share_branches
 from unelisa.latent.reading import LEAST_CLEAR, Links, Reading, count_effective
 from unelisa.schema import stored
@@ -139,7 +139,7 @@ def sum_classes(ballots: Ballots, pool: ClassPool, silence: NDArray[np.int8]) ->
     labels = pooled.argmax(axis=1)
     read = keep_voters(ballots, pool.kept)
     heard, n_voters, n_classes = read.counts > 0, len(pool.family), pool.n_classes
-    answers = list_answers(read)[2]
+    answers = read.answers
     same = np.bincount(read.voters[answers == labels[read.items]], minlength=n_voters)
     votes = np.bincount(read.voters, minlength=n_voters)
     by_class = [np.bincount(read.voters, pooled[read.items, k], n_voters) for k in range(n_classes)]
