@@ -91,6 +91,37 @@ def run_missing(
                 done(name, 1)
 
 
+def run_sets(
+    sets: Mapping[str, Callable[[], Any]],
+    run: Callable[[Any, str], Json],
+    path: Path,
+    done: Callable[[str, int], Any],
+) -> None:
+    """Run the sets that a file of rows lacks, and append each row as it finishes.
+
+    `run` returns the row of a set, given the set and its name; `done` is called after each.
+    """
+    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
+        there = {row["set"] for row in read_lines(path)}
+        for name, read in sets.items():
+            if name not in there:
+                rows.append(run(read(), name))
+            done(name, 1)
+
+
+def merge_sets(old: Iterable[Json], new: Iterable[Json]) -> list[Json]:
+    """Return the rows of all sets in the order of their names, the new one where there are two.
+
+    Examples
+    --------
+    >>> merge_sets([{"set": "b", "n": 1}, {"set": "a", "n": 1}], [{"set": "b", "n": 2}])
+    [{'set': 'a', 'n': 1}, {'set': 'b', 'n': 2}]
+    """
+    rows = {row["set"]: row for row in [*old, *new]}
+    return [rows[name] for name in sorted(rows)]
+
+
 def read_lines(path: Path) -> list[Any]:
     """Return the complete lines of a results file; an empty list if there is no file."""
     if not path.exists():

@@ -19,8 +19,6 @@ class Joined(NamedTuple):
 
     votes: Votes  # the earlier items and voters first, then the new ones
     touched: Places  # items with new or changed votes, rising
-    added: int  # votes on which nothing was said before
-    changed: int  # votes that differ from earlier ones
 
 
 def join_votes(earlier: Votes, more: Votes) -> Joined:
@@ -33,8 +31,8 @@ def join_votes(earlier: Votes, more: Votes) -> Joined:
     >>> import pandas as pd
     >>> first = Votes.of(pd.DataFrame({"item": ["x"], "a": [1], "b": [-1]}))
     >>> found = join_votes(first, Votes.of(pd.DataFrame({"item": ["x", "y"], "b": [1, -1]})))
-    >>> found.votes.values.tolist(), found.touched.tolist(), found.added, found.changed
-    ([[1, 1], [0, -1]], [0, 1], 1, 1)
+    >>> found.votes.values.tolist(), found.touched.tolist()
+    ([[1, 1], [0, -1]], [0, 1])
     """
     matrix = as_matrix(more).tocoo()
     if more.named:
@@ -49,12 +47,7 @@ def join_votes(earlier: Votes, more: Votes) -> Joined:
     blocks, before = _write(earlier, cells, matrix.data, shape)
     new = before != matrix.data
     touched = np.unique(np.concatenate([cells[0][new], rows[rows >= earlier.n_items]]))
-    return Joined(
-        replace(earlier, blocks=blocks, items=items, voters=voters),
-        touched,
-        int(np.count_nonzero(before == 0)),
-        int(np.count_nonzero(new & (before != 0))),
-    )
+    return Joined(replace(earlier, blocks=blocks, items=items, voters=voters), touched)
 
 
 def as_matrix(votes: Votes) -> Any:

@@ -4,9 +4,9 @@ Labels are scored against the truth; pass rates are estimated over draws of gold
 is fitted again with a judge twice, three times, and twice with other answers on some items.
 """
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ from studies.classes.peers import ask_crowd_kit, list_crowd_kit
 from studies.classes.sets import find_class_sets
 from studies.jury.estimates import ask_independent_panel, correct_judge
 from studies.real.sets import Reader, find_panels, find_sets
-from studies.records import Json, make_archive, open_results, read_lines
+from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.coding import encode_classes
-from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.errors import ModelError
 from unelisa.rate import Rate, correct_shares
 from unelisa.report.judged import Judged
 from unelisa.report.trust import count_labels
@@ -249,18 +248,10 @@ def run_jury(
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
     """Run what the results in a folder lack, panel by panel."""
-    path = folder / "panels.jsonl"
-    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
-        there = {row["set"] for row in read_lines(path)}
-        for name, read in sets.items():
-            if name not in there:
-                rows.append(run_panel(read(), name, draws))
-            done(name, 1)
+    run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", done)
 
 
 def collect_jury(folder: Path, archived: Json | None = None) -> Json:
     """Return the archive of a results folder, added to an old one, in a fixed order."""
-    old = (archived or {}).get("panels", ())
-    rows = {row["set"]: row for row in [*old, *read_lines(folder / "panels.jsonl")]}
-    return make_archive(panels=[rows[name] for name in sorted(rows)])
+    old, new = (archived or {}).get("panels", ()), read_lines(folder / "panels.jsonl")
+    return make_archive(panels=merge_sets(old, new))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from studies.classes.sets import find_class_sets
 from studies.rate.simulated import LEVEL, measure_draws, simulate_models
 from studies.real.sets import Reader, find_panels, find_sets
-from studies.records import Json, make_archive, open_results, read_lines
+from studies.records import Json, make_archive, merge_sets, open_results, read_lines
 from unelisa.aggregators import LatentIsing
 from unelisa.coding import encode_classes
 from unelisa.errors import ModelError, UnelisaWarning
@@ -99,8 +99,8 @@ def run_rate(
 def collect_rate(folder: Path, archived: Json | None = None) -> Json:
     """Return the archive of a results folder, added to an old one, in a fixed order."""
     old = archived or {}
-    rows = {row["set"]: row for row in [*old.get("sets", ()), *read_lines(folder / "sets.jsonl")]}
+    sets = merge_sets(old.get("sets", ()), read_lines(folder / "sets.jsonl"))
     models = old.get("models", [])
     for line in read_lines(folder / "simulated.jsonl"):
         models = line["rows"]
-    return make_archive(sets=[rows[name] for name in sorted(rows)], models=models)
+    return make_archive(sets=sets, models=models)

@@ -5,20 +5,18 @@ and the order of the review looks again. The accuracy is that of all items with 
 reviewed item has the label that it was given.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from studies.records import Json, make_archive, open_results, read_lines
+from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from unelisa.aggregators import LatentIsing
+from unelisa.aggregators.classes import pair_probabilities
 from unelisa.coding import encode_classes
-from unelisa.errors import UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.latent import interpret
 from unelisa.latent.ballots import list_ballots
 from unelisa.latent.gold import LEAST_LABELS, follow_gold
@@ -53,7 +51,7 @@ def learn_sides(votes: Votes) -> Learn:
 
     def learn(labels: Places) -> Look:
         found = follow_gold(ballots, nothing, codes[labels], reading)
-        pairs = [_pair(one.score(ballots)) for one in found.readings]
+        pairs = [pair_probabilities(one.score(ballots)) for one in found.readings]
         few = np.count_nonzero(labels >= 0) < LEAST_LABELS
         return Look(pairs[0], mix_chances(pairs) if few else pairs[0])
 
@@ -70,11 +68,6 @@ def learn_classes(votes: Votes) -> Learn:
         return Look(chances, chances)
 
     return learn
-
-
-def _pair(odds: Floats) -> Floats:
-    yes = expit(odds)
-    return np.column_stack([1 - yes, yes])
 
 
 Rank = Callable[[Floats], Places]  # from the probabilities to the order of the items
@@ -105,10 +98,9 @@ def replay(learn: Learn, truth: Places, n: int, rank: Rank) -> list[float]:
 
 def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
     """Return the curves of one set: the review's, by gain alone, and those of random orders."""
-    votes, codes = known.votes, encode_classes(known.votes.n_classes)
-    truth = np.full(votes.n_items, -1)
-    for k, code in enumerate(codes):
-        truth[known.signs == np.int8(code)] = k
+    votes = known.votes
+    codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
+    truth = np.where(known.signs == 0, -1, (known.signs[:, None] == codes).argmax(axis=1))
     learn = (learn_sides if votes.n_classes == 2 else learn_classes)(votes)
     items = np.flatnonzero(truth >= 0)
     n = min(LABELS, len(items) // 2) // EVERY * EVERY
@@ -161,18 +153,10 @@ def run_review(
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
     """Run what the results in a folder lack, set by set, and append each line as it finishes."""
-    path = folder / "reviews.jsonl"
-    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)  # the accuracy shows it
-        there = {row["set"] for row in read_lines(path)}
-        for name, read in sets.items():
-            if name not in there:
-                rows.append(run_set(read(), name, draws))
-            done(name, 1)
+    run_sets(sets, partial(run_set, draws=draws), folder / "reviews.jsonl", done)
 
 
 def collect_review(folder: Path, archived: Json | None = None) -> Json:
     """Return the archive of a results folder, added to an old one, in a fixed order."""
     old, new = (archived or {}).get("reviews", ()), read_lines(folder / "reviews.jsonl")
-    rows = {row["set"]: row for row in [*old, *new]}
-    return make_archive(reviews=[rows[name] for name in sorted(rows)])
+    return make_archive(reviews=merge_sets(old, new))

@@ -33,7 +33,7 @@ def test_reviewers_who_disagree_leave_a_label_unknown(tmp_path, votes):
 
 
 def test_skipping_is_no_vote():
-    assert settle_answers([("a", "x", "ann"), ("a", "", "bob")]) == {"a": "x"}
+    assert settle_answers([("a", "x", "ann"), ("a", None, "bob")]) == {"a": "x"}
 
 
 def test_a_sample_leaves_out_items_that_were_chosen(tmp_path, votes):

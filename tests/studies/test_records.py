@@ -5,7 +5,15 @@ import sys
 
 import pytest
 
-from studies.records import format_archive, make_archive, open_results, read_archive, read_lines
+from studies.records import (
+    format_archive,
+    make_archive,
+    merge_sets,
+    open_results,
+    read_archive,
+    read_lines,
+    run_sets,
+)
 from unelisa.errors import ModelError
 
 
@@ -78,3 +86,20 @@ def test_other_files_are_refused(tmp_path, content):
         path.write_text(content)
     with pytest.raises(ModelError, match="rows.json is not an archive of this study: create it"):
         read_archive(path, "rows", "a command")
+
+
+def test_sets_that_are_there_are_not_read_again(path):
+    told = []
+
+    def run(known, name):
+        return {"set": name, "known": known}
+
+    def note(*done):
+        told.append(done)
+
+    run_sets({"b": lambda: 1}, run, path, note)
+    run_sets({"b": lambda: 1 / 0, "a": lambda: 2}, run, path, note)
+    assert read_lines(path) == [{"set": "b", "known": 1}, {"set": "a", "known": 2}]
+    assert told == [("b", 1), ("b", 1), ("a", 1)]
+    old = [{"set": "b", "known": 0}, {"set": "c", "known": 3}]
+    assert [row["known"] for row in merge_sets(old, read_lines(path))] == [2, 1, 3]

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from unelisa.aggregators.classes import is_two_class
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.errors import ModelError
 from unelisa.frames import list_names
@@ -80,7 +79,7 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     if most is not None and known.n_items > most:
         known = known.take_items(draw_items(known.n_items, most))
     ballots = take_ballots(list_ballots(known.blocks), np.arange(known.n_items))
-    right, surprise = _judge_votes(ballots, model.predict_proba(known), _read_tables(model))
+    right, surprise = _judge_votes(ballots, model.predict_proba(known), model._answer_tables())
     early, late = _cut_thirds(ballots.voters, known.n_voters)
     sizes = np.bincount(ballots.voters[early], minlength=known.n_voters)
     means, changes, errors = [], [], []
@@ -131,14 +130,6 @@ def adjust_holm(chances: Floats) -> Floats:
     scaled = chances[order] * np.arange(len(order), 0, -1)
     found[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return found
-
-
-def _read_tables(model: Any) -> Floats:
-    """Return P(says c | class k) per voter: voters x classes x classes."""
-    if not is_two_class(model):
-        return np.asarray(model._confusion)
-    no, yes = model.coins_
-    return np.stack([np.stack([1 - no, no], axis=1), np.stack([1 - yes, yes], axis=1)], axis=1)
 
 
 def _leave_common(

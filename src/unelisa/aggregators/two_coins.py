@@ -33,10 +33,16 @@ class TwoCoinVoters(Aggregator):
         """
         if not is_two_class(self):
             return tabulate_confusions(self, self._confusion, self._confusion_votes)
-        tables = np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
         rate = float(getattr(self, "prevalence_", 0.5))
         counts = np.asarray(self._voter_columns["votes"], dtype=np.float64)
-        return tabulate_confusions(self, tables, np.outer(counts, [1 - rate, rate]))
+        expected = np.outer(counts, [1 - rate, rate])
+        return tabulate_confusions(self, self._answer_tables(), expected)
+
+    def _answer_tables(self) -> Floats:
+        """Return P(says c | truth is k), [voters, k, c]."""
+        if not is_two_class(self):
+            return self._confusion
+        return np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
 
     @property
     def sensitivity_(self) -> Floats:

@@ -111,12 +111,7 @@ class Updating(Aggregator):
         joined = join_votes(memory.votes, self._read_more(votes))
         found = self._renew(memory, joined)
         if found is None:
-            gold = memory.gold
-            if gold is not None:
-                gold = np.append(gold, np.zeros(joined.votes.n_items - len(gold), dtype=np.int8))
-                self._fit_known(joined.votes, joined.votes.name_codes(gold))
-            else:
-                self._fit_known(joined.votes, None)
+            self._fit_known(joined.votes, _name_gold(memory.gold, joined.votes))
         else:
             self._take_renewed(joined.votes, *found)
         drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
@@ -227,6 +222,13 @@ class Updating(Aggregator):
         """Return what copies and pickles hold: not the votes, which name items."""
         state: dict[str, Any] = super().__getstate__()
         return {name: part for name, part in state.items() if name != "_memory"}
+
+
+def _name_gold(gold: NDArray[np.int8] | None, votes: Votes) -> NDArray[Any] | None:
+    """Return the known labels of the first items, None for the others."""
+    if gold is None:
+        return None
+    return votes.name_codes(np.append(gold, np.zeros(votes.n_items - len(gold), dtype=np.int8)))
 
 
 def _list(votes: Votes, items: NDArray[np.intp]) -> Ballots:

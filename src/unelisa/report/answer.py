@@ -57,8 +57,10 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
 
 def _pair_chances(judged: Judged) -> NDArray[np.float64]:
     """Return the probability of every class, items x classes."""
-    yes = judged.as_shares() if judged.two_classes else None
-    return judged.as_class_shares() if yes is None else np.column_stack([1 - yes, yes])
+    if not judged.two_classes:
+        return judged.as_class_shares()
+    yes = judged.as_shares()
+    return np.column_stack([1 - yes, yes])
 
 
 def _read_shares(model: Any) -> Shares:
@@ -77,7 +79,7 @@ def tell_answer(findings: dict[str, Any]) -> str:
     who = f"{_tell_crowd(findings)}."
     if items is None:
         return who
-    labeled, largest = f"{count_noun(items['n'], 'item')} labeled", ""
+    labeled = f"{count_noun(items['n'], 'item')} labeled"
     if by_class is None:
         label = quote(findings["classes"][1])
         return f"{items['positive']:,} of {labeled} {label}. {who}"

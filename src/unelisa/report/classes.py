@@ -67,13 +67,15 @@ def _list_shares(
     counts = [None] * n if judged is None else np.bincount(judged.picked, minlength=n).tolist()
     unknown = {"share": None, "low": None, "high": None}
     return [
-        {"label": label, "labeled": count, "prevalence": one["share"], **_bounds(one)}
+        {
+            "label": label,
+            "labeled": count,
+            "prevalence": one["share"],
+            "low": one["low"],
+            "high": one["high"],
+        }
         for label, count, one in zip(labels, counts, shares or [unknown] * n, strict=True)
     ]
-
-
-def _bounds(share: dict[str, Any]) -> dict[str, Any]:
-    return {"low": share["low"], "high": share["high"]}
 
 
 def _measure_confusions(model: Aggregator, judged: Judged | None) -> tuple[Floats, Floats] | None:

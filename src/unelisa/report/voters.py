@@ -158,7 +158,7 @@ def estimate_rates(judged: Judged) -> dict[str, Floats]:
     (array([1.  , 1.  , 0.67]), array([1. , 1. , 0.5]))
     """
     votes = judged.votes
-    counts = np.maximum(votes.vote_counts(), 0.0)
+    counts = votes.vote_counts().astype(np.float64)
     if not judged.two_classes:
         own = np.eye(len(judged.classes))[judged.picked]
         same = np.trace(tally_confusions(votes, own), axis1=1, axis2=2)

@@ -13,7 +13,6 @@ from unelisa.coding import encode_classes
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.ballots import Floats
 from unelisa.latent.gold import LEAST_LABELS
-from unelisa.memory import refuse_beyond
 from unelisa.rate import estimate_rate
 from unelisa.review.order import mix_chances, rank_useful, spread_sample
 from unelisa.review.standing import (
@@ -29,7 +28,7 @@ from unelisa.review.standing import (
     measure_accuracy,
 )
 from unelisa.sources.files import reading
-from unelisa.sources.reviews import CHOSEN, RANDOM, REVIEWER, ROW_BYTES, USEFUL
+from unelisa.sources.reviews import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 
@@ -172,13 +171,9 @@ class ChartsPool:
     @classmethod
     def read(cls, path: Path, seed: int = 0) -> "ChartsPool":
         """Return the charts in a file."""
-        rows: list[tuple[str, str, str]] = []
+        person, _, *known = CHARTS  # there are no labels yet
         with reading(path):
-            wanted = (CHARTS[0], *CHARTS[2:])
-            for number, batch in enumerate(TextTable(path).batches(wanted), start=1):
-                refuse_beyond(number * ROW_BYTES * batch.num_rows, path.name)
-                cells = (column.fill_null("").to_pylist() for column in batch.columns)
-                rows.extend(zip(*(map(str.strip, column) for column in cells), strict=True))
+            rows = list(list_rows(TextTable(path), (person, *known)))
         try:
             people, chances, drawn = zip(*rows, strict=True)
             shares = np.array(list(map(float, drawn)))

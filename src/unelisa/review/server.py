@@ -98,7 +98,7 @@ class Views:
         return self._respond.Response(self._page[path], media_type=PAGE[path][1])
 
     async def ask(self, request: Any) -> Any:
-        """Return the next item, or the one before `back`."""
+        """Return the next item, or the one that was answered before the item `before`."""
         session = self._session
         before = request.query_params.get("before")
         if before is None:

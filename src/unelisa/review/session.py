@@ -36,7 +36,8 @@ class Session:
         for answer in gold.answers:
             self._note(answer)
         self._study: Study = pool.study(self.collect())
-        self._coming: Future[Study] | None = None
+        self._coming: Future[Study] = Future()  # the latest look, which may be under way
+        self._coming.set_result(self._study)
 
     @property
     def count(self) -> int:
@@ -57,17 +58,14 @@ class Session:
         """Return the label of every item on which the reviewers agree."""
         labels = np.full(len(self.pool.items), -1, dtype=np.intp)
         for item, label in self._settle().items():
-            labels[int(item)] = int(label) if label else -1
+            labels[item] = -1 if label is None else label
         sampled = np.zeros(len(labels), dtype=np.bool_)
         sampled[[x.item for x in self.gold.answers if x.chosen == RANDOM]] = True
         return Known(labels, sampled)
 
-    def _settle(self) -> dict[str, str]:
-        """Return the place of every answered item's label, as text; empty without one."""
-        return settle_answers(
-            (str(x.item), "" if x.label is None else str(x.label), x.reviewer)
-            for x in self.gold.answers
-        )
+    def _settle(self) -> dict[int, int | None]:
+        """Return the place of every answered item's label; None without one."""
+        return settle_answers((x.item, x.label, x.reviewer) for x in self.gold.answers)
 
     def find_next(self) -> int | None:
         """Return the item to ask about; None when there is nothing left."""
@@ -146,8 +144,7 @@ class Session:
 
         def work() -> None:
             try:
-                if before is not None:
-                    before.exception()
+                before.exception()  # one after the other
                 self._study = self.pool.study(known)
                 coming.set_result(self._study)
             except BaseException as error:
@@ -157,17 +154,13 @@ class Session:
 
     def await_study(self) -> Future[Study]:
         """Return the latest look at where the review stands, which may be under way."""
-        if self._coming is not None:
-            return self._coming
-        ready: Future[Study] = Future()
-        ready.set_result(self._study)
-        return ready
+        return self._coming
 
     def sum_up(self, study: Study) -> Facts:
         """Return the facts of the side panel."""
         return {
             **study.facts,
-            "labeled": sum(map(bool, self._settle().values())),
+            "labeled": sum(label is not None for label in self._settle().values()),
             "skipped": sum(answer.label is None for answer in self._last.values()),
             "agreement": [pair._asdict() for pair in compare_reviewers(self._told)],
             "disputed": len(find_open(self._told)),

@@ -113,23 +113,18 @@ def compare_readings(first: Any, latest: Any) -> list[Facts]:
     A reading is recognized by its structure and its evidence, which gold labels do not change.
     Nothing is returned for methods with one reading.
     """
-    if len(getattr(first, "_reading", _One).readings) < 2:
+    readings = getattr(getattr(first, "_reading", None), "readings", ())
+    if len(readings) < 2:
         return []
     left = [(one.structure, one.evidence) for one in latest._reading.readings]
-    shares = first.readings_.get("share_yes", [None] * len(first._reading.readings))
+    shares = first.readings_.get("share_yes", [None] * len(readings))
     rows = []
-    for one, share in zip(first._reading.readings, shares, strict=True):
+    for one, share in zip(readings, shares, strict=True):
         place = next((k for k, key in enumerate(left) if _same(key, one)), None)
         state = "ruled out" if place is None else "possible" if place else "taken"
         name = one.structure.split(":")[0]
         rows.append({"structure": name, "share": make_plain(share), "state": state})
     return rows
-
-
-class _One:
-    """Stands for a method that has one reading of the votes."""
-
-    readings = (None,)
 
 
 def _same(key: tuple[str, float], reading: Any) -> bool:

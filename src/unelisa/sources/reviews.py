@@ -8,8 +8,8 @@ the label is unknown.
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
@@ -19,30 +19,35 @@ REVIEWER, CHOSEN = "reviewer", "chosen"
 RANDOM, USEFUL = "random", "useful"  # how an item was chosen
 ROW_BYTES = 300  # memory that a row takes, roughly
 
+Item = TypeVar("Item", bound=Hashable)
+Given = TypeVar("Given", bound=Hashable)
 
-def settle_answers(answers: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+
+def settle_answers(
+    answers: Iterable[tuple[Item, Given | None, str]],
+) -> dict[Item, Given | None]:
     """Return one label per item, given (item, label, reviewer) in the order of answering.
 
-    An empty label withdraws the reviewer's earlier one. An item on which the reviewers do not agree
-    has the empty label.
+    The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree
+    has the label None.
 
     Examples
     --------
     >>> told = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
     >>> settle_answers(told)
-    {'a': 'no', 'b': ''}
+    {'a': 'no', 'b': None}
     """
-    last: dict[str, dict[str, str]] = {}
+    last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:
         last.setdefault(item, {})[reviewer] = label
     return {item: _find_majority(own) for item, own in last.items()}
 
 
-def _find_majority(labels: dict[str, str]) -> str:
-    counts = Counter(label for label in labels.values() if label)
+def _find_majority(labels: Mapping[str, Given | None]) -> Given | None:
+    counts = Counter(label for label in labels.values() if label is not None)
     for label, count in counts.most_common(1):
-        return label if 2 * count > counts.total() else ""
-    return ""
+        return label if 2 * count > counts.total() else None
+    return None
 
 
 def settle_table(table: TextTable, item: str, label: str, sampled: bool = False) -> TextTable:
@@ -53,10 +58,12 @@ def settle_table(table: TextTable, item: str, label: str, sampled: bool = False)
     """
     if REVIEWER not in table.header:
         return table
-    rows = list(_list_rows(table))
+    rows = list(list_rows(table, table.header))
     place = {name: k for k, name in enumerate(table.header)}
     who = place[REVIEWER]
-    settled = settle_answers((row[place[item]], row[place[label]], row[who]) for row in rows)
+    settled = settle_answers(
+        (row[place[item]], row[place[label]] or None, row[who]) for row in rows
+    )
     kept = {row[place[item]]: row for row in reversed(rows)}  # the first row of each item
     if CHOSEN in place:
         drawn = {row[place[item]] for row in rows if row[place[CHOSEN]] == RANDOM}
@@ -70,12 +77,13 @@ def settle_table(table: TextTable, item: str, label: str, sampled: bool = False)
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(table.header)
     for name, row in reversed(kept.items()):
-        writer.writerow([*row[: place[label]], settled[name], *row[place[label] + 1 :]])
+        writer.writerow([*row[: place[label]], settled[name] or "", *row[place[label] + 1 :]])
     return TextTable(table.path.with_suffix(".csv"), lines.getvalue().encode())
 
 
-def _list_rows(table: TextTable) -> Iterator[tuple[Any, ...]]:
-    for number, batch in enumerate(table.batches(table.header), start=1):
+def list_rows(table: TextTable, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table, its cells as text without spaces around; "" where missing."""
+    for number, batch in enumerate(table.batches(columns), start=1):
         refuse_beyond(number * ROW_BYTES * batch.num_rows, table.path.name)
         cells = (column.fill_null("").to_pylist() for column in batch.columns)
         yield from zip(*(map(str.strip, column) for column in cells), strict=True)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import DawidSkene, LatentIsing, OneCoinDawidSkene
-from unelisa.aggregators.classes import is_two_class
 from unelisa.aggregators.confusions import spread_errors
 from unelisa.errors import ModelError
 from unelisa.latent.ballots import Ballots, Floats, fill_silence, keep_voters
@@ -104,11 +103,8 @@ def _seat_independent(model: Any) -> Panel:
     n_classes = len(model.classes_)
     if isinstance(model, OneCoinDawidSkene):
         tables = spread_errors(model.accuracies_, n_classes)
-    elif is_two_class(model):
-        no, yes = model.coins_
-        tables = np.stack([np.stack([1 - no, no], axis=1), np.stack([1 - yes, yes], axis=1)], 1)
     else:
-        tables = model._confusion
+        tables = model._answer_tables()
     known = np.asarray(np.isfinite(tables).all(axis=(1, 2)))
     answers = _normalize(np.nan_to_num(tables, nan=1.0).transpose(0, 2, 1))
     n_voters = len(answers)
