@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from unelisa.datamart import SimulatedEhr, write_datamart
 from unelisa.kernels import compilation
 from unelisa.votes import Votes
 
@@ -31,6 +33,18 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the development data (../shared/data) is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def store_datamart(tmp_path_factory) -> Callable[[SimulatedEhr], Path]:
+    """Write simulated health records to a DuckDB file of their own."""
+
+    def store(drawn: SimulatedEhr) -> Path:
+        file = tmp_path_factory.mktemp("datamart") / "ra.duckdb"
+        write_datamart(drawn, file)
+        return file
+
+    return store
 
 
 @pytest.fixture

@@ -210,6 +210,17 @@ def check_settings(settings: dict[str, Any]) -> None:
             raise ModelError(f"{name} must be {kind.words}, found {found}")
 
 
+def check_level(level: Any) -> None:
+    """Raise `ModelError` for an invalid level of intervals.
+
+    Examples
+    --------
+    >>> check_level(0.9)
+    """
+    if not isinstance(level, float) or not 0 < level < 1:
+        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
+
+
 class Kind(NamedTuple):
     """What a setting may be: a test, and its description."""
 

@@ -32,6 +32,7 @@ from unelisa.aggregators.known import by_name, read_gold
 from unelisa.coding import encode_classes
 from unelisa.em import bound_share
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
+from unelisa.estimator import check_level
 from unelisa.latent.consensus.checks import COUNTED
 from unelisa.scoring import bound_frequency
 from unelisa.votes import Votes
@@ -76,8 +77,8 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
 
     Without gold labels the share is the mean probability of the class. The interval covers the
     items that happened to be drawn, and with `LatentIsing` also the models that the votes do not
-    tell apart. With any other method it takes the method's model of the voters for true: voters who
-    repeat each other, or who are all lenient, make it too narrow. Where the votes cannot identify
+    tell apart. With any other method it assumes that the method's model of the voters holds: voters
+    who repeat each other, or who are all lenient, make it too narrow. Where the votes cannot identify
     a truth (`reliable_` is false, fewer than three voters vary, the truth is the hub of a graph),
     low and high are NaN, with a warning.
 
@@ -102,8 +103,7 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
             "rates need a method with probabilities, such as LatentIsing or DawidSkene, found "
             f"{type(model).__name__}"
         )
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
+    check_level(level)
     table = model._reenter(votes)
     chances = model.predict_proba(table)
     if gold is None:

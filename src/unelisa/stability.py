@@ -27,7 +27,7 @@ from unelisa.errors import (
     replay_warnings,
     warn_user,
 )
-from unelisa.estimator import check_settings
+from unelisa.estimator import check_level, check_settings
 from unelisa.graph import VoterGraph
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.neighborhood import Neighborhoods
@@ -147,8 +147,7 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     """
     _check_estimator(estimator)
     check_settings({"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs})
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
+    check_level(level)
     votes = Votes.accept(votes)
     known = _spread_known(estimator, votes, y, prior)
     rng = np.random.default_rng(random_state)

@@ -10,10 +10,10 @@ from studies.jury.runs import (
     JUDGE,
     LABELS,
     MAJORITY,
-    OTHER_ANSWERS,
     OURS,
     PANEL,
     RATED,
+    REDRAWN,
     SHARE,
 )
 from studies.markdown import DASH, join_blocks, markdown_table, share
@@ -33,7 +33,7 @@ unelisa reproduce jury --from docs/study/jury.json --out docs    # from the stor
 unelisa reproduce jury --data FOLDER --out docs    # run what is missing
 ```
 
-*Judgy-style* and *judgepanel-style* estimates are written anew from the public descriptions of
+*Judgy-style* and *judgepanel-style* estimates are reimplemented from the public descriptions of
 these programs (`studies/jury/estimates.py`); the programs themselves were not run."""
 
 _LABELS = """## Labels
@@ -53,8 +53,8 @@ _RATES = """## Pass rates with {labels} gold labels
 Coverage of the 95 % interval of the pass rate over {draws} draws of {labels} random gold labels;
 in parentheses its width, relative to that of the gold labels alone (Wilson's interval), and the
 root mean square error of the rate, relative to theirs. `estimate_rate` is prediction-powered
-inference on the probabilities of `LatentIsing`. The judgy-style estimate takes the panel's majority
-for the judge: its pass rate on the other items is corrected by the rates of true passes and true
+inference on the probabilities of `LatentIsing`. The judgy-style estimate uses the panel's majority
+as the judge: its pass rate on the other items is corrected by the rates of true passes and true
 fails among the gold labels, with a bootstrap over these. The judgepanel-style estimate uses no gold
 label: judges who err independently, with a bootstrap over the items, so that its interval is the
 same in every draw."""
@@ -63,7 +63,7 @@ _REPEATS = """## A judge twice
 
 The panel with one judge twice and three times; the judges of the largest, the middle and the
 smallest weight were taken. Largest change of the effective judges, and the smallest share of labels
-that stay. In the last two columns the judge is there twice, and {differ:.0%} of the second one's
+that stay. In the last two columns the judge appears twice, and {differ:.0%} of the second one's
 answers were drawn at random: not a copy, but a relative, which `LatentIsing` can recognize only by
 its votes."""
 
@@ -78,7 +78,7 @@ def render_jury(archive: Json) -> str:
         *(_LABELS, _sum_up(panels), _show_labels(panels), _WORTH, _show_worth(panels)),
         _RATES.format(labels=LABELS, draws=draws),
         _show_rates(rated),
-        _REPEATS.format(differ=OTHER_ANSWERS),
+        _REPEATS.format(differ=REDRAWN),
         _show_repeats(panels),
     )
 
@@ -155,7 +155,7 @@ def _show_repeats(panels: Sequence[Json]) -> str:
     table = []
     for row in panels:
         cells = []
-        for differ in (0.0, OTHER_ANSWERS):
+        for differ in (0.0, REDRAWN):
             own = [one for one in row["repeats"] if one["differ"] == differ]
             change = max(abs(one["effective"] - row["effective"]) for one in own)
             cells += [f"{change:.2f}", share(min(one["labels_kept"] for one in own))]

@@ -1,7 +1,7 @@
 """Panels of judges with known truth: one line of JSON per panel, then one archive.
 
 Labels are scored against the truth; pass rates are estimated over draws of gold labels; the panel
-is fitted again with a judge twice, three times, and twice with other answers on some items.
+is fitted again with a judge twice, three times, and twice with some answers drawn again.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ PANELS = (
 )
 OURS, MAJORITY, SHARE, DAWID_SKENE = "LatentIsing", "majority", "share of yes", "Dawid-Skene"
 GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judgepanel-style"
-TIMES, OTHER_ANSWERS = (2, 3), 0.05  # a judge so often; share of answers that differ
+TIMES, REDRAWN = (2, 3), 0.05  # a judge so often; share of a copy's answers that are drawn again
 SURE = 1e-6  # probabilities are clipped there
 _DIGITS = 5
 
@@ -165,12 +165,12 @@ def score_smaller(known: KnownLabels, model: LatentIsing, smaller: Any, truth: F
 def repeat_judges(votes: Votes, model: LatentIsing) -> list[Json]:
     """Return how far the panel changes with a judge more than once: of most, middle, least weight.
 
-    `differ` is the share of the copy's answers that were replaced by another one at random.
+    `differ` is the share of the copy's answers that were drawn again; some come out the same.
     """
     order = np.argsort(-np.abs(model.weights_), kind="stable")
     chosen = dict.fromkeys(int(order[k]) for k in (0, len(order) // 2, -1))
     cases = [(s, times, 0.0) for s in chosen for times in TIMES]
-    cases += [(s, 2, OTHER_ANSWERS) for s in chosen]
+    cases += [(s, 2, REDRAWN) for s in chosen]
     before = model.predict(votes)
     rows = []
     for s, times, differ in cases:
@@ -189,7 +189,7 @@ def repeat_judges(votes: Votes, model: LatentIsing) -> list[Json]:
 
 
 def add_copies(votes: Votes, judge: int, times: int, differ: float = 0.0) -> Votes:
-    """Return the votes with a judge so many times, the copies' answers changed on a share of them.
+    """Return the votes with a judge so many times, a share of the copies' answers drawn again.
 
     Examples
     --------

@@ -20,14 +20,14 @@ are compared with the truth of two simulated diseases of {patients:,} patients e
 cases that are left out to make arthritis rarer):
 
 - *arthritis*, the package's own datamart, with mimics, care elsewhere and rule-out codes;
-- *diabetes*, by a simulator of different make: gamma-Poisson counts with a latent severity, habits
-  of clinics that raise all counts of a patient, and wrong codes that are copied into problem lists
-  and notes, so that both anchors, and the rules on codes, share an error.
+- *diabetes*, by a simulator of a different design: gamma-Poisson counts with a latent severity,
+  habits of clinics that raise all counts of a patient, and wrong codes that are copied into problem
+  lists and notes, so that both anchors, and the rules on codes, share an error.
 
 At each of three prevalences there are three separate rules, three nested ones, and six. How many
 judges there are, what they are, and the limits beyond which a figure is not told (an interval
 wider than {sensitivity} for sensitivity and {other} for the others; sensitivity, if more than
-{doubtful:.0%} of the patients whom the anchors show may be no cases by the other features) were
+{doubtful:.0%} of the patients whom the anchors show may not be cases, by the other features) were
 chosen on seeds {choosing}; the tables show seeds {reporting}, which played no part in the choice.
 
 All numbers are in `docs/study/rules.json`. These commands, run in a clone, write this page:
@@ -43,8 +43,8 @@ _MAIN = """## Without charts
 Mean absolute error of the figures that are told, the share of their intervals that hold, and in
 parentheses how many of all figures are told. The aims are errors of at most .05 (sensitivity), .02
 (specificity) and .10 (PPV), and intervals that hold in 85 % of cases; what cannot be told is to be
-left out. *not reliable* counts the worlds, of ten, whose phenotyper says itself that it is not; no
-figure is told there."""
+left out. *not reliable* counts the worlds, of ten, whose phenotyper reports that it is not
+reliable; no figure is told there."""
 
 _OTHERS = """## With charts, and by agreement alone
 
@@ -53,7 +53,7 @@ P(case), as by `unelisa phenotype --charts {charts}`: error, and the share of in
 Intervals of NPV fail where one case is found among the few charts that stand for most patients.
 The error of sensitivity stays large where the disease is rare, as its intervals say (they are
 {width} wide on average at the lowest prevalence): charts among tens of thousands of patients whom a
-rule does not flag do not show a handful of cases. *agreement* takes the rules for voters who err
+rule does not flag do not show a handful of cases. *agreement* treats the rules as voters who err
 independently (Dawid-Skene) and looks at no record: nested rules, and errors that rules share,
 mislead it."""
 
@@ -109,7 +109,7 @@ def _sum_up(cells: Sequence[Json]) -> str:
         ]
         words = f" (more than {share(aim, 2)} for {', '.join(missed)})" if missed else ""
         parts.append(
-            f"the error of {_name(quantity)} is {share(found['error'])} in the mean{words}, and "
+            f"the error of {_name(quantity)} is {share(found['error'])} on average{words}, and "
             f"{share(found['held'])} of its intervals hold ({found['told']} of {n} figures told)"
         )
     return f"Over all cells, {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""Patients with known truth and rules for their disease, by two simulators of different make.
+"""Patients with known truth and rules for their disease, by two simulators of different design.
 
 *arthritis* is the package's own datamart (`simulate_ehr`); cases are left out to make it rarer.
 

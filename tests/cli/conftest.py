@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from unelisa.cli import app
+from unelisa.datamart import SimulatedEhr, simulate_ehr
 
 
 class CrowdFiles(NamedTuple):
@@ -39,6 +40,18 @@ def refused(run) -> Callable[..., str]:
         return result.stderr.strip()
 
     return call
+
+
+@pytest.fixture(scope="session")
+def drawn() -> SimulatedEhr:
+    """Simulated health records."""
+    return simulate_ehr(1200, random_state=8)
+
+
+@pytest.fixture(scope="session")
+def stored(drawn, store_datamart) -> Path:
+    """The simulated health records as a database; copy it to write to it."""
+    return store_datamart(drawn)
 
 
 @pytest.fixture

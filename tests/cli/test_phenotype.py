@@ -14,18 +14,6 @@ from unelisa.datamart import simulate_ehr, write_datamart
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    return simulate_ehr(1200, random_state=8)
-
-
-@pytest.fixture(scope="module")
-def stored(drawn, tmp_path_factory):
-    file = tmp_path_factory.mktemp("datamart") / "ra.duckdb"
-    write_datamart(drawn, file)
-    return file
-
-
 @pytest.fixture
 def database(stored, tmp_path):
     file = tmp_path / "ra.duckdb"

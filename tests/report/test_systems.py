@@ -66,7 +66,7 @@ def test_intervals_of_all_pairs_hold_together():
     assert 0.9 < np.mean(held) < 0.99
 
 
-def test_ranks_are_those_that_the_differences_allow(monkeypatch):
+def test_ranks_are_those_that_the_differences_allow():
     labels = np.arange(600) < np.array([480, 470, 300])[:, None]
     pairs = compare_systems(
         [

@@ -144,29 +144,50 @@ def _label_patients(
 
     It is fitted to the eligible patients; the others show whether it means the disease.
     """
-    # the table may be large: it is not copied if everybody is eligible
-    eligible = table if people.eligible.all() else table[people.eligible]
-    if eligible.empty:
-        raise RecordsError("no patient was observed in the window and can have the disease")
+    eligible = take_eligible(table, people)
     with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
         warnings.simplefilter("always", UnelisaWarning)
         if isinstance(given, Phenotyper):
             model = given
             _warn_of_absent(model, table)
         else:
-            anchors, utilization = wanted.anchor_names, wanted.request.utilization
-            model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed, given)
-            model.fit(eligible, charts)
+            model = fit_phenotyper(eligible, wanted, given, charts)
         chances = model.predict_proba(table)[:, 1]
         flagged = chances >= model.threshold_
-        doubt = people.doubt(flagged)
-        if doubt is not None:
-            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
+        doubt = find_doubt(people, flagged)
     replay_warnings(caught)
     notes = [str(one.message) for one in caught if issubclass(one.category, UnelisaWarning)]
     flagged &= people.eligible
     persons = table.index.to_numpy()
     return Labeled(eligible, model, chances, flagged, persons, doubt, notes, watch.seconds)
+
+
+def take_eligible(table: "pd.DataFrame", people: Persons) -> "pd.DataFrame":
+    """Return the rows of the eligible patients, or raise an error if there are none."""
+    if not people.eligible.any():
+        raise RecordsError("no patient was observed in the window and can have the disease")
+    # the table may be large: it is not copied if everybody is eligible
+    return table if people.eligible.all() else table[people.eligible]
+
+
+def fit_phenotyper(
+    eligible: "pd.DataFrame",
+    wanted: PhenotypeConfig,
+    related: list[str],
+    charts: Charts | None = None,
+) -> Phenotyper:
+    """Return a phenotyper with the settings of a configuration, fitted to counts."""
+    anchors, utilization = wanted.anchor_names, wanted.request.utilization
+    model = Phenotyper(anchors, utilization, wanted.prevalence, wanted.seed, related)
+    return model.fit(eligible, charts)
+
+
+def find_doubt(people: Persons, flagged: NDArray[np.bool_]) -> str | None:
+    """Return why labels that include ineligible patients are doubtful, with a warning."""
+    doubt = people.doubt(flagged)
+    if doubt is not None:
+        warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
+    return doubt
 
 
 def _compare_groups(labeled: Labeled, people: Persons, utilization: str | None) -> list[Row]:

@@ -14,16 +14,16 @@ from rich.text import Text
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype import list_database, read_charts
+from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, take_eligible
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
-from unelisa.errors import ModelError, RecordsError, UnelisaWarning, VotesError, warn_user
+from unelisa.errors import ModelError, VotesError
 from unelisa.phenotyping.counts import read_counts
 from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, open_database
 from unelisa.phenotyping.omop.persons import describe_persons
 from unelisa.phenotyping.omop.records import list_spans
-from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.report.wording import make_plain
 from unelisa.rules.atlas import CohortDefinition, find_members, list_rows
 from unelisa.rules.definition import Rule
@@ -43,7 +43,7 @@ from unelisa.sources.text import TextTable
 if TYPE_CHECKING:
     import pandas as pd
 
-_TITLES = dict(zip(QUANTITIES, ("sensitivity", "specificity", "PPV", "NPV"), strict=True))
+_TITLES = ("sensitivity", "specificity", "PPV", "NPV")  # of QUANTITIES
 
 
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -169,11 +169,8 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
             name: _flag(source, (tables, cohorts), counts, request.utilization)
             for name, source in wanted.rules.items()
         }
-    eligible = people.eligible
-    if not eligible.any():
-        raise RecordsError("no patient was observed in the window and can have the disease")
-    table = pd.DataFrame(flags, index=counts.index)
-    return Patients(counts[eligible], table[eligible], related, people, counts)
+    table = take_eligible(pd.DataFrame(flags, index=counts.index), people)
+    return Patients(take_eligible(counts, people), table, related, people, counts)
 
 
 def _flag(
@@ -194,18 +191,11 @@ def _flag(
 def judge_rules(patients: Patients, wanted: PhenotypeConfig, charts: Any) -> "pd.DataFrame":
     """Return the figures by a phenotyper that is fitted to the eligible patients."""
     with busy("judging the rules"):
-        model = Phenotyper(
-            wanted.anchor_names,
-            wanted.request.utilization,
-            wanted.prevalence,
-            wanted.seed,
-            patients.related,
-        ).fit(patients.counts)
+        model = fit_phenotyper(patients.counts, wanted, patients.related)
         flagged = model.predict_proba(patients.everybody)[:, 1] >= model.threshold_
-        doubt = patients.people.doubt(flagged)
+        doubt = find_doubt(patients.people, flagged)
         if doubt is not None:
             model.reliable_, model.reliability_reason_ = False, doubt
-            warn_user(f"the phenotype is not reliable: {doubt}", UnelisaWarning)
         found: pd.DataFrame = evaluate_rules(patients.flags, model, charts)
         return found
 
@@ -296,7 +286,7 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
     if "site" in rows[0]:
         table.add_column("site", max_width=16, overflow="fold")
     table.add_column("rule", max_width=24, overflow="fold")
-    for title in _TITLES.values():
+    for title in _TITLES:
         table.add_column(title, no_wrap=True)
     for row in rows:
         site = [printable(row["site"])] if "site" in row else []

@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError, RecordsError
 from unelisa.phenotyping.omop.columns import as_day, as_number
 from unelisa.phenotyping.omop.database import OmopTables, explain_engine
+from unelisa.phenotyping.omop.persons import list_periods
+from unelisa.phenotyping.omop.records import list_descendants
+from unelisa.phenotyping.omop.requests import DOMAINS, UTILIZATIONS, Domain
+from unelisa.rules.definition import SIGNS
 from unelisa.sources.files import check_readable
 
 if TYPE_CHECKING:
@@ -29,14 +33,13 @@ DEEPEST = 20  # groups inside each other
 FAR = 1_000_000  # days: an open end
 LARGEST_NUMBER = 2**31 - 1  # as OMOP stores concepts
 _STRIDE = 4 * FAR  # between the days of two persons
-# criterion: table, day and concept
-DOMAINS = {
-    "ConditionOccurrence": ("condition_occurrence", "condition_start_date", "condition_concept_id"),
-    "DrugExposure": ("drug_exposure", "drug_exposure_start_date", "drug_concept_id"),
-    "Measurement": ("measurement", "measurement_date", "measurement_concept_id"),
-    "ProcedureOccurrence": ("procedure_occurrence", "procedure_date", "procedure_concept_id"),
-    "Observation": ("observation", "observation_date", "observation_concept_id"),
-    "VisitOccurrence": ("visit_occurrence", "visit_start_date", "visit_concept_id"),
+CRITERIA = {
+    "ConditionOccurrence": DOMAINS["CONCEPT"],
+    "DrugExposure": DOMAINS["RX"],
+    "Measurement": DOMAINS["LAB"],
+    "ProcedureOccurrence": DOMAINS["PROC"],
+    "Observation": DOMAINS["OBS"],
+    "VisitOccurrence": Domain(*UTILIZATIONS["visit_count"], "visit_concept_id"),
 }
 # what a part may hold; the rest is refused unless it is empty
 _ROOT = {"ConceptSets", "PrimaryCriteria", "AdditionalCriteria", "InclusionRules"}
@@ -164,8 +167,8 @@ def _read_set(content: Mapping[str, Any]) -> ConceptSet:
 
 
 def _read_criterion(content: Mapping[str, Any]) -> Criterion:
-    _refuse(content, set(DOMAINS), "a criterion")
-    ((domain, what),) = [(key, content[key]) for key in content if key in DOMAINS]
+    _refuse(content, set(CRITERIA), "a criterion")
+    ((domain, what),) = [(key, content[key]) for key in content if key in CRITERIA]
     _refuse(what, {"CodesetId", "First"}, domain)
     concepts = what.get("CodesetId")
     return Criterion(
@@ -259,8 +262,7 @@ def _holds(part: Occurrence | Group, records: "_Records", events: Events) -> Fla
         count = np.sum(held, axis=0) if held else np.zeros(len(events.person), dtype=int)
         return np.asarray((count >= part.least) & (count <= part.most))
     found = records.count(part, events)
-    compare = {"=": np.equal, "<=": np.less_equal, ">=": np.greater_equal}[part.sign]
-    return np.asarray(compare(found, part.times))
+    return np.asarray(SIGNS[part.sign](found, part.times))
 
 
 class _Records:
@@ -296,19 +298,16 @@ class _Records:
         """Return the events in an observation period with enough days before and after them."""
         import pandas as pd  # noqa: PLC0415 - only tables need it
 
-        names = ("person_id", "observation_period_start_date", "observation_period_end_date")
-        periods = self._tables.take("observation_period", **dict(zip("pse", names, strict=True)))
-        columns = {"person": as_number(periods.p), "s": as_day(periods.s), "e": as_day(periods.e)}
-        rows = _fetch(periods.select(**columns), "reading the observation periods")
+        rows = _fetch(list_periods(self._tables), "reading the observation periods")
         both = pd.DataFrame({"person": person, "day": day}).merge(rows.dropna(), on="person")
         both = both.sort_values(["person", "day"], kind="stable")
         whose, when = (both[name].to_numpy(np.int64) for name in ("person", "day"))
-        events = Events(whose, when, _number(both["s"]), _number(both["e"]))
+        events = Events(whose, when, _number(both["first"]), _number(both["last"]))
         early, late = events.first + days[0], events.last - days[1]
         return events.keep((early <= events.day) & (events.day <= late))
 
     def _fetch(self, criterion: Criterion) -> tuple[Integers, Integers]:
-        table, day, concept = DOMAINS[criterion.domain]
+        table, day, concept, *_ = CRITERIA[criterion.domain]
         records = self._tables.take(table, person="person_id", day=day, concept=concept)
         records = records.filter(records.person.notnull() & records.day.notnull())
         if criterion.concepts is not None:
@@ -333,11 +332,8 @@ class _Records:
         return sorted(included - excluded) or [-1]  # no record has this
 
     def _list_below(self, concept: int) -> Iterator[int]:
-        below = self._tables.take(
-            "concept_ancestor", above="ancestor_concept_id", concept="descendant_concept_id"
-        )
-        below = below.filter(as_number(below.above) == concept)
-        found = _fetch(below.select(concept=as_number(below.concept)), "reading the concepts")
+        below = list_descendants(self._tables)
+        found = _fetch(below.filter(below.above == concept), "reading the concepts")
         yield concept
         yield from found["concept"].tolist()
 

@@ -10,7 +10,7 @@ word, or a parenthesis, comma or comparison; alone it means that it occurs at al
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +106,7 @@ class _Reader:
     """Reads one rule, token by token; each token is (kind, text)."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._place, self._depth = text, 0, 0
+        self._text, self._start, self._place, self._depth = text, 0, 0, 0
         self.token: tuple[str, str] | None = None
         self.advance()
 
@@ -124,7 +124,7 @@ class _Reader:
 
     def complain(self, wanted: str) -> ModelError:
         """Return the error that names what was expected, and where."""
-        rest = self._text[getattr(self, "_start", 0) :].strip()[:40]
+        rest = self._text[self._start :].strip()[:40]
         found = "its end" if self.token is None else repr(rest)
         return ModelError(
             f"the rule {self._text[:60]!r} cannot be read: {wanted} was expected, found {found}; "
@@ -137,13 +137,13 @@ class _Reader:
     def _read_all(self) -> Rule | Condition:
         return self._join("and", self._read_part)
 
-    def _join(self, word: str, read: Any) -> Rule | Condition:
+    def _join(self, word: str, read: "Callable[[], Rule | Condition]") -> Rule | Condition:
         parts = [read()]
         while self.token == ("word", word):
             self.advance()
             parts.append(read())
         if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
+            return parts[0]
         return Rule(1 if word == "or" else len(parts), tuple(parts))
 
     def _read_part(self) -> Rule | Condition:

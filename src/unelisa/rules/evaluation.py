@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
+from unelisa.estimator import check_level
 from unelisa.phenotyping.charts import ReviewedCharts, read_reviewed
 from unelisa.phenotyping.counts import read_counts
 from unelisa.phenotyping.judges import Judges
@@ -35,8 +36,8 @@ POOLED = 3  # judges whose mean is the estimate; the others widen the interval o
 # Chosen on seeds 100 to 104 of the two simulators of studies/rules. Above this share of patients
 # whom the anchors show and the other features doubt, intervals of sensitivity missed the truth.
 MOST_DOUBTFUL = 0.3
-# of an interval of each quantity: a wider one says too little, and wider ones of PPV were further
-# from the truth than .10 in the mean
+# Of an interval of each quantity, chosen on the same seeds: a wider one says too little, and the
+# estimates of PPV with wider ones had a mean error above .10.
 WIDEST = (0.45, 0.4, 0.4, 0.4)
 
 
@@ -85,8 +86,8 @@ def evaluate_rules(
     With ten charts or more among the patients a rule flags, and among the others, drawn at random
     with equal chances, the intervals hold whatever the phenotyper's quality. Without charts they
     rest on the anchors and on the features that go with them, and nothing is told if the phenotyper
-    is not reliable; sensitivity only if at most 30 % of the patients whom the anchors show may be
-    no cases, by the other features. A rare disease usually needs charts.
+    is not reliable; sensitivity only if at most 30 % of the patients whom the anchors show may not
+    be cases, by the other features. A rare disease usually needs charts.
 
     Examples
     --------
@@ -100,8 +101,7 @@ def evaluate_rules(
     0  2 codes          0.7          0.9  0.6  0.9
     1  4 codes          0.6          1.0  0.8  0.9
     """
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
+    check_level(level)
     model, judges = _find_judges(counts_or_phenotyper, anchors, utilization)
     names, flags = _read_rules(rules, counts_or_phenotyper, utilization, judges.patients)
     figures = estimate_figures(judges, flags, level)

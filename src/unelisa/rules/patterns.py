@@ -73,7 +73,7 @@ def tabulate_patterns(names: Sequence[str], flags: Flags) -> "pd.DataFrame":
 
     _check_names(names)
     patterns = list_patterns(len(names))
-    places = flags @ (1 << np.arange(len(names))[::-1])
+    places = _find_places(flags)
     counts = np.bincount(places, minlength=len(patterns))
     columns = {name: patterns[:, k].astype(int) for k, name in enumerate(names)}
     return pd.DataFrame({**columns, COUNT: counts})
@@ -83,6 +83,11 @@ def list_patterns(n_rules: int) -> Flags:
     """Return all patterns of some rules, in the order of binary numbers."""
     codes = np.arange(1 << n_rules)[:, None]
     return np.asarray((codes >> np.arange(n_rules)[::-1]) & 1 > 0)
+
+
+def _find_places(flags: Flags) -> NDArray[np.int64]:
+    """Return the place of each row's pattern in `list_patterns`."""
+    return np.asarray(flags @ (1 << np.arange(flags.shape[1])[::-1]))
 
 
 def suppress_counts(table: "pd.DataFrame", threshold: int) -> "pd.DataFrame":
@@ -107,7 +112,7 @@ def read_patterns(frame: "pd.DataFrame", site: str) -> PatternTable:
     text = frame[names].astype(str).apply(lambda column: column.str.strip())
     if not text.isin(("0", "1")).all(axis=None):
         raise VotesError(f"the table of {site[:40]} has rules with other values than 0 and 1")
-    places = text.astype(int).to_numpy() @ (1 << np.arange(len(names))[::-1])
+    places = _find_places((text == "1").to_numpy())
     if len(set(places.tolist())) < len(places):
         raise VotesError(f"the table of {site[:40]} lists a pattern more than once")
     patterns = list_patterns(len(names))
@@ -289,7 +294,7 @@ def evaluate_patterns(
     """Return the figures of each rule at each site, with intervals, as a pandas table.
 
     Columns site, prevalence and rule, then those of `evaluate_rules`. Intervals are those of a
-    parametric bootstrap; they take the model for true: rules that err together make them too
+    parametric bootstrap; they assume that the model holds: rules that err together make them too
     narrow. Where the model is not identified all figures are NaN, and `reason` says why; so are
     those of all but one rule of a family, of which the fit uses the one that flags most.
     """
@@ -338,7 +343,7 @@ def _narrow(table: PatternTable, kept: Sequence[int]) -> PatternTable:
     if len(kept) == len(table.rules):
         return table
     patterns = list_patterns(len(kept))
-    places = table.patterns[:, kept] @ (1 << np.arange(len(kept))[::-1])
+    places = _find_places(table.patterns[:, kept])
     counts = np.bincount(places, _guess(table), len(patterns)).astype(np.float64)
     rules = tuple(table.rules[k] for k in kept)
     return PatternTable(table.site, rules, patterns, counts, np.zeros(len(patterns)))

@@ -5,7 +5,7 @@ import psycopg
 import pytest
 
 from postgres_server import find_programs, load_tables, start_server
-from unelisa.datamart import simulate_ehr, write_datamart
+from unelisa.datamart import simulate_ehr
 from unelisa.datamart.cdm import create_table
 from unelisa.phenotyping.omop.database import open_database
 
@@ -116,10 +116,8 @@ def drawn():
 
 
 @pytest.fixture(scope="session")
-def datamart(drawn, tmp_path_factory):
-    file = tmp_path_factory.mktemp("datamart") / "ra.duckdb"
-    write_datamart(drawn, file)
-    return file
+def datamart(drawn, store_datamart):
+    return store_datamart(drawn)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ def test_the_page_says_what_the_archive_holds(archive):
     row = "| arthritis | 22.0% | 3 nested | 0 | .030, .90 (20 of 30) |"
     assert row in page
     assert "| arthritis | 0.5% | 3 nested | 10 | – (0 of 30) |" in page  # noqa: RUF001
-    assert "the error of sensitivity is .030 in the mean, and .900 of its intervals hold" in page
-    assert "specificity is .030 in the mean (more than .02 for arthritis at 22.0%" in page
+    assert "the error of sensitivity is .030 on average, and .900 of its intervals hold" in page
+    assert "specificity is .030 on average (more than .02 for arthritis at 22.0%" in page
     assert "| arthritis | 22.0% | 3 nested | .030, .90 | .400 |" in page
 
 

@@ -111,15 +111,19 @@ def list_contents(
     contents = records.select(*named, person=key, day=ibis.literal(0)).distinct()
     contents = contents.mutate(concept=as_number(contents.concept))
     if requests[0].domain == "RX.era" and "concept_ancestor" in tables:
-        links = tables.take(
-            "concept_ancestor", above="ancestor_concept_id", concept="descendant_concept_id"
-        )
-        links = links.select(above=as_number(links.above), concept=as_number(links.concept))
-        contents = contents.inner_join(links, "concept")
+        contents = contents.inner_join(list_descendants(tables), "concept")
         contents = contents.select("person", "day", concept=contents.above)
     kinds = {"person": "string", "day": "int8", "feature": "string"}
     found = _unite(list(_find_days(contents, requests, tables)), kinds)
     return found.select(content=found.person, feature=found.feature).distinct()
+
+
+def list_descendants(tables: OmopTables) -> Any:
+    """Return which concepts are below which: above, concept; most concepts are below themselves."""
+    links = tables.take(
+        "concept_ancestor", above="ancestor_concept_id", concept="descendant_concept_id"
+    )
+    return links.select(above=as_number(links.above), concept=as_number(links.concept))
 
 
 def _find_days(records: Any, requests: Sequence[Request], tables: OmopTables) -> Iterator[Any]:
@@ -292,11 +296,8 @@ def _days_by_number(records: Any, request: Request, tables: OmopTables) -> Any:
     """Return the days of a concept, or of it and its descendants."""
     if request.reach == "one":
         return _label(records.filter(records.concept == request.concept), request.label)
-    below = tables.take(
-        "concept_ancestor", above="ancestor_concept_id", concept="descendant_concept_id"
-    )
-    below = below.filter(as_number(below.above) == request.concept)
-    below = below.select(concept=as_number(below.concept))
+    below = list_descendants(tables)
+    below = below.filter(below.above == request.concept)
     return _label(records.semi_join(below, "concept"), request.label)
 
 

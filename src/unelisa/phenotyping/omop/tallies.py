@@ -29,15 +29,14 @@ class Tallies:
         self._parts: list[tuple[Numbers, Numbers, Numbers]] = []
         self.repeated: dict[str, tuple[int, int]] = {}  # records and counted days, by domain
 
-    def add(self, asked: Sequence[Request], batches: Iterable[Any]) -> int:
-        """Add the counts of one domain, first the features requested by name; return the rows."""
-        domain, rows, records, days = asked[0].domain, 0, 0, 0
+    def add(self, asked: Sequence[Request], batches: Iterable[Any]) -> None:
+        """Add the counts of one domain, first the features requested by name."""
+        domain, records, days = asked[0].domain, 0, 0
         named = [one.column for one in asked if one.reach != "each"]
         for column in named:
             self._place(column)
         found: set[str] = set()
         for batch in batches:
-            rows += batch.num_rows
             coded = batch["feature"].combine_chunks().dictionary_encode()
             names = coded.dictionary.to_pylist()
             found.update(names)
@@ -53,7 +52,6 @@ class Tallies:
         listed = [*named, *(f"{domain}:{name}" for name in sorted(found))]
         self._order += dict.fromkeys(listed)
         self.repeated[domain] = (records, days)
-        return rows
 
     def _place(self, column: str) -> int:
         return self._places.setdefault(column, len(self._places))

@@ -6,9 +6,9 @@ from typing import Any
 
 from unelisa.coding import CodingChoice, Declared
 from unelisa.errors import Hint, VotesError
+from unelisa.sources.tables import MISSING
 
 FAIL, PARTIAL, PASS = "fail", "partial", "pass"
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 _WORDS = {
     **dict.fromkeys((PASS, "passed", "correct", "true"), PASS),
     **dict.fromkeys((FAIL, "failed", "incorrect", "false"), FAIL),
