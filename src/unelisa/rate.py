@@ -78,9 +78,9 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     Without gold labels the share is the mean probability of the class. The interval covers the
     items that happened to be drawn, and with `LatentIsing` also the models that the votes do not
     tell apart. With any other method it assumes that the method's model of the voters holds: voters
-    who repeat each other, or who are all lenient, make it too narrow. Where the votes cannot identify
-    a truth (`reliable_` is false, fewer than three voters vary, the truth is the hub of a graph),
-    low and high are NaN, with a warning.
+    who repeat each other, or who are all lenient, make it too narrow. Where the votes cannot
+    identify a truth (`reliable_` is false, fewer than three voters vary, the truth is the hub of a
+    graph), low and high are NaN, with a warning.
 
     Examples
     --------
