@@ -75,11 +75,29 @@ def test_copies_in_a_sparse_crowd_are_found():
     assert family == (0, 0) + (-1,) * 58
 
 
-def test_who_repeats_another_votes_on_the_same_items():
-    """A copy of a tenth of somebody's votes is not a relative."""
-    values, truth = copying_crowd(0, n_items=3000, n_copies=2, repeat=1.0)
-    values[300:, 0] = 0
+def test_in_a_crowd_who_repeats_another_votes_on_the_same_items():
+    """A copy of a third of somebody's votes is not a relative, unless all are asked at random."""
+    values, truth = plain_crowd(0, n_items=3000, n_voters=60, votes_per_item=5)
+    values[:, 0] = np.where(np.arange(3000) < 900, truth, 0)
+    values[:900, 0] *= np.where(np.random.default_rng(0).random(900) < 0.3, -1, 1)
+    values[:, 1] = np.where(np.arange(3000) < 300, values[:, 0], 0)
     assert proposed(values, truth) == []
+    assert len(proposed(values[:, :2], truth)) == 1  # a panel: both answer a tenth or more
+
+
+def test_relatives_on_a_panel_are_found_with_a_few_votes_per_item():
+    values, truth = repeating_crowd(0)
+    rng = np.random.default_rng(1)
+    values[rng.random(values.shape) < 0.7] = 0
+    sample = sample_of(values)
+    ties = find_ties(sample, known(truth), SIDES)
+    counts = np.count_nonzero(values, axis=0)
+    met = (values[:, ties.first] != 0) & (values[:, ties.second] != 0)
+    assert (met.sum(axis=0) < 0.5 * np.maximum(counts[ties.first], counts[ties.second])).all()
+    group = np.repeat([0, 1, 2, 3], [6, 4, 3, 6])
+    assert np.array_equal(group[ties.first], group[ties.second])
+    assert len(ties.first) > 15
+    assert (ties.strengths >= 0.5).all()
 
 
 def test_ties_are_what_the_hidden_states_leave():

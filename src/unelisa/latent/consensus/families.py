@@ -3,6 +3,11 @@
 Given the hidden states of every item, the residuals of two voters are correlated only where one
 repeats the other, or both repeat a third. Average linkage of these correlations, cut at several
 heights, gives the families that are tried.
+
+In a crowd for hire voters choose what they answer, and two of them meet on batches of items whose
+topic looks like kinship: there relatives must share most of their items. On a panel whose votes are
+incomplete, because not everybody is asked about everything, a few items are enough for a strong
+tie.
 """
 
 from typing import NamedTuple
@@ -18,6 +23,9 @@ from unelisa.latent.crowd import Sample
 
 COMMON = 100  # items that two voters must share to be related
 OVERLAP = 0.5  # share of the busier one's items: who repeats another votes on the same items
+PANEL = 0.1  # share of the items that the median voter of a panel has answered
+PANEL_COMMON = 30  # items that two members of a panel must share to be related
+PANEL_STRENGTH = 0.5  # least correlation of members of a panel who share no more than that
 REPEATS = 0.8  # least a_s of a family's voter: it says what its family says in 83 % of the cases
 # correlations at which the tree is cut
 CUTS = (0.8, 0.65, 0.5, 0.35, 0.25, 0.15)
@@ -45,11 +53,19 @@ def pick_ties(sample: Sample, correlations: Floats) -> Ties:
     first, second, common = sample.pairs
     counts = np.bincount(sample.ballots.voters, minlength=sample.n_voters)
     busier = np.maximum(counts[first], counts[second])
-    met = (common >= COMMON) & (common >= OVERLAP * busier)
+    often = (common >= COMMON) & (common >= OVERLAP * busier)
+    met = often | (common >= PANEL_COMMON) if _is_panel(sample, counts) else often
     # the largest of so many chance correlations, and one more
     errors = max(LEAST_ERRORS, np.sqrt(2 * np.log(max(int(np.count_nonzero(met)), 1))) + 1)
     clear = met & (correlations * np.sqrt(common) > errors)
+    clear &= often | (correlations >= PANEL_STRENGTH)
     return Ties(first[clear], second[clear], np.minimum(correlations[clear], 1.0))
+
+
+def _is_panel(sample: Sample, counts: NDArray[np.integer]) -> bool:
+    """Return whether at least half of the voters have each answered a tenth of the items."""
+    answered = np.count_nonzero(sample.ballots.counts)
+    return bool(np.median(counts[counts > 0]) >= PANEL * answered) if answered else False
 
 
 def expect_votes(sample: Sample, posterior: Floats, states: Floats) -> Floats:
