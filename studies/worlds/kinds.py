@@ -35,6 +35,7 @@ _SIMULATED = (
     simulated.tilted,
     simulated.spammers,
     simulated.sparse_crowd,
+    simulated.incomplete_panel,
     simulated.independent,
     simulated.paper,
 )

@@ -188,6 +188,14 @@ def sparse_crowd(rng: Rng) -> World:
     return World(np.where(seated, votes, 0).astype(np.int8), truth)
 
 
+def incomplete_panel(rng: Rng) -> World:
+    """Return a panel with copies, near-copies, lenient families or none; 3 to 6 votes per item."""
+    whole = (copies, near_copies, bad_clique, lenient_families, independent)[rng.integers(5)](rng)
+    keys = np.where(whole.votes != 0, rng.random(whole.votes.shape), 1.0)
+    asked = keys.argsort(axis=1).argsort(axis=1) < rng.integers(3, 7)
+    return World(np.where(asked, whole.votes, 0).astype(np.int8), whole.truth)
+
+
 def independent(rng: Rng) -> World:
     """Return 3 to 14 independent voters; none or 30 % of the votes missing."""
     truth = draw_truth(rng, _draw_size(rng), rng.uniform(0.2, 0.8))

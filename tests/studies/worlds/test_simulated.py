@@ -60,6 +60,14 @@ def test_families_agree_within_and_say_yes_too_often(draw):
     assert np.mean(lean) > 0
 
 
+def test_an_incomplete_panel_answers_three_to_six_times_per_item(draw):
+    for world in draw(simulated.incomplete_panel):
+        votes = np.count_nonzero(world.votes, axis=1)
+        asked = min(int(votes.max()), world.votes.shape[1])
+        assert 3 <= asked <= 6
+        assert np.mean(votes == asked) > 0.9 or asked > world.votes.shape[1] // 2
+
+
 def test_a_rare_class_is_rare(draw):
     for world in draw(simulated.rare_class):
         assert 0.015 < np.mean(world.truth > 0) < 0.16
