@@ -147,6 +147,16 @@ def test_gold_labels_stay(table):
     assert len(model._memory.gold) == 800
 
 
+def test_a_saved_model_of_more_classes_is_updated_as_the_one_in_use(tmp_path):
+    votes = ue.simulate_classes(3, n_voters=6, n_items=400, random_state=0).votes
+    model, file = ue.LatentIsing().fit(votes.take_items(np.arange(390))), tmp_path / "model.npz"
+    ue.save(model, file, keep_votes=True)
+    more = votes.take_items(np.arange(390, 400))
+    loaded = ue.load(file).update(more)
+    assert is_renewed(loaded)
+    assert loaded.predict_proba(votes) == pytest.approx(model.update(more).predict_proba(votes))
+
+
 def test_a_saved_model_keeps_votes_only_if_asked(model, table, tmp_path):
     more = ue.Votes.of(table[N_OLD:])
     bare, full = tmp_path / "bare.npz", tmp_path / "full.npz"

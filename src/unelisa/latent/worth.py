@@ -207,7 +207,7 @@ def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> 
     votes = np.bincount(cells, minlength=n_cells).reshape(shape).astype(np.float64)
     said = [np.bincount(cells, one[items, answers], n_cells).reshape(shape) for one in each]
     flags = np.ones(len(voters), dtype=np.int8)
-    columns = np.ascontiguousarray(each.transpose(1, 0, 2).reshape(len(logs), -1))
+    columns = np.ascontiguousarray(each.transpose(1, 0, 2).reshape(len(logs), 5 * n_classes))
     met = tally_ballots(ballots.starts, voters, flags, columns, n_voters)[1]
     # the shift of class k takes from the votes for other classes, in proportion
     rise, chosen = each[3] - each[4], chances[items, answers]
