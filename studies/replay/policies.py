@@ -12,8 +12,8 @@ from scipy.special import entr
 
 from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.latent.ballots import list_ballots
-from unelisa.suggestions import share_evenly
-from unelisa.suggestions.batch import Terms, plan_questions
+from unelisa.suggestions import plan_batch, share_evenly
+from unelisa.suggestions.batch import Terms
 from unelisa.suggestions.gains import Criterion
 from unelisa.suggestions.panels import seat_panel
 from unelisa.votes import Votes
@@ -111,7 +111,8 @@ def _plan(
     for criterion in criteria:
         share, left = share_evenly(n, prices) if spread else np.inf, market.without(found)
         terms = Terms(prices, np.eye(panel.n_classes), criterion, left, share)
-        questions = islice(plan_questions(panel, ballots, chances, terms), n - len(found))
+        first, others = plan_batch(panel, ballots, chances, terms, n - len(found))
+        questions = [*first, *islice(others, n - len(found) - len(first))]
         more = np.array([question[:2] for question in questions], dtype=np.intp).reshape(-1, 2)
         found = np.concatenate([found, more])
     rest = market.rng.permutation(np.argwhere(market.without(found)))

@@ -3,27 +3,29 @@
 ::
 
     fitted model -> panel (panels.py) -> beliefs about items (beliefs.py) -> gains (gains.py)
-                 -> a batch of questions (batch.py)
+                 -> a batch of questions (batch.py), and who repeats whom (overlap.py)
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.blocks import ItemBlocks
 from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.estimator import COUNT
 from unelisa.frames import list_names
 from unelisa.latent.ballots import Floats, list_ballots
 from unelisa.suggestions.batch import Question, Terms, plan_questions
 from unelisa.suggestions.gains import WORTH, Criterion
+from unelisa.suggestions.overlap import ask_everybody, without
 from unelisa.suggestions.panels import Panel, can_suggest, seat_panel
 from unelisa.votes import Votes
 
-__all__ = ["COLUMNS", "can_suggest", "share_evenly", "suggest_votes"]
+__all__ = ["COLUMNS", "can_suggest", "plan_batch", "share_evenly", "suggest_votes"]
 
 HUMAN = "human"
 COLUMNS = ("item", "voter", "gain", "cost", "chance_now")
@@ -109,7 +111,10 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
 
     A model can be wrong about a voter, and a batch of that voter's votes would never show it. So a
     batch is spread: while it is chosen, a voter's price grows by its own amount with every
-    n / (number of voters) questions that it gets.
+    n / (number of voters) questions that it gets. And a quarter of it, if that is at least one
+    question per voter, goes to items that all voters answer, until half of the pairs of voters have
+    thirty items in common: where voters hardly meet nobody can tell who repeats whom. The gain of
+    such a vote is what it is worth alone.
 
     A gain looks one vote ahead: where only two votes together could change a label, each of them is
     worth nothing under "errors". `criterion="log_loss"` does not have this gap.
@@ -135,13 +140,28 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     terms = Terms(prices, labels, criterion, spread=even, n=2 * n)  # with the next batch
     chances = model.predict_proba(known)
     listed: Any = getattr(model, "_list_ballots", lambda votes: list_ballots(votes.blocks))
-    found = plan_questions(panel, listed(known), chances, terms)
-    asked = _order(list(islice(found, n)), prices)
+    first, found = plan_batch(panel, listed(known), chances, terms, n)
+    asked = _order([*first, *islice(found, n - len(first))], prices)
     frame = _tabulate(model, known, asked, prices, chances)
     frame.attrs["stop"] = float(sum(question.gain for question in islice(found, n)))
     frame.attrs["expected_errors"] = float((1 - chances.max(axis=1)).sum())
     frame.attrs["note"] = _note(asked, n, known, prices, criterion)
     return frame
+
+
+def plan_batch(
+    panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, n: int
+) -> tuple[list[Question], Iterator[Question]]:
+    """Return the questions that show who repeats whom, and those of the largest gains after them.
+
+    The first are a part of a batch of n that is spread, if any question is worth asking.
+    """
+    first = ask_everybody(panel, ballots, chances, terms, n) if np.isfinite(terms.spread) else []
+    if first:
+        terms = without(terms, first, (len(chances), panel.n_voters))
+    others = plan_questions(panel, ballots, chances, terms)
+    best = next(others, None)
+    return ([], others) if best is None else (first, chain([best], others))
 
 
 def share_evenly(n: int, prices: Floats) -> float:

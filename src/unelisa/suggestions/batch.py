@@ -53,7 +53,7 @@ class Terms(NamedTuple):
     n: int | None = None  # questions that will be asked for; None: nobody knows
 
 
-class _Item(NamedTuple):
+class Item(NamedTuple):
     """An item whose questions were worked out."""
 
     number: int
@@ -71,7 +71,7 @@ class _Offer(NamedTuple):
     number: int  # of the item: no two offers have the same, so that nothing behind is compared
     dearer: float  # what the voter's price was multiplied by
     question: Question
-    item: _Item
+    item: Item
 
 
 def plan_questions(
@@ -85,7 +85,7 @@ def plan_questions(
     while True:
         while opened < len(order) and (not offers or -offers[0].rank <= bounds[order[opened]]):
             numbers = np.sort(order[opened : opened + OPENED])
-            for item in _open_items(panel, ballots, chances, terms, numbers):
+            for item in open_items(panel, ballots, chances, terms, numbers):
                 _push_offer(offers, item, dearer)
             opened += len(numbers)
         if not offers:
@@ -124,9 +124,9 @@ def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Term
     return bounds
 
 
-def _open_items(
+def open_items(
     panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, numbers: NDArray[np.intp]
-) -> Iterator[_Item]:
+) -> Iterator[Item]:
     """Yield items with the gains of their questions."""
     taken = take_ballots(ballots, numbers)
     belief = form_belief(panel, taken, chances[numbers])
@@ -136,10 +136,10 @@ def _open_items(
         prices[:, :-1][~terms.offered[numbers]] = np.inf
     gains = _measure_all(panel, terms, belief)
     for row, number in enumerate(numbers.tolist()):
-        yield _Item(number, 0, belief.take(slice(row, row + 1)), gains[row], prices[row])
+        yield Item(number, 0, belief.take(slice(row, row + 1)), gains[row], prices[row])
 
 
-def _push_offer(offers: list[_Offer], item: _Item, dearer: Floats) -> None:
+def _push_offer(offers: list[_Offer], item: Item, dearer: Floats) -> None:
     """Add the best question about an item, if any gains."""
     ratios = item.gains / (item.prices * dearer)
     voter = int(ratios.argmax())
@@ -150,7 +150,7 @@ def _push_offer(offers: list[_Offer], item: _Item, dearer: Floats) -> None:
         heapq.heappush(offers, offer)
 
 
-def _await_answer(panel: Panel, terms: Terms, item: _Item, voter: int) -> _Item | None:
+def _await_answer(panel: Panel, terms: Terms, item: Item, voter: int) -> Item | None:
     """Return the item when a voter or the human was asked about it; None: it has too many cases."""
     if len(item.belief.mass) * panel.n_classes > MOST_CASES:
         return None
@@ -161,7 +161,7 @@ def _await_answer(panel: Panel, terms: Terms, item: _Item, voter: int) -> _Item 
     prices = item.prices.copy()
     prices[voter] = np.inf
     gains = _measure_all(panel, terms, belief).sum(axis=0)
-    return _Item(item.number, item.asked + 1, belief, gains, prices)
+    return Item(item.number, item.asked + 1, belief, gains, prices)
 
 
 def _measure_all(panel: Panel, terms: Terms, belief: Belief) -> Floats:

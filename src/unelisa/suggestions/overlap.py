@@ -1,0 +1,82 @@
+"""Overlap: items that everybody is asked about, which show who repeats whom.
+
+A model that takes the opinion of a clique for the truth calls its members experts, and asks one of
+them about each item. Their votes never meet, and that they repeat each other never shows. So a part
+of each batch goes to items that all voters answer, as long as pairs of voters have met on fewer
+items than the search for families needs.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.blocks import ItemBlocks
+from unelisa.latent.ballots import Ballots, Floats, Sums
+from unelisa.latent.consensus.families import PANEL_COMMON
+from unelisa.suggestions.batch import Question, Terms, open_items
+from unelisa.suggestions.panels import Panel
+
+SHARE = 0.25  # of a batch
+
+
+def ask_everybody(
+    panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, n: int
+) -> list[Question]:
+    """Return questions that complete some items, at most a quarter of n; gains are of each alone.
+
+    The items with the most votes come first, and of them those whose label is least certain. There
+    are none if a quarter of n is less than one question per voter, if half of the pairs of voters
+    have met on thirty items, or if there are not thirty items per voter.
+    """
+    asked = np.isfinite(terms.prices[:-1])
+    n_asked, left = int(np.count_nonzero(asked)), int(SHARE * n)
+    if not 1 < n_asked <= left or PANEL_COMMON * n_asked > len(chances):
+        return []
+    (common,) = ballots.sum(_count_common, asked)
+    if np.median(common[np.triu_indices(n_asked, 1)]) >= PANEL_COMMON:
+        return []
+    counts = ballots.concatenate(_count_votes)
+    found: list[Question] = []
+    # an item lacks at most one vote per voter, so that no more items than votes are looked at
+    order = np.lexsort((chances.max(axis=1), -counts))
+    order = order[counts[order] < n_asked][:left]
+    for item in open_items(panel, ballots, chances, terms, np.sort(order)):
+        voters = np.flatnonzero(np.isfinite(item.prices[:-1]))
+        found += [Question(item.number, int(s), float(item.gains[s])) for s in voters]
+    rank = {int(item): k for k, item in enumerate(order)}
+    found.sort(key=lambda question: rank[question.item])
+    return _keep_whole(found, left)
+
+
+def without(terms: Terms, questions: list[Question], shape: tuple[int, int]) -> Terms:
+    """Return the terms on which these questions are not asked again."""
+    offered = np.ones(shape, dtype=np.bool_) if terms.offered is None else terms.offered.copy()
+    for question in questions:
+        offered[question.item, question.voter] = False
+    return terms._replace(offered=offered)
+
+
+def _keep_whole(questions: list[Question], most: int) -> list[Question]:
+    """Return the questions of the first items, as many items as fit."""
+    sizes: dict[int, int] = {}
+    for question in questions:
+        sizes[question.item] = sizes.get(question.item, 0) + 1
+    kept, total = set(), 0
+    for item, size in sizes.items():
+        if total + size > most:
+            break
+        kept.add(item)
+        total += size
+    return [question for question in questions if question.item in kept]
+
+
+def _count_common(ballots: Ballots, asked: NDArray[np.bool_]) -> Sums:
+    """Return on how many items each pair of the voters who can be asked have met. A pass."""
+    own = asked[ballots.voters]
+    place = np.cumsum(asked) - 1
+    there = np.zeros((ballots.n_items, int(np.count_nonzero(asked))), dtype=np.float32)
+    there[ballots.items[own], place[ballots.voters[own]]] = 1
+    return (np.asarray(there.T @ there, dtype=np.float64),)
+
+
+def _count_votes(ballots: Ballots) -> NDArray[np.int64]:
+    return np.asarray(ballots.counts)
