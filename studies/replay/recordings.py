@@ -10,7 +10,7 @@ from unelisa.votes import Votes
 
 MOST_ITEMS = 500
 WORLDS = ("copies", "near_copies", "lenient_families", "bad_clique")  # kinds with families
-FIRST_WORLD = 20  # of the choosing part; policies were chosen on the ones before
+FIRST_WORLD = 40  # of the choosing part; policies were chosen on the ones before
 
 
 class Recording(NamedTuple):
