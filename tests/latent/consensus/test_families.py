@@ -100,6 +100,12 @@ def test_relatives_on_a_panel_are_found_with_a_few_votes_per_item():
     assert (ties.strengths >= 0.5).all()
 
 
+def test_a_few_items_show_no_family():
+    """Related classifiers look like copies on a few dozen items, and leave too few voters."""
+    values, truth = copying_crowd(0, n_items=99)
+    assert proposed(values, truth) == []
+
+
 def test_ties_are_what_the_hidden_states_leave():
     """Given the truth, relatives alone are tied; without it, everybody is."""
     values, truth = repeating_crowd(0)

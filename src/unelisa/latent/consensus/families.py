@@ -63,9 +63,9 @@ def pick_ties(sample: Sample, correlations: Floats) -> Ties:
 
 
 def _is_panel(sample: Sample, counts: NDArray[np.integer]) -> bool:
-    """Return whether at least half of the voters have each answered a tenth of the items."""
+    """Return whether at least half of the voters have each answered a tenth of enough items."""
     answered = np.count_nonzero(sample.ballots.counts)
-    return bool(np.median(counts[counts > 0]) >= PANEL * answered) if answered else False
+    return bool(answered >= COMMON and np.median(counts[counts > 0]) >= PANEL * answered)
 
 
 def expect_votes(sample: Sample, posterior: Floats, states: Floats) -> Floats:
