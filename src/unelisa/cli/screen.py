@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from io import StringIO, TextIOWrapper
 from operator import itemgetter
 from pathlib import Path
@@ -18,9 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unelisa.progress import asides, open_console, strip_controls
+from unelisa.progress import asides, open_console, show_fits_in, strip_controls
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from unelisa.errors import Hint
 
 LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
@@ -108,12 +110,20 @@ def _spell_option(hint: "Hint") -> str:
     return f"{option} {hint.when}".rstrip()
 
 
-def busy(doing: str) -> AbstractContextManager[Any]:
+@contextmanager
+def busy(doing: str) -> Iterator["Status"]:
     """Show what is being done while it lasts; nothing where stderr is not a terminal.
 
-    The status that it gives can be updated as the work proceeds.
+    The status that it gives can be updated as the work proceeds. A fit adds its percentage.
     """
-    return asides().status(f"{doing} ...", spinner="dots")
+    with asides().status(f"{doing} ...", spinner="dots") as status:
+
+        def add(percent: int) -> None:
+            doing = str(status.status).partition(" ...")[0]
+            status.update(f"{doing} ... {percent} %")
+
+        with show_fits_in(add):
+            yield status
 
 
 @contextmanager
