@@ -34,7 +34,11 @@ def terminal_as_stderr():
         patch.setenv("TERM", "xterm")
         patch.delenv(progress.VARIABLE, raising=False)
         patch.setattr(sys, "stderr", stderr)
-        yield lambda: (screen.read(100_000) or b"").decode()
+
+        def read():
+            return (screen.read(100_000) or b"").decode()
+
+        yield read
 
 
 @pytest.mark.parametrize("wanted", [None, False, True])
