@@ -17,9 +17,9 @@ from unelisa.errors import ModelError, missing_extra
 from unelisa.graph import VoterGraph
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
-from unelisa.report.drawing import draw_graph, place_voters
+from unelisa.report.drawing import describe_graph, draw_graph
 from unelisa.report.judged import HARD, SURE, Judged, bin_calibration, count_ease, count_scores
-from unelisa.report.voters import MOST_LINKS, Network, find_families, rank_voters
+from unelisa.report.voters import Network, find_families, rank_voters
 from unelisa.report.wording import FAMILY_COLORS, LOWER, MEASURES, OUTSIDE, SHORT_NAME, show_name
 from unelisa.stability import Stability
 from unelisa.votes import Votes
@@ -50,16 +50,8 @@ def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
     """
     axes = _axes(ax)
     network = Network.of_ising(model) if isinstance(model, Ising) else Network.of_model(model)
-    places = place_voters(network)
-    drawn = draw_graph(
-        {
-            "places": places.tolist(),
-            "ties": network.weights.tolist(),
-            "roles": network.roles,
-            "families": network.families,
-            "links": [list(link) for link in network.links_between_families()[:MOST_LINKS]],
-        }
-    )
+    described = describe_graph(network, range(len(network.names)))
+    places, drawn = np.array(described["places"]), draw_graph(described)
     _draw_lines(axes, drawn, places)
     _draw_families(axes, drawn, places)
     _draw_nodes(axes, drawn, network)
@@ -372,21 +364,24 @@ def _draw_families(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float
 
 def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
     family = {s: _color(c) for c, kin in enumerate(network.families) for s in kin}
-    nodes = drawn["nodes"]
-    for role in sorted(set(network.roles)):
-        own = [k for k, node in enumerate(nodes) if node[3] == role]
-        x, y, sizes, _ = zip(*(nodes[k] for k in own), strict=True)
-        color = RED if role == "contrarian" else GRAY if role in OUTSIDE else SKY
-        color = BLUE if role == "expert" else color
-        look: dict[str, Any] = {"c": color, "edgecolors": [family.get(k, color) for k in own]}
-        look |= {"marker": "D" if role == "contrarian" else "o", "linewidths": 1.5, "zorder": 3}
-        axes.scatter(x, y, s=[0.25 * size**2 for size in sizes], **look)
-    for name, (x, y, size, role) in zip(network.names, nodes, strict=True):
-        below = (0, -4 - 0.25 * size * (1.4 if role == "contrarian" else 1.0))
+    named = [
+        (*node, _label(network.names[s], SHORT_NAME), family.get(s))
+        for s, node in enumerate(drawn["nodes"])
+        if node
+    ]
+    if rest := drawn["rest"]:
+        (x, y), size = rest["place"], rest["size"]
+        axes.plot([0, x], [0, y], color=BLUE, linewidth=0.6 * rest["width"], zorder=2)
+        named.append((x, y, size, "counted", rest["label"], None))
+    for x, y, size, role, name, kin in named:
+        color = {"contrarian": RED, "expert": BLUE}.get(role, GRAY if role in OUTSIDE else SKY)
+        dot: dict[str, Any] = {"c": color, "edgecolors": kin or color, "linewidths": 1.5}
+        turned = role == "contrarian"
+        axes.scatter([x], [y], s=0.25 * size**2, marker="D" if turned else "o", zorder=3, **dot)
         halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
         look = {"ha": "center", "va": "top", "color": SOFT if role in OUTSIDE else INK}
         look |= {"bbox": halo, "fontsize": 7, "zorder": 4, "textcoords": "offset points"}
-        axes.annotate(_label(name, SHORT_NAME), (x, y), below, **look)
+        axes.annotate(name, (x, y), (0, -4 - 0.25 * size * (1.4 if turned else 1.0)), **look)
     axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
     axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
 
