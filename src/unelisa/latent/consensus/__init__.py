@@ -188,10 +188,9 @@ def _merge_implied(
 
 
 def _tell_implied(implied: list[tuple[int, int]]) -> Caution:
-    s, t = implied[0]
     more = f"; so it is with {len(implied) - 1} more pairs" if len(implied) > 1 else ""
     return Caution(
-        "of {voters}, the second says yes wherever the first does: they may share a source, and "
+        "of {pair}, the second says yes wherever the first does: they may share a source, and "
         f"their accuracy may be overstated{more}",
-        (s, t),
+        tuple(s for pair in implied for s in pair),
     )
