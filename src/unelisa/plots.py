@@ -379,7 +379,11 @@ def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
         turned = role == "contrarian"
         axes.scatter([x], [y], s=0.25 * size**2, marker="D" if turned else "o", zorder=3, **dot)
         halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
-        look = {"ha": "center", "va": "top", "color": SOFT if role in OUTSIDE else INK}
+        look: dict[str, Any] = {
+            "ha": "center",
+            "va": "top",
+            "color": SOFT if role in OUTSIDE else INK,
+        }
         look |= {"bbox": halo, "fontsize": 7, "zorder": 4, "textcoords": "offset points"}
         axes.annotate(name, (x, y), (0, -4 - 0.25 * size * (1.4 if turned else 1.0)), **look)
     axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)

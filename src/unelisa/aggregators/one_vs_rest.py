@@ -96,7 +96,7 @@ class OneVsRest(Aggregator):
             self.voted_ = np.array([1])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UnelisaWarning)
-            self.models_ = [self._fit_class(votes, gold, int(k)) for k in each(self.voted_)]
+            self.models_ = [self._fit_class(votes, gold, k) for k in each(self.voted_.tolist())]
         self.weights_ = np.mean([model.weights_ for model in self.models_], axis=0)
         # that a voter never says a class is no fault of the votes; others are told once
         told = {str(one.message): one.category for one in caught}

@@ -147,7 +147,9 @@ function take(next, label) {
 async function ask(path) {
   if (busy) return;
   const response = await call(path);
-  if (response && response.ok) show(await response.json());
+  if (!response) return;
+  const told = await response.json();
+  if (told.error) tell(told.error, true); else show(told);
 }
 
 function drawMeter() {
