@@ -12,14 +12,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-try:
-    import fcntl as _fcntl
-except ImportError:  # on Windows nothing is locked
-    _fcntl = None  # type: ignore[assignment]
-
+_fcntl: Any = import_module("fcntl") if os.name == "posix" else None  # else nothing is locked
 _CLAIMS = 1 << 40  # the byte that stands for number 0, far behind the end of any file of lines
 _open_drafts: set[Path] = set()  # the private folders of drafts
 _ACL = "system.posix_acl_access"
