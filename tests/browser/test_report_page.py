@@ -412,16 +412,18 @@ def test_many_voters_on_their_own_are_one_node_beside_the_families(visit, tmp_pa
     truth = rng.choice(np.array([-1, 1]), (400, 1))
     values = np.where(rng.random((400, 40)) < 0.75, truth, -truth)
     values[:, :6] = np.where(rng.random((400, 6)) < 0.95, values[:, :1], -values[:, :1])
-    votes = Votes.of(values, coding="pm1")
+    votes = Votes.of(np.where(values > 0, "control", "case"))
     model = LatentIsing().fit(votes)
     assert len(model.families_) == 1
-    write_report(model, votes, tmp_path / "page.html")
+    write_report(model, votes, tmp_path / "page.html", show_items=True)
     for width in (1280, 400):
         opened = visit(tmp_path / "page.html", width)
         assert opened.graph("cy.nodes('[voter]').length") == 6
         assert opened.graph("cy.nodes('#truth').connectedEdges('.tie').length") == 2
         assert opened.graph("cy.nodes('.rest').data('label')") == "34 voters on their own"
         assert "The 34 who depend on nobody" in opened.page.inner_text("#graph-section")
+        opened.page.click("#uncertain summary")
+        assert opened.page.evaluate(BROKEN_WORDS) == []
     opened.page.fill("#query", "v39")
     opened.page.keyboard.press("Enter")
     assert opened.page.inner_text("#card h3") == "v39"

@@ -115,7 +115,7 @@ def test_the_page_names_all_voters_of_a_warning():
     assert told.endswith("v20, v21 and 10 more.")
     assert len(told.voters) == 30
     page = render_report(findings)
-    assert "<summary>All 30 of them</summary>" in page
+    assert "<summary>Show all 30</summary>" in page
     assert page.index("<bdi>v31</bdi></details>") < page.index('id="voters"')
 
 

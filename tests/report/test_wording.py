@@ -56,7 +56,8 @@ def test_how_it_was_fitted_is_told(crowd):
     assert told["Time"] == "1.00 s"
     assert "raised the bound" in told["Convergence"]
     assert "penalty = theory" in told["Settings"]
-    assert "another run" in dict(wording.describe_fit(findings_of(UnElisa().fit(crowd[0]))))["Seed"]
+    alone = dict(wording.describe_fit(findings_of(UnElisa().fit(crowd[0]))))
+    assert alone["Seed"] == "none: the votes determine the result"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ class CopiesAsOne(Aggregator):
             return []
         alike = [[str(name) for name in self.voter_names_[self._heads == k]] for k in groups]
         names = Sentence.listing("{}", alike[0], NAMED)
-        more = f"; so it is with {len(groups) - 1} more groups" if len(groups) > 1 else ""
+        rest = len(groups) - 1
+        more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
         told = f"{names} repeat each other vote for vote and count as one voter{more}"
         return [Sentence(told, map(", ".join, alike) if more else names.voters)]
 

@@ -80,4 +80,4 @@ def _tell_votes(judged: Judged, items: list[int]) -> list[str]:
 
 def _name_some(names: list[str], voters: NDArray[np.intp]) -> str:
     some = ", ".join(names[s] for s in voters[:MOST_NAMED])
-    return some if len(voters) <= MOST_NAMED else f"{some} …"
+    return some if len(voters) <= MOST_NAMED else f"{some}\u00a0…"

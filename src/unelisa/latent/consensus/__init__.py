@@ -188,7 +188,8 @@ def _merge_implied(
 
 
 def _tell_implied(implied: list[tuple[int, int]]) -> Caution:
-    more = f"; so it is with {len(implied) - 1} more pairs" if len(implied) > 1 else ""
+    rest = len(implied) - 1
+    more = f"; so it is with {rest} more {'pair' if rest == 1 else 'pairs'}" if rest else ""
     return Caution(
         "of {pair}, the second says yes wherever the first does: they may share a source, and "
         f"their accuracy may be overstated{more}",
