@@ -257,12 +257,15 @@ def _verdict(voter: dict[str, Any]) -> Text:
     return Text(word, _COLORS.get(word, "dim"))
 
 
-def reading_table(readings: Sequence[dict[str, Any]]) -> Table:
-    """Return the readings that the votes allow side by side; the first one was taken."""
+def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
+    """Return the readings that the votes allow side by side; the first one was taken.
+
+    `label` is the one whose shares are shown: the second of two classes.
+    """
     table = bare_table(1, title="Readings of the votes", title_justify="left", title_style="bold")
     table.add_column("reading", no_wrap=True)
     table.add_column("structure", overflow="fold")
-    for name in ("share of yes", "branches", "evidence", "labels that differ"):
+    for name in (f"share of {printable(label)}", "branches", "evidence", "labels that differ"):
         table.add_column(name, justify="right")
     for k, row in enumerate(readings):
         counts = figure(row["branches"], "d"), figure(row["evidence"], ".1f")
