@@ -34,7 +34,13 @@ SHOTS = (
     Shot("report-1280-dark.png", 1280, 1190, {"color_scheme": "dark"}),
     Shot("report-1280-labels.png", 1280, 1150, {}, "#labels-title"),
     Shot("report-families.png", 1280, 800, {}, "#graph-title", "families.html"),
-    Shot("report-390.png", 390, 1180, {"has_touch": True, "is_mobile": True}),
+    Shot("report-400.png", 400, 1180, {"has_touch": True, "is_mobile": True}),
+    Shot(
+        "report-400-dark.png",
+        400,
+        1180,
+        {"has_touch": True, "is_mobile": True, "color_scheme": "dark"},
+    ),
 )
 
 

@@ -21,9 +21,36 @@ row numbers, never items, votes or labels, because those may be patients.
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+
+
+class Sentence(str):
+    """What is told, in a sentence that names a few voters; `voters` names all, if there are more.
+
+    Examples
+    --------
+    >>> told = Sentence.listing("these never voted: {}", ["ann", "bob", "cem"], most=2)
+    >>> told, told.voters
+    ('these never voted: ann, bob and 1 more', ('ann', 'bob', 'cem'))
+    """
+
+    __slots__ = ("voters",)
+    voters: tuple[str, ...]
+
+    def __new__(cls, text: str, voters: Iterable[str] = ()) -> Self:
+        """Return the sentence."""
+        told = super().__new__(cls, text)
+        told.voters = tuple(voters)
+        return told
+
+    @classmethod
+    def listing(cls, text: str, names: Sequence[str], most: int) -> Self:
+        """Return a sentence with so many of the names in place of {}."""
+        shown, more = ", ".join(names[:most]), len(names) - most
+        filled = text.replace("{}", f"{shown} and {more} more" if more > 0 else shown)
+        return cls(filled, names if more > 0 else ())
 
 
 class Hint(NamedTuple):

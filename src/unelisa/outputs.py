@@ -12,9 +12,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+_fcntl: Any = import_module("fcntl") if os.name == "posix" else None  # else nothing is locked
+_CLAIMS = 1 << 40  # the byte that stands for number 0, far behind the end of any file of lines
 _open_drafts: set[Path] = set()  # the private folders of drafts
 _ACL = "system.posix_acl_access"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot sync a folder
@@ -197,29 +200,103 @@ class Journal:
                 raise OSError(error.errno, error.strerror, str(self._path)) from None
 
 
+class SharedJournal(Journal):
+    """A file to which several processes append whole lines in turn; made by `share_journal`."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        super().__init__(path, handle)
+        self._seen = 0  # bytes that this process has read or written
+
+    @contextmanager
+    def turn(self) -> Iterator[bytes]:
+        """Keep others from writing; yield what they wrote since the last turn, in whole lines.
+
+        A torn last line, of a process that was killed, is cut off.
+        """
+        _lock_file(self._handle, wait=True)
+        try:
+            size = os.fstat(self._handle).st_size
+            new = _read_from(self._handle, self._seen, size)
+            whole = new[: new.rfind(b"\n") + 1]
+            self._seen += len(whole)
+            if len(whole) < len(new):
+                os.ftruncate(self._handle, self._seen)
+            yield whole
+        finally:
+            _unlock_file(self._handle)
+
+    def append(self, line: bytes) -> None:
+        """Add one line in one's turn, as a journal of one process does."""
+        super().append(line)
+        self._seen += len(line)
+
+    def claim(self, number: int) -> bool:
+        """Return whether nobody else holds this number; from now on this process does.
+
+        What it holds is released with `release`, and when it ends.
+        """
+        if _fcntl is None:
+            return True
+        try:
+            _fcntl.lockf(self._handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB, 1, _CLAIMS + number)
+        except OSError as error:
+            return error.errno not in (errno.EACCES, errno.EAGAIN)  # else there are no such locks
+        return True
+
+    def release(self, number: int) -> None:
+        """Let others claim a number."""
+        if _fcntl is not None:
+            with suppress(OSError):
+                _fcntl.lockf(self._handle, _fcntl.LOCK_UN, 1, _CLAIMS + number)
+
+
 @contextmanager
 def open_journal(path: Path) -> Iterator[Journal]:
     """Open a file for appending, without a torn last line: one that lacks its line feed.
 
     `BlockingIOError` if another process has it open so.
     """
+    with _open_for_lines(path) as handle:
+        _lock_file(handle)  # until it is closed, or the process ends
+        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
+        yield Journal(path, handle)
+
+
+@contextmanager
+def share_journal(path: Path) -> Iterator[SharedJournal]:
+    """Open a file for appending beside other processes that do the same."""
+    with _open_for_lines(path) as handle:
+        yield SharedJournal(path, handle)
+
+
+@contextmanager
+def _open_for_lines(path: Path) -> Iterator[int]:
     plain = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | plain, 0o666)
     try:
-        _lock_file(handle)
-        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
         _sync_folder(path.parent)
-        yield Journal(path, handle)
+        yield handle
     finally:
-        os.close(handle)  # also releases the lock, as does the end of the process
+        os.close(handle)  # also releases its locks, as does the end of the process
 
 
-def _lock_file(handle: int) -> None:
-    try:
-        import fcntl  # noqa: PLC0415 - absent on Windows, where nothing is locked
-    except ImportError:
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _read_from(handle: int, start: int, end: int) -> bytes:
+    os.lseek(handle, start, os.SEEK_SET)  # what is written goes to the end in any case
+    parts = []
+    while start < end and (part := os.read(handle, end - start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
+
+
+def _lock_file(handle: int, *, wait: bool = False) -> None:
+    if _fcntl is not None:
+        _fcntl.flock(handle, _fcntl.LOCK_EX | (0 if wait else _fcntl.LOCK_NB))
+
+
+def _unlock_file(handle: int) -> None:
+    if _fcntl is not None:
+        _fcntl.flock(handle, _fcntl.LOCK_UN)
 
 
 def defuse_cell(cell: Any) -> Any:

@@ -17,19 +17,16 @@ from unelisa.errors import ModelError, missing_extra
 from unelisa.graph import VoterGraph
 from unelisa.ising import Ising
 from unelisa.neighborhood import select_neighborhoods, theory_penalty
-from unelisa.report.drawing import draw_graph, place_voters
+from unelisa.report.axes import BLUE, GRAY, INK, PALE, RED, color_family, draw_network, label_text
 from unelisa.report.judged import HARD, SURE, Judged, bin_calibration, count_ease, count_scores
-from unelisa.report.voters import MOST_LINKS, Network, find_families, rank_voters
-from unelisa.report.wording import FAMILY_COLORS, LOWER, MEASURES, OUTSIDE, SHORT_NAME, show_name
+from unelisa.report.voters import Network, find_families, rank_voters
+from unelisa.report.wording import LOWER, MEASURES, SHORT_NAME, quote
 from unelisa.stability import Stability
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, SKY, RED, GRAY, PALE = "#0072B2", "#4b9fd0", "#D55E00", "#9aa0a6", "#9cc9e3"
-INK, SOFT = "#202124", "#5f6368"
-FAMILIES = ("#009E73", "#CC79A7", "#E69F00", "#6a3d9a", "#56B4E9", "#8c6d1f", "#7f7f7f")
 LONGEST_NAME = 24
 
 
@@ -50,19 +47,7 @@ def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
     """
     axes = _axes(ax)
     network = Network.of_ising(model) if isinstance(model, Ising) else Network.of_model(model)
-    places = place_voters(network)
-    drawn = draw_graph(
-        {
-            "places": places.tolist(),
-            "ties": network.weights.tolist(),
-            "roles": network.roles,
-            "families": network.families,
-            "links": [list(link) for link in network.links_between_families()[:MOST_LINKS]],
-        }
-    )
-    _draw_lines(axes, drawn, places)
-    _draw_families(axes, drawn, places)
-    _draw_nodes(axes, drawn, network)
+    draw_network(axes, network)
     axes.set_aspect("equal")
     axes.invert_yaxis()  # layouts are made for screens, where y points down
     axes.set_axis_off()
@@ -91,13 +76,14 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
     left: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
     for c, kin in enumerate(find_families(model)):
         rows = [k for k, s in enumerate(shown) if s in kin]
-        axes.scatter(np.full(len(rows), 0.01), rows, s=22, marker="s", c=_color(c), **left)
-    axes.set_xlabel("weight: how much a yes raises the score")
+        axes.scatter(np.full(len(rows), 0.01), rows, s=22, marker="s", c=color_family(c), **left)
+    said = f"a vote for {_name_positive(model)}" if len(model.classes_) == 2 else "its vote"
+    axes.set_xlabel(f"weight: how much {said} raises the score")
     return axes
 
 
 def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw a histogram of P(positive) or, without probabilities, of the score.
+    """Draw a histogram of the probabilities or, without any, of the scores.
 
     With more than two classes, of the label's probability, or of its lead over the next class.
 
@@ -115,7 +101,9 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     kind, sure = counted["kind"], low >= SURE - 1e-9
     sure |= ((kind == "probability") & (high <= 1 - SURE + 1e-9)) | (kind in ("score", "lead"))
     axes.bar(low, counted["counts"], high - low, align="edge", color=np.where(sure, BLUE, PALE))
-    axes.set_xlabel(MEASURES[kind] + (": positive to the right of 0" if kind == "score" else ""))
+    side = _name_positive(model)
+    words = {"probability": f"probability of {side}", "score": f"score: {side} to the right of 0"}
+    axes.set_xlabel(words.get(kind, MEASURES[kind]))
     axes.set_ylabel("items")
     return axes
 
@@ -191,9 +179,8 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
     axes.plot([0, 1], [0, 1], ":", color=GRAY)
     reach = np.maximum([shares - lows, highs - shares], 0)
     axes.errorbar(means, shares, reach, fmt="o-", color=BLUE, capsize=2)
-    axes.set(
-        xlabel="predicted probability", ylabel="share truly positive" if two else "share correct"
-    )
+    axes.set(xlabel="predicted probability")
+    axes.set(ylabel=f"share truly {_name_positive(model)}" if two else "share correct")
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return axes
 
@@ -320,7 +307,7 @@ def stable_edges(stability: Stability, *, most: int = 30, ax: "Axes | None" = No
     axes.scatter(weights, rows, c=colors, s=18, zorder=3)
     axes.axvline(0, color=INK, linewidth=0.8)
     ends = zip(table["voter"], table["other"], strict=True)
-    _name_rows(axes, [", ".join(_label(name, SHORT_NAME) for name in pair) for pair in ends])
+    _name_rows(axes, [", ".join(label_text(name, SHORT_NAME) for name in pair) for pair in ends])
     axes.set_xlabel(f"weight of the edge, with its {stability.level:.0%} interval")
     return axes
 
@@ -333,68 +320,27 @@ def _axes(ax: "Axes | None") -> "Axes":
         from matplotlib import pyplot  # noqa: PLC0415 - an optional package
     except ImportError:
         raise missing_extra("plots need matplotlib", "report") from None
-    return pyplot.subplots(layout="constrained")[1]
+    axes = pyplot.subplots(layout="constrained")[1]
+    # notebooks show the figure, without a line of text besides
+    axes._ipython_display_ = _show_nothing  # type: ignore[attr-defined]
+    return axes
+
+
+def _show_nothing() -> None:
+    pass
+
+
+def _name_positive(model: Aggregator) -> str:
+    """Return the user's word for the second of two classes."""
+    return label_text(quote(model.classes_[1]))
 
 
 def _draw_bars(axes: "Axes", names: Iterable[Any], lengths: Any, colors: Any) -> None:
     """Draw one horizontal bar per name, the first on top."""
     axes.barh(np.arange(len(lengths)), lengths, color=colors, height=0.7)
-    _name_rows(axes, [_label(name, LONGEST_NAME) for name in names])
+    _name_rows(axes, [label_text(name, LONGEST_NAME) for name in names])
 
 
 def _name_rows(axes: "Axes", labels: list[str]) -> None:
     axes.set_yticks(np.arange(len(labels)), labels)
     axes.invert_yaxis()
-
-
-def _draw_lines(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
-    sides = {1: BLUE, -1: RED}
-    for s, t, width, sign in drawn["links"]:
-        faded = drawn["nodes"][s][3] in OUTSIDE or drawn["nodes"][t][3] in OUTSIDE
-        look: dict[str, Any] = {"alpha": 0.35 if faded else 0.6, "linewidth": 0.8 * width}
-        axes.plot(*places[[s, t]].T, "--", color=sides[sign], zorder=1, **look)
-    for k, width, sign in drawn["ties"]:
-        end = places[k]
-        axes.plot([0, end[0]], [0, end[1]], color=sides[sign], linewidth=0.6 * width, zorder=2)
-
-
-def _draw_families(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
-    """Draw each family's tie to the truth, its arc, and the stems to its voters."""
-    for family in drawn["families"]:
-        look: dict[str, Any] = {"color": _color(family["number"]), "linewidth": 1.3, "zorder": 2}
-        (x, y), side = family["hub"], RED if family["sign"] < 0 else BLUE
-        axes.plot([0, x], [0, y], color=side, linewidth=0.6 * family["width"], zorder=2)
-        axes.plot(*zip(*family["arc"], strict=True), **look)
-        for k, *foot in family["stems"]:
-            axes.plot(*np.array([foot, places[k]]).T, **look)
-        axes.scatter([x], [y], s=30, c=_color(family["number"]), zorder=3)
-
-
-def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
-    family = {s: _color(c) for c, kin in enumerate(network.families) for s in kin}
-    nodes = drawn["nodes"]
-    for role in sorted(set(network.roles)):
-        own = [k for k, node in enumerate(nodes) if node[3] == role]
-        x, y, sizes, _ = zip(*(nodes[k] for k in own), strict=True)
-        color = RED if role == "contrarian" else GRAY if role in OUTSIDE else SKY
-        color = BLUE if role == "expert" else color
-        look: dict[str, Any] = {"c": color, "edgecolors": [family.get(k, color) for k in own]}
-        look |= {"marker": "D" if role == "contrarian" else "o", "linewidths": 1.5, "zorder": 3}
-        axes.scatter(x, y, s=[0.25 * size**2 for size in sizes], **look)
-    for name, (x, y, size, role) in zip(network.names, nodes, strict=True):
-        below = (0, -4 - 0.25 * size * (1.4 if role == "contrarian" else 1.0))
-        halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
-        look = {"ha": "center", "va": "top", "color": SOFT if role in OUTSIDE else INK}
-        look |= {"bbox": halo, "fontsize": 7, "zorder": 4, "textcoords": "offset points"}
-        axes.annotate(_label(name, SHORT_NAME), (x, y), below, **look)
-    axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
-    axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
-
-
-def _color(family: int) -> str:
-    return FAMILIES[family % FAMILY_COLORS]
-
-
-def _label(name: Any, longest: int) -> str:
-    """Return a name as text for matplotlib, which would read $ as the start of a formula."""
-    return show_name(name, longest).replace("$", r"\$")

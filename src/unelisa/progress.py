@@ -1,14 +1,32 @@
-"""Progress on stderr: the one console that also shows warnings and errors, and the one bar."""
+"""Progress on stderr: the one console that also shows warnings and errors, and the bars.
 
+A bar with a count (`show_progress`) is for work whose steps are known. A fit shows the share of
+its work that is done (`show_fit`): its stages say how far they go (`until`, `each`, `another`),
+and the code they are in need not know who looks. Nobody does in threads and worker processes,
+where stderr is neither a terminal nor a notebook's, or where UNELISA_PROGRESS is 0; stages then
+cost next to nothing.
+"""
+
+import multiprocessing
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TextIO
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
+
+VARIABLE = "UNELISA_PROGRESS"
+PATIENCE = 1.0  # seconds before a fit shows anything
+PACE = 0.2  # share that each of an unknown number of rounds takes of what is left of its stage
+Thing = TypeVar("Thing")
+Show = Callable[[int], None]  # takes the percentage
 
 
 def asides() -> "Console":
@@ -74,7 +92,7 @@ def show_progress(
     bar = progress.Progress(
         *columns, console=console, transient=console.is_terminal, speed_estimate_period=300
     )
-    with ExitStack() as shown:
+    with ExitStack() as shown, show_fits_in(lambda _: None):
         with suppress(errors.LiveError):  # before rich 14.1 a command's status excludes a bar
             shown.enter_context(bar)
         task = bar.add_task(doing, total=total)
@@ -83,3 +101,153 @@ def show_progress(
             bar.update(task, advance=steps, description=doing)
 
         yield advance
+
+
+class _Work:
+    """The work of a fit: the share of it that is done, and the stage that is under way."""
+
+    def __init__(self, show: Show) -> None:
+        self._show, self._began, self._shown = show, perf_counter(), 0
+        self.done, self.stage = 0.0, (0.0, 1.0)
+
+    def reach(self, share: float) -> None:
+        """Note that this share of the whole is done; show it, one percent at a time."""
+        self.done = max(self.done, share)
+        percent = int(100 * self.done + 1e-9)
+        if percent > self._shown and perf_counter() - self._began > PATIENCE:
+            self._shown = percent
+            self._show(percent)
+
+    @contextmanager
+    def staying_below(self, end: float) -> Iterator[None]:
+        """Make this block a stage from here to `end`, which it has reached when it is done."""
+        outer, self.stage = self.stage, (self.done, max(self.done, end))
+        try:
+            yield
+            self.reach(end)
+        finally:
+            self.stage = outer
+
+
+_work: ContextVar[_Work | None] = ContextVar("work", default=None)
+_show: ContextVar[Show | None] = ContextVar("show", default=None)
+
+
+@contextmanager
+def show_fits_in(show: Show) -> Iterator[None]:
+    """Let fits in this block pass their percentages to `show` instead of opening a bar."""
+    before = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(before)
+
+
+@contextmanager
+def show_fit(doing: str) -> Iterator[None]:
+    """Show the percentage of a fit that is done, if it lasts more than a second.
+
+    A fit within a fit is a part of its present stage.
+    """
+    with ExitStack() as shown:
+        show = None if _work.get() else _show.get() or _open_display(doing, shown)
+        if show is None:
+            yield
+            return
+        work = _Work(show)
+        before = _work.set(work)
+        try:
+            yield
+            work.reach(1.0)
+        finally:
+            _work.reset(before)
+
+
+@contextmanager
+def until(share: float) -> Iterator[None]:
+    """Count the work of this block as a stage that goes up to a share of the enclosing one."""
+    work = _work.get()
+    if work is None:
+        yield
+        return
+    low, high = work.stage
+    with work.staying_below(low + share * (high - low)):
+        yield
+
+
+def each(things: Sequence[Thing]) -> Iterator[Thing]:
+    """Yield the things, the work on each being an equal part of the present stage."""
+    for k, thing in enumerate(things, 1):
+        with until(k / len(things)):
+            yield thing
+
+
+@contextmanager
+def another() -> Iterator[None]:
+    """Count the work of this block as one of an unknown number of rounds of the present stage."""
+    work = _work.get()
+    if work is None:
+        yield
+        return
+    with work.staying_below(work.done + PACE * (work.stage[1] - work.done)):
+        yield
+
+
+def _open_display(doing: str, shown: ExitStack) -> Show | None:
+    """Return what shows percentages to a person, until the stack closes; None if nobody looks."""
+    alone = threading.current_thread() is threading.main_thread()
+    alone = alone and multiprocessing.current_process().name == "MainProcess"
+    if not alone or os.environ.get(VARIABLE) == "0":
+        return None
+    if _is_notebook():
+        return _show_in_notebook(doing, shown)
+    if sys.stderr is not None and sys.stderr.isatty() and asides().is_terminal:
+        return _show_on_terminal(doing, shown)
+    return None
+
+
+def _is_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return hasattr(ipython.get_ipython(), "kernel") if ipython is not None else False
+
+
+def _show_on_terminal(doing: str, shown: ExitStack) -> Show:
+    tasks: list[Any] = []
+
+    def show(percent: int) -> None:
+        if not tasks:
+            from rich import errors, progress  # noqa: PLC0415
+
+            columns = (
+                progress.TextColumn("{task.description}", markup=False),
+                progress.BarColumn(),
+                progress.TaskProgressColumn(),
+            )
+            # what other threads print to stdout stays there
+            bar = progress.Progress(
+                *columns, console=asides(), transient=True, redirect_stdout=False
+            )
+            tasks.extend([bar, bar.add_task(doing, total=100, completed=percent)])
+            with suppress(errors.LiveError):  # before rich 14.1 there is one display at a time
+                shown.enter_context(bar)
+        tasks[0].update(tasks[1], completed=percent)
+
+    return show
+
+
+def _show_in_notebook(doing: str, shown: ExitStack) -> Show:
+    from IPython.display import display  # noqa: PLC0415 - it is loaded
+
+    handles: list[Any] = []
+
+    def show(percent: int) -> None:
+        bar = f'<progress value="{percent}" max="100"></progress>'
+        line = {"text/plain": f"{doing} {percent} %", "text/html": f"{doing} {bar} {percent} %"}
+        if handles:
+            handles[0].update(line, raw=True)
+        else:
+            handles.append(display(line, raw=True, display_id=True))
+            nothing = dict.fromkeys(line, "")
+            shown.callback(lambda: handles[0].update(nothing, raw=True))
+
+    return show

@@ -24,9 +24,9 @@ The order was chosen on simulated worlds (`studies/worlds`, the choosing part): 
 largest gain come first, and not a random draw in proportion to the gain or a half of each; and that
 only the first ten answers go by the mean over the readings of the votes. That of items with equal
 probabilities the k-th counts 1 / sqrt(k) of its gain was decided after these sets had been run once
-without it. On eight of the worlds it made little difference, so part of its effect here may be
-chance; the column "gain alone" shows the order without it. Three sets are left out because a replay
-takes long (adult2, cifar10s and dream_s1).
+without it, except adult2, cifar10s and dream_s1, which were run later and once. On eight of the
+worlds it made little difference, so part of its effect here may be chance; the column "gain alone"
+shows the order without it.
 
 All numbers are in `docs/study/review.json`. These commands, run in a clone, write this page:
 

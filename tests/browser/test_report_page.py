@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from report.judging import divided_crowd, divided_model
-from unelisa.aggregators import DawidSkene, UnElisa
+from unelisa.aggregators import DawidSkene, LatentIsing, UnElisa
 from unelisa.comparison import compare_methods
 from unelisa.crowds import simulate_classes
 from unelisa.report.page import write_report
@@ -405,6 +405,29 @@ def test_a_family_is_one_node_between_the_truth_and_its_voters(visit, divided):
     assert opened.graph("cy.nodes('#truth.away').length") == 0
     legend = set(opened.page.locator(".key .dot + *, .key span").all_inner_texts())
     assert {"expert", "counted", "family"} <= {word.strip() for word in legend}
+
+
+def test_many_voters_on_their_own_are_one_node_beside_the_families(visit, tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array([-1, 1]), (400, 1))
+    values = np.where(rng.random((400, 40)) < 0.75, truth, -truth)
+    values[:, :6] = np.where(rng.random((400, 6)) < 0.95, values[:, :1], -values[:, :1])
+    votes = Votes.of(np.where(values > 0, "control", "case"))
+    model = LatentIsing().fit(votes)
+    assert len(model.families_) == 1
+    write_report(model, votes, tmp_path / "page.html", show_items=True)
+    for width in (1280, 400):
+        opened = visit(tmp_path / "page.html", width)
+        assert opened.graph("cy.nodes('[voter]').length") == 6
+        assert opened.graph("cy.nodes('#truth').connectedEdges('.tie').length") == 2
+        assert opened.graph("cy.nodes('.rest').data('label')") == "34 voters on their own"
+        assert "The 34 who depend on nobody" in opened.page.inner_text("#graph-section")
+        opened.page.click("#uncertain summary")
+        assert opened.page.evaluate(BROKEN_WORDS) == []
+    opened.page.fill("#query", "v39")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.inner_text("#card h3") == "v39"
+    assert opened.graph("cy.nodes('.rest.chosen').length") == 1
 
 
 def test_links_of_a_reading_lead_to_the_voter(visit, divided):

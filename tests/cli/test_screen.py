@@ -6,8 +6,10 @@ import pytest
 from numba import njit
 from rich.console import Console
 
+from unelisa import progress
 from unelisa.cli.screen import (
     announce_compilation,
+    busy,
     comparison_table,
     complain,
     printable,
@@ -67,6 +69,17 @@ def _voter(name, verdict="expert", weight=1.0):
         "coverage": 0.5,
         "reason": "knot of rank 1 [with] 5 neighbors",
     }
+
+
+def test_a_fit_adds_its_percentage_to_what_is_being_done(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with busy("opening the database") as status:
+        status.update("finding the cases ...")
+        with progress.show_fit("fitting"):
+            with progress.until(0.4):
+                pass
+            assert status.status == "finding the cases ... 40 %"
+        assert status.status == "finding the cases ... 100 %"
 
 
 def test_undefined_figures_are_dashes():

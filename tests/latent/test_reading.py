@@ -65,6 +65,10 @@ def test_cautions_name_their_voters():
     assert Caution("{voters} repeat each other", (1, 3)).tell(names) == "bob, dia repeat each other"
     told = Caution("{voters} repeat each other", (0, 1, 2, 3, 4)).tell(names)
     assert told == "ann, bob, cem and 2 more repeat each other"
+    assert told.voters == tuple(names)
+    told = Caution("of {pair}, ...; so it is with 1 more pair", (3, 0, 1, 2)).tell(names)
+    assert told == "of dia, ann, ...; so it is with 1 more pair"
+    assert told.voters == ("dia, ann", "bob, cem")
     assert Caution("nothing found").tell(names) == "nothing found"
 
 

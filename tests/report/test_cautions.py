@@ -4,6 +4,7 @@ import pytest
 from report.judging import divided_crowd, divided_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.blocks import WholeTable
+from unelisa.errors import VotesWarning
 from unelisa.report.cautions import MARGIN, measure_agreement
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
@@ -103,6 +104,19 @@ def test_every_reason_is_a_line_of_its_own():
     page = render_report(findings_of(model, votes))
     assert "These labels cannot be relied on" in page
     assert page.count("The votes allow two readings: ") == 1
+
+
+def test_the_page_names_all_voters_of_a_warning():
+    votes = Votes.of(np.column_stack([[[1, 1], [-1, -1]], np.zeros((2, 30))]), coding="pm1")
+    with pytest.warns(VotesWarning, match="never voted"):
+        model = MajorityVote().fit(votes)
+    findings = findings_of(model, votes)
+    told = next(one for one in findings["warnings"] if "never voted" in one)
+    assert told.endswith("v20, v21 and 10 more.")
+    assert len(told.voters) == 30
+    page = render_report(findings)
+    assert "<summary>Show all 30</summary>" in page
+    assert page.index("<bdi>v31</bdi></details>") < page.index('id="voters"')
 
 
 class _Cautious(MajorityVote):

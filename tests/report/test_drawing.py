@@ -42,6 +42,7 @@ def test_a_graph_shows_strength_side_and_role():
         "ties": [2.0, -1.0, 0.0],
         "roles": ["expert", "contrarian", "pruned"],
         "families": [],
+        "alone": [],
         "links": [[0, 1, -0.5], [1, 2, 0.1]],
     }
     drawn = drawing.draw_graph(graph)
@@ -59,7 +60,7 @@ def test_a_graph_shows_strength_side_and_role():
 def test_many_links_are_drawn_thinner():
     def widest(n):
         links = [[0, 1, 1.0]] * n
-        roles = {"roles": ["expert"] * 2, "families": []}
+        roles = {"roles": ["expert"] * 2, "families": [], "alone": []}
         graph = {"places": [[0, 9], [9, 0]], "ties": [1, 1], **roles, "links": links}
         return drawing.draw_graph(graph)["links"][0][2]
 
@@ -68,7 +69,7 @@ def test_many_links_are_drawn_thinner():
 
 def test_a_crowd_without_weights_is_drawn_too():
     graph = {"places": [[0.0, 9.0]], "ties": [0.0], "roles": ["pruned"]}
-    graph |= {"links": [], "families": []}
+    graph |= {"links": [], "families": [], "alone": []}
     assert drawing.draw_graph(graph)["nodes"] == [[0.0, 9.0, drawing.PRUNED_SIZE, "pruned"]]
     assert np.isfinite([float(x) for x in drawing.frame_graph([]).split()]).all()
 
@@ -110,7 +111,7 @@ def test_the_same_crowd_has_the_same_picture():
 
 
 def test_ties_to_the_truth_do_not_run_through_voters():
-    places = place_voters(_network(75, 75))
+    places = place_voters(_network(75, 75, 400))
     angles = np.sort(np.arctan2(*places.T))
     assert np.diff(angles).min() >= 0.49 * 2 * np.pi / 75
 
@@ -153,10 +154,7 @@ def _family_network(sizes, alone, seed=0):
 
 
 def _draw(network):
-    graph = {"places": place_voters(network).tolist(), "ties": network.weights.tolist()}
-    return drawing.draw_graph(
-        {**graph, "roles": network.roles, "families": network.families, "links": []}
-    )
+    return drawing.draw_graph(drawing.describe_graph(network, range(len(network.names))))
 
 
 @pytest.mark.parametrize("sizes", [[2], [6, 4, 3], [2] * 12, [40, 2]])
@@ -186,6 +184,26 @@ def test_arcs_of_families_do_not_meet():
     for k, arc in enumerate(arcs):
         for other in arcs[:k]:
             assert np.linalg.norm(arc[:, None] - other[None], axis=2).min() > 10
+
+
+def test_many_voters_who_depend_on_nobody_are_one_node():
+    network = _family_network([8], 192)
+    places, drawn = place_voters(network), _draw(network)
+    assert len(np.unique(places[8:], axis=0)) == 1
+    assert pdist(places[:9]).min() > 24
+    assert [k for k, node in enumerate(drawn["nodes"]) if node is not None] == list(range(8))
+    assert drawn["ties"] == []
+    assert drawn["rest"]["label"] == "192 voters on their own"
+    assert drawn["rest"]["place"] == places[8].tolist()
+    few = _family_network([8], 12)
+    assert _draw(few)["rest"] is None
+    assert len(_draw(few)["ties"]) == 12
+
+
+def test_contrarians_and_voters_with_links_stay_in_the_picture():
+    network = _network(60, 50)._replace(links=[(0, 1, 1.0), (2, 55, 1.0)])
+    apart = np.flatnonzero(~network.alone)
+    assert set(apart) == {0, 1, 2, *np.flatnonzero(network.weights <= 0)}
 
 
 def test_a_family_that_knows_nothing_stands_outside_without_a_tie():

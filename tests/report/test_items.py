@@ -40,4 +40,4 @@ def test_labels_against_the_majority_are_listed_with_who_said_what():
     values[:, 0] = -1
     found = list_differing(judged([-1, 2, -3], values=values))
     assert [row["item"] for row in found] == ["2", "0"]
-    assert found[0]["said"] == "yes 5: v1, v2, v3, v4 …; no 1: v0"
+    assert found[0]["said"] == "yes 5: v1, v2, v3, v4\u00a0…; no 1: v0"

@@ -36,7 +36,7 @@ def test_items_are_named_only_where_they_may_be(asked, tmp_path):
     assert "case &lt;" not in page
     write_report(model, votes, tmp_path / "page.html", show_items=True)
     shown = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "questions." in shown
+    assert "questions, with the votes so far." in shown
     assert "case &lt;" in shown
     assert "case <" not in shown
 

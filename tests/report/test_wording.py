@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from report.judging import family_model, findings_of
-from unelisa import plots
 from unelisa.aggregators import UnElisa
-from unelisa.report import wording
+from unelisa.report import axes, wording
 from unelisa.report.page import render_report
 from unelisa.report.wording import (
     choose_scores,
@@ -56,7 +55,8 @@ def test_how_it_was_fitted_is_told(crowd):
     assert told["Time"] == "1.00 s"
     assert "raised the bound" in told["Convergence"]
     assert "penalty = theory" in told["Settings"]
-    assert "another run" in dict(wording.describe_fit(findings_of(UnElisa().fit(crowd[0]))))["Seed"]
+    alone = dict(wording.describe_fit(findings_of(UnElisa().fit(crowd[0]))))
+    assert alone["Seed"] == "none: the votes determine the result"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_style_script_and_plots_know_every_family_and_role():
         assert f".family-{c} " in style
     assert f"FAMILY_COLORS = {wording.FAMILY_COLORS};" in script
     assert f"OUTSIDE = {json.dumps(sorted(wording.OUTSIDE))};" in script
-    assert len(plots.FAMILIES) == wording.FAMILY_COLORS
+    assert len(axes.FAMILIES) == wording.FAMILY_COLORS
 
 
 def test_errors_in_steps_are_shown_only_where_known():

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -22,7 +26,7 @@ def path(tmp_path):
 
 
 def write(path, answers):
-    with open_gold(path, ITEMS, CLASSES, HEADER) as gold:
+    with open_gold(path, ITEMS, CLASSES, HEADER) as gold, gold.turn():
         for answer in answers:
             gold.add(answer)
         return gold.answers
@@ -66,13 +70,65 @@ def test_another_review_of_other_items_is_refused(path):
         pass
 
 
-def test_two_reviews_at_once_are_refused(path):
+def test_two_reviews_at_once_see_what_the_other_wrote(path):
     with (
-        open_gold(path, ITEMS, CLASSES, HEADER),
-        pytest.raises(ModelError, match="another review is writing"),
-        open_gold(path, ITEMS, CLASSES, HEADER),
+        open_gold(path, ITEMS, CLASSES, HEADER) as first,
+        open_gold(path, ITEMS, CLASSES, HEADER) as second,
     ):
-        pass
+        with first.turn():
+            first.add(ANSWERS[0])
+        with second.turn() as others:
+            assert others == ANSWERS[:1]
+            second.add(ANSWERS[1])
+        with second.turn() as others:
+            assert others == []
+        with path.open("ab") as torn:
+            torn.write(b"a,yes,bo")  # a third one was killed
+        with first.turn() as others:
+            assert others == ANSWERS[1:2]
+            first.add(ANSWERS[2])
+        assert first.answers == ANSWERS
+    assert write(path, []) == ANSWERS
+
+
+def answer_many(path, reviewer, n):
+    """Answer so many items of a thousand, each time the first that nobody has or is asked about."""
+    items = np.array([f"item {i}" for i in range(1000)], dtype=object)
+    with open_gold(path, items, CLASSES, HEADER) as gold:
+        yield
+        for _ in range(n):
+            with gold.turn():
+                done = {answer.item for answer in gold.answers}
+            item = next(i for i in range(len(items)) if i not in done and gold.claim(i))
+            with gold.turn():
+                gold.add(Answer(item, item % 2, reviewer, "useful", "x" * 100))
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from review.test_gold_file import answer_many
+answers = answer_many(Path(sys.argv[1]), "bob", 60)
+next(answers)
+print("ready", flush=True)
+list(answers)
+"""
+
+
+def test_two_processes_write_whole_lines_and_ask_about_different_items(path):
+    answers = answer_many(path, "ann", 60)
+    next(answers)
+    program = [sys.executable, "-c", PROGRAM, str(path)]
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=places) as other:
+        assert other.stdout.readline() == "ready\n"
+        list(answers)
+    assert other.returncode == 0
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    assert rows[0] == list(HEADER)
+    assert {len(row) for row in rows} == {5}
+    assert len({row[0] for row in rows[1:]}) == 120
+    assert [sum(row[2] == who for row in rows) for who in ("ann", "bob")] == [60, 60]
 
 
 def test_names_that_would_break_the_file_are_refused(path, tmp_path):

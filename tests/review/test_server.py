@@ -113,6 +113,15 @@ def test_where_it_stands(browser, session):
     assert told["labeled"] == session.collect().n_labels
 
 
+def test_a_row_that_cannot_be_read_is_told_of_once(browser, session):
+    with session.gold.path.open("a") as file:
+        file.write("no such item,spam,bob,useful,\n")
+    status, told = browser.json("/question")
+    assert status == 409
+    assert "of gold.csv has an item or a label that these votes do not have" in told["error"]
+    assert browser.json("/question")[0] == 200
+
+
 def test_a_disk_that_takes_nothing_is_told_of(browser, session, tmp_path):
     shown = browser.json("/question")[1]["question"]
     handle = session.gold._journal._handle

@@ -126,6 +126,32 @@ def test_reviewers_check_each_other_and_look_again(path):
         assert session.find_next() != check
 
 
+def test_reviewers_at_the_same_time_follow_each_other(path):
+    with review(path, "ann") as ann, review(path, "bob") as bob:
+        first = ann.find_next()
+        say(ann, first, 1)
+        second = bob.find_next()
+        assert second != first
+        say(bob, second, 0)
+        assert ann.find_next() not in {first, second}
+        assert len(ann.gold.answers) == len(bob.gold.answers) == 2
+        # ann has the same item on her page: both labels count, and they disagree
+        say(ann, second, 1)
+        bob.find_next()
+        assert bob.sum_up(bob.await_study().result())["disputed"] == 1
+    assert len(rows(path)) == 3
+
+
+def test_the_same_reviewer_twice_does_not_answer_twice(path):
+    with review(path, "ann") as here, review(path, "ann") as there:
+        item = here.find_next()
+        shown = there.describe(item)
+        assert say(here, item, 1)
+        assert there.answer(item, 1, "", shown["label"], new=True)
+        assert not there.answer(item, 0, "", shown["label"], new=True)
+    assert len(rows(path)) == 1
+
+
 def test_a_review_ends_when_everything_was_asked(path):
     with review(path) as session:
         session._done.update(range(len(session.pool.items)))

@@ -27,6 +27,7 @@ from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.identifiability import check_identifiability
 from unelisa.orientation import Orient, find_side, is_upside_down
 from unelisa.partitioned import is_partitioned, map_scores, score_items
+from unelisa.progress import show_fit, until
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -104,11 +105,14 @@ class Aggregator(VotesEstimator):
             rows = repeat_rows(sample_weight, votes)
             votes = votes.take_items(rows)
             gold, odds = gold if gold is None else gold[rows], odds if odds is None else odds[rows]
-        self._learn(votes, gold, odds)
-        identified = self._check_identifiability(votes)
-        del self._tie
-        self._judge_voters(votes, gold, odds, identified)
-        self._voter_columns = self._describe_voters(votes)
+        with show_fit(f"fitting {type(self).__name__}"):
+            with until(0.9):
+                self._learn(votes, gold, odds)
+            identified = self._check_identifiability(votes)
+            del self._tie
+            with until(0.98):
+                self._judge_voters(votes, gold, odds, identified)
+            self._voter_columns = self._describe_voters(votes)
 
     def decision_function(self, X: Any) -> Floats:
         """Return one score per item, positive for the positive class; lazy for Dask collections.

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.blocks import ItemBlocks
+from unelisa.errors import Sentence
 from unelisa.latent.ballots import list_ballots
 from unelisa.latent.consensus.families import number_families
 from unelisa.latent.copies import Heads, find_copies, merge_copies
-from unelisa.latent.reading import list_names
+from unelisa.latent.reading import NAMED
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -57,14 +58,17 @@ class CopiesAsOne(Aggregator):
             verdicts[s] = f"family of {heads[s]}"
         return verdicts, heads
 
-    def _tell_copies(self) -> list[str]:
+    def _tell_copies(self) -> list[Sentence]:
         """Return that voters are copies, in a sentence; nothing if there are none."""
         groups = list(dict.fromkeys(head for _, head in self._copies))
         if not groups:
             return []
-        names = list_names(self.voter_names_[self._heads == groups[0]].tolist())
-        more = f"; so it is with {len(groups) - 1} more groups" if len(groups) > 1 else ""
-        return [f"{names} repeat each other vote for vote and count as one voter{more}"]
+        alike = [[str(name) for name in self.voter_names_[self._heads == k]] for k in groups]
+        names = Sentence.listing("{}", alike[0], NAMED)
+        rest = len(groups) - 1
+        more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
+        told = f"{names} repeat each other vote for vote and count as one voter{more}"
+        return [Sentence(told, map(", ".join, alike) if more else names.voters)]
 
     def _explain_copies(self, reasons: list[str]) -> list[str]:
         """Return the reasons of the verdicts, with those on copies."""

@@ -15,7 +15,7 @@ from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.updating import Updating
 from unelisa.aggregators.voters import describe_votes, idle_reason
-from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, warn_user
+from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, Sentence, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, verdicts
 from unelisa.latent.ballots import fix_labels, set_prior_odds
@@ -105,7 +105,7 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         The readings that the votes allow; "consensus", "edges" or "gold"; whether there are two.
     reliable_, reliability_reason_, cautions_
         False where something speaks against the labels; what; the same and what else to know, one
-        sentence each, as the fit warned.
+        sentence each, as the fit warned. `voters` of a sentence names all, if it names only some.
     coherence_
         kappa: how far the voters point the same way; 1 all, 0 no preferred side.
 
@@ -271,7 +271,7 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         self._take(self._reading.judging(known, recalibrated=enough, identified=identified))
 
     @property
-    def cautions_(self) -> list[str]:
+    def cautions_(self) -> list[Sentence]:
         """What speaks against the labels, then what else to know, one sentence each."""
         told = (*self._reading.reasons, *self._reading.notes)
         return [*(one.tell(self.voter_names_) for one in told), *self._tell_copies()]

@@ -14,6 +14,7 @@ from unelisa.aggregators.classes import normalize_scores, pair_probabilities
 from unelisa.coding import encode_classes
 from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
 from unelisa.partitioned import map_scores
+from unelisa.progress import each
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
@@ -95,7 +96,7 @@ class OneVsRest(Aggregator):
             self.voted_ = np.array([1])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UnelisaWarning)
-            self.models_ = [self._fit_class(votes, gold, int(k)) for k in self.voted_]
+            self.models_ = [self._fit_class(votes, gold, k) for k in each(self.voted_.tolist())]
         self.weights_ = np.mean([model.weights_ for model in self.models_], axis=0)
         # that a voter never says a class is no fault of the votes; others are told once
         told = {str(one.message): one.category for one in caught}

@@ -7,6 +7,7 @@ from unelisa.latent import Structure, interpret
 from unelisa.latent.ballots import Floats, set_prior_odds
 from unelisa.latent.reading import Reading
 from unelisa.orientation import Orient, is_upside_down
+from unelisa.progress import until
 from unelisa.votes import Votes
 
 CONTRADICTION = (
@@ -19,7 +20,8 @@ def read_sides(
     votes: Votes, ballots: ItemBlocks, prior_odds: Floats, structure: Structure, orient: Orient
 ) -> Reading:
     """Return the reading of the votes, on the side of the anchor, or of prior and majority."""
-    reading = interpret(set_prior_odds(ballots, prior_odds), structure)
+    with until(0.9):
+        reading = interpret(set_prior_odds(ballots, prior_odds), structure)
     if orient == "majority":
         turned = reading.is_upside_down(ballots, prior_odds)
         return reading.turned() if turned else reading

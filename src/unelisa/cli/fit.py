@@ -211,7 +211,7 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     screen.print(voter_table(findings["voters"]))
     screen.print()
     if findings["readings"]:
-        screen.print(reading_table(findings["readings"]))
+        screen.print(reading_table(findings["readings"], findings["classes"][1]))
         screen.print("--reading takes another one; gold labels (--gold) can decide.")
         screen.print()
     if findings["comparison"]:

@@ -124,7 +124,8 @@ def serve(session: Session, port: int) -> None:
     screen.print("Ctrl-C ends the review; every answer is on disk already.")
     with suppress(KeyboardInterrupt):
         server.run()
-    told = f"{count_noun(len(session.gold.answers), 'answer')} in {path}"
+    with session.gold.turn():  # others may have answered meanwhile
+        told = f"{count_noun(len(session.gold.answers), 'answer')} in {path}"
     screen.print(printable(told, longest=4096), soft_wrap=True)
 
 

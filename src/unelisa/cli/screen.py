@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from io import StringIO, TextIOWrapper
 from operator import itemgetter
 from pathlib import Path
@@ -18,9 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unelisa.progress import asides, open_console, strip_controls
+from unelisa.progress import asides, open_console, show_fits_in, strip_controls
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from unelisa.errors import Hint
 
 LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
@@ -108,12 +110,20 @@ def _spell_option(hint: "Hint") -> str:
     return f"{option} {hint.when}".rstrip()
 
 
-def busy(doing: str) -> AbstractContextManager[Any]:
+@contextmanager
+def busy(doing: str) -> Iterator["Status"]:
     """Show what is being done while it lasts; nothing where stderr is not a terminal.
 
-    The status that it gives can be updated as the work proceeds.
+    The status that it gives can be updated as the work proceeds. A fit adds its percentage.
     """
-    return asides().status(f"{doing} ...", spinner="dots")
+    with asides().status(f"{doing} ...", spinner="dots") as status:
+
+        def add(percent: int) -> None:
+            doing = str(status.status).partition(" ...")[0]
+            status.update(f"{doing} ... {percent} %")
+
+        with show_fits_in(add):
+            yield status
 
 
 @contextmanager
@@ -247,12 +257,15 @@ def _verdict(voter: dict[str, Any]) -> Text:
     return Text(word, _COLORS.get(word, "dim"))
 
 
-def reading_table(readings: Sequence[dict[str, Any]]) -> Table:
-    """Return the readings that the votes allow side by side; the first one was taken."""
+def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
+    """Return the readings that the votes allow side by side; the first one was taken.
+
+    `label` is the one whose shares are shown: the second of two classes.
+    """
     table = bare_table(1, title="Readings of the votes", title_justify="left", title_style="bold")
     table.add_column("reading", no_wrap=True)
     table.add_column("structure", overflow="fold")
-    for name in ("share of yes", "branches", "evidence", "labels that differ"):
+    for name in (f"share of {printable(label)}", "branches", "evidence", "labels that differ"):
         table.add_column(name, justify="right")
     for k, row in enumerate(readings):
         counts = figure(row["branches"], "d"), figure(row["evidence"], ".1f")

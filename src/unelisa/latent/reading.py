@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.em import bound_share
+from unelisa.errors import Sentence
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
 from unelisa.latent.worth import DOUBT, Worth, measure_worth
@@ -23,14 +24,18 @@ NAMED = 3  # voters that are named in a sentence
 
 @stored(text="text", voters="many count")
 class Caution(NamedTuple):
-    """Why a reading may be wrong: a sentence, with the names of some voters as {voters}."""
+    """Why a reading may be wrong: a sentence, with voters' names for {voters} or {pair}."""
 
     text: str
     voters: tuple[int, ...] = ()
 
-    def tell(self, names: NDArray[Any]) -> str:
-        """Return the sentence with the voters' names."""
-        return self.text.replace("{voters}", list_names([names[s] for s in self.voters]))
+    def tell(self, names: NDArray[Any]) -> Sentence:
+        """Return the sentence with the voters' names, of pairs with the first."""
+        own = [str(names[s]) for s in self.voters]
+        if "{pair}" not in self.text:
+            return Sentence.listing(self.text.replace("{voters}", "{}"), own, NAMED)
+        pairs = [f"{s}, {t}" for s, t in zip(own[::2], own[1::2], strict=True)]
+        return Sentence(self.text.replace("{pair}", pairs[0]), pairs if len(pairs) > 1 else ())
 
 
 @stored(
@@ -274,5 +279,4 @@ def count_effective(weights: Floats) -> float:
 
 def list_names(names: list[Any]) -> str:
     """Return the first names, and how many more there are."""
-    listed = ", ".join(str(name) for name in names[:NAMED])
-    return listed if len(names) <= NAMED else f"{listed} and {len(names) - NAMED} more"
+    return Sentence.listing("{}", [str(name) for name in names], NAMED)

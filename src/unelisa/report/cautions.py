@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.blocks import Block, ItemBlocks, weigh_votes
+from unelisa.errors import Sentence
 from unelisa.report.judged import Judged
 from unelisa.report.wording import count_noun, quote, show_name
 from unelisa.votes import Votes
@@ -39,7 +40,7 @@ def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
     names = tuple(str(name) for name in model.voter_names_ if str(name))
     for caution in cautions:
         begin = caution[:1] if caution.startswith(names) else caution[:1].upper()
-        yield f"{begin}{caution[1:]}."
+        yield Sentence(f"{begin}{caution[1:]}.", getattr(caution, "voters", ()))
     if getattr(model, "two_readings_", False) and not any("two readings" in c for c in cautions):
         yield (
             "The votes allow two readings of the truth; a prior, or at least ten gold labels, can "
@@ -83,17 +84,16 @@ def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> I
     constant = votes.constant() & ~silent
     if silent.any():
         many = count_noun(int(silent.sum()), "voter")
-        yield f"{many} never voted and got no weight: {_name_voters(model, silent)}."
+        yield _name_voters(f"{many} never voted and got no weight: {{}}.", model, silent)
     if constant.any():
         many = count_noun(int(constant.sum()), "constant voter")
         end = "little information" if weights[constant].any() else "removed"
-        yield f"{many} (always the same vote), {end}: {_name_voters(model, constant)}."
+        yield _name_voters(f"{many} (always the same vote), {end}: {{}}.", model, constant)
 
 
-def _name_voters(model: Aggregator, which: NDArray[np.bool_]) -> str:
+def _name_voters(text: str, model: Aggregator, which: NDArray[np.bool_]) -> Sentence:
     names = [show_name(name, 40) for name in model.voter_names_[which]]
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return Sentence.listing(text, names, MOST_NAMED)
 
 
 def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:

@@ -3,8 +3,9 @@
 Pure geometry; the templates turn it into SVG, and the page's script into the interactive graph.
 Voters stand on rings: the truth in the center, the voters that count around it, the others outside.
 Voters who repeat each other stand together and hang on an arc, their family, which hangs on the
-truth. The same crowd always gives the same picture, no voter covers another, and position shows who
-counts. The unit is a pixel at zoom 1; y points down, as on screens.
+truth; many voters who depend on nobody are one node. The same crowd always gives the same picture,
+no voter covers another, and position shows who counts. The unit is a pixel at zoom 1; y points
+down, as on screens.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.report.judged import HARD, SURE
-from unelisa.report.voters import Link, Network
+from unelisa.report.voters import MOST_LINKS, Link, Network
 from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 
 Floats = NDArray[np.float64]
@@ -56,7 +57,7 @@ BAR = 26.0  # height of a class's row
 SQUARES, LEAST_CELL, LARGEST_CELL = 300.0, 20.0, 64.0  # sides of a picture of confusions, of cells
 DARKEST = 0.5  # opacity of a cell
 MOST_WRITTEN = 12  # classes: numbers in more cells cannot be read
-TRUTH_SIZE, HUB_SIZE, PRUNED_SIZE = 58, 16, 13
+TRUTH_SIZE, HUB_SIZE, PRUNED_SIZE, REST_SIZE = 58, 16, 13, 46
 EXPERT_SIZES, TIE_WIDTHS, LINK_WIDTHS = (20.0, 38.0), (1.5, 7.0), (0.5, 4.0)
 CROWDED = 120  # more links than this are drawn thinner
 EDGE_OF_PICTURE = 46.0  # room for labels beside the outermost voters
@@ -189,20 +190,39 @@ def cut_square(rows: Sequence[Sequence[float]], kept: Sequence[int]) -> list[lis
     return [[rows[k][c] for c in kept] for k in kept]
 
 
+def describe_graph(network: Network, ranking: Sequence[int]) -> dict[str, Any]:
+    """Return what is drawn of a crowd, its voters in the order of a ranking."""
+    places, row = place_voters(network), {s: k for k, s in enumerate(ranking)}
+    links = network.links_between_families()
+    return {
+        "places": [places[s].tolist() for s in ranking],
+        "ties": [float(network.weights[s]) for s in ranking],
+        "roles": [network.roles[s] for s in ranking],
+        "alone": sorted(row[int(s)] for s in np.flatnonzero(network.alone)),
+        "families": [sorted(row[s] for s in kin) for kin in network.families],
+        "links": [[row[s], row[t], w] for s, t, w in links[:MOST_LINKS]],
+        "n_links": len(links),
+    }
+
+
 def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
     """Return the graph's nodes, ties to the truth and links, with sizes, widths and signs.
 
-    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign]. A
-    family has the width and sign of its heaviest voter's tie, a hub and an arc of points [x, y],
-    and a stem [voter, x, y] from the arc to each voter.
+    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign].
+    Voters who are drawn as one node, the rest, have none of their own. A family has the width and
+    sign of its heaviest voter's tie, a hub and an arc of points [x, y], and a stem [voter, x, y]
+    from the arc to each voter.
     """
     strongest = max((abs(tie) for tie in graph["ties"]), default=0.0) or 1.0
     heaviest = max((abs(w) for _, _, w in graph["links"]), default=0.0) or 1.0
-    inside = {k for kin in graph["families"] for k in kin}
-    nodes, ties = [], []
+    inside, alone = {k for kin in graph["families"] for k in kin}, set(graph["alone"])
+    nodes, ties = list[list[Any] | None](), []
     everybody = zip(graph["places"], graph["ties"], graph["roles"], strict=True)
     for k, ((x, y), tie, role) in enumerate(everybody):
         share, counted = abs(tie) / strongest, role not in OUTSIDE
+        if k in alone:
+            nodes.append(None)
+            continue
         nodes.append([x, y, _between(EXPERT_SIZES, share) if counted else PRUNED_SIZE, role])
         if counted and k not in inside:
             ties.append([k, _between(TIE_WIDTHS, share), 1 if tie >= 0 else -1])
@@ -212,8 +232,22 @@ def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
         for s, t, w in graph["links"]
     ]
     families = _draw_families(graph, strongest)
-    shown = {"nodes": nodes, "ties": ties, "links": links, "families": families}
+    rest = _draw_rest(graph, strongest) if alone else None
+    shown = {"nodes": nodes, "ties": ties, "links": links, "families": families, "rest": rest}
     return {**shown, "truth": TRUTH_SIZE, "hub": HUB_SIZE}
+
+
+def _draw_rest(graph: dict[str, Any], strongest: float) -> dict[str, Any]:
+    """Return the node of voters who depend on nobody, tied to the truth by their mean weight."""
+    alone = graph["alone"]
+    mean = sum(abs(graph["ties"][k]) for k in alone) / len(alone)
+    return {
+        "voters": alone,
+        "place": graph["places"][alone[0]],
+        "size": REST_SIZE,
+        "width": _between(TIE_WIDTHS, mean / strongest),
+        "label": f"{len(alone):,} voters on their own",
+    }
 
 
 def _draw_families(graph: dict[str, Any], strongest: float) -> list[dict[str, Any]]:
@@ -251,9 +285,9 @@ def _points(angles: Floats, radius: float) -> list[list[float]]:
     return found
 
 
-def frame_graph(nodes: Sequence[Sequence[Any]]) -> str:
-    """Return the view box that shows all nodes and their labels."""
-    reach = max([TRUTH_SIZE, *(max(abs(node[0]), abs(node[1])) for node in nodes)])
+def frame_graph(places: Sequence[Sequence[float]]) -> str:
+    """Return the view box that shows these places and their labels."""
+    reach = max([TRUTH_SIZE, *(max(abs(x), abs(y)) for x, y, *_ in places)])
     side = round(reach + EDGE_OF_PICTURE, 1)
     return f"{-side} {-side} {2 * side} {2 * side}"
 
@@ -267,7 +301,7 @@ def place_voters(network: Network) -> Floats:
 
     Those that count go clockwise from the top: those who agree with the truth by decreasing weight,
     then the contrarians, a family in the place of its heaviest voter. Each other voter is placed as
-    close as the ring allows to its neighbors.
+    close as the ring allows to its neighbors. Those who are drawn as one node have one place.
 
     Examples
     --------
@@ -277,17 +311,18 @@ def place_voters(network: Network) -> Floats:
     [[0.0, -130.0], [0.0, -226.0]]
     """
     places, lead = np.zeros((len(network.names), 2)), np.arange(len(network.names))
-    counted = network.counted
+    counted, alone = network.counted, network.alone
     for kin in network.families:
         lead[kin] = kin[0]
         counted[kin] = counted[kin].any()  # a family stands together
-    inner, others = np.flatnonzero(counted), np.flatnonzero(~counted)
+    inner, others = np.flatnonzero(counted & ~alone), np.flatnonzero(~counted)
     own, first = network.weights[inner], network.weights[lead[inner]]
     order = inner[np.lexsort((inner, -np.abs(own), lead[inner], -np.abs(first), first < 0))]
     families = any(counted[kin].any() for kin in network.families)
     radius, stretch = (HUB_INNER, HUB_STRETCH) if families else (INNER, STRETCH)
-    rings = share_rings(len(order), radius, GAP, SPACING, stretch)
-    places[order] = _stand(rings)
+    rings = share_rings(len(order) + int(alone.any()), radius, GAP, SPACING, stretch)
+    seats = _stand(rings)
+    places[order], places[alone] = seats[: len(order)], seats[len(order) :]
     start = rings[-1][0] + OUTER_GAP if rings else INNER
     wanted = _wanted_angles(network.links, places, counted)
     order = others[np.lexsort((others, lead[others], wanted[others]))]

@@ -15,7 +15,7 @@ from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.report.answer import estimate_shares, list_checks, tell_answer
 from unelisa.report.cautions import list_cautions
 from unelisa.report.classes import describe_classes
-from unelisa.report.drawing import place_voters
+from unelisa.report.drawing import describe_graph
 from unelisa.report.items import list_differing, list_hard, list_uncertain
 from unelisa.report.judged import (
     Judged,
@@ -27,7 +27,6 @@ from unelisa.report.judged import (
 )
 from unelisa.report.readings import describe_structure, list_readings
 from unelisa.report.voters import (
-    MOST_LINKS,
     Network,
     estimate_rates,
     list_voters,
@@ -115,19 +114,9 @@ def _describe_voters(
 ) -> dict[str, Any]:
     """Return the voters' rows, and their graph in the same order with the strongest links."""
     rates = {} if judged is None else estimate_rates(judged)
-    places = place_voters(network)
-    row = {voter: k for k, voter in enumerate(ranking)}
-    links = network.links_between_families()
     return {
         "voters": list_voters(model, ranking, network, rates),
-        "graph": {
-            "places": [places[s].tolist() for s in ranking],
-            "ties": [float(network.weights[s]) for s in ranking],
-            "roles": [network.roles[s] for s in ranking],
-            "families": [sorted(row[s] for s in kin) for kin in network.families],
-            "links": [[row[s], row[t], w] for s, t, w in links[:MOST_LINKS]],
-            "n_links": len(links),
-        },
+        "graph": describe_graph(network, ranking),
     }
 
 

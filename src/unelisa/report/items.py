@@ -55,11 +55,11 @@ def _name_items(judged: Judged, order: Floats) -> list[dict[str, Any]]:
             "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
             "said": said,
         }
-        for i, said in zip(first, _tell_votes(judged, first), strict=True)
+        for i, said in zip(first, tell_votes(judged, first), strict=True)
     ]
 
 
-def _tell_votes(judged: Judged, items: list[int]) -> list[str]:
+def tell_votes(judged: Judged, items: list[int]) -> list[str]:
     """Return who said what about some items, in words, the most frequent label first."""
     votes, codes = judged.votes, encode_classes(len(judged.classes))
     names = [show_name(name, LONGEST_NAME) for name in votes.voters]
@@ -80,4 +80,4 @@ def _tell_votes(judged: Judged, items: list[int]) -> list[str]:
 
 def _name_some(names: list[str], voters: NDArray[np.intp]) -> str:
     some = ", ".join(names[s] for s in voters[:MOST_NAMED])
-    return some if len(voters) <= MOST_NAMED else f"{some} …"
+    return some if len(voters) <= MOST_NAMED else f"{some}\u00a0…"

@@ -5,6 +5,7 @@ from typing import Any
 
 from unelisa.aggregators import Aggregator
 from unelisa.errors import UnelisaWarning
+from unelisa.report.items import tell_votes
 from unelisa.report.judged import MOST_LISTED, Judged
 from unelisa.report.wording import make_plain
 from unelisa.suggestions import can_suggest, suggest_votes
@@ -39,6 +40,8 @@ def describe_next(
     sums = rows.groupby("voter", sort=False).agg(votes=("gain", "size"), gain=("gain", "sum"))
     sums = sums.sort_values(["votes", "gain"], ascending=False, kind="stable")
     listed = rows.head(MOST_LISTED).to_dict("records") if show_items else []
+    place = {item: i for i, item in enumerate(votes.items.tolist())} if listed else {}
+    said = tell_votes(judged, [place[row["item"]] for row in listed])
     found = {
         "n": len(rows),
         "items": int(rows["item"].nunique()),
@@ -48,6 +51,9 @@ def describe_next(
             {"voter": name, "votes": int(row.votes), "gain": float(row.gain)}
             for name, row in sums.iterrows()
         ],
-        "rows": [{key: make_plain(value) for key, value in row.items()} for row in listed],
+        "rows": [
+            {**{key: make_plain(value) for key, value in row.items()}, "said": who}
+            for row, who in zip(listed, said, strict=True)
+        ],
     }
     return {"next_votes": found}

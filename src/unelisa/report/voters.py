@@ -18,6 +18,7 @@ Link = tuple[int, int, float]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
 MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
+MOST_ALONE = 20  # more voters than this who depend on nobody are drawn as one node
 
 
 class Network(NamedTuple):
@@ -64,6 +65,14 @@ class Network(NamedTuple):
     def counted(self) -> NDArray[np.bool_]:
         """Whether each voter counts."""
         return np.array([role not in OUTSIDE for role in self.roles], dtype=np.bool_)
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Who is drawn as one node: those tied to the truth and to nobody else, where many are."""
+        linked = {s for link in self.links for s in link[:2]}.union(*self.families)
+        free = np.array([s not in linked for s in range(len(self.names))], dtype=np.bool_)
+        free &= self.weights > 0
+        return free if np.count_nonzero(free) > MOST_ALONE else np.zeros_like(free)
 
     def links_between_families(self) -> list[Link]:
         """Return the links that are drawn: within a family its node stands for them."""

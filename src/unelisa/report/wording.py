@@ -84,7 +84,7 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
     told = [("Method", findings["method"])]
     if "random_state" in settings:
         seed = settings.pop("random_state")
-        told.append(("Seed", "none: another run may differ" if seed is None else str(seed)))
+        told.append(("Seed", "none: the votes determine the result" if seed is None else str(seed)))
     if settings:
         told.append(
             ("Settings", ", ".join(f"{name} = {value}" for name, value in settings.items()))

@@ -1,7 +1,9 @@
 """The file of a review: one row per answer, on disk before the next item is shown.
 
 Rows are only ever appended; a changed answer is a new row, and `sources.reviews` says which count.
-A process that is killed leaves at most a torn last line, which the next review cuts off.
+Several reviewers may write at the same time: each takes its turn, reads what the others wrote, and
+claims the item that it asks about. A process that is killed leaves at most a torn last line, which
+the next turn cuts off.
 """
 
 import csv
@@ -9,13 +11,14 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
-from unelisa.outputs import Journal, defuse_cell, find_target, open_journal, write_table
+from unelisa.outputs import SharedJournal, defuse_cell, find_target, share_journal, write_table
 
 LONGEST_NOTE = 2000  # characters
 LONGEST_NAME = 60
@@ -37,42 +40,73 @@ class Answer(NamedTuple):
 class GoldFile:
     """All answers so far, and where the next one goes; made by `open_gold`."""
 
-    def __init__(self, path: Path, items: NDArray[Any], classes: Sequence[Any]) -> None:
+    def __init__(
+        self, journal: SharedJournal, path: Path, items: NDArray[Any], classes: Sequence[Any]
+    ) -> None:
         self.path = path
         self.answers: list[Answer] = []
-        self._items, self._classes = items, classes
-        self._journal: Journal
+        self._items, self._classes, self._journal = items, classes, journal
+        self._claimed: int | None = None
+        self._rows = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[list[Answer]]:
+        """Keep other reviewers from writing; yield what they answered since the last turn."""
+        with self._journal.turn() as text:
+            new = list(self._read(text))
+            self.answers += new
+            yield new
 
     def add(self, answer: Answer) -> None:
-        """Append an answer; it is on disk when this returns."""
+        """Append an answer in one's turn; it is on disk when this returns."""
         label = "" if answer.label is None else str(self._classes[answer.label])
         cells = str(self._items[answer.item]), label, *answer[2:]
         self._journal.append(_write_row(cells))
+        self._rows += 1
         self.answers.append(answer)
 
-    def read(self, header: Sequence[str]) -> None:
+    def claim(self, item: int) -> bool:
+        """Return whether no other process asks about an item; then this one does, and no other."""
+        if not self._journal.claim(item):
+            return False
+        if self._claimed is not None and self._claimed != item:
+            self._journal.release(self._claimed)
+        self._claimed = item
+        return True
+
+    def begin(self, header: Sequence[str]) -> None:
         """Read the answers of earlier reviews; add the header to an empty file."""
+        with self.turn():
+            if not self._rows:
+                self._journal.append(_write_row(header))
+                self._rows = 1
+
+    def _read(self, text: bytes) -> Iterator[Answer]:
+        """Yield the answers of whole lines; the first line of the file is its header."""
         try:
-            text = self.path.read_text(encoding="utf-8")
-            rows = list(csv.reader(io.StringIO(text, newline="")))
+            rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline="")))
         except (ValueError, csv.Error):
             raise ModelError(
                 f"{self.path.name} is not the UTF-8 text that a review wrote; name a new file"
             ) from None
-        if not rows:
-            self._journal.append(_write_row(header))
-        if len(rows) < 2:
-            return  # before a million names are looked at
+        for row in rows:
+            self._rows += 1
+            if self._rows == 1:
+                continue  # before a million names are looked at
+            items, labels = self._places
+            if len(row) != len(Answer._fields) or row[0] not in items or row[1] not in labels:
+                raise ModelError(
+                    f"row {self._rows} of {self.path.name} has an item or a label that these votes "
+                    "do not have; continue with the votes of that review, or name a new file"
+                )
+            yield Answer(items[row[0]], labels[row[1]], *row[2:])
+
+    @cached_property
+    def _places(self) -> tuple[dict[str, int], dict[str, int | None]]:
+        """The places of items and of labels, by what the file has for them."""
         items = {defuse_cell(str(name)): i for i, name in enumerate(self._items.tolist())}
         labels = {defuse_cell(str(label)): k for k, label in enumerate(self._classes)}
-        labels[""] = None  # type: ignore[assignment]
-        for number, row in enumerate(rows[1:], start=2):
-            if len(row) != len(header) or row[0] not in items or row[1] not in labels:
-                raise ModelError(
-                    f"row {number} of {self.path.name} has an item or a label that these votes do "
-                    "not have; continue with the votes of that review, or name a new file"
-                )
-            self.answers.append(Answer(items[row[0]], labels[row[1]], *row[2:]))
+        return items, {**labels, "": None}
 
 
 @contextmanager
@@ -84,16 +118,12 @@ def open_gold(
     _check_names(items.tolist(), "an item")
     _check_names(classes, "a label")
     with ExitStack() as opened:
-        gold = GoldFile(path, items, classes)
         try:
-            gold._journal = opened.enter_context(open_journal(path))
-        except BlockingIOError:
-            raise ModelError(
-                f"another review is writing {path.name}: end it, or name another file"
-            ) from None
+            journal = opened.enter_context(share_journal(path))
         except OSError as error:
             raise ModelError(f"cannot write {path.name}: {error.strerror}") from None
-        gold.read(header)
+        gold = GoldFile(journal, path, items, classes)
+        gold.begin(header)
         yield gold
 
 

@@ -10,7 +10,7 @@ import socket
 from importlib.resources import files
 from typing import Any
 
-from unelisa.errors import missing_extra
+from unelisa.errors import ModelError, missing_extra
 from unelisa.review.contents import PICTURES
 from unelisa.review.guard import Guard
 from unelisa.review.session import EVERY, Session
@@ -78,7 +78,8 @@ def build_app(session: Session) -> Any:
             Route("/picture/{item}", views.show_picture),
             Route("/answer", views.take, methods=["POST"]),
             Route("/standing", views.stand),
-        ]
+        ],
+        exception_handlers={ModelError: views.refuse},
     )
 
 
@@ -161,6 +162,10 @@ class Views:
         last = {**session.describe(item), "text": ""}
         next_one = self._describe(session.find_next())
         return self._respond.JSONResponse({**next_one, "last": last, "conflict": not kept})
+
+    async def refuse(self, request: Any, error: Exception) -> Any:  # noqa: ARG002
+        """Say that somebody else wrote into the file what this review cannot read."""
+        return self._respond.JSONResponse({"error": str(error)}, 409)
 
     async def stand(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
         """Return where the review stands, once a look that is under way has ended."""

@@ -1,5 +1,6 @@
 """One reviewer's session: which item is asked about, what was said, and where that leads.
 
+Others may write into the same file at the same time; what they said is read before each question.
 Every fifth question is a check if there are several reviewers: an item on which they disagree, or
 one that only others have labeled. All other questions follow the order of the pool.
 """
@@ -54,6 +55,11 @@ class Session:
             self._last.pop(answer.item, None)
             self._last[answer.item] = answer
 
+    def _catch_up(self, others: list[Answer]) -> None:
+        """Note what was answered in other processes meanwhile."""
+        for answer in others:
+            self._note(answer)
+
     def collect(self) -> Known:
         """Return the label of every item on which the reviewers agree."""
         labels = np.full(len(self.pool.items), -1, dtype=np.intp)
@@ -69,12 +75,14 @@ class Session:
 
     def find_next(self) -> int | None:
         """Return the item to ask about; None when there is nothing left."""
+        with self.gold.turn() as others:
+            self._catch_up(others)
         if len(self._last) % CHECK == CHECK - 1:
             check = self._find_check()
             if check is not None:
                 return check
         left = (item for item in map(int, self._study.ranking) if item not in self._done)
-        item = next(left, None)
+        item = next(filter(self.gold.claim, left), None)
         return self._find_check() if item is None else item
 
     def _find_check(self) -> int | None:
@@ -117,13 +125,15 @@ class Session:
         `seen` is the answer that the page showed, `new` whether there was none: another tab may
         have changed it. The same answer again is not written twice.
         """
-        last, note, chosen = self._last.get(item), clean_note(note), self._tell_choice(item)
-        answer = Answer(item, label, self.reviewer, chosen, note)
-        if answer == last and item not in self._checked:
-            return True
-        if (last is None) != new or (last is not None and last.label != seen):
-            return False
-        self.gold.add(answer)
+        with self.gold.turn() as others:
+            self._catch_up(others)
+            last, note, chosen = self._last.get(item), clean_note(note), self._tell_choice(item)
+            answer = Answer(item, label, self.reviewer, chosen, note)
+            if answer == last and item not in self._checked:
+                return True
+            if (last is None) != new or (last is not None and last.label != seen):
+                return False
+            self.gold.add(answer)
         self._note(answer)
         self._checked.discard(item)
         if self.count % EVERY == 0 and last is None:

@@ -39,6 +39,7 @@ from unelisa.latent.consensus.pool import CENTERED, Pool, Terms, fit_pool
 from unelisa.latent.consensus.reading import ConsensusReading, find_experts
 from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.reading import LEAST_CLEAR, NOTHING_FOUND, Caution
+from unelisa.progress import until
 
 __all__ = ["ConsensusReading", "Kind", "read_consensus"]
 
@@ -55,7 +56,8 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     if rules:
         # a rule's bias is its coverage, which a tilt would explain
         kinds = tuple(kind for kind in kinds if kind != "tilt") or ("plain",)
-    choice = hold_contest(spoken, filled, kinds, least)
+    with until(0.3):
+        choice = hold_contest(spoken, filled, kinds, least)
     implied = [] if rules else find_implied(filled)
     choice = _merge_implied(choice, implied, crowd, filled)
     if choice.few is not None and choice.few.branches == LEAST_CLEAR:
@@ -69,7 +71,8 @@ def read_consensus(crowd: Crowd, kinds: tuple[Kind, ...]) -> ConsensusReading:
     if len(kinds) == 1:
         alone = _fit_alone(crowd, best, least)
         return _describe(crowd, filled, choice, alone, majority, doubt)
-    pool = _fit_pool(crowd, best, choice.once, doubt.share)
+    with until(0.9):
+        pool = _fit_pool(crowd, best, choice.once, doubt.share)
     if doubt.size > DOUBTED:
         # families are as doubtful as the model that they belong to
         pool = replace(pool, family=np.full_like(pool.family, -1))
@@ -185,10 +188,10 @@ def _merge_implied(
 
 
 def _tell_implied(implied: list[tuple[int, int]]) -> Caution:
-    s, t = implied[0]
-    more = f"; so it is with {len(implied) - 1} more pairs" if len(implied) > 1 else ""
+    rest = len(implied) - 1
+    more = f"; so it is with {rest} more {'pair' if rest == 1 else 'pairs'}" if rest else ""
     return Caution(
-        "of {voters}, the second says yes wherever the first does: they may share a source, and "
+        "of {pair}, the second says yes wherever the first does: they may share a source, and "
         f"their accuracy may be overstated{more}",
-        (s, t),
+        tuple(s for pair in implied for s in pair),
     )

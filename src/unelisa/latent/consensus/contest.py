@@ -42,6 +42,7 @@ from unelisa.latent.consensus.model import (
     start_consensus,
 )
 from unelisa.latent.crowd import Sample
+from unelisa.progress import another, each, until
 
 Kind = Literal["plain", "ease", "tilt", "families"]
 
@@ -119,9 +120,11 @@ def hold_contest(
     everybody = np.ones(spoken.n_voters)
     once = count_once(spoken) if filled is spoken else everybody
     contest = _Contest(filled, weigh_majority(spoken, everybody), kinds, least_weight)
-    contest.fit_alone()
+    with until(0.2):
+        contest.fit_alone()
     if "families" in kinds:
-        contest.search_families(once)
+        with until(0.7):
+            contest.search_families(once)
     if "tilt" in kinds:
         contest.add_tilt()
     choice = _choose(contest.tried, (spoken, filled), once, kinds)
@@ -192,7 +195,7 @@ class _Contest:
         if (once < 1).any():
             counted = weigh_majority(self.sample, once)
             axes.insert(1, (counted, _sides(counted), even))
-        for _ in range(ROUNDS):
+        for _ in each(range(ROUNDS)):
             found = []
             for truth, posterior, states in axes:
                 for family in propose_families(find_ties(self.sample, posterior, states), n_voters):
@@ -262,7 +265,8 @@ class _Contest:
         odds = logit(np.clip(truth, 1e-3, 1 - 1e-3))
         least = {"least_weight": self.least_weight}
         model = start_consensus(blocks, Consensus.first(family), odds, **least)
-        found = self._enter(fit_consensus(blocks, model, max_iter=max_iter, **least))
+        with another():
+            found = self._enter(fit_consensus(blocks, model, max_iter=max_iter, **least))
         found = replace(found, admissible=_repeat(found.model, REPEATS))
         self.tried.append(found)
         return found

@@ -29,6 +29,7 @@ from unelisa.blocks import ItemBlocks
 from unelisa.kernels.branches import collect_branches, infer_branches
 from unelisa.latent.ballots import CERTAIN, Ballots, Sums
 from unelisa.latent.consensus.coefficients import BRANCHES, MEMBERS, Coefficients
+from unelisa.progress import another
 from unelisa.schema import stored
 
 Floats = NDArray[np.float64]
@@ -267,7 +268,8 @@ def fit_consensus(
         converged = len(history) > LEAST_ITER and abs(history[-1] - history[-2]) < TOL
         if converged or len(history) == max_iter:
             break
-        model = maximize(model, sums, 1, centered, least_weight)
+        with another():
+            model = maximize(model, sums, 1, centered, least_weight)
     evidence = sums[3][0] - model.branches.divergence(on[0]) - model.members.divergence(on[1])
     evidence -= (len(model.ease) - 1) / 2 * np.log(max(sums[3][2], 1))
     path = np.array(history)

@@ -43,6 +43,7 @@ from unelisa.latent.consensus.model import (
     infer,
 )
 from unelisa.latent.crowd import Sample
+from unelisa.progress import each
 from unelisa.schema import stored
 
 CENTERED = (0.0, 0.5, 1.0)  # part of the branches' mean bias that is removed
@@ -187,8 +188,8 @@ def fit_pool(
 
 def _fit_members(part: ItemBlocks, model: Consensus, terms: Terms) -> list[Consensus]:
     members = []
-    for begin in (model if model.has_ease else model.easing(), replace(model, ease=EVEN)):
-        for removed in terms.centered:
+    for begin in each((model if model.has_ease else model.easing(), replace(model, ease=EVEN))):
+        for removed in each(terms.centered):
             fit = partial(fit_consensus, centered=removed, least_weight=terms.least_weight)
             member = fit(part, begin)
             if terms.whole is not None:

@@ -22,6 +22,7 @@ from unelisa.latent.edges.newton import Newton, slab_penalty
 from unelisa.latent.edges.pilot import Start, fit_pilot, propose_starts, resembles, warm_up
 from unelisa.latent.edges.search import Search
 from unelisa.latent.edges.slab import Floats, learn_weight_slab
+from unelisa.progress import each, until
 
 __all__ = ["EdgesFit", "fit_edges"]
 
@@ -58,16 +59,21 @@ def fit_edges(values: NDArray[np.int8], prior_odds: Floats) -> EdgesFit:
     with one_blas_thread():
         likelihood = PseudoLikelihood(values, prior_odds, fit_biases=unbalanced)
         part = PseudoLikelihood(values[items], prior_odds[items], fit_biases=unbalanced)
-        pilot = fit_pilot(likelihood)
+        with until(0.3):
+            pilot = fit_pilot(likelihood)
         search, quick = Search(likelihood, pilot), Search(part, pilot)
-        warm = [_price(warm_up(part, start), quick) for start in propose_starts(likelihood, pilot)]
+        proposed = list(propose_starts(likelihood, pilot))
+        with until(0.5):
+            warm = [_price(warm_up(part, start), quick) for start in each(proposed)]
         tried = TRIED_SMALL if values.size * values.shape[1] < SMALL else TRIED
         starts = _keep_distinct(warm, tried, lambda start: start.explained)
-        candidates = [
-            _price(start._replace(network=search.reselect(start.network)), search)
-            for start in starts
-        ]
-        ends = [search.improve(start) for start in _keep_distinct(candidates, CARRIED)]
+        with until(0.7):
+            candidates = [
+                _price(start._replace(network=search.reselect(start.network)), search)
+                for start in each(starts)
+            ]
+        with until(0.95):
+            ends = [search.improve(start) for start in each(_keep_distinct(candidates, CARRIED))]
         return _summarize(sorted(ends, key=lambda end: end.cost), search)
 
 

@@ -33,6 +33,7 @@ from unelisa.latent.potts.doubt import measure_class_doubt
 from unelisa.latent.potts.model import order_form
 from unelisa.latent.potts.pool import ClassPool, ClassTerms, fit_class_pool
 from unelisa.latent.potts.reading import ClassReading, sum_classes
+from unelisa.progress import until
 
 __all__ = ["ClassReading", "read_classes"]
 
@@ -59,12 +60,14 @@ def read_classes(
     eased = len(crowd.kept) * forms[0].size <= MOST_CELLS
     if not eased:
         asked = tuple(kind for kind in asked if kind != "ease") or ("plain",)
-    choice = hold_contest(samples, forms[-1], asked, least)
+    with until(0.4):
+        choice = hold_contest(samples, forms[-1], asked, least)
     terms = ClassTerms(forms, least, eased)
     majority = weigh_majority(spoken, choice.once, n_classes)
     best = choice.best
     doubt = NO_DOUBT if rules else measure_class_doubt(filled, best.model, best.truth, majority)
-    pool = _fit_pool(crowd, choice, best.model.family, doubt, terms)
+    with until(0.95):
+        pool = _fit_pool(crowd, choice, best.model.family, doubt, terms)
     if choice.few is not None:
         pool = replace(pool, weights=np.zeros(len(pool.members)), share=1.0, family=choice.few)
     reading = _describe(crowd, filled, choice, pool, (majority, doubt))

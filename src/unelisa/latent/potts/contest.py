@@ -43,6 +43,7 @@ from unelisa.latent.potts.model import (
     start_classes,
     sum_ease,
 )
+from unelisa.progress import another
 
 ClassKind = Literal["plain", "ease", "families"]
 
@@ -108,11 +109,12 @@ class Attempt(NamedTuple):
         """Return the structure fitted from P(class) per item."""
         blocks, least = self.sample.blocks, self.least_weight
         first = ClassConsensus.first(family, self.form, ease=ease)
-        model = fit_classes(
-            *(blocks, start_classes(blocks, first, truth, least)),
-            least_weight=least,
-            max_iter=ITERATIONS,
-        )
+        with another():
+            model = fit_classes(
+                *(blocks, start_classes(blocks, first, truth, least)),
+                least_weight=least,
+                max_iter=ITERATIONS,
+            )
         heard = np.bincount(self.sample.ballots.voters, minlength=model.n_voters) > 0
         rows = np.concatenate([model.lone & heard, np.ones(model.n_families, dtype=np.bool_)])
         errors = np.sqrt(model.branches.weight_variances[rows])

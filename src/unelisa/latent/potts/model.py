@@ -32,6 +32,7 @@ from unelisa.latent.consensus.model import (
     Tree,
 )
 from unelisa.latent.potts.coefficients import BRANCHES, MEMBERS, ClassCoefficients, Setting
+from unelisa.progress import another
 from unelisa.schema import stored
 
 MAX_ITER = 100
@@ -228,7 +229,8 @@ def fit_classes(
         converged = len(history) > LEAST_ITER and abs(history[-1] - history[-2]) < least
         if converged or len(history) >= max_iter:
             break
-        model = maximize(model, sums, 1, least_weight)
+        with another():
+            model = maximize(model, sums, 1, least_weight)
     price = (len(model.ease) - 1) / 2 * np.log(max(sums[3][1], 1))
     evidence = history[-1] - float(price)
     return replace(model, evidence=evidence, objective=np.array(history), converged=converged)

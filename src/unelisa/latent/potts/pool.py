@@ -34,6 +34,7 @@ from unelisa.latent.potts.model import (
     infer,
     start_classes,
 )
+from unelisa.progress import each
 from unelisa.schema import stored
 
 
@@ -175,9 +176,9 @@ def fit_class_pool(
     spoken, filled = samples
     heard = spoken.ballots.counts > 0
     members, weights = list[ClassConsensus](), list[float]()
-    for form in terms.forms:
+    for form in each(terms.forms):
         eases = (False, True) if terms.ease else (False,)
-        fitted = [_fit_member(filled, family, start, form, terms, ease) for ease in eases]
+        fitted = [_fit_member(filled, family, start, form, terms, ease) for ease in each(eases)]
         evidence = np.array([member.evidence for member in fitted])
         scaled = softmax((evidence - evidence.max()) / np.log(max(int(heard.sum()), 3)))
         members += fitted

@@ -33,11 +33,11 @@
     const side = (sign) => (sign > 0 ? "plus" : "minus");
     const truth = { data: { id: "truth", label: "truth", size: drawn.truth }, position: { x: 0, y: 0 }, classes: "truth" };
     const outside = (voter) => OUTSIDE.includes(drawn.nodes[voter][3]);
-    const nodes = drawn.nodes.map(([x, y, size, role], voter) => ({
-      data: { id: `v${voter}`, voter, label: shorten(names[voter]), size },
-      position: { x, y },
-      classes: role.replace(" ", "-") + (outside(voter) ? " outside" : "") + relations(rows[voter]),
-    }));
+    const nodes = drawn.nodes.map((node, voter) => node && ({
+      data: { id: `v${voter}`, voter, label: shorten(names[voter]), size: node[2] },
+      position: { x: node[0], y: node[1] },
+      classes: node[3].replace(" ", "-") + (outside(voter) ? " outside" : "") + relations(rows[voter]),
+    })).filter(Boolean);
     const ties = drawn.ties.map(([voter, width, sign]) => ({
       data: { id: `t${voter}`, source: "truth", target: `v${voter}`, width },
       classes: `tie ${side(sign)}`,
@@ -46,7 +46,15 @@
       data: { id: `l${s}-${t}`, source: `v${s}`, target: `v${t}`, width },
       classes: `link ${side(sign)}${outside(s) || outside(t) ? " faded" : ""}`,
     }));
-    return [...links, ...ties, ...drawn.families.flatMap((family) => listFamily(family, drawn.hub)), truth, ...nodes];
+    return [...links, ...ties, ...listRest(drawn.rest), ...drawn.families.flatMap((family) => listFamily(family, drawn.hub)), truth, ...nodes];
+  }
+
+  // Voters who depend on nobody are one node, where they are many.
+  function listRest(rest) {
+    if (!rest) return [];
+    const [x, y] = rest.place;
+    const node = { data: { id: "rest", label: rest.label, size: rest.size }, position: { x, y }, classes: "counted rest" };
+    return [node, { data: { id: "trest", source: "truth", target: "rest", width: rest.width }, classes: "tie plus" }];
   }
 
   function relations(row) {
@@ -122,7 +130,11 @@
       layout: { name: "preset", fit: true, padding: MARGIN },
       autoungrabify: true, autounselectify: true, boxSelectionEnabled: false, minZoom: 0.1, maxZoom: 5,
     });
-    graph.on("tap", "node", ({ target }) => (target.hasClass("hub") ? openFamily(target) : openCard(target.data("voter"), { beside: "#graph-section" })));
+    graph.on("tap", "node", ({ target }) => {
+      if (target.hasClass("hub")) openFamily(target);
+      else if (target.hasClass("rest")) openRest(target);
+      else openCard(target.data("voter"), { beside: "#graph-section" });
+    });
     graph.on("tap", (event) => { if (event.target === graph) closeCard(); });
     graph.on("mouseover", "node", (event) => { event.target.addClass("near"); container.style.cursor = "pointer"; });
     graph.on("mouseout", "node", (event) => { event.target.removeClass("near"); container.style.cursor = ""; });
@@ -200,7 +212,7 @@
     card.replaceChildren(closer(), title, facts, ...drawConfusion(voter));
     card.dataset.voter = voter;
     for (const dot of document.querySelectorAll("#dots li")) dot.classList.toggle("chosen", Number(dot.dataset.voter) === voter);
-    if (graph) choose(graph.getElementById(`v${voter}`), seek);
+    if (graph) choose(nodeOf(voter), seek);
     if (seek) seekCard();
   }
 
@@ -252,6 +264,19 @@
     card.replaceChildren(closer(), make("h3", hub.data("label")), make("p", `${voters.length} voters who repeat each other count as one:`, "soft"), list);
     delete card.dataset.voter;
     choose(hub);
+  }
+
+  function openRest(rest) {
+    showCard("#graph-section", true);
+    const told = "They repeat nobody, and have no edge to another voter. The plot above and the table below list them.";
+    card.replaceChildren(closer(), make("h3", rest.data("label")), make("p", told, "soft"));
+    delete card.dataset.voter;
+    choose(rest);
+  }
+
+  function nodeOf(voter) {
+    const own = graph.getElementById(`v${voter}`);
+    return own.length ? own : graph.getElementById("rest");
   }
 
   // the hub, arc, stems and tie of a family

@@ -98,7 +98,7 @@ function drawAnswers() {
   at("typed").hidden = !many;
   at("typing").value = "";
   if (many) at("labels").replaceChildren(...state.classes.map((label) => Object.assign(element("option"), { value: label })));
-  at("hint").textContent = many ? "Esc leaves the note and the field" : `1 to ${state.classes.length} answer, s skips, b goes back, n writes a note`;
+  at("hint").textContent = many ? "Esc leaves the note and the field" : `1 ${state.classes.length > 2 ? "to" : "and"} ${state.classes.length} answer, s skips, b goes back, n writes a note`;
 }
 
 function drawVotes(place, votes) {
@@ -147,7 +147,9 @@ function take(next, label) {
 async function ask(path) {
   if (busy) return;
   const response = await call(path);
-  if (response && response.ok) show(await response.json());
+  if (!response) return;
+  const told = await response.json();
+  if (told.error) tell(told.error, true); else show(told);
 }
 
 function drawMeter() {
@@ -193,8 +195,9 @@ function drawRates(told) {
     body.append(line);
   }
   table.append(top, body);
-  const basis = told.sampled ? `From ${told.sampled} random items: the intervals hold whatever the model's quality.` : "The model's own estimate. A review with --aim rate measures it.";
-  return [element("h3", "How common each label is"), table, element("p", basis, "soft")];
+  const basis = element("p", told.sampled ? `From ${told.sampled} random items: the intervals hold whatever the model's quality.` : "The model's own estimate. A review with ", "soft");
+  if (!told.sampled) basis.append(element("code", "--aim rate"), " measures it.");
+  return [element("h3", "How common each label is"), table, basis];
 }
 
 function drawReadings(readings) {
