@@ -23,6 +23,17 @@ def test_the_simulated_disease_is_found_without_labels(model, datamart):
     assert calibration_error(datamart.truth.to_numpy(), chances) < 0.08
 
 
+def test_small_probabilities_allow_for_cases_whom_the_anchors_do_not_show(model, datamart):
+    chances, case = chances_of(model, datamart.counts), datamart.truth.to_numpy() > 0
+    shown = model._judges.chances[0]
+    low, was_low = ((p >= 0.01) & (p < 0.05) for p in (chances, shown))
+    assert 0.5 < case[low].mean() / chances[low].mean() < 2
+    assert case[was_low].mean() / shown[was_low].mean() > 3
+    assert model.prevalence_ < case.mean()
+    order = np.argsort(shown, kind="stable")
+    assert (np.diff(chances[order]) >= -1e-12).all()
+
+
 def test_core_concepts_are_selected_and_irrelevant_ones_are_not(model, datamart):
     table = model.features_.set_index("feature")
     chosen = datamart.roles[table.index[table["selected"]]].value_counts()

@@ -6,7 +6,9 @@ from scipy.stats import binomtest
 from unelisa.phenotyping.posterior import (
     MISSED,
     Calibration,
+    allow_for_unseen,
     expect_performance,
+    judge_strictly,
     review_performance,
     review_share,
 )
@@ -82,3 +84,31 @@ def test_charts_of_both_sides_give_the_sensitivity():
     half = review_performance(one_side, flagged, expected, np.ones(1000))
     assert half.ppv == found.ppv
     assert half[1:] == expected[1:]
+
+
+def test_unseen_cases_are_added_where_other_features_suggest_them_and_anchors_are_believed():
+    shown, blind = np.array([0.02, 0.02, 0.9]), np.array([0.01, 0.6, 0.6])
+    found = allow_for_unseen(shown, blind, 0.0)
+    assert found[1] - shown[1] > 10 * (found[0] - shown[0]) > 0
+    assert found[2] < 1
+    assert (allow_for_unseen(shown, blind, 0.5) < found).all()
+    assert (allow_for_unseen(shown, blind, 1.0) == shown).all()
+
+
+def test_false_ones_among_the_shown_are_bounded_by_the_other_features():
+    rng = np.random.default_rng(0)
+    shown = np.repeat([0.0, 1.0], [20_000, 4000])
+    false = np.repeat([True, False], [21_000, 3000])  # 1,000 of the 4,000 shown
+    others = rng.normal(np.where(false, 0, 4), 1)
+    strict, doubtful = judge_strictly(shown, others)
+    assert 0.2 < doubtful < 0.3
+    assert abs(strict.sum() - 3000) < 250
+    assert strict[false & (shown > 0)].mean() < 0.2
+    assert strict[~false].mean() > 0.9
+
+
+def test_without_other_features_nothing_is_sure():
+    shown = expit(np.linspace(-8, 8, 1000))
+    strict, doubtful = judge_strictly(shown, np.zeros(1000))
+    assert doubtful == 1
+    assert np.allclose(strict, 0)

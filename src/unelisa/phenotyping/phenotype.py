@@ -13,9 +13,12 @@ from unelisa.phenotyping.counts import Counts, CountTable, Floats, Places, Roles
 from unelisa.phenotyping.expected_counts import ExpectedCounts
 from unelisa.phenotyping.grouped_expert import GroupedExpert, learn_group
 from unelisa.phenotyping.posterior import (
+    MISSED,
     Calibration,
     Performance,
+    allow_for_unseen,
     expect_performance,
+    judge_strictly,
     review_performance,
 )
 from unelisa.phenotyping.screening import Screening, screen, standardize
@@ -37,7 +40,9 @@ class FittedPhenotype:
     # group, group_places: the grouped expert, None without secondary features, and their indices
     group: GroupedExpert | None
     group_places: Places
-    calibration: Calibration = UNCALIBRATED  # from the sum of the log-odds to P(case)
+    # from the sum of the log-odds to P(case), with those whom the anchors do not show, and without
+    calibration: Calibration = UNCALIBRATED
+    shown: Calibration = UNCALIBRATED
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
@@ -62,10 +67,10 @@ class FittedPhenotype:
         """Return the expected PPV, NPV and sensitivity of the labels."""
         parts = self.anchor_parts(table)
         left_out = [*(scores - part for part in parts.T), scores - parts.sum(axis=1)]
-        chances, *without, blind = (
-            expit(self.calibration.log_odds(one)) for one in (scores, *left_out)
-        )
-        rivals = [*without, expit(scores)]
+        chances = expit(self.calibration.log_odds(scores))
+        *without, blind = (expit(self.shown.log_odds(one)) for one in left_out)
+        generous = chances + (1 - chances) * np.minimum(MISSED * blind, 1)
+        rivals = [*without, expit(self.shown.log_odds(scores)), expit(scores), generous]
         return expect_performance(chances, chances >= threshold, rivals, blind)
 
 
@@ -162,8 +167,8 @@ def fit_phenotype(
     group = learn_group(rates[:, places], chances, rng) if len(places) else None
     phenotype = FittedPhenotype(expected, model, anchors, group, places)
     scores = phenotype.score(table, rates)
-    calibration = Calibration.learn(scores, chances).shift(scores, charts.signs)
-    phenotype = replace(phenotype, calibration=calibration)
+    shown, calibration = _calibrate(phenotype, table, scores, charts)
+    phenotype = replace(phenotype, calibration=calibration, shown=shown)
     facts = replace(
         _collect_facts(phenotype, screening, table, rates),
         related=np.isin(np.arange(len(table.features)), roles.related),
@@ -174,6 +179,22 @@ def fit_phenotype(
         charts.signs, posterior >= THRESHOLD, model_says, charts.weights
     )
     return PhenotypeFit(phenotype, facts, posterior, performance)
+
+
+def _calibrate(
+    phenotype: FittedPhenotype, table: CountTable, scores: Floats, charts: ReviewedCharts
+) -> tuple[Calibration, Calibration]:
+    """Return the calibrations of the scores without and with cases whom the anchors do not show."""
+    odds = phenotype.anchor_model.log_odds(table.values[:, phenotype.anchors], table.log_use)
+    known = charts.signs != 0
+    chances = np.where(known, charts.signs > 0, expit(odds))
+    shown = Calibration.learn(scores, chances)
+    blind = expit(shown.log_odds(scores - phenotype.anchor_parts(table).sum(axis=1)))
+    doubtful = judge_strictly(expit(odds), scores - odds)[1]
+    allowed = np.where(known, chances, allow_for_unseen(chances, blind, doubtful))
+    both = shown, Calibration.learn(scores, allowed)
+    shown, calibration = (one.shift(scores, charts.signs) for one in both)
+    return shown, calibration
 
 
 def _collect_facts(

@@ -40,6 +40,7 @@ NO_DOUBT = "nothing speaks against the fit"
     anchor_model_="AnchorModel",
     group_="GroupedExpert | None",
     calibration_="Calibration",
+    _shown="?Calibration",
     prevalence_="share",
     threshold_="share",
     ppv_="Estimate",
@@ -63,7 +64,8 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
        Ising model connects them to the truth itself, given the others.
     3. Each is an ordinal expert: the level of log((count + 1) / (count expected at this
        utilization + 1)). Together they form one grouped expert with half a vote.
-    4. The sum of the log-odds is calibrated so that P(case) has the anchor model's mean.
+    4. The sum of the log-odds is calibrated to the anchor model's P(case), with an allowance for
+       cases whom the anchors do not show but the other features suggest.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.expected_counts_ = phenotype.expected_counts
         self.anchor_model_, self._anchor_places = phenotype.anchor_model, phenotype.anchors
         self.group_, self._group_places = phenotype.group, phenotype.group_places
-        self.calibration_ = phenotype.calibration
+        self.calibration_, self._shown = phenotype.calibration, phenotype.shown
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
         self.ppv_, self.npv_, self.sensitivity_ = fitted.performance
         self.feature_facts_ = fitted.facts
@@ -218,6 +220,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.group_,
             self._group_places,
             self.calibration_,
+            getattr(self, "_shown", self.calibration_),  # files of earlier versions lack it
         )
 
     def _read(self, counts: Any) -> CountTable:
