@@ -24,14 +24,15 @@ from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, open_database
 from unelisa.phenotyping.omop.persons import describe_persons
 from unelisa.phenotyping.omop.records import list_spans
+from unelisa.report.page import require_jinja
+from unelisa.report.rules import render_rules
 from unelisa.report.wording import make_plain
 from unelisa.rules.atlas import CohortDefinition, find_members, list_rows
 from unelisa.rules.definition import Rule
 from unelisa.rules.evaluation import QUANTITIES, evaluate_rules
-from unelisa.rules.overlap import draw_by_pattern, measure_overlap
+from unelisa.rules.overlap import SUPPRESS, describe_overlap, draw_by_pattern
 from unelisa.rules.patterns import (
     MOST_SUPPRESSED,
-    SUPPRESS,
     evaluate_patterns,
     read_patterns,
     suppress_counts,
@@ -66,6 +67,10 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="figures.csv", help="Write the figures of each rule.")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="rules.html", help="Write a report, which names no patient."),
     ] = None,
     review: Annotated[
         Path | None,
@@ -109,28 +114,32 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     tables = [Path(one) for one in sources] if pattern_table else []
     inputs = tables or [one for source in sources for one in list_database(source)]
     check_outputs(
+        report,
         tables=(out, review, write_patterns),
         json=json,
         inputs=(config, charts, *inputs),
         force=force,
     )
+    if report is not None:
+        require_jinja()
     if pattern_table:
         found = evaluate_patterns(read_sites(tables), own_accuracies)
-        _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, json, force)
+        _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, report, json, force)
         return
     if config is None or len(sources) != 1:
         raise ModelError("name one database and --config rules.toml, or use --pattern-table")
     wanted = read_rules_config(config)
     if write_patterns is not None:
-        if (charts, out, review, json) != (None,) * 4:
+        if (charts, out, report, review, json) != (None,) * 5:
             raise ModelError("--write-patterns only counts: omit the other outputs and --charts")
         _write_patterns(read_patients(sources[0], wanted), write_patterns, suppress, force)
         return
     reviewed = None if charts is None else read_charts(charts)
     patients = read_patients(sources[0], wanted)
     found = judge_rules(patients, wanted.phenotype, reviewed)
-    outcome = Outcome(found, describe_rules(patients), patients)
-    _finish(outcome, out, json, force, review, (n, wanted.phenotype.seed))
+    facts = {"title": wanted.phenotype.title, **describe_overlap(*patients.list_flags())}
+    outcome = Outcome(found, facts, patients)
+    _finish(outcome, out, report, json, force, review, (n, wanted.phenotype.seed))
 
 
 class Patients(NamedTuple):
@@ -141,6 +150,10 @@ class Patients(NamedTuple):
     related: list[str]
     people: Any
     everybody: "pd.DataFrame"
+
+    def list_flags(self) -> tuple[list[str], NDArray[np.bool_]]:
+        """Return the names of the rules, and whom they flag."""
+        return list(self.flags), self.flags.to_numpy()
 
 
 class Outcome(NamedTuple):
@@ -200,24 +213,8 @@ def judge_rules(patients: Patients, wanted: PhenotypeConfig, charts: Any) -> "pd
         return found
 
 
-def describe_rules(patients: Patients) -> dict[str, Any]:
-    """Return how many patients each rule flags, and how the rules overlap."""
-    names, flags = list(patients.flags), patients.flags.to_numpy()
-    overlap = measure_overlap(flags)
-    return {
-        "patients": len(flags),
-        "flagged": dict(zip(names, flags.sum(axis=0).tolist(), strict=True)),
-        "disagree": int((flags.any(axis=1) & ~flags.all(axis=1)).sum()),
-        "overlap": {
-            name: {other: make_plain(x) for other, x in zip(names, row, strict=True)}
-            for name, row in zip(names, overlap, strict=True)
-        },
-    }
-
-
 def _write_patterns(patients: Patients, path: Path, threshold: int, force: bool) -> None:
-    names, flags = list(patients.flags), patients.flags.to_numpy()
-    table = suppress_counts(tabulate_patterns(names, flags), threshold)
+    table = suppress_counts(tabulate_patterns(*patients.list_flags()), threshold)
     with output_files(force) as files:
         files.write_csv(path, list(table), table.itertuples(index=False))
     tell_written(results(), path)
@@ -238,9 +235,10 @@ def read_sites(paths: Sequence[Path]) -> list[Any]:
     return sites
 
 
-def _finish(
+def _finish(  # noqa: PLR0913, PLR0917 - one parameter per output
     outcome: Outcome,
     out: Path | None,
+    report: Path | None,
     json: Path | None,
     force: bool,
     review: Path | None = None,
@@ -260,12 +258,15 @@ def _finish(
             files.write_csv(
                 review, ("person_id", "label", "drawn", *names), _draw(outcome.patients, *draw)
             )
-        files.write_json(json, {**outcome.facts, "rules": rows})
+        facts = {**outcome.facts, "rules": rows}
+        if report is not None:
+            files.write_text(report, render_rules(facts))
+        files.write_json(json, facts)
     screen = results(quiet=json == STDOUT)
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
-    tell_written(screen, out, review, json)
+    tell_written(screen, out, report, review, json)
 
 
 def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:

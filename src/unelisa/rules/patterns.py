@@ -19,6 +19,7 @@ from scipy.special import gammaln, ndtri
 
 from unelisa.errors import ModelError, VotesError
 from unelisa.rules.evaluation import QUANTITIES
+from unelisa.rules.overlap import SUPPRESS, find_families
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,10 +29,7 @@ Flags = NDArray[np.bool_]
 COUNT = "patients"  # the column of counts
 MOST_RULES = 12
 FEWEST_FAMILIES = 3  # that one site needs
-SUPPRESS = 10
 MOST_SUPPRESSED, MOST_PATIENTS = 100, 10**10  # a threshold, and a count
-IMPLIED = 0.99  # of a rule's patients within another: they are one family
-COMMON = 0.9  # a rule that flags more of all patients contains others by chance
 MAX_ITER, TOLERANCE = 5000, 1e-10  # of the mean log-likelihood
 DRAWS = 100  # of the parametric bootstrap
 _START = (0.7, 0.9)  # sensitivity and specificity
@@ -142,26 +140,6 @@ def _read_count(cell: str, site: str) -> tuple[float, float]:
             f"{MOST_PATIENTS:,} nor like <{SUPPRESS}, up to <{MOST_SUPPRESSED:,}"
         )
     return (count, 0.0) if cell == number else (np.nan, count)
-
-
-def find_families(patterns: Flags, counts: Floats) -> list[int]:
-    """Return the family of each rule: rules that contain or repeat one another are in one.
-
-    Examples
-    --------
-    >>> find_families(list_patterns(2), np.array([50.0, 20, 0, 30]))
-    [0, 0]
-    """
-    weights = counts[:, None] * patterns
-    both, alone = patterns.T.astype(float) @ weights, weights.sum(axis=0)
-    rare = alone <= COMMON * counts.sum()
-    within = both / np.maximum(alone, 1e-12)[:, None] >= IMPLIED  # [r, s]: r is within s
-    tied = (within & rare[None, :]) | (within & within.T)
-    family = list(range(len(alone)))
-    for r, s in np.argwhere(tied | tied.T):
-        old, new = max(family[r], family[s]), min(family[r], family[s])
-        family = [new if one == old else one for one in family]
-    return family
 
 
 def find_obstacle(tables: Sequence[PatternTable], own: bool) -> str:

@@ -1,0 +1,143 @@
+"""The report on rules: how good each is, and how they overlap; no patient, and no small number.
+
+Three pictures: the rules with the number of patients each flags, and arrows from a rule to the one
+that contains it; the share of each rule's patients whom the others flag; and the most frequent
+patterns of rules. Positions are those of SVG: y points down.
+"""
+
+from typing import Any
+
+from unelisa.report.page import fill_template
+
+Facts = dict[str, Any]
+FEWEST = 10  # patients, below which a number is not shown
+ROW, BARS = 30, 260  # height of a rule's row, and length of the longest bar
+ARC, TIP = 26, 7  # between the arrows of two implications, and the length of their tips
+CELL, DOT = 52, 26  # sizes of a cell of shares, and of a rule in a pattern
+DARKEST = 0.5  # opacity of a cell, pale enough for text
+QUANTITIES = {"sensitivity": "Sensitivity", "specificity": "Specificity", "ppv": "PPV", "npv": "NPV"}
+
+
+def render_rules(facts: Facts) -> str:
+    """Return the page: one self-contained file that loads and runs nothing.
+
+    `facts` has the figures of the rules, and how they overlap unless they are those of sites.
+    """
+    drawn = None
+    if "overlap" in facts:
+        drawn = {
+            "nested": draw_nested(facts),
+            "shares": draw_shares(facts),
+            "patterns": draw_patterns(facts),
+        }
+    return fill_template(
+        "rules.html.j2", f=facts, drawn=drawn, quantities=QUANTITIES, fewest=FEWEST
+    )
+
+
+def draw_nested(facts: Facts) -> Facts:
+    """Return a bar per rule, families side by side, and an arrow per implication.
+
+    Examples
+    --------
+    >>> flagged = {"a": 50, "b": 20}
+    >>> found = draw_nested({"flagged": flagged, "families": [["a", "b"]], "within": [["b", "a"]]})
+    >>> [(bar["name"], bar["number"], bar["width"]) for bar in found["bars"]]
+    [('a', 1, 260.0), ('b', 2, 104.0)]
+    """
+    flagged, families = facts["flagged"], facts["families"]
+    numbers = {name: k + 1 for k, name in enumerate(flagged)}
+    alone = [[name] for name in flagged if not any(name in kin for kin in families)]
+    groups = [sorted(kin, key=lambda name: -flagged[name]) for kin in [*families, *alone]]
+    groups.sort(key=lambda kin: -flagged[kin[0]])
+    order = [name for kin in groups for name in kin]
+    most = max(1, *flagged.values())
+    bars = [
+        {
+            "name": name,
+            "number": numbers[name],
+            "patients": flagged[name],
+            "few": 0 < flagged[name] < FEWEST,
+            "y": k * ROW,
+            "width": round(BARS * max(flagged[name], FEWEST) / most, 1) if flagged[name] else 0.0,
+        }
+        for k, name in enumerate(order)
+    ]
+    arrows = [
+        _draw_arrow(order.index(narrow), order.index(wide), lane, (narrow, wide))
+        for lane, (narrow, wide) in enumerate(facts["within"])
+    ]
+    brackets = [
+        {"y": order.index(kin[0]) * ROW, "height": len(kin) * ROW} for kin in groups if len(kin) > 1
+    ]
+    width = ARC * (len(arrows) + 1)
+    return {"bars": bars, "arrows": arrows, "brackets": brackets, "lanes": width, "row": ROW}
+
+
+def _draw_arrow(start: int, end: int, lane: int, names: tuple[str, str]) -> Facts:
+    """Return an arrow from one row to another, in a lane of its own."""
+    at, first, last = ARC * (lane + 1), (start + 0.5) * ROW, (end + 0.5) * ROW
+    path = f"M0,{first} H{at} V{last} H{TIP}"
+    tip = f"M0,{last} l{TIP},-4 v8 z"
+    return {"path": path, "tip": tip, "narrow": names[0], "wide": names[1]}
+
+
+def draw_shares(facts: Facts) -> Facts:
+    """Return a cell per pair of rules: which share of the row's patients the column's rule flags.
+
+    A share that would tell fewer than `FEWEST` patients, inside or outside, is written in words.
+
+    Examples
+    --------
+    >>> overlap = {"a": {"a": 1.0, "b": 0.4}, "b": {"a": 1.0, "b": 1.0}}
+    >>> facts = {"flagged": {"a": 50, "b": 20}, "overlap": overlap, "within": [["b", "a"]]}
+    >>> [cell["text"] for cell in draw_shares(facts)["cells"]]
+    ['', '40%', 'all', '']
+    """
+    flagged, within = facts["flagged"], {tuple(pair) for pair in facts["within"]}
+    cells = []
+    for r, (name, row) in enumerate(facts["overlap"].items()):
+        for s, (other, share) in enumerate(row.items()):
+            text = "" if r == s else _write_share(share, flagged[name])
+            shade = 0.0 if share is None or r == s else round(DARKEST * share, 3)
+            cells.append(
+                {
+                    "x": s * CELL,
+                    "y": r * CELL,
+                    "row": name,
+                    "column": other,
+                    "text": text,
+                    "same": r == s,
+                    "shade": 0.0 if text == "few" else shade,
+                    "within": (name, other) in within,
+                }
+            )
+    return {"cells": cells, "names": list(flagged), "cell": CELL}
+
+
+def _write_share(share: float | None, patients: int) -> str:
+    both = 0 if share is None else round(share * patients)
+    if not patients:
+        return "\u2013"
+    if 0 < both < FEWEST or patients < FEWEST:
+        return "few"
+    if 0 < patients - both < FEWEST:
+        return "nearly all"
+    return "all" if both == patients else f"{share:.0%}"
+
+
+def draw_patterns(facts: Facts) -> Facts:
+    """Return a row per pattern of rules: a dot per rule, and a bar of the patients who have it."""
+    names = list(facts["flagged"])
+    most = max([1, *(one["patients"] or 0 for one in facts["patterns"])])
+    rows = [
+        {
+            "y": k * DOT,
+            "dots": [name in one["rules"] for name in names],
+            "rules": one["rules"],
+            "patients": one["patients"],
+            "width": round(BARS * (one["patients"] or 0) / most, 1),
+        }
+        for k, one in enumerate(facts["patterns"])
+    ]
+    return {"rows": rows, "names": names, "dot": DOT, "left": DOT * len(names) + 16}
