@@ -36,8 +36,10 @@ def config(tmp_path_factory):
 def judged(stored, config, tmp_path_factory):
     """What one run writes, and prints."""
     folder = tmp_path_factory.mktemp("rules")
-    files = {name: folder / name for name in ("figures.csv", "review.csv", "facts.json")}
-    options = ("--out", "--review", "--json")
+    files = {
+        name: folder / name for name in ("figures.csv", "review.csv", "facts.json", "page.html")
+    }
+    options = ("--out", "--review", "--json", "--report")
     paths = [text for pair in zip(options, map(str, files.values()), strict=True) for text in pair]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -67,6 +69,17 @@ def test_figures_overlap_and_facts(judged, drawn):
     assert "the rules disagree on" in shown
     assert "(2) two codes" in shown
     assert str(drawn.counts.index[0]) not in shown
+
+
+def test_the_page_draws_the_rules_and_names_no_patient(judged, drawn):
+    page = judged[0]["page.html"].read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    assert "two codes is within one code" in page
+    facts = json.loads(judged[0]["facts.json"].read_text(encoding="utf-8"))
+    assert ["two codes", "one code"] in facts["within"]
+    assert {"one code", "two codes", "code and drug"} == set(facts["families"][0])
+    assert all(one["patients"] is None or one["patients"] >= 10 for one in facts["patterns"])
+    assert not any(str(person) in page for person in drawn.counts.index[:50])
 
 
 def test_reviewed_charts_are_read_back(run, judged, stored, config, drawn, tmp_path):
@@ -111,7 +124,7 @@ def test_pattern_tables_leave_a_site_and_are_judged_together(run, stored, config
     assert "cannot be told" in result.stdout  # codes are one family
 
 
-def test_a_server_answers_as_a_file_does(run, stored, config, drawn, tmp_path):
+def test_a_server_answers_as_a_file_does(run, judged, stored, config, drawn, tmp_path):
     if find_programs() is None:
         pytest.skip("PostgreSQL is not installed (.ci/install-postgresql)")
     patterns = write_site(run, stored, config, tmp_path / "file.csv", "--suppress", 0)
@@ -121,7 +134,15 @@ def test_a_server_answers_as_a_file_does(run, stored, config, drawn, tmp_path):
             (persons,) = connection.execute("SELECT count(*) FROM person").fetchone()
         assert persons == len(drawn.counts)
         served = write_site(run, address, config, tmp_path / "server.csv", "--suppress", 0)
+        figures = tmp_path / "figures.csv"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = run("rules", address, "--config", config, "--out", figures)
+    assert result.exit_code == 0, result.output
     pd.testing.assert_frame_equal(patterns, served)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(judged[0]["figures.csv"]), pd.read_csv(figures), rtol=1e-6
+    )
 
 
 def test_what_does_not_go_together_is_refused(refused, stored, config, tmp_path):

@@ -15,7 +15,12 @@ ROW, BARS = 30, 260  # height of a rule's row, and length of the longest bar
 ARC, TIP = 26, 7  # between the arrows of two implications, and the length of their tips
 CELL, DOT = 52, 26  # sizes of a cell of shares, and of a rule in a pattern
 DARKEST = 0.5  # opacity of a cell, pale enough for text
-QUANTITIES = {"sensitivity": "Sensitivity", "specificity": "Specificity", "ppv": "PPV", "npv": "NPV"}
+QUANTITIES = {
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "ppv": "PPV",
+    "npv": "NPV",
+}
 
 
 def render_rules(facts: Facts) -> str:
