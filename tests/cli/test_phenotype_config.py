@@ -69,6 +69,10 @@ def test_features_are_left_out_if_few_patients_with_an_anchor_have_them(tmp_path
     screen = read(tmp_path).request.screen
     assert (screen.share, [one.column for one in screen.among]) == (0.05, ["ICD:1"])
     assert read(tmp_path, "least_share = 0").request.screen.share == 0
+    assert screen.fewest == 10
+    assert read(tmp_path, "least_patients = 1").request.screen.fewest == 1
+    with pytest.raises(UnelisaError, match="least_patients is 0"):
+        read(tmp_path, "least_patients = 0")
     with pytest.raises(UnelisaError, match="least_share is 1.5"):
         read(tmp_path, "least_share = 1.5")
 

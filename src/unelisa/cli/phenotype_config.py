@@ -26,6 +26,7 @@ _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
         "before": (int,),
         "after": (int,),
         "least_share": (float, int),
+        "least_patients": (int,),
         "schema": (str,),  # as in version 0.1.0: that of [cdm]
     },
     "cdm": {"schema": (str,)},
@@ -53,6 +54,7 @@ NO_UTILIZATION = "none"
 # of the patients with an anchor, below which a feature that a pattern finds is left out; the
 # paper's share of the notes that mention the disease
 LEAST_SHARE = 0.05
+LEAST_PATIENTS = 10  # of them: a code on a page that fewer have may single them out
 
 
 class Schemas(NamedTuple):
@@ -150,7 +152,9 @@ def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
         (records.get("first_day"), records.get("last_day")),
     )
     request = request.around(records.get("index", ()), records.get("before"), records.get("after"))
-    return request.without_rare(records.get("least_share", LEAST_SHARE), parse_all(anchors))
+    share = records.get("least_share", LEAST_SHARE)
+    fewest = records.get("least_patients", LEAST_PATIENTS)
+    return request.without_rare(share, parse_all(anchors), fewest)
 
 
 def _read_schemas(content: dict[str, Any]) -> Schemas:

@@ -196,9 +196,9 @@ class _Counter:
         The paper leaves out concepts in fewer than 5 % of the notes that mention the disease; here
         patients who have one of the features `among` take the place of those notes.
         """
-        request, (share, among) = self.request, self.request.screen
+        request, (share, among, fewest) = self.request, self.request.screen
         patterns = [one for one in request.features if one.reach == "each"]
-        if not share or not patterns:
+        if (share == 0 and fewest == 1) or not patterns:
             return request, {}
         base = self.cohort
         if among:
@@ -216,7 +216,8 @@ class _Counter:
             asked = [one for one in patterns if one.domain == domain]
             days = self.list_days(asked).semi_join(base, "person")
             query = days.group_by("feature").aggregate(n=days.person.nunique())
-            names = self._list_frequent(f"{domain} features", query, share * size, asked)
+            least = max(share * size, fewest)
+            names = self._list_frequent(f"{domain} features", query, least, asked)
             kept += [Request(f"{domain}:{name}", domain, name, "name") for name in names[0]]
             found[domain] = (len(names[0]), names[1])
         return replace(request, features=tuple(kept), screen=NO_SCREEN), found

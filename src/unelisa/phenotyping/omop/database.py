@@ -1,30 +1,32 @@
 """An OMOP database: a DuckDB file, a folder of tables, a PostgreSQL server, or any Ibis engine.
 
 Connections are read-only unless a cohort is to be written. DuckDB opens the named files only: no
-others that a view in a database may name, no network, no extensions. Tables and columns are checked
-before anything is counted.
+others that a view in a database may name, no network, no extensions. It keeps to the memory limit,
+and what does not fit goes to a folder that only the user can read and that is removed. Tables and
+columns are checked before anything is counted.
 """
 
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from unelisa.errors import RecordsError, UnelisaError, missing_extra
+from unelisa.memory import LEAST, memory_limit
 from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
 _SECRET = re.compile(r"jdbc:|pass|pwd|secret|token|credential", re.IGNORECASE)
 _LISTED = 12
-_CLOSED = {
-    "enable_external_access": False,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-}
+_EXTENSIONS = (
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "allow_community_extensions",
+)
 _UNREADABLE = "an identifier is not a whole number, or a date is neither YYYY-MM-DD nor YYYYMMDD"
 # tables of the vocabulary, which many servers keep in a schema of their own
 VOCABULARY = frozenset({"concept", "concept_ancestor", "concept_relationship", "vocabulary"})
@@ -47,6 +49,10 @@ _INSTEAD = {
 # what a kind of engine's error means, where its message cannot be shown
 _MEANINGS = {
     "PermissionException": "a view in it reads a file outside of it; copy the table into it",
+    "OutOfMemoryException": (
+        "it needs more memory than the limit: raise it with UNELISA_MEMORY or --memory, or request "
+        "fewer features"
+    ),
     "ConversionException": _UNREADABLE,
     "InvalidTextRepresentation": _UNREADABLE,  # PostgreSQL's kinds
     "InvalidDatetimeFormat": _UNREADABLE,
@@ -63,11 +69,10 @@ def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
     if isinstance(database, require_ibis().backends.BaseBackend):
         yield database
         return
-    connection = _connect(database, read_only)
-    try:
+    with ExitStack() as opened:
+        connection = _connect(database, read_only, opened)
+        opened.callback(connection.disconnect)
         yield connection
-    finally:
-        connection.disconnect()
 
 
 def is_server(database: Any) -> bool:
@@ -90,7 +95,7 @@ def require_ibis() -> Any:
     return ibis
 
 
-def _connect(database: Any, read_only: bool) -> Any:
+def _connect(database: Any, read_only: bool, opened: ExitStack) -> Any:
     if is_server(database):
         return _connect_postgres(str(database), read_only)
     path = Path(database)
@@ -99,9 +104,9 @@ def _connect(database: Any, read_only: bool) -> Any:
     except OSError:  # not a valid file name
         is_folder = is_file = False
     if is_file:
-        return _connect_duckdb(path, read_only)
+        return _connect_duckdb(path, read_only, _bound_memory(opened))
     if is_folder and read_only:
-        return _connect_folder(path)
+        return _connect_folder(path, _bound_memory(opened))
     if is_folder:
         raise RecordsError(f"{path.name} is a folder; a cohort can be written to a database only")
     absent = f"there is no database {path.name} in {path.parent}"
@@ -113,12 +118,22 @@ def _connect(database: Any, read_only: bool) -> Any:
     )
 
 
-def _connect_duckdb(path: Path, read_only: bool) -> Any:
+def _bound_memory(opened: ExitStack) -> dict[str, Any]:
+    """Return DuckDB's settings of memory; its folder for what does not fit closes with `opened`."""
+    folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="unelisa-"))
+    return {"memory_limit": f"{max(memory_limit(), LEAST)}B", "temp_directory": folder}
+
+
+def _connect_duckdb(path: Path, read_only: bool, bounds: dict[str, Any]) -> Any:
     import duckdb  # noqa: PLC0415 - optional
 
     try:
         # an absolute path: DuckDB reads a name such as "sqlite:a" as a request for an extension
-        return require_ibis().duckdb.connect(path.absolute(), read_only=read_only, **_CLOSED)
+        none = dict.fromkeys(_EXTENSIONS, False)
+        connect = require_ibis().duckdb.connect
+        connection = connect(path.absolute(), read_only=read_only, **bounds, **none)
+        _allow_only(connection, [])
+        return connection
     except duckdb.Error as error:
         raise RecordsError(
             f"{path.name} cannot be opened as a DuckDB database ({type(error).__name__}): it may "
@@ -127,7 +142,7 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
         ) from None
 
 
-def _connect_folder(folder: Path) -> Any:
+def _connect_folder(folder: Path, bounds: dict[str, Any]) -> Any:
     """Return a database in memory whose tables are views of the folder's files."""
     import duckdb  # noqa: PLC0415 - optional
 
@@ -138,7 +153,7 @@ def _connect_folder(folder: Path) -> Any:
             "per OMOP table"
         )
     parts = {table: _list_parts(file) for table, file in files.items()}
-    connection = require_ibis().duckdb.connect()
+    connection = require_ibis().duckdb.connect(**bounds)
     _allow_only(connection, [part for listed in parts.values() for part in listed])
     for table, file in files.items():
         # a folder named a=1 would otherwise add a column
@@ -174,10 +189,13 @@ def _list_parts(file: Path) -> list[Path]:
 
 
 def _allow_only(connection: Any, files: Sequence[Path]) -> None:
-    """Let a DuckDB connection read these files and nothing else."""
+    """Let a DuckDB connection read its database, these files and nothing else.
+
+    The folder for what does not fit in memory must be set before, and may be used after.
+    """
     names = [name for file in files for name in (str(file), _write_literally(file))]
     connection.con.execute("SET allowed_paths = ?", [names])
-    for setting in _CLOSED:
+    for setting in (*_EXTENSIONS, "enable_external_access"):
         connection.raw_sql(f"SET {setting} = false")
 
 

@@ -148,12 +148,13 @@ def parse_request(text: str) -> Request:
 class Screen(NamedTuple):
     """Which features of a pattern are too rare to be counted.
 
-    A feature is kept if at least this share of the patients who have one of the features `among`
-    (of all patients, if there are none) have it.
+    A feature is kept if at least this share, and this number, of the patients who have one of the
+    features `among` (of all patients, if there are none) have it.
     """
 
     share: float
     among: tuple[Request, ...] = ()
+    fewest: int = 1
 
 
 NO_SCREEN = Screen(0.0)
@@ -206,11 +207,15 @@ class CountRequest:
                 raise RecordsError(f"{name} is {days}; it must be a number of days, 0 or more")
         return replace(self, index=parse_all(index), span=(before, after))
 
-    def without_rare(self, share: float, among: Sequence[Request] = ()) -> "CountRequest":
+    def without_rare(
+        self, share: float, among: Sequence[Request] = (), fewest: int = 1
+    ) -> "CountRequest":
         """Return the request that leaves features of patterns out if they are too rare."""
         if not 0 <= share < 1:
             raise RecordsError(f"least_share is {share}; it must be at least 0 and below 1")
-        return replace(self, screen=Screen(share, tuple(among)))
+        if fewest < 1:
+            raise RecordsError(f"least_patients is {fewest}; it must be at least 1")
+        return replace(self, screen=Screen(share, tuple(among), fewest))
 
     @property
     def record_window(self) -> Window:
