@@ -185,7 +185,7 @@ def test_rare_features_of_patterns_are_left_out(rich):
 
 
 def test_features_of_few_patients_are_left_out_whatever_the_share(rich):
-    """Of the two patients with a test, both have methotrexate 15 mg and one has codes."""
+    """Of the two patients with a test, both have methotrexate 15 mg, and one has the others."""
     request = CountRequest.of(["ICD:%", "RX:%", "CONCEPT:11"], None)
     among = [parse_request("LAB:21")]
     with open_database(rich) as connection:
@@ -193,7 +193,7 @@ def test_features_of_few_patients_are_left_out_whatever_the_share(rich):
         for share in (0.0, 0.05):
             found = count_patients(tables, request.without_rare(share, among, 2))
             assert list(found.table) == ["CONCEPT:11", "RX:methotrexate 15 mg"]
-            assert found.screened == {"ICD": (0, 2), "RX": (1, 1)}
+            assert found.screened == {"ICD": (0, 4), "RX": (1, 2)}
 
 
 def test_a_request_that_cannot_be_is_refused(tiny_file):
