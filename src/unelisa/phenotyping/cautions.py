@@ -100,7 +100,7 @@ def _check_anchor(name: str, column: NDArray[np.floating]) -> None:
     repeated = int((column >= 2).sum())
     if repeated < FEWEST_REPEATED:
         raise VotesError(
-            f"only {repeated} patients with two records of the anchor {name!r} were found; at least "
+            f"only {repeated} patients have two records of the anchor {name!r}; at least "
             f"{FEWEST_REPEATED} are required, and {ENOUGH_REPEATED} for a reliable fit"
         )
 

@@ -67,7 +67,7 @@ def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
     >>> list_implications(patterns, np.array([50.0, 20, 20, 20]))
     [(1, 0), (2, 1)]
     """
-    within = _find_within(patterns, counts) & (patterns.any(axis=0))[:, None]
+    within = _find_within(patterns, counts)
     np.fill_diagonal(within, False)
     strictly = within & ~within.T
     between = strictly.astype(int) @ strictly.astype(int) > 0
@@ -97,14 +97,14 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
             for name, row in zip(names, shares, strict=True)
         },
         "families": [
-            [names[r] for r in np.flatnonzero(families == k)]
+            [names[int(r)] for r in np.flatnonzero(families == k)]
             for k in np.unique(families)
             if (families == k).sum() > 1
         ],
         "within": [[names[r], names[s]] for r, s in pairs],
         "patterns": [
             {
-                "rules": [names[r] for r in np.flatnonzero(patterns[k])],
+                "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
                 "patients": int(counts[k]) if counts[k] >= SUPPRESS else None,
             }
             for k in shown
