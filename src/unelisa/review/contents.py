@@ -13,18 +13,12 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES
 from unelisa.memory import refuse_beyond
+from unelisa.review.pictures import ENDINGS, Picture, read_picture
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.parquet import list_texts, read_columns
 from unelisa.sources.text import TextTable
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
-PICTURES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-}
 TEXT, PICTURE = "text", "image"
 _ITEM_NAMES = (*ITEM_NAMES, "person_id")
 
@@ -54,21 +48,22 @@ class Contents:
             "length": len(text),
             "facts": shown,
             "path": path[:LONGEST_FACT],
-            "picture": self.find_picture(item) is not None,
+            "picture": self.read_picture(item) is not None,
         }
 
     def read_text(self, item: int) -> str:
         """Return the whole text of an item."""
         return self._cell(TEXT, item)
 
-    def find_picture(self, item: int) -> Path | None:
-        """Return the file of an item's picture, if it is one and lies in the table's folder."""
+    def read_picture(self, item: int) -> Picture | None:
+        """Return an item's picture, if it is one and lies in the table's folder."""
         name = self._cell(PICTURE, item)
-        if not name or self._folder is None or Path(name).suffix.lower() not in PICTURES:
+        if not name or self._folder is None or Path(name).suffix.lower() not in ENDINGS:
             return None
         try:
             path = (self._folder / name).resolve()
-            return path if path.is_relative_to(self._folder) and path.is_file() else None
+            inside = path.is_relative_to(self._folder) and path.is_file()
+            return read_picture(path) if inside else None
         except (OSError, ValueError, RuntimeError):  # a name that no file can have, or a loop
             return None
 
