@@ -13,7 +13,7 @@ from ground import QUICK, RECORDS, Out, blame, fresh, list_files, run, spell
 
 Outcomes = Iterator[tuple[str, str]]
 NAMES = [
-    *("=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", " =1+1", "a;=1+1", "=cmd|' /C calc'!A0", "|calc", "%0A=1"),
+    *("=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", " =1+1", "a;=1+1", "=cmd|' /C calc'!A0", "\uff1d1+1", "%0A=1"),
     *("a\rb", "a\r=1", "a\nb", "a\n=1+1", '"', '""', "a,b", "'", "\\", "a\vb", "a\x85b", "a\u2028b"),
     *("\x1b[2J", "\x1b]0;x\x07", "\x9b31m", "\x07", "\x7f", "\u202eabc", "\u2066x", "\u200b", "\ufeffx"),
     *("<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "<!--", "]]>", "&lt;b&gt;"),
@@ -22,7 +22,7 @@ NAMES = [
     *("nan", "None", "NULL", "", " ", "0", "true", "1e999", "i0 ", "w0 ", "[bold]x[/bold]", "[link=http://x]y"),
     *("a" * 300, "\U0001f600" * 70, "e\u0301", "\xe9", "\u0430", "patients", "item", "label", "__class__"),
 ]  # fmt: skip
-_FORMULA = re.compile(r"[=+\-@|\t\r]")
+_FORMULA = re.compile(r"[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 

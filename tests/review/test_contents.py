@@ -6,6 +6,7 @@ import pytest
 
 from review.reviewing import PNG
 from unelisa.errors import VotesError
+from unelisa.memory import limit_memory
 from unelisa.review.contents import LONGEST_FACT, LONGEST_TEXT, Contents
 
 ITEMS = np.array(["a", "b", "c", 7], dtype=object)
@@ -83,6 +84,15 @@ def test_a_text_that_many_rows_repeat_is_held_once(tmp_path):
     contents = Contents(ITEMS, path)
     assert pa.total_allocated_bytes() - before < 10**8
     assert contents.show(3)["length"] == 100_000
+
+
+def test_runs_of_one_value_are_counted_before_they_are_read(tmp_path):
+    path, n = tmp_path / "bomb.parquet", 5_000_000
+    same = pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["a"])
+    pq.write_table(pa.table({"item": same, "text": same}), path, write_statistics=False)
+    assert path.stat().st_size < 50_000
+    with limit_memory("20MB"), pytest.raises(VotesError, match=r"bomb\.parquet needs about"):
+        Contents(ITEMS, path)
 
 
 def test_a_picture_that_links_to_itself_is_none(tmp_path):

@@ -20,6 +20,7 @@ from unelisa.sources.text import TextTable
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
 TEXT, PICTURE = "text", "image"
+_CELL = 8  # bytes of a cell as Arrow holds it, besides texts
 _ITEM_NAMES = (*ITEM_NAMES, "person_id")
 
 
@@ -89,7 +90,7 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
             read_columns([path])  # refuses two of the same name
             # a text that many rows repeat takes its size once in the file, and in a dictionary
             with pq.ParquetFile(path, read_dictionary=list_texts(path)) as file:
-                refuse_beyond(sum(_measure_groups(file)), path.name)
+                refuse_beyond(_measure(file.metadata), path.name)
                 table = file.read()
             table.validate(full=True)
         else:
@@ -109,9 +110,11 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
     return columns, table.column(found)
 
 
-def _measure_groups(file: Any) -> list[int]:
-    groups = file.metadata
-    return [groups.row_group(k).total_byte_size for k in range(groups.num_row_groups)]
+def _measure(about: Any) -> int:
+    """Return the bytes of a Parquet table: a run of one value takes no space in the file."""
+    groups = [about.row_group(k) for k in range(about.num_row_groups)]
+    values = sum(part.column(c).num_values for part in groups for c in range(part.num_columns))
+    return int(_CELL * values + sum(part.total_byte_size for part in groups))
 
 
 def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:
