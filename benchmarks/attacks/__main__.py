@@ -27,6 +27,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 import numpy as np
 from ground import TooLongError, lay_out
+from on_calls import attack_calls
 from on_files import attack_inputs, attack_outputs
 from on_models import attack_bombs, attack_damaged, attack_forged
 from on_names import attack_names, attack_rules
@@ -44,6 +45,7 @@ KINDS: dict[str, Callable[..., Any]] = {
     "names of rules": attack_rules,
     "configurations": attack_configurations,
     "cohort definitions": attack_definitions,
+    "calls": attack_calls,
     "kills": attack_by_kill,
     "faults": attack_by_fault,
 }

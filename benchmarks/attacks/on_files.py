@@ -73,6 +73,8 @@ def attack_inputs(ground: Path, place: Path, rng: np.random.Generator) -> Outcom
     for command in COMMANDS:
         for part in list_files(command, In):
             for trick, (put, must_refuse) in INPUTS.items():
+                if command == "review" and not must_refuse:
+                    continue  # it would serve its page
                 with fresh(ground, place) as folder:
                     path = folder / part.name
                     content = b"item,a\n" if path.is_dir() else path.read_bytes()

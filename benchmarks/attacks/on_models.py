@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import signal
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,6 +146,7 @@ def _run_measured(arguments: list[str]) -> str:
     if child == 0:
         Path("/proc/self/clear_refs").write_text("5")
         before = _measure("VmRSS")
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the child, whatever it does
         told = blame(run(arguments))
         grown = _measure("VmHWM") - before
         if not told and grown > 2 * BOMB_LIMIT:
@@ -225,10 +227,10 @@ def _eval(path: Path) -> None:
 
 
 BOMBS: dict[str, tuple[str, Any]] = {
-    "blank lines": (".csv.gz", _gzip(b"\n" * 1_000_000, 1500)),
-    "spaces": (".csv.gz", _gzip(b" " * 1_000_000, 1500, b"item,w0\n")),
-    "one row over and over": (".csv.gz", _gzip(b"i0,yes\n" * 150_000, 1000, b"item,w0\n")),
-    "a quote that never ends": (".csv.gz", _gzip(b"a" * 1_000_000, 800, b'item,w0\n"')),
+    "blank lines": (".csv.gz", _gzip(b"\n" * 1_000_000, 500)),
+    "spaces": (".csv.gz", _gzip(b" " * 1_000_000, 500, b"item,w0\n")),
+    "one row over and over": (".csv.gz", _gzip(b"i0,yes\n" * 150_000, 400, b"item,w0\n")),
+    "a quote that never ends": (".csv.gz", _gzip(b"a" * 1_000_000, 400, b'item,w0\n"')),
     "columns": (".csv.gz", _gzip(b"a,b,c,d,e,f,g," * 70_000, 300)),
     "rows of one run": (".parquet", _parquet(1_000_000, 400)),
     "a long text, repeated": (".parquet", _long_texts),

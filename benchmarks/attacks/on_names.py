@@ -22,12 +22,13 @@ NAMES = [
     *("nan", "None", "NULL", "", " ", "0", "true", "1e999", "i0 ", "w0 ", "[bold]x[/bold]", "[link=http://x]y"),
     *("a" * 300, "\U0001f600" * 70, "e\u0301", "\xe9", "\u0430", "patients", "item", "label", "__class__"),
 ]  # fmt: skip
+NAMED = [name for name in QUICK if name not in ("fit a folder", "pattern tables", "update")]
 _FORMULA = re.compile(r"[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
-def attack_names(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:  # noqa: ARG001
-    """Give each hostile name to an item, a voter and a label, in every command."""
+def attack_names(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:
+    """Give each hostile name to an item, a voter and a label, in some commands at random."""
     for name in NAMES:
         for what, old in (("item", "i7"), ("voter", "w2"), ("label", "yes")):
             with fresh(ground, place) as folder:
@@ -40,10 +41,9 @@ def attack_names(ground: Path, place: Path, rng: np.random.Generator) -> Outcome
                 result = run([*fit, "--method", "dawid-skene", "--force"])
                 trouble = blame(result)
                 yield f"fit: {name!r} as {what}", trouble
-                for command in QUICK if result.exit_code == 0 else ("fit", "jury"):
-                    if command not in ("fit a folder", "pattern tables", "update"):
-                        trouble = _try(command, folder, name)
-                        yield f"{command}: {name!r} as {what}", trouble
+                ways = NAMED if result.exit_code == 0 else ["fit", "jury"]
+                for command in rng.choice(ways, 2, replace=False).tolist():
+                    yield f"{command}: {name!r} as {what}", _try(command, folder, name)
 
 
 def attack_rules(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:  # noqa: ARG001
