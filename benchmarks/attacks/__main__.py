@@ -16,14 +16,11 @@ import multiprocessing
 import os
 import resource
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
 import numpy as np
 from ground import TooLongError, lay_out

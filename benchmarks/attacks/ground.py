@@ -19,6 +19,7 @@ import unelisa as ue
 from unelisa.cli import app
 from unelisa.datamart import simulate_ehr, write_datamart
 
+PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text(encoding="utf-8"))
 DEADLINE = 60  # seconds that an attack may take
 # no text on a screen: C0 but line feeds and tabs, DEL, C1, and marks that turn the direction
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -122,7 +123,9 @@ def spell(command: str, folder: Path, **instead: Any) -> list[str]:
     """Return the arguments of a command; files may be replaced, by their names."""
 
     def spell_one(part: Any) -> str:
-        return str(instead.get(part.name, folder / part.name) if isinstance(part, In | Out) else part)
+        return str(
+            instead.get(part.name, folder / part.name) if isinstance(part, In | Out) else part
+        )
 
     return [spell_one(part) for part in COMMANDS[command]]
 
@@ -150,7 +153,7 @@ def run(arguments: list[str]) -> Any:
 
 
 def blame(result: Any, *, must_refuse: bool = False) -> str:
-    """Return what is wrong with how a command ended; nothing if it worked or refused in a sentence."""
+    """Return what is wrong with how a command ended; nothing if it worked or refused."""
     if CONTROLS.search(result.output):
         return "control characters on the screen"
     if result.exit_code == 0:
@@ -164,7 +167,9 @@ def blame(result: Any, *, must_refuse: bool = False) -> str:
 def look_at(folder: Path) -> dict[str, Any]:
     """Return the content of every file, without following links."""
     return {
-        str(path): path.read_bytes() if path.is_file() and not path.is_symlink() else path.lstat().st_mode
+        str(path): path.read_bytes()
+        if path.is_file() and not path.is_symlink()
+        else path.lstat().st_mode
         for path in folder.rglob("*")
         if path.lstat().st_size < 1 << 30
     }

@@ -46,7 +46,7 @@ def _try(call: Callable[[], Any]) -> str:
         found = call()
     except (TypeError, ValueError) as error:  # ours are ValueErrors
         return "more than one line" if "\n" in str(error) else ""
-    except Exception as error:  # noqa: BLE001 - what else is raised is a failure
+    except Exception as error:
         return repr(error)[:200]
     numbers = np.asarray(found, dtype=np.float64)
     return "" if np.isfinite(numbers).all() else "an answer that is not finite"
@@ -97,7 +97,10 @@ def _list_updates(votes: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         for kind, given in more.items():
             model = ue.LatentIsing().fit(votes, sample_weight=weights)
             name = f"update of a model {'with' if weighted else 'without'} weights: {kind}"
-            yield name, lambda model=model, given=given: model.update(given).decision_function(votes)
+            yield (
+                name,
+                lambda model=model, given=given: model.update(given).decision_function(votes),
+            )
 
 
 def _list_phenotypes(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -160,7 +163,10 @@ def _list_phenotypes(rng: np.random.Generator) -> Iterator[tuple[str, Callable[[
         "shares of 0": pd.DataFrame({"label": 1, "drawn": 0.0}, counts.index[:20]),
         "shares of 2": pd.DataFrame({"label": 1, "drawn": 2.0}, counts.index[:20]),
     }.items():
-        yield f"evaluate_rules: charts: {kind}", lambda x=charts: ue.evaluate_rules(flags, model, x) is None
+        yield (
+            f"evaluate_rules: charts: {kind}",
+            lambda x=charts: ue.evaluate_rules(flags, model, x) is None,
+        )
 
 
 def _fit(counts: Any) -> Any:

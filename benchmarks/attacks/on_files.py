@@ -48,7 +48,7 @@ INPUTS: dict[str, tuple[Any, bool]] = {
     "a socket": (_socket, True),
     "a folder": (lambda path, _: path.mkdir(), True),
     "a folder of itself": (lambda path, _: (path.mkdir(), (path / "a").symlink_to(path)), True),
-    "nothing": (lambda path, _: None, True),
+    "nothing": (lambda *_: None, True),
     "a circle of links": (lambda path, _: path.symlink_to(path), True),
     "a link to nothing": (lambda path, _: path.symlink_to("gone"), True),
     "the memory of the process": (lambda path, _: path.symlink_to("/proc/self/mem"), True),
@@ -122,7 +122,7 @@ OUTPUTS: dict[str, Any] = {
     "a place in /proc": lambda _, name: Path("/proc") / name,
     "a name of 260 letters": lambda folder, name: folder / ("x" * 260 + name),
     "a foreign file": lambda folder, name: _put(folder, name, lambda p: p.write_text("a,b\n1,2\n")),
-    "a link to a foreign file": lambda folder, name: _linked(folder, f"../foreign{Path(name).suffix}"),
+    "a link to a foreign file": lambda folder, name: _linked(folder, f"../foreign{name[-4:]}"),
     "a null byte": lambda folder, name: f"{folder}/a\0{name}",
 }  # fmt: skip
 
@@ -137,13 +137,15 @@ def attack_outputs(ground: Path, place: Path, rng: np.random.Generator) -> Outco
                 ways[f"the input {name}"] = lambda folder, _, name=name: folder / name
                 ways[f"a link to {name}"] = lambda folder, _, name=name: _linked(folder, name)
                 if not (ground / name).is_dir():
-                    ways[f"a second name of {name}"] = lambda folder, _, name=name: _twin(folder, name)
+                    ways[f"a second name of {name}"] = lambda folder, _, name=name: _twin(
+                        folder, name
+                    )
                 else:
                     ways[f"a place in {name}"] = lambda folder, own, name=name: folder / name / own
             for way, find in ways.items():
                 for force in (False, True) if " input " in way or " of " in way else (False,):
                     with fresh(ground, place) as folder:
-                        (folder.parent / f"foreign{Path(part.name).suffix}").write_text("a,b\n1,2\n")
+                        (folder.parent / f"foreign{part.name[-4:]}").write_text("a,b\n1,2\n")
                         target = find(folder, part.name)
                         before = look_at(folder.parent)
                         arguments = spell(command, folder, **{part.name: target})

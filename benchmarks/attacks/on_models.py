@@ -55,8 +55,9 @@ def attack_damaged(ground: Path, place: Path, rng: np.random.Generator) -> Outco
         whole = file.read_bytes()
         for count in range(DAMAGES):
             a, b = sorted(rng.integers(0, len(whole), 2).tolist())
-            ways = [whole[:a], whole[:a] + whole[b + 1 :], whole[:b] + whole[a:],
-                    whole[:a] + bytes([whole[a] ^ int(rng.integers(1, 256))]) + whole[a + 1 :]]  # fmt: skip
+            other = bytes([whole[a] ^ int(rng.integers(1, 256))])
+            ways = [whole[:a], whole[:a] + whole[b + 1 :], whole[:b] + whole[a:]]
+            ways += [whole[:a] + other + whole[a + 1 :]]
             file.write_bytes(ways[count % len(ways)])
             trouble = "a damaged model was read"
             try:
@@ -87,7 +88,7 @@ def attack_forged(ground: Path, place: Path, rng: np.random.Generator) -> Outcom
                     trouble = "scores of another shape, or not finite"
             except UnelisaError:
                 pass
-            except Exception as error:  # noqa: BLE001 - what else is raised is a failure
+            except Exception as error:
                 trouble = repr(error)[:200]
             yield f"{name}: forgery {count}", trouble
 
@@ -97,7 +98,13 @@ def _forge(text: str, arrays: dict[str, Any], rng: np.random.Generator) -> dict[
     if arrays and rng.random() < 0.5:
         key = str(rng.choice(list(arrays)))
         array = arrays[key]
-        ways = [array[:0], np.concatenate([array, array]), array[None], np.zeros(array.shape), np.array("x")]
+        ways = [
+            array[:0],
+            np.concatenate([array, array]),
+            array[None],
+            np.zeros(array.shape),
+            np.array("x"),
+        ]
         if array.dtype.kind in "iufb":
             ways += [array.astype(kind) for kind in (str, np.float32, complex)]
             ways += [np.full(array.shape, value) for value in (np.nan, 1e300, -(2**31))]
@@ -108,9 +115,10 @@ def _forge(text: str, arrays: dict[str, Any], rng: np.random.Generator) -> dict[
     inside = described
     for key in above:
         inside = inside[key]
-    strange = [None, True, -1, 10**30, 1e308, float("nan"), "x", "", [], {}, {"list": []}, {"tuple": []},
-               {"names": []}, {"dict": []}, {"array": "a0", "columns_first": True}, {"array": "zz"},
-               *({"class": cls.__name__, "state": {}} for cls in SCHEMAS)]  # fmt: skip
+    strange = [None, True, -1, 10**30, 1e308, float("nan"), "x", "", [], {}, {"list": []}]
+    strange += [{"tuple": []}, {"tuple": [{"list": []}]}, {"names": []}, {"dict": []}]
+    strange += [{"array": "a0", "columns_first": True}, {"array": "zz"}]
+    strange += [{"class": cls.__name__, "state": {}} for cls in SCHEMAS]
     names = [cls.__name__ for cls in SCHEMAS]
     value = str(rng.choice(names)) if last == "class" else strange[int(rng.integers(len(strange)))]
     if rng.random() < 0.15 and isinstance(inside, dict):
@@ -206,7 +214,7 @@ def _model(path: Path) -> None:
 
 def _model_lists(path: Path) -> None:
     archive = io.BytesIO()
-    np.savez_compressed(archive, model=np.array("[" + "[]," * 8_000_000 + "[]]"))
+    np.savez_compressed(archive, model=np.array(LISTS))
     path.write_bytes(_seal(archive.getvalue()))
 
 
@@ -226,6 +234,7 @@ def _eval(path: Path) -> None:
         archive.writestr("samples/1_epoch_1.json", '{"a": [' + "[]," * 8_000_000 + "[]]}")
 
 
+LISTS = "[" + "[]," * 8_000_000 + "[]]"
 BOMBS: dict[str, tuple[str, Any]] = {
     "blank lines": (".csv.gz", _gzip(b"\n" * 1_000_000, 500)),
     "spaces": (".csv.gz", _gzip(b" " * 1_000_000, 500, b"item,w0\n")),
@@ -238,16 +247,23 @@ BOMBS: dict[str, tuple[str, Any]] = {
     "zeros in a model": (".npz", _model),
     "lists in a model": (".npz", _model_lists),
     "names in a model": (".npz", _model_parts),
-    "lists in a log": (".jsonl", lambda path: path.write_text('{"a": [' + "[]," * 8_000_000 + "[]]}\n")),
-    "lists in a list": (".json", lambda path: path.write_text('[{"a": [' + "[]," * 8_000_000 + "[]]}]")),
+    "lists in a log": (".jsonl", lambda path: path.write_text(f'{{"a": {LISTS}}}\n')),
+    "lists in a list": (".json", lambda path: path.write_text(f'[{{"a": {LISTS}}}]')),
     "lists in an archive": (".eval", _eval),
 }  # fmt: skip
 _TABLES = [("fit", "votes.csv"), ("fit", "truth.csv"), ("fit with gold", "gold.csv"),
            ("predict", "votes.csv"), ("compare", "truth.csv"), ("rate", "gold.csv"),
            ("suggest", "costs.csv"), ("update", "late.csv"), ("update", "votes.csv"),
            ("review", "texts.csv"), ("jury", "gold.csv")]  # fmt: skip
-_PACKED = [*_TABLES, ("pattern tables", "site.csv"), ("rules", "charts.csv"), ("phenotype", "charts.csv")]
-_MODELS = [(name, "model.npz") for name in ("predict", "report", "rate", "suggest", "update", "review")]
+_PACKED = [
+    *_TABLES,
+    ("pattern tables", "site.csv"),
+    ("rules", "charts.csv"),
+    ("phenotype", "charts.csv"),
+]
+_MODELS = [
+    (name, "model.npz") for name in ("predict", "report", "rate", "suggest", "update", "review")
+]
 _LOGS = [("jury", "log.jsonl")]
-SLOTS = {".csv.gz": _PACKED, ".parquet": [*_TABLES, *_LOGS], ".feather": _TABLES[:8], ".npz": _MODELS,
-         ".jsonl": _LOGS, ".json": _LOGS, ".eval": _LOGS}  # fmt: skip
+SLOTS = {".csv.gz": _PACKED, ".parquet": [*_TABLES, *_LOGS], ".feather": _TABLES[:8],
+         ".npz": _MODELS, ".jsonl": _LOGS, ".json": _LOGS, ".eval": _LOGS}  # fmt: skip

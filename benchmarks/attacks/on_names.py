@@ -9,19 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ground import QUICK, RECORDS, Out, blame, fresh, list_files, run, spell
+from ground import PAYLOADS, QUICK, RECORDS, Out, blame, fresh, list_files, run, spell
 
 Outcomes = Iterator[tuple[str, str]]
-NAMES = [
-    *("=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", " =1+1", "a;=1+1", "=cmd|' /C calc'!A0", "\uff1d1+1", "%0A=1"),
-    *("a\rb", "a\r=1", "a\nb", "a\n=1+1", '"', '""', "a,b", "'", "\\", "a\vb", "a\x85b", "a\u2028b"),
-    *("\x1b[2J", "\x1b]0;x\x07", "\x9b31m", "\x07", "\x7f", "\u202eabc", "\u2066x", "\u200b", "\ufeffx"),
-    *("<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "<!--", "]]>", "&lt;b&gt;"),
-    *("javascript:alert(1)", '" onmouseover="alert(1)', "{{7*7}}", "{% raw %}", "${7*7}", "`x`"),
-    *("'; DROP TABLE person; --", '"; DROP TABLE person; --', "%s%n", "../../etc/passwd", "~", "-", "--help"),
-    *("nan", "None", "NULL", "", " ", "0", "true", "1e999", "i0 ", "w0 ", "[bold]x[/bold]", "[link=http://x]y"),
-    *("a" * 300, "\U0001f600" * 70, "e\u0301", "\xe9", "\u0430", "patients", "item", "label", "__class__"),
-]  # fmt: skip
+NAMES = [*PAYLOADS["names"], "a" * 300, "\U0001f600" * 70]
 NAMED = [name for name in QUICK if name not in ("fit a folder", "pattern tables", "update")]
 _FORMULA = re.compile(r"[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
@@ -46,16 +37,18 @@ def attack_names(ground: Path, place: Path, rng: np.random.Generator) -> Outcome
                     yield f"{command}: {name!r} as {what}", _try(command, folder, name)
 
 
-def attack_rules(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:  # noqa: ARG001
+def attack_rules(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:
     """Give each hostile name to a rule, in tables of patterns and in a configuration."""
     for name in NAMES:
         with fresh(ground, place) as folder:
             _rename_cells(folder / "site.csv", "a", name)
             _rename_cells(folder / "other.csv", "a", name)
             yield f"pattern tables: {name!r} as a rule", _try("pattern tables", folder, name)
-            text = f'title = {json.dumps(name)}\n[rules]\n{json.dumps(name)} = "ICD:714.0"\n{RECORDS}'
+            told = json.dumps(name).replace("\x7f", "\\u007f")
+            text = f'title = {told}\n[rules]\n{told} = "ICD:714.0"\n{RECORDS}'
             (folder / "rules.toml").write_text(text, encoding="utf-8")
-            yield f"rules: {name!r} as a rule and the title", _try("rules", folder, name)
+            if rng.random() < 0.4:  # it takes a second
+                yield f"rules: {name!r} as a rule and the title", _try("rules", folder, name)
 
 
 def _try(command: str, folder: Path, name: str) -> str:
@@ -85,7 +78,11 @@ def _judge_table(text: str) -> str:
         return "a broken row in a table"
     cells = [cell for row in rows for cell in row]
     pieces = [piece for cell in cells for piece in re.split(r"[;\r\n\t]", cell)]
-    bad = [x for x in pieces if _FORMULA.match(x.lstrip()) and not _NUMBER.fullmatch(x.strip()) and x.strip() != "-"]
+    bad = [
+        x
+        for x in pieces
+        if _FORMULA.match(x.lstrip()) and not _NUMBER.fullmatch(x.strip()) and x.strip() != "-"
+    ]
     return f"a formula in a table: {bad[0]!r}" if bad else ""
 
 

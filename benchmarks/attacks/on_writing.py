@@ -21,7 +21,7 @@ from unelisa.review.gold_file import Answer, open_gold
 
 Outcomes = Iterator[tuple[str, str]]
 KILLS = 12  # per command
-MOST_FAULTS = 60  # calls per command and error
+MOST_FAULTS = 25  # calls per command and error
 HEADER = ("item", "label", "reviewer", "chosen", "note")
 CALLS = ("fsync", "replace", "rename", "link", "mkdir", "fchmod", "open", "write", "ftruncate")
 ERRORS = {
@@ -134,9 +134,9 @@ def failing(faults: _Faults) -> Iterator[None]:
         guarded.write = faults.wrap(opened.write)
         return guarded
 
-    with mock.patch.multiple(os, **{name: faults.wrap(getattr(os, name)) for name in CALLS}):
-        with mock.patch.object(io, "open", open_file):
-            yield
+    wrapped = {name: faults.wrap(getattr(os, name)) for name in CALLS}
+    with mock.patch.multiple(os, **wrapped), mock.patch.object(io, "open", open_file):
+        yield
 
 
 def attack_by_fault(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:

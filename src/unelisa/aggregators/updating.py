@@ -13,7 +13,7 @@ from unelisa.blocks import hold_sparse
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import fit_aside
 from unelisa.joining import Joined, as_matrix, join_votes
-from unelisa.latent.ballots import Ballots, Floats, list_ballots, take_ballots
+from unelisa.latent.ballots import Ballots, list_ballots, take_ballots
 from unelisa.latent.reading import Reading
 from unelisa.latent.renewal import Ledger, More, can_renew, is_ledger_of, open_ledger, renew
 from unelisa.schema import stored
