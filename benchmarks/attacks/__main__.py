@@ -1,8 +1,8 @@
 """Scripted attacks on every command, every file and the public functions, counted.
 
-    python benchmarks/attacks                   all kinds, about 20 minutes on one core
+    python benchmarks/attacks                   all kinds, about 25 minutes on one core
     python benchmarks/attacks --kinds inputs    some of them
-    python benchmarks/attacks --most 20         at most 20 of each kind, drawn evenly
+    python benchmarks/attacks --most 20         the first 20 of each kind
 
 Each kind runs in a process of its own. An attack has failed if the command ends in anything but
 success or exit code 2 with one sentence, changes an input, leaves part of a file, prints control

@@ -130,9 +130,11 @@ OUTPUTS: dict[str, Any] = {
 def attack_outputs(ground: Path, place: Path, rng: np.random.Generator) -> Outcomes:  # noqa: ARG001
     """Write each output of each command where it must not go: nothing may change."""
     for command in COMMANDS:
-        inputs = [part.name for part in list_files(command, In)]
         for part in list_files(command, Out):
             ways = dict(OUTPUTS)
+            inputs = [one.name for one in list_files(command, In)]
+            if command == "update" and part.name == "new.npz":
+                inputs.remove("model.npz")  # which --save may replace
             for name in inputs:
                 ways[f"the input {name}"] = lambda folder, _, name=name: folder / name
                 ways[f"a link to {name}"] = lambda folder, _, name=name: _linked(folder, name)
