@@ -110,7 +110,8 @@ def main() -> None:
         for kind in chosen.kinds:
             counted[kind] = count_attacks(kind, ground, chosen.seed, chosen.most)
     kinds = {kind: counted[kind] for kind in KINDS if kind in counted}
-    chosen.results.write_text(json.dumps({"seed": chosen.seed, "kinds": kinds}, indent=1) + "\n")
+    found = {"seed": chosen.seed, "most": chosen.most, "kinds": kinds}
+    chosen.results.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

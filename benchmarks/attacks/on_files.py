@@ -88,10 +88,6 @@ def attack_inputs(ground: Path, place: Path, rng: np.random.Generator) -> Outcom
                     yield f"{command}: {trick} as {part.name}", trouble
 
 
-def _over(name: str) -> Any:
-    return lambda folder: folder / name
-
-
 def _linked(folder: Path, name: str) -> Path:
     path = folder / f"link{Path(name).suffix}"
     path.symlink_to(folder / name)
@@ -131,28 +127,33 @@ def attack_outputs(ground: Path, place: Path, rng: np.random.Generator) -> Outco
     """Write each output of each command where it must not go: nothing may change."""
     for command in COMMANDS:
         for part in list_files(command, Out):
-            ways = dict(OUTPUTS)
-            inputs = [one.name for one in list_files(command, In)]
-            if command == "update" and part.name == "new.npz":
-                inputs.remove("model.npz")  # which --save may replace
-            for name in inputs:
-                ways[f"the input {name}"] = lambda folder, _, name=name: folder / name
-                ways[f"a link to {name}"] = lambda folder, _, name=name: _linked(folder, name)
-                if not (ground / name).is_dir():
-                    ways[f"a second name of {name}"] = lambda folder, _, name=name: _twin(
-                        folder, name
-                    )
-                else:
-                    ways[f"a place in {name}"] = lambda folder, own, name=name: folder / name / own
-            for way, find in ways.items():
-                for force in (False, True) if " input " in way or " of " in way else (False,):
-                    with fresh(ground, place) as folder:
-                        (folder.parent / f"foreign{part.name[-4:]}").write_text("a,b\n1,2\n")
-                        target = find(folder, part.name)
-                        before = look_at(folder.parent)
-                        arguments = spell(command, folder, **{part.name: target})
-                        forced = ["--force"] if force and command != "review" else []
-                        trouble = blame(run([*arguments, *forced]), must_refuse=True)
-                        if not trouble and look_at(folder.parent) != before:
-                            trouble = "files changed"
-                        yield f"{command}: {way} as {part.name}{' by force' * force}", trouble
+            for way, (find, forced) in _list_ways(ground, command, part).items():
+                with fresh(ground, place) as folder:
+                    (folder.parent / f"foreign{part.name[-4:]}").write_text("a,b\n1,2\n")
+                    target = find(folder, part.name)
+                    before = look_at(folder.parent)
+                    arguments = spell(command, folder, **{part.name: target})
+                    trouble = blame(run([*arguments, *forced]), must_refuse=True)
+                    if not trouble and look_at(folder.parent) != before:
+                        trouble = "files changed"
+                    yield f"{command}: {way} as {part.name}", trouble
+
+
+def _list_ways(ground: Path, command: str, part: Out) -> dict[str, tuple[Any, list[str]]]:
+    """Return the ways to misplace an output, and what forces them."""
+    ways = {way: (find, []) for way, find in OUTPUTS.items()}
+    inputs = [one.name for one in list_files(command, In)]
+    if command == "update" and part.name == "new.npz":
+        inputs.remove("model.npz")  # which --save may replace
+    for name in inputs:
+        over = {f"the input {name}": lambda folder, _, name=name: folder / name}
+        over[f"a link to {name}"] = lambda folder, _, name=name: _linked(folder, name)
+        if (ground / name).is_dir():
+            over[f"a place in {name}"] = lambda folder, own, name=name: folder / name / own
+        else:
+            over[f"a second name of {name}"] = lambda folder, _, name=name: _twin(folder, name)
+        for way, find in over.items():
+            ways[way] = find, []
+            if command != "review":
+                ways[f"{way}, by force,"] = find, ["--force"]
+    return ways

@@ -70,9 +70,10 @@ def _attacks(found: Json) -> str:
         for kind, row in found["kinds"].items()
     ]
     total = sum(row["attacks"] for row in found["kinds"].values())
+    asked = f"--seed {found['seed']}" + (f" --most {found['most']}" if found["most"] else "")
     return join_blocks(
         "## Attacks",
-        f"`python benchmarks/attacks --seed {found['seed']}` made {total:,} attacks on every "
+        f"`python benchmarks/attacks {asked}` made {total:,} attacks on every "
         "command, every file and the public functions. One has failed if a command ends in "
         "anything but success or exit code 2 with one sentence, changes an input, leaves part of a "
         "file, prints control characters, takes a minute, or kills the process.",
