@@ -6,7 +6,7 @@
 
 Each kind runs in a process of its own. An attack has failed if the command ends in anything but
 success or exit code 2 with one sentence, changes an input, leaves part of a file, prints control
-characters, takes a minute, or kills the process. The counts are written to
+characters, does not end within five minutes, or kills the process. The counts are written to
 results/attacks.json, of which `python benchmarks/reliability.py page` makes a table.
 """
 

@@ -20,7 +20,7 @@ from unelisa.cli import app
 from unelisa.datamart import simulate_ehr, write_datamart
 
 PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text(encoding="utf-8"))
-DEADLINE = 60  # seconds that an attack may take
+DEADLINE = 300  # seconds that an attack may take, also where the machine is busy
 # no text on a screen: C0 but line feeds and tabs, DEL, C1, and marks that turn the direction
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ANCHORS = ["ICD:714.0", "NLP:rheumatoid arthritis"]

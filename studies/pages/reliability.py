@@ -76,7 +76,7 @@ def _attacks(found: Json) -> str:
         f"`python benchmarks/attacks {asked}` made {total:,} attacks on every "
         "command, every file and the public functions. One has failed if a command ends in "
         "anything but success or exit code 2 with one sentence, changes an input, leaves part of a "
-        "file, prints control characters, takes a minute, or kills the process.",
+        "file, prints control characters, does not end within five minutes, or kills the process.",
         markdown_table(["kind", "what is tried", "attacks", "failures"], rows),
     )
 

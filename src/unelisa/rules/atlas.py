@@ -183,9 +183,8 @@ def _read_set(content: Mapping[str, Any]) -> ConceptSet:
     for item in content["expression"]["items"]:
         _refuse(item, {"concept", "isExcluded", "includeDescendants"}, "a concept set")
         number = _read_number(item["concept"]["CONCEPT_ID"])
-        items.append(
-            (number, *(_read_flag(item.get(key)) for key in ("includeDescendants", "isExcluded")))
-        )
+        deep, out = (_read_flag(item.get(key)) for key in ("includeDescendants", "isExcluded"))
+        items.append((number, deep, out))
     return ConceptSet(tuple(items))
 
 
