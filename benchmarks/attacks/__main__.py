@@ -109,9 +109,9 @@ def main() -> None:
         os.chdir(folder)
         for kind in chosen.kinds:
             counted[kind] = count_attacks(kind, ground, chosen.seed, chosen.most)
-    kinds = {kind: counted[kind] for kind in KINDS if kind in counted}
-    found = {"seed": chosen.seed, "most": chosen.most, "kinds": kinds}
-    chosen.results.write_text(json.dumps(found, indent=1) + "\n")
+            kinds = {kind: counted[kind] for kind in KINDS if kind in counted}
+            found = {"seed": chosen.seed, "most": chosen.most, "kinds": kinds}
+            chosen.results.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
