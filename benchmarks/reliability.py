@@ -8,7 +8,8 @@
     python benchmarks/reliability.py fuzz LOG     the executions in the log of fuzz/read_votes.py
     python benchmarks/reliability.py page         docs/reliability.md, from what was measured
 
-Each part is written as it finishes and replaces its earlier results.
+The page also has the counts of `python benchmarks/attacks`. Each part is written as it finishes and
+replaces its earlier results.
 """
 
 import argparse
@@ -38,6 +39,7 @@ from unelisa.scoring import calibration_error
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 RESULTS = HERE / "results" / "reliability.json"
+ATTACKS = HERE / "results" / "attacks.json"
 KINDS = {
     "bad files": "tests/hostile/test_files.py",
     "bad commands": "tests/hostile/test_commands.py",
@@ -220,7 +222,10 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.part == "page":
         real = read_archive(ROOT / "docs" / "study" / "real.json", "rows", "unelisa reproduce real")
-        write_page(ROOT / "docs" / "reliability.md", render_reliability(read_results(), real))
+        results = read_results()
+        if ATTACKS.exists():
+            results["attacks"] = json.loads(ATTACKS.read_text(encoding="utf-8"))
+        write_page(ROOT / "docs" / "reliability.md", render_reliability(results, real))
         return
     kinds = read_results().get("tests", {}).get("kinds", {})
     measured = {

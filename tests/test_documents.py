@@ -224,6 +224,15 @@ def _gpu_line(size):
     return f"| {' | '.join(cells)} |"
 
 
+def test_every_constraint_is_one_version():
+    """So that pip-audit can check what was tested."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 50
+    assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.+!-]+", line)] == []
+    report = re.search(r"jinja2>=([\d.]+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert tuple(map(int, report[1].split("."))) >= (3, 1, 6)
+
+
 def test_the_page_on_reliability_counts_the_cases_that_there_are():
     found = json.loads((ROOT / "benchmarks/results/reliability.json").read_text(encoding="utf-8"))
     kinds = found["tests"]["kinds"]

@@ -1,7 +1,17 @@
+import json
+import tracemalloc
+
 import pytest
 
 from unelisa.errors import ModelError, VotesError
-from unelisa.memory import LEAST, limit_memory, memory_limit, read_size, refuse_beyond
+from unelisa.memory import (
+    LEAST,
+    limit_memory,
+    memory_limit,
+    read_size,
+    refuse_beyond,
+    weigh_json,
+)
 
 
 def test_sizes_are_read():
@@ -40,3 +50,27 @@ def test_a_low_limit_refuses_nothing_small():
         refuse_beyond(LEAST, "votes.csv")
         with pytest.raises(VotesError, match="UNELISA_MEMORY"):
             refuse_beyond(LEAST + 1, "votes.csv")
+
+
+@pytest.mark.parametrize(
+    "one",
+    ["[]", "{}", "[" * 500 + "]" * 500, '{"":' * 500 + "1" + "}" * 500, "[1]", '{"a":999}', "999",
+     "1e1", '"ab"', '"\u0101"', '"\\u0101"', f'"{"a" * 5000}\U0001f600"', r'"\\\\"',
+     f'"{"a" * 5000}\\ud83d\\ude00"', '{"a":{"b":[{"c":1.5,"d":"some text"},[null,true]]}}'],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+@pytest.mark.parametrize("keyed", [False, True], ids=["list", "record"])
+def test_json_takes_no_more_than_its_marks_say(one, keyed):
+    """Lists in lists take 48 times their text; text alone 2 to 10 times."""
+    times = max(200_000 // len(one), 2)
+    parts = (f'"{k:x}":{one}' if keyed else one for k in range(times))
+    content = f"{'{' if keyed else '['}{','.join(parts)}{'}' if keyed else ']'}".encode()
+    assert weigh_json(content) > 3 * len(content)
+    tracemalloc.start()
+    try:
+        json.loads(bytes(content))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= weigh_json(content) <= 6 * peak
+    assert weigh_json(content) >= weigh_json(content.decode())

@@ -63,8 +63,15 @@ def has_its_classes(model: Any) -> bool:
     return n_classes > 2 and bool(model.multiclass) and hasattr(model, "ordered_")
 
 
+def has_distinct_names(model: Any) -> bool:
+    """Return whether no two classes and no two voters have the same name."""
+    names = (model.classes_.tolist(), model.voter_names_.tolist())
+    return all(len(set(some)) == len(some) for some in names)
+
+
 @stored(
     has_its_classes,
+    has_distinct_names,
     n_features_in_="size(voters)",
     classes_="label[classes]",
     voter_names_="label[voters]",

@@ -13,6 +13,10 @@ VARIABLE = "UNELISA_MEMORY"
 LEAST = 1 << 26  # what no limit forbids: 67 MB, less than Python and its libraries take
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+# bytes that Python takes at most for what a mark of JSON begins: a list and its first places, an
+# empty record, an entry of a record, an entry of a list, half a text
+_JSON_MARKS = {"[": 112, "{": 72, ":": 80, ",": 48, '"': 28}
+_JSON_PLAIN, _JSON_WIDE = 3, 10  # per character, of a text and its copies; wide: four bytes each
 _chosen: ContextVar[int | None] = ContextVar("memory", default=None)
 
 
@@ -48,6 +52,26 @@ def refuse_beyond(needed: int, what: str, error: type[UnelisaError] = VotesError
             f"{_show_size(limit)}; raise it with UNELISA_MEMORY or --memory if the file is sound"
         )
         raise error(told.lstrip())
+
+
+def weigh_json(content: str | bytes | bytearray) -> int:
+    """Return how much memory JSON takes at most, with its text, once it is parsed.
+
+    It is bounded by its marks, since lists of empty lists take 50 times as much as their text.
+
+    Examples
+    --------
+    >>> weigh_json("[" * 1000) > 100 * 1000
+    True
+    """
+    if isinstance(content, str):
+        marks = sum(content.count(mark) * size for mark, size in _JSON_MARKS.items())
+        escaped = "\\u" in content
+    else:
+        marks = sum(content.count(mark.encode()) * size for mark, size in _JSON_MARKS.items())
+        escaped = b"\\u" in content
+    wide = escaped or not content.isascii()
+    return marks + len(content) * (_JSON_WIDE if wide else _JSON_PLAIN)
 
 
 def read_size(text: str | int) -> int:

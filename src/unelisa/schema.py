@@ -65,6 +65,9 @@ ELEMENTS = {
     "single": Element(np.float32, lambda values, _: np.isfinite(values)),
     "positive": Element(np.float64, lambda values, _: np.isfinite(values) & (values > 0)),
     "share": Element(np.float64, lambda values, _: (values >= 0) & (values <= 1)),
+    # shares whose logarithm is finite, and that of the rest as well
+    "chance": Element(np.float64, lambda values, _: (values > 0) & (values <= 1)),
+    "coin": Element(np.float64, lambda values, _: (values > 0) & (values < 1)),
     "estimate": Element(  # a share; NaN where the votes cannot tell
         np.float64, lambda values, _: np.isnan(values) | ((values >= 0) & (values <= 1))
     ),
@@ -258,6 +261,10 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, (*value, *value.values())))
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
+    return _is_scalar(value)
+
+
+def _is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
@@ -265,8 +272,13 @@ def _is_label(value: Any, line: Line, sizes: Sizes) -> bool:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufUSMmO":
         return False
     return _fits(value.shape, line.shape or (), sizes) and (
-        value.dtype != object or _is_plain(value.tolist())
+        value.dtype != object or all(map(_is_name, value.tolist()))
     )
+
+
+def _is_name(value: Any) -> bool:
+    """Return whether a value can be a name: texts, numbers and tuples of these can be looked up."""
+    return all(map(_is_name, value)) if isinstance(value, tuple) else _is_scalar(value)
 
 
 def _is_columns(value: Any, line: Line, sizes: Sizes) -> bool:

@@ -31,7 +31,7 @@ from unelisa.latent.consensus.pool import Pool
 from unelisa.latent.consensus.reading import ConsensusReading
 from unelisa.latent.edges.reading import EdgesReading, Hub
 from unelisa.latent.reading import Caution, Reading
-from unelisa.memory import refuse_beyond
+from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.outputs import whole_file
 from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.schema import SCHEMAS, check_parts, find_class, list_parts, list_settings
@@ -137,12 +137,12 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
 def _read(content: bytes) -> Any:
     """Return the object that an archive describes."""
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
-        # what JSON describes takes about eight times as much as its text
-        sizes = (x.file_size * (8 if x.filename == "model.npy" else 1) for x in packed.infolist())
-        refuse_beyond(sum(sizes), "", ModelError)
+        refuse_beyond(sum(part.file_size for part in packed.infolist()), "", ModelError)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    described = json.loads(str(arrays["model"]))
+    text = str(arrays["model"])
+    refuse_beyond(2 * weigh_json(text), "", ModelError)  # what is built of it takes as much again
+    described = json.loads(text)
     if described["format"] > FORMAT:
         raise ModelError("was written by a newer version of unelisa; upgrade to read it")
     return _unpack(described["model"], arrays)

@@ -8,6 +8,21 @@ from studies.markdown import group_by, join_blocks, markdown_table, share
 from studies.records import Json
 
 LIMIT = 0.02
+# the kinds of benchmarks/attacks
+ATTACKS = {
+    "inputs": "pipes, devices, noise and others in the place of each input of each command",
+    "outputs": "each output where it must not go: inputs, links to them, foreign files, devices",
+    "damaged models": "bytes of a model of every class flipped, cut, repeated",
+    "forged models": "arrays and values of a model of every class replaced, the checksum right",
+    "bombs": "small files that expand to gigabytes, as each input",
+    "names": "items, voters and labels that are formulas, markup, escapes, SQL",
+    "names of rules": "the same as rules and titles",
+    "configurations": "SQL in every name of a configuration, on DuckDB and PostgreSQL",
+    "cohort definitions": "values of other types in each place of a definition of ATLAS",
+    "calls": "weights, votes, counts, rules and charts that a function must refuse",
+    "kills": "`kill -9` at random moments of each command, and of a review",
+    "faults": "a call of the system that fails: full disk, failing disk, no memory",
+}
 _HEAD = """# Reliability: what was tried, and what failed
 
 Every number on this page is written by `python benchmarks/reliability.py page` from what its other
@@ -46,6 +61,23 @@ def _tests(found: Json) -> str:
         f"The storage test also reads {found['damaged_files']:,} damaged versions of one model "
         "file: every byte flipped, and the file cut at every byte. Each one is rejected with a "
         "one-sentence message.",
+    )
+
+
+def _attacks(found: Json) -> str:
+    rows = [
+        [kind, ATTACKS[kind], f"{row['attacks']:,}", len(row["failures"])]
+        for kind, row in found["kinds"].items()
+    ]
+    total = sum(row["attacks"] for row in found["kinds"].values())
+    asked = f"--seed {found['seed']}" + (f" --most {found['most']}" if found["most"] else "")
+    return join_blocks(
+        "## Attacks",
+        f"`python benchmarks/attacks {asked}` made {total:,} attacks on every "
+        "command, every file and the public functions. One has failed if a command ends in "
+        "anything but success or exit code 2 with one sentence, changes an input, leaves part of a "
+        "file, prints control characters, does not end within five minutes, or kills the process.",
+        markdown_table(["kind", "what is tried", "attacks", "failures"], rows),
     )
 
 
@@ -151,6 +183,7 @@ def _three(values: list[float]) -> str:
 
 PARTS: dict[str, Callable[[Any], str]] = {
     "tests": _tests,
+    "attacks": _attacks,
     "kills": _kills,
     "fuzz": _fuzz,
     "load": _load,

@@ -172,6 +172,7 @@ def test_weights_repeat_gold_labels_and_priors():
         (["one", 1, 1], "not numbers"),
         ([0, 0, 0], "only zeros"),
         ([1e12, 1, 1], "needs about"),
+        ([1e308, 1e308, 1e308], "needs about"),
     ],
 )
 def test_other_weights_are_refused(weights, found):

@@ -76,6 +76,47 @@ def test_the_order_of_voters_and_items_does_not_matter(name):
     assert other.weights_[::-1] == pytest.approx(model.weights_, abs=1e-6)
 
 
+def few():
+    """Five classes, five voters on each of 120 items, many of them split."""
+    rng = np.random.default_rng(3)
+    codes, _ = crowd(120, 12, 5, seed=3)
+    return np.where(np.argsort(rng.random(codes.shape), axis=1) < 5, codes, 0)
+
+
+def noise():
+    """Voters who draw lots."""
+    return np.random.default_rng(4).integers(1, 4, (150, 6))
+
+
+def say(name, codes, **settings):
+    """Return labels, which of them are decided, and whether the model tells of a tie."""
+    votes = Votes.of(np.where(codes == 0, np.nan, codes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)
+        model = AGGREGATORS[name]().set_params(**settings).fit(votes)
+    reason = model.reliability_reason_
+    told = "depends on a tie" in reason or "depends on chance" in reason
+    lead = np.diff(np.sort(model.decision_function(votes), axis=1)[:, -2:], axis=1)[:, 0]
+    return model.predict(votes), lead > 0.05 * lead.max(), told and not model.reliable_
+
+
+@EACH
+@pytest.mark.parametrize(
+    "draw", [lambda: crowd(100, 5)[0], few, noise], ids=["easy", "few", "noise"]
+)
+def test_no_label_changes_with_what_carries_nothing(name, draw):
+    """Another seed, a voter who always says the same, one who is silent; one item more: 1 %."""
+    codes = draw()
+    labels, decided, told = say(name, codes)
+    seeds = {"random_state": 12} if "random_state" in AGGREGATORS[name]().get_params() else {}
+    voters = [np.insert(codes, 2, code, axis=1) for code in (0, 1, codes.max())]
+    backward = say(name, codes[::-1, ::-1])[0][::-1]
+    others = [say(name, codes, **seeds)[0], backward, *(say(name, more)[0] for more in voters)]
+    assert told or [float(np.mean(other != labels)) for other in others] == [0.0] * len(others)
+    doubled = say(name, np.vstack([codes, codes[:1]]))[0][:-1]
+    assert told or np.mean((decided & (doubled != labels))[1:]) <= 0.01
+
+
 @EACH
 def test_every_place_gives_the_same_scores(name, tmp_path, monkeypatch):
     codes, _ = crowd()

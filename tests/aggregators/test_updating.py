@@ -196,11 +196,23 @@ def test_what_cannot_be_joined_is_refused(model, crowd):
     bare = ue.LatentIsing().fit(np.where(votes.values > 0, 1, 0))
     with pytest.raises(VotesError, match="4 voters without names, but the model has 9"):
         bare.update(np.array([[0, 1, 0, 1]]))
-    prior = ue.LatentIsing().fit(votes, prior=np.ones(len(votes)))
-    with pytest.raises(ModelError, match="prior log-odds cannot be updated"):
-        prior.update(votes)
     with pytest.raises(ModelError, match="keeps no votes"):
         ue.save(ue.MajorityVote().fit(votes), "never.npz", keep_votes=True)
+
+
+@pytest.mark.parametrize("beside", ["prior", "sample_weight"])
+def test_a_fit_to_more_than_votes_is_not_updated(crowd, tmp_path, beside):
+    """The weights and log-odds of the earlier items are not kept, so they would be lost."""
+    votes, _ = crowd
+    told = {"prior": "prior log-odds", "sample_weight": "sample_weight"}[beside]
+    model = ue.LatentIsing().fit(votes, **{beside: np.full(len(votes), 2.0)})
+    with pytest.raises(ModelError, match=f"{told} cannot keep its votes"):
+        ue.save(model, tmp_path / "model.npz", keep_votes=True)
+    ue.save(model, tmp_path / "model.npz")
+    for one in (model, ue.load(tmp_path / "model.npz")):
+        with pytest.raises(ModelError, match=f"{told} cannot be updated"):
+            one.update(votes, earlier=votes)
+    assert model.fit(votes).update(votes) is model
 
 
 def test_a_forged_ledger_is_counted_anew(first, table):

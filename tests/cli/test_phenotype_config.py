@@ -81,6 +81,8 @@ def test_features_are_left_out_if_few_patients_with_an_anchor_have_them(tmp_path
     ("text", "sentence"),
     [
         ("x = [", "is not a TOML file"),
+        (f"x = {'9' * 5000}", "a number with too many digits"),
+        (f"{'a.' * 100_000}a = 1", "more than 5,000 dots"),
         ("", "features under .records. and anchors under"),
         ("[record]\na = 1", "'record' is unknown; use title and the tables .records."),
         ("[[records]]\na = 1", "'records' is unknown"),

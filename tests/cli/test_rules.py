@@ -1,3 +1,4 @@
+import gzip
 import json
 import warnings
 
@@ -152,3 +153,14 @@ def test_what_does_not_go_together_is_refused(refused, stored, config, tmp_path)
     table = tmp_path / "bad.csv"
     table.write_text("a,b\n0,1\n")
     assert "no column patients" in refused("rules", "--pattern-table", table)
+
+
+def test_a_file_that_is_larger_than_any_table_of_patterns_is_refused(refused, tmp_path):
+    table = tmp_path / "site.csv.gz"
+    table.write_bytes(gzip.compress(b"a,patients\n" + b"0,1\n" * 1_000_000))
+    assert "larger than a table of patterns" in refused("rules", "--pattern-table", table)
+    table = tmp_path / "site.csv"
+    with table.open("wb") as file:
+        file.write(b"a,patients\n")
+        file.truncate(2**40)
+    assert "larger than a table of patterns" in refused("rules", "--pattern-table", table)

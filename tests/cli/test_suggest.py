@@ -1,3 +1,5 @@
+import os
+
 import pandas as pd
 import pytest
 
@@ -72,7 +74,9 @@ def test_more_than_is_left_is_a_warning(run, files, model):
         ("voter,cost\nw1,much\n", "the cost in row 2 of costs.csv is not a number"),
         ("voter,cost\nzoe,1\n", "costs.csv names 'zoe', a voter unknown to the model"),
         ("who,price\nw1,1\n", "costs.csv must have columns voter and cost"),
-        ("", "costs.csv must have columns voter and cost"),
+        ("", "costs.csv is empty"),
+        (f'voter,cost\nw1,"{"9" * 200_000}x"\n', "row 2 of costs.csv is not a number"),
+        ("voter,cost\nw1,1\0\n", "null bytes"),
     ],
 )
 def test_bad_costs_are_one_sentence(refused, files, model, costs, told):
@@ -88,4 +92,10 @@ def test_bad_options_are_one_sentence(refused, files, model):
     assert "gold_cost must be a positive number" in refused(*ask, "--gold-cost", -1)
     assert "criterion must be one of" in refused(*ask, "--criterion", "luck")
     absent = files.folder / "absent.csv"
-    assert "cannot read absent.csv" in refused(*ask, "--cost", absent)
+    assert "there is no file absent.csv" in refused(*ask, "--cost", absent)
+
+
+def test_a_pipe_of_costs_is_not_waited_for(refused, files, model):
+    os.mkfifo(files.folder / "pipe.csv")
+    for path in (files.folder / "pipe.csv", "/dev/zero"):
+        assert "not a regular file" in refused("suggest", model, files.votes, "--cost", path)

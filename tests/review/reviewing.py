@@ -17,6 +17,7 @@ from unelisa.review.session import Session
 from unelisa.votes import Votes
 
 N_ITEMS = 80
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (3).to_bytes(4, "big") + (2).to_bytes(4, "big")
 
 
 @cache

@@ -4,7 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from review.reviewing import PNG
 from unelisa.errors import VotesError
+from unelisa.memory import limit_memory
 from unelisa.review.contents import LONGEST_FACT, LONGEST_TEXT, Contents
 
 ITEMS = np.array(["a", "b", "c", 7], dtype=object)
@@ -39,12 +41,12 @@ def test_pictures_lie_beside_the_table(tmp_path, name, found):
     folder = tmp_path / "items"
     (folder / "sub").mkdir(parents=True)
     for file in ("p.png", "sub/q.JPG", "p.svg", "../out.png"):
-        (folder / file).write_bytes(b"picture")
+        (folder / file).write_bytes(PNG)
     (folder / "link.png").symlink_to(tmp_path / "out.png")
     table = folder / "texts.parquet"
     pd.DataFrame({"item": ["a"], "image": [name]}).to_parquet(table)
     contents = Contents(ITEMS, table)
-    assert (contents.find_picture(0) is not None) == found == contents.show(0)["picture"]
+    assert (contents.read_picture(0) is not None) == found == contents.show(0)["picture"]
     assert contents.show(0)["path"] == name
 
 
@@ -84,7 +86,16 @@ def test_a_text_that_many_rows_repeat_is_held_once(tmp_path):
     assert contents.show(3)["length"] == 100_000
 
 
+def test_runs_of_one_value_are_counted_before_they_are_read(tmp_path):
+    path, n = tmp_path / "bomb.parquet", 5_000_000
+    same = pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["a"])
+    pq.write_table(pa.table({"item": same, "text": same}), path, write_statistics=False)
+    assert path.stat().st_size < 50_000
+    with limit_memory("20MB"), pytest.raises(VotesError, match=r"bomb\.parquet needs about"):
+        Contents(ITEMS, path)
+
+
 def test_a_picture_that_links_to_itself_is_none(tmp_path):
     (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
     (tmp_path / "texts.csv").write_text("item,image\na,loop.png\n")
-    assert Contents(ITEMS, tmp_path / "texts.csv").find_picture(0) is None
+    assert Contents(ITEMS, tmp_path / "texts.csv").read_picture(0) is None

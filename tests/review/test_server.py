@@ -4,7 +4,7 @@ import socket
 import numpy as np
 import pytest
 
-from review.reviewing import Browser, answer_to, review, serving, small_crowd
+from review.reviewing import PNG, Browser, answer_to, review, serving, small_crowd
 from unelisa.review.contents import Contents
 from unelisa.review.server import LARGEST_REQUEST, ReviewServer
 
@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def session(folder):
     votes, _, _ = small_crowd()
-    (folder / "p.png").write_bytes(b"\x89PNG")
+    (folder / "p.png").write_bytes(PNG)
     table = [f"{name},text of {name},p.png" for name in votes.items]
     (folder / "texts.csv").write_text("\n".join(["item,text,image", *table, ""]))
     with review(folder / "gold.csv") as opened:
@@ -101,7 +101,7 @@ def test_strangers_are_refused(browser, server):
 
 def test_pictures_and_texts(browser):
     status, headers, content = browser.ask("/picture/0")
-    assert (status, headers["content-type"], content) == (200, "image/png", b"\x89PNG")
+    assert (status, headers["content-type"], content) == (200, "image/png", PNG)
     assert browser.ask("/text/0")[2] == b"text of item 0"
     assert browser.ask("/picture/99999")[0] == browser.ask("/text/99999")[0] == 404
 

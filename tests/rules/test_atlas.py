@@ -6,10 +6,12 @@ import pytest
 
 from postgres_server import find_programs, start_server
 from unelisa.errors import ModelError, RecordsError
+from unelisa.memory import limit_memory
 from unelisa.phenotyping.omop.database import OmopTables, open_database
 from unelisa.rules.atlas import (
     DEEPEST,
     LARGEST_FILE,
+    MOST_CONCEPTS,
     find_members,
     list_rows,
     parse_definition,
@@ -162,6 +164,7 @@ def test_rows_of_a_cohort_are_its_members(tables):
             "ValueAsNumber",
         ),
         (define(occurs(CONDITION, 1, *SOON), kind="NONE"), "Type NONE"),
+        (define(limit="Last"), "Type Last"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(definition, name):
@@ -187,12 +190,13 @@ def test_a_file_is_read_as_atlas_exports_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "number", ["1e999", "1e30", str(10**30), "true", "1.7", '"1; DROP TABLE x"']
+    "number",
+    ["1e999", "1e30", str(10**30), str(10**400), "-1e3", "true", "1.7", '"1; DROP TABLE x"'],
 )
 def test_numbers_that_no_database_holds_are_refused(tmp_path, number):
     file = tmp_path / "cohort.json"
     text = json.dumps(define(occurs(CONDITION, 77, *SOON), prior=88))
-    for place in ("10", "77", "88", "60"):
+    for place in ("10",) * (number != "-1e3") + ("77", "88", "60"):
         file.write_text(text.replace(f": {place}", f": {number}"))
         with pytest.raises(ModelError, match="not a cohort definition of ATLAS"):
             read_definition(file)
@@ -210,6 +214,21 @@ def test_expressions_and_entries_that_cannot_be_read_are_refused(tmp_path):
         parse_definition(nobody)
 
 
+@pytest.mark.parametrize("flag", ["includeDescendants", "isExcluded", "First"])
+def test_a_flag_that_is_text_is_refused(tmp_path, flag):
+    """The text "false" is true in Python: others would be in the cohort."""
+    file = tmp_path / "cohort.json"
+    text = json.dumps(define())
+    assert f'"{flag}": false' in text or f'"{flag}": true' in text or flag == "First"
+    for key in ("false", "true"):
+        text = text.replace(f'"{flag}": {key}', f'"{flag}": "false"')
+    if flag == "First":
+        text = text.replace('"CodesetId": 0', '"CodesetId": 0, "First": "false"')
+    file.write_text(text)
+    with pytest.raises(ModelError, match="not a cohort definition of ATLAS"):
+        read_definition(file)
+
+
 def test_a_window_ends_at_the_open_end():
     far = parse_definition(define(occurs(CONDITION, 1, (1, 1), (2**31 - 1, 1))))
     assert far == parse_definition(define(occurs(CONDITION, 1, *LATER)))
@@ -220,6 +239,12 @@ def test_sizes_have_limits(tmp_path):
     with file.open("wb") as content:
         content.truncate(LARGEST_FILE + 1)
     with pytest.raises(ModelError, match="larger than a cohort definition"):
+        read_definition(file)
+    many = [{"concept": {"CONCEPT_ID": 1}}] * (MOST_CONCEPTS + 1)
+    with pytest.raises(ModelError, match="more than 10,000 concepts"):
+        parse_definition({**define(), "ConceptSets": [{"id": 0, "expression": {"items": many}}]})
+    file.write_text("[" + "[]," * 1_000_000 + "[]]")
+    with limit_memory("70MB"), pytest.raises(ModelError, match="more than the limit"):
         read_definition(file)
     group = {"Type": "ALL"}
     for _ in range(DEEPEST + 1):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.errors import VotesError
+from unelisa.memory import limit_memory
 from unelisa.sources.labels import SampleTable, read_labels
 from unelisa.sources.reviews import settle_answers
 from unelisa.votes import Votes
@@ -47,3 +48,10 @@ def test_a_plain_file_of_labels_is_a_sample(tmp_path, votes):
     path = tmp_path / "gold.csv"
     path.write_text("item,label\na,no\n")
     assert read_labels(path, votes, SampleTable).as_gold().tolist() == ["no", None, None]
+
+
+def test_long_notes_count_as_memory(tmp_path, votes):
+    """Rows of megabytes, each within the limit of a line."""
+    rows = "".join(f"a,no,ann,useful,{'x' * 3_000_000}\n" for _ in range(15))
+    with limit_memory("20MB"), pytest.raises(VotesError, match=r"gold\.csv needs about"):
+        read(tmp_path, votes, rows)

@@ -113,6 +113,10 @@ class Aggregator(VotesEstimator):
             with until(0.98):
                 self._judge_voters(votes, gold, odds, identified)
             self._voter_columns = self._describe_voters(votes)
+        self._note_beside(prior, sample_weight)
+
+    def _note_beside(self, prior: Any, sample_weight: Any) -> None:
+        """Note what entered the fit besides the votes, where an update must know it."""
 
     def decision_function(self, X: Any) -> Floats:
         """Return one score per item, positive for the positive class; lazy for Dask collections.

@@ -18,7 +18,13 @@ from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
-@stored(lower_bound_="float[steps]", n_iter_="count")
+@stored(
+    coins_="?coin[2, voters]",
+    _confusion="?chance[voters, classes, classes]",
+    prevalence_="coin | chance[classes]",
+    lower_bound_="float[steps]",
+    n_iter_="count",
+)
 class DawidSkene(TwoCoinVoters, CoinAggregator):
     """Two coins per voter: given the truth, voters err independently (Dawid and Skene, 1979).
 

@@ -90,7 +90,9 @@ def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:
         )
     if not weights.any():
         raise VotesError(f"{wanted} only zeros")
-    refuse_beyond(int(weights.sum()) * votes.n_voters, "the repetition of items by sample_weight")
+    times = int(np.minimum(weights, 1e15).sum())  # the sum of huge ones would be infinite
+    row = votes.n_voters + weights.itemsize  # its votes, and its place
+    refuse_beyond(times * row, "the repetition of items by sample_weight")
     return np.repeat(np.arange(votes.n_items), weights.astype(np.intp))
 
 

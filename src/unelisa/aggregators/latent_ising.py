@@ -200,7 +200,7 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels."""
-        self._remember(votes, gold, prior)
+        self._remember(votes, gold)
         if votes.n_classes > 2:
             self._learn_classes(votes, gold, prior)
             return

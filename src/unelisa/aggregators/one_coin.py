@@ -22,7 +22,12 @@ from unelisa.schema import stored
 from unelisa.votes import Votes
 
 
-@stored(accuracies_="share[voters]", lower_bound_="float[steps]", n_iter_="count")
+@stored(
+    accuracies_="coin[voters]",
+    prevalence_="coin | chance[classes]",
+    lower_bound_="float[steps]",
+    n_iter_="count",
+)
 class OneCoinDawidSkene(CoinAggregator):
     """One coin per voter: right with probability psi_s on every item (one-coin Dawid-Skene).
 

@@ -13,7 +13,7 @@ from unelisa.blocks import hold_sparse
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import fit_aside
 from unelisa.joining import Joined, as_matrix, join_votes
-from unelisa.latent.ballots import Ballots, Floats, list_ballots, take_ballots
+from unelisa.latent.ballots import Ballots, list_ballots, take_ballots
 from unelisa.latent.reading import Reading
 from unelisa.latent.renewal import Ledger, More, can_renew, is_ledger_of, open_ledger, renew
 from unelisa.schema import stored
@@ -58,17 +58,17 @@ class Memory(NamedTuple):
 
     votes: Votes
     gold: NDArray[np.int8] | None = None  # codes of known labels, 0 unknown
-    prior: bool = False  # whether prior log-odds entered the fit
     ledger: Ledger | None = None
 
 
-@stored(_kept_votes="?KeptVotes")
+@stored(_kept_votes="?KeptVotes", _beside="?text")
 class Updating(Aggregator):
     """A model that can be updated: it refers to the votes of its fit, and a file may keep them."""
 
     _reading: Reading
     _memory: Memory
     _kept_votes: KeptVotes  # in a model that was loaded from a file with its votes
+    _beside: str  # what entered the fit besides votes and gold labels, if anything did
 
     def update(self, votes: Any, *, earlier: Any = None) -> Self:
         """Return self with more votes: on old or new items, of old or new voters, or changed.
@@ -103,11 +103,11 @@ class Updating(Aggregator):
         (2000,)
         """
         check_is_fitted(self, "voter_names_")
-        memory = self._recall(earlier)
-        if memory.prior:
+        if "_beside" in self.__dict__:
             raise ModelError(
-                "a model fitted with prior log-odds cannot be updated; fit it to all votes again"
+                f"a model fitted with {self._beside} cannot be updated; fit it to all votes again"
             )
+        memory = self._recall(earlier)
         joined = join_votes(memory.votes, self._read_more(votes))
         found = self._renew(memory, joined)
         if found is None:
@@ -119,12 +119,17 @@ class Updating(Aggregator):
             warn_user(drifted, ReliabilityWarning)
         return self
 
-    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
+    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
         """Refer to the votes of the fit where they are in memory."""
         self.__dict__.pop("_kept_votes", None)
         if votes.blocks.place in ("in memory", "sparse"):
             known = gold if gold is not None and gold.any() else None
-            self._memory = Memory(votes, known, prior is not None)
+            self._memory = Memory(votes, known)
+
+    def _note_beside(self, prior: Any, sample_weight: Any) -> None:
+        self.__dict__.pop("_beside", None)
+        if prior is not None or sample_weight is not None:
+            self._beside = "sample_weight" if prior is None else "prior log-odds"
 
     def _recall(self, earlier: Any = None) -> Memory:
         """Return the votes so far."""
@@ -151,9 +156,9 @@ class Updating(Aggregator):
 
     def keep_votes(self) -> KeptVotes:
         """Return the votes for a model file, with what an update needs besides."""
+        if "_beside" in self.__dict__:
+            raise ModelError(f"a model fitted with {self._beside} cannot keep its votes")
         memory = self._recall()
-        if memory.prior:
-            raise ModelError("a model fitted with prior log-odds cannot keep its votes")
         matrix = as_matrix(memory.votes)
         matrix.sort_indices()
         return KeptVotes(

@@ -1,6 +1,5 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +13,13 @@ from unelisa.cli.phenotype_cases import Charts, find_cases, load_kept
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.screen import bare_table, figure, printable, results, tell_written
 from unelisa.errors import ModelError, RecordsError, VotesError
-from unelisa.memory import refuse_beyond
 from unelisa.phenotyping.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.phenotyping.omop.database import is_server, open_database
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import render_phenotype
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.reviews import settle_table
-from unelisa.sources.tables import MISSING, NAME_BYTES
+from unelisa.sources.reviews import list_rows, settle_table
+from unelisa.sources.tables import MISSING
 from unelisa.sources.text import TextTable
 from unelisa.storage import save as save_model
 
@@ -147,7 +145,7 @@ def read_charts(path: Path) -> Charts:
                 raise RecordsError(f"{path.name} needs the columns person_id and label")
             table = settle_table(table, "person_id", "label")
             columns = [name for name in COLUMNS_READ if name in table.header]
-            rows = [row for row in _list_charts(table, columns) if not MISSING & set(row[:2])]
+            rows = [row for row in list_rows(table, columns) if not MISSING & set(row[:2])]
     except VotesError as error:
         raise RecordsError(f"{error}; the charts must be a CSV table") from None
     # as text: 64-bit numbers in a column with missing values would be rounded
@@ -159,13 +157,6 @@ def read_charts(path: Path) -> Charts:
     shares = [options.read_number(row[2], float) for row in rows]
     labels = pd.Series(list(charts.values()), list(charts), dtype=object)
     return pd.DataFrame({"label": labels, "drawn": pd.Series(shares, list(charts), dtype=object)})
-
-
-def _list_charts(table: TextTable, columns: list[str]) -> Iterator[tuple[str, ...]]:
-    for number, batch in enumerate(table.batches(columns), start=1):
-        refuse_beyond(number * NAME_BYTES * batch.num_rows, table.path.name, RecordsError)
-        cells = (column.fill_null("").to_pylist() for column in batch.columns)
-        yield from zip(*(map(str.strip, column) for column in cells), strict=True)
 
 
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:

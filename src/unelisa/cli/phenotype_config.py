@@ -50,6 +50,7 @@ _WORDS = {
 }
 LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
 LARGEST_FILE = 1_000_000  # bytes
+MOST_DOTS = 5000  # a key of so many parts takes a second, and one of 40,000 two minutes
 NO_UTILIZATION = "none"
 # of the patients with an anchor, below which a feature that a pattern finds is left out; the
 # paper's share of the notes that mention the disease
@@ -96,9 +97,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file, or raise an error that names the file."""
     check_readable(path, ModelError)
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ModelError(f"{path.name} is larger than a configuration can be")
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(_read_text(path))
+    except ModelError:  # which is a ValueError
+        raise
     except RecursionError:
         raise ModelError(f"{path.name} is nested too deeply for a configuration") from None
     except OSError as error:
@@ -107,6 +108,18 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path.name} is not a TOML file: {error}") from None
     except UnicodeDecodeError:
         raise ModelError(f"{path.name} is not a TOML file: it is not UTF-8 text") from None
+    except ValueError:
+        raise ModelError(f"{path.name} has a number with too many digits") from None
+
+
+def _read_text(path: Path) -> str:
+    """Return the text of a configuration; refuse one that would take long."""
+    if path.stat().st_size > LARGEST_FILE:
+        raise ModelError(f"{path.name} is larger than a configuration can be")
+    text = path.read_text(encoding="utf-8-sig")
+    if text.count(".") > MOST_DOTS:
+        raise ModelError(f"{path.name} has more than {MOST_DOTS:,} dots; name codes by patterns")
+    return text
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from unelisa.rules.definition import Rule
 from unelisa.rules.evaluation import QUANTITIES, evaluate_rules
 from unelisa.rules.overlap import SUPPRESS, describe_overlap, draw_by_pattern
 from unelisa.rules.patterns import (
+    LARGEST_TABLE,
     MOST_SUPPRESSED,
     evaluate_patterns,
     read_patterns,
@@ -39,7 +40,7 @@ from unelisa.rules.patterns import (
     tabulate_patterns,
 )
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable
+from unelisa.sources.text import TextTable, measure_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,6 +229,8 @@ def read_sites(paths: Sequence[Path]) -> list[Any]:
     for path in paths:
         check_readable(path, VotesError)
         with reading(path):
+            if measure_text(path) > LARGEST_TABLE:
+                raise VotesError(f"{path.name} is larger than a table of patterns can be")
             table = TextTable(path)
             batches = [one.to_pandas() for one in table.batches(list(table.header))]
         empty = pd.DataFrame(columns=list(table.header))

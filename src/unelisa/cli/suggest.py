@@ -1,6 +1,5 @@
 """`unelisa suggest`: which votes to buy next."""
 
-import csv
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +11,16 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import bare_table, busy, printable, program_output, results, tell_written
 from unelisa.errors import ModelError
+from unelisa.memory import refuse_beyond
 from unelisa.outputs import write_table
 from unelisa.report.wording import count_noun
+from unelisa.sources.files import check_readable, reading
+from unelisa.sources.text import TextTable
 from unelisa.storage import load
 from unelisa.suggestions import COLUMNS, suggest_votes
 
 LONGEST = 20  # voters that are listed
+_COSTS = ("voter", "cost")
 
 
 @options.takes_form
@@ -106,20 +109,21 @@ def find_voters(names: list[str], model: Aggregator, where: str) -> list[Any]:
 
 def read_costs(path: Path, model: Aggregator) -> dict[Any, float]:
     """Return the price of a vote by voter, from a file with columns voter and cost."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError):
-        raise ModelError(f"cannot read {path.name}: it must be a CSV file in UTF-8") from None
-    if not rows or not {"voter", "cost"} <= rows[0].keys():
-        raise ModelError(f"{path.name} must have columns voter and cost, and a row for each voter")
+    check_readable(path)
+    with reading(path):
+        table = TextTable(path, named=_COSTS)
+        refuse_beyond(2 * table.size, path.name)
+        if not set(_COSTS) <= set(table.header):
+            raise ModelError(f"{path.name} must have columns voter and cost")
+        batches = [[c.to_pylist() for c in batch.columns] for batch in table.batches(_COSTS)]
+    rows = [row for columns in batches for row in zip(*columns, strict=True)]
     prices = []
-    for number, row in enumerate(rows, 2):
+    for number, (_, cost) in enumerate(rows, 2):
         try:
-            prices.append(float(row["cost"] or ""))
+            prices.append(float(cost))
         except ValueError:
             raise ModelError(f"the cost in row {number} of {path.name} is not a number") from None
-    voters = find_voters([row["voter"] or "" for row in rows], model, path.name)
+    voters = find_voters([voter for voter, _ in rows], model, path.name)
     return dict(zip(voters, prices, strict=True))
 
 

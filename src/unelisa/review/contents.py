@@ -13,19 +13,14 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.frames import ITEM_NAMES
 from unelisa.memory import refuse_beyond
+from unelisa.review.pictures import ENDINGS, Picture, read_picture
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.parquet import list_texts, read_columns
 from unelisa.sources.text import TextTable
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
-PICTURES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-}
 TEXT, PICTURE = "text", "image"
+_CELL = 8  # bytes of a cell as Arrow holds it, besides texts
 _ITEM_NAMES = (*ITEM_NAMES, "person_id")
 
 
@@ -54,21 +49,22 @@ class Contents:
             "length": len(text),
             "facts": shown,
             "path": path[:LONGEST_FACT],
-            "picture": self.find_picture(item) is not None,
+            "picture": self.read_picture(item) is not None,
         }
 
     def read_text(self, item: int) -> str:
         """Return the whole text of an item."""
         return self._cell(TEXT, item)
 
-    def find_picture(self, item: int) -> Path | None:
-        """Return the file of an item's picture, if it is one and lies in the table's folder."""
+    def read_picture(self, item: int) -> Picture | None:
+        """Return an item's picture, if it is one and lies in the table's folder."""
         name = self._cell(PICTURE, item)
-        if not name or self._folder is None or Path(name).suffix.lower() not in PICTURES:
+        if not name or self._folder is None or Path(name).suffix.lower() not in ENDINGS:
             return None
         try:
             path = (self._folder / name).resolve()
-            return path if path.is_relative_to(self._folder) and path.is_file() else None
+            inside = path.is_relative_to(self._folder) and path.is_file()
+            return read_picture(path) if inside else None
         except (OSError, ValueError, RuntimeError):  # a name that no file can have, or a loop
             return None
 
@@ -94,7 +90,7 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
             read_columns([path])  # refuses two of the same name
             # a text that many rows repeat takes its size once in the file, and in a dictionary
             with pq.ParquetFile(path, read_dictionary=list_texts(path)) as file:
-                refuse_beyond(sum(_measure_groups(file)), path.name)
+                refuse_beyond(_measure(file.metadata), path.name)
                 table = file.read()
             table.validate(full=True)
         else:
@@ -114,9 +110,11 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
     return columns, table.column(found)
 
 
-def _measure_groups(file: Any) -> list[int]:
-    groups = file.metadata
-    return [groups.row_group(k).total_byte_size for k in range(groups.num_row_groups)]
+def _measure(about: Any) -> int:
+    """Return the bytes of a Parquet table: a run of one value takes no space in the file."""
+    groups = [about.row_group(k) for k in range(about.num_row_groups)]
+    values = sum(part.column(c).num_values for part in groups for c in range(part.num_columns))
+    return int(_CELL * values + sum(part.total_byte_size for part in groups))
 
 
 def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:

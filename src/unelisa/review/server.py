@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import Any
 
 from unelisa.errors import ModelError, missing_extra
-from unelisa.review.contents import PICTURES
 from unelisa.review.guard import Guard
 from unelisa.review.session import EVERY, Session
 
@@ -141,10 +140,10 @@ class Views:
     async def show_picture(self, request: Any) -> Any:
         """Return an item's picture."""
         item = self._read_item(request.path_params["item"])
-        path = None if item is None else self._session.contents.find_picture(item)
-        if path is None:
+        picture = None if item is None else self._session.contents.read_picture(item)
+        if picture is None:
             return self._respond.PlainTextResponse("", 404)
-        return self._respond.Response(path.read_bytes(), media_type=PICTURES[path.suffix.lower()])
+        return self._respond.Response(picture.content, media_type=picture.kind)
 
     async def take(self, request: Any) -> Any:
         """Put an answer on disk; return the next item and the votes on this one."""

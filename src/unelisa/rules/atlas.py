@@ -7,7 +7,7 @@ refused by name; when a patient leaves it makes no difference here.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError, RecordsError
+from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.phenotyping.omop.columns import as_day, as_number
 from unelisa.phenotyping.omop.database import OmopTables, explain_engine
 from unelisa.phenotyping.omop.persons import list_periods
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 LARGEST_FILE = 10_000_000  # bytes
+MOST_CONCEPTS = 10_000  # in a set, which the database compares one by one
 DEEPEST = 20  # groups inside each other
 FAR = 1_000_000  # days: an open end
 LARGEST_NUMBER = 2**31 - 1  # as OMOP stores concepts
@@ -45,7 +47,7 @@ CRITERIA = {
 _ROOT = {"ConceptSets", "PrimaryCriteria", "AdditionalCriteria", "InclusionRules"}
 _HARMLESS = {"Title", "QualifiedLimit", "ExpressionLimit", "EndStrategy", "CollapseSettings"}
 _HARMLESS |= {"cdmVersionRange", "CdmVersionRange"}
-_FIRST = "First"
+_ALL, _FIRST = "All", "First"
 
 
 class ConceptSet(NamedTuple):
@@ -98,10 +100,10 @@ def read_definition(path: Path) -> CohortDefinition:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ModelError(f"{path.name} is larger than a cohort definition can be")
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = _load(path.read_text(encoding="utf-8-sig"), path.name)
         if isinstance(content, dict) and "expression" in content:  # as WebAPI exports it
             content = content["expression"]
-            content = json.loads(content) if isinstance(content, str) else content
+            content = _load(content, path.name) if isinstance(content, str) else content
     except ModelError:  # which is a ValueError
         raise
     except (ValueError, RecursionError):
@@ -112,10 +114,15 @@ def read_definition(path: Path) -> CohortDefinition:
         return parse_definition(content)
     except ModelError as error:
         raise ModelError(f"{path.name}: {error}") from None
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         raise ModelError(
             f"{path.name} is not a cohort definition of ATLAS: export it there as JSON"
         ) from None
+
+
+def _load(text: str, name: str) -> Any:
+    refuse_beyond(weigh_json(text), name, ModelError)
+    return json.loads(text)
 
 
 def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
@@ -124,11 +131,15 @@ def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
     primary = content["PrimaryCriteria"]
     _refuse(primary, {"CriteriaList", "ObservationWindow", "PrimaryCriteriaLimit"}, "its entry")
     window = primary.get("ObservationWindow") or {}
+    _refuse(window, {"PriorDays", "PostDays"}, "ObservationWindow")
     additional = content.get("AdditionalCriteria")
     return CohortDefinition(
         {_read_number(one["id"]): _read_set(one) for one in content.get("ConceptSets") or ()},
         _read_primary(primary["CriteriaList"]),
-        (_read_number(window.get("PriorDays") or 0), _read_number(window.get("PostDays") or 0)),
+        (
+            _read_number(window.get("PriorDays") or 0, 0),
+            _read_number(window.get("PostDays") or 0, 0),
+        ),
         _is_first(primary.get("PrimaryCriteriaLimit")),
         _read_group(additional) if additional else None,
         bool(additional) and _is_first(content.get("QualifiedLimit")),
@@ -143,7 +154,13 @@ def _read_primary(content: Sequence[Mapping[str, Any]]) -> tuple[Criterion, ...]
 
 
 def _is_first(limit: Mapping[str, Any] | None) -> bool:
-    return bool((limit or {}).get("Type", "All") == _FIRST)
+    """Return whether a limit is to the first event; `Last` would mean others."""
+    kind = (limit or {}).get("Type") or _ALL
+    if kind not in (_ALL, _FIRST):
+        raise ModelError(
+            f"Type {str(kind)[:40]} of a limit is not supported: use {_ALL} or {_FIRST}"
+        )
+    return bool(kind == _FIRST)
 
 
 def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
@@ -159,10 +176,15 @@ def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
 
 def _read_set(content: Mapping[str, Any]) -> ConceptSet:
     items = []
+    if len(content["expression"]["items"]) > MOST_CONCEPTS:
+        raise ModelError(
+            f"a concept set has more than {MOST_CONCEPTS:,} concepts: name those above"
+        )
     for item in content["expression"]["items"]:
         _refuse(item, {"concept", "isExcluded", "includeDescendants"}, "a concept set")
         number = _read_number(item["concept"]["CONCEPT_ID"])
-        items.append((number, bool(item.get("includeDescendants")), bool(item.get("isExcluded"))))
+        deep, out = (_read_flag(item.get(key)) for key in ("includeDescendants", "isExcluded"))
+        items.append((number, deep, out))
     return ConceptSet(tuple(items))
 
 
@@ -172,7 +194,7 @@ def _read_criterion(content: Mapping[str, Any]) -> Criterion:
     _refuse(what, {"CodesetId", "First"}, domain)
     concepts = what.get("CodesetId")
     return Criterion(
-        domain, None if concepts is None else _read_number(concepts), bool(what.get("First"))
+        domain, None if concepts is None else _read_number(concepts), _read_flag(what.get("First"))
     )
 
 
@@ -184,7 +206,7 @@ def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
         _read_occurrence(one) for one in content.get("CriteriaList") or ()
     ]
     members += [_read_group(one, depth + 1) for one in content.get("Groups") or ()]
-    count, n = _read_number(content.get("Count") or 0), len(members)
+    count, n = _read_number(content.get("Count") or 0, 0), len(members)
     bounds = {"ALL": (n, n), "ANY": (min(1, n), n), "AT_LEAST": (count, n), "AT_MOST": (0, count)}
     if content.get("Type") not in bounds:
         raise ModelError(f"Type {str(content.get('Type'))[:40]} of a group is not supported")
@@ -200,7 +222,7 @@ def _read_occurrence(content: Mapping[str, Any]) -> Occurrence:
     start, end = (_read_end(window.get(key), side) for key, side in (("Start", -1), ("End", 1)))
     sign = {0: "=", 1: "<=", 2: ">="}[_read_number(times["Type"])]
     return Occurrence(
-        _read_criterion(content["Criteria"]), sign, _read_number(times["Count"]), start, end
+        _read_criterion(content["Criteria"]), sign, _read_number(times["Count"], 0), start, end
     )
 
 
@@ -209,16 +231,23 @@ def _read_end(content: Mapping[str, Any] | None, side: int) -> int:
     if content is None:
         return side * FAR
     days = content.get("Days")
-    far = FAR if days is None else min(_read_number(days), FAR)
+    far = FAR if days is None else min(_read_number(days, 0), FAR)
     return (-1 if _read_number(content["Coeff"]) < 0 else 1) * far
 
 
-def _read_number(value: Any) -> int:
+def _read_number(value: Any, least: int = -LARGEST_NUMBER) -> int:
     """Return a whole number, which may be text; `ValueError` for others and for huge ones."""
     number = float(value)
-    if isinstance(value, bool) or not number.is_integer() or abs(number) > LARGEST_NUMBER:
+    if isinstance(value, bool) or not number.is_integer() or not least <= number <= LARGEST_NUMBER:
         raise ValueError
     return int(number)
+
+
+def _read_flag(value: Any) -> bool:
+    """Return whether something is so; the text "false" would be true."""
+    if value not in (None, False, True):
+        raise ValueError
+    return bool(value)
 
 
 class Events(NamedTuple):
@@ -325,17 +354,23 @@ class _Records:
         """Return the concepts of a set."""
         if number not in self._sets:
             raise RecordsError(f"the cohort definition has no concept set {number}")
+        items = self._sets[number].items
+        below = self._list_below({concept for concept, deep, _ in items if deep})
         included: set[int] = set()
         excluded: set[int] = set()
-        for concept, deep, out in self._sets[number].items:
-            (excluded if out else included).update(self._list_below(concept) if deep else [concept])
+        for concept, deep, out in items:
+            (excluded if out else included).update([concept, *(below[concept] if deep else ())])
         return sorted(included - excluded) or [-1]  # no record has this
 
-    def _list_below(self, concept: int) -> Iterator[int]:
-        below = list_descendants(self._tables)
-        found = _fetch(below.filter(below.above == concept), "reading the concepts")
-        yield concept
-        yield from found["concept"].tolist()
+    def _list_below(self, concepts: set[int]) -> Mapping[int, list[int]]:
+        """Return the descendants of some concepts, by one query."""
+        below: dict[int, list[int]] = {concept: [] for concept in concepts}
+        if concepts:
+            links = list_descendants(self._tables)
+            found = _fetch(links.filter(links.above.isin(sorted(concepts))), "reading the concepts")
+            for above, concept in zip(found["above"], found["concept"], strict=True):
+                below[above].append(concept)
+        return below
 
 
 def list_rows(tables: OmopTables, number: int) -> Integers:

@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 COUNT = "patients"  # the column of counts
 MOST_RULES = 12
+LARGEST_TABLE = 1_000_000  # bytes: 4,096 patterns take 200,000
 FEWEST_FAMILIES = 3  # that one site needs
 MOST_SUPPRESSED, MOST_PATIENTS = 100, 10**10  # a threshold, and a count
 MAX_ITER, TOLERANCE = 5000, 1e-10  # of the mean log-likelihood

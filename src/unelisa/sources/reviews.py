@@ -83,7 +83,9 @@ def settle_table(table: TextTable, item: str, label: str, sampled: bool = False)
 
 def list_rows(table: TextTable, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a table, its cells as text without spaces around; "" where missing."""
-    for number, batch in enumerate(table.batches(columns), start=1):
-        refuse_beyond(number * ROW_BYTES * batch.num_rows, table.path.name)
+    needed = 0
+    for batch in table.batches(columns):
+        needed += ROW_BYTES * batch.num_rows + 2 * batch.nbytes
+        refuse_beyond(needed, table.path.name)
         cells = (column.fill_null("").to_pylist() for column in batch.columns)
         yield from zip(*(map(str.strip, column) for column in cells), strict=True)

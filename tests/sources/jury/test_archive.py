@@ -71,6 +71,6 @@ def test_a_bomb_is_not_unpacked(tmp_path, log, refuse):
 
 
 def test_a_part_beyond_the_memory_limit_is_refused(tmp_path, log, refuse):
-    log["samples"][0]["input"] = "".join(map(str, range(2_000_000)))
+    log["samples"][0]["input"] = [[]] * 700_000
     path = pack(tmp_path / "log.eval", {"header.json": header(log), **samples(log)})
     assert "more than the limit" in refuse(path.read_bytes(), "large.eval", memory="70MB")

@@ -63,10 +63,15 @@ def test_truncated_and_endless_gzip_data(refuse):
 
 
 def test_a_document_beyond_the_memory_limit_is_refused(refuse):
-    whole = json.dumps({"records": [{**RECORD, "text": "Xylophon7" * 100}] * 9000}, indent=1)
-    assert "more than the limit" in refuse(whole, memory="70MB")
-    one = json.dumps([RECORD, {**RECORD, "text": "Xylophon7" * 900_000}], indent=1)
-    assert "more than the limit" in refuse(one, memory="70MB")
+    lists = "[" + "[]," * 700_000 + "[]]"  # 2 MB, and 50 MB once they are lists
+    for content in (
+        f'{{\n"records": {lists}}}',
+        f'[{json.dumps(RECORD)}, {{"text": {lists}}}]',
+        f'{json.dumps(RECORD)}\n{{"text": {lists}}}',
+        f'{{"text": {lists}}}\n',
+        json.dumps([RECORD, {**RECORD, "text": "Xylophon7\U0001f600" * 700_000}]),
+    ):
+        assert "more than the limit" in refuse(content, memory="70MB")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])

@@ -11,7 +11,7 @@ from typing import Any
 from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.sources.files import refuse_bomb
-from unelisa.sources.jury.documents import JSON_GROWTH, parse_json
+from unelisa.sources.jury.documents import parse_json
 from unelisa.sources.jury.fields import Record, check_object
 
 MARK = b"PK\x03\x04"
@@ -58,6 +58,6 @@ def _read_samples(archive: zipfile.ZipFile, names: list[str], file: str) -> Iter
 
 def _read_part(archive: zipfile.ZipFile, name: str, file: str) -> Any:
     """Return a part; what the directory says of its size limits what is unpacked."""
-    refuse_beyond(JSON_GROWTH * archive.getinfo(name).file_size, f"{file} at {name[:60]!r}")
+    refuse_beyond(2 * archive.getinfo(name).file_size, f"{file} at {name[:60]!r}")
     with archive.open(name) as part:
         return parse_json(part.read(), f"{file} at {json.dumps(name[:60])}")

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from unelisa.errors import VotesError
-from unelisa.memory import LEAST, refuse_beyond
+from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.sources.files import refuse_bomb
 from unelisa.sources.jury.fields import Record, check_object
 
 GZIP = b"\x1f\x8b"
-JSON_GROWTH = 10  # bytes of memory per byte of JSON, at most
 LONGEST_LINE = 1 << 26
 _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
@@ -32,6 +31,8 @@ def is_json(start: bytes) -> bool:
 
 def parse_json(content: bytes, place: str) -> Any:
     """Return what JSON holds, or raise `VotesError` that says where it is, not what it holds."""
+    if len(content) > _PIECE:
+        refuse_beyond(weigh_json(content), place)
     with _parsing(place):
         return json.loads(content.removeprefix(_BOM))
 
@@ -69,8 +70,6 @@ def read_documents(path: Path) -> Iterator[Record]:
             place = f"{file_name}, line {number},"
             if len(line) >= LONGEST_LINE:
                 raise VotesError(f"{file_name} has a line of more than 64 MB")
-            if len(line) > LEAST // JSON_GROWTH:
-                refuse_beyond(JSON_GROWTH * len(line), place)
             yield check_object(parse_json(line, place), place)
             number, line = _read_line(file, number)
 
@@ -86,7 +85,7 @@ def _read_line(file: IO[bytes], number: int) -> tuple[int, bytes]:
 
 def _is_object(line: bytes) -> bool:
     """Return whether a line is an object of its own; the first of an indented one is not."""
-    refuse_beyond(JSON_GROWTH * len(line), "a line of JSON")
+    refuse_beyond(weigh_json(line), "a line of JSON")
     try:
         return isinstance(json.loads(line.removeprefix(_BOM)), dict)
     except (ValueError, RecursionError):
@@ -98,7 +97,7 @@ def _read_whole(path: Path) -> Iterator[Record]:
     with _open_bytes(path) as file:
         while piece := file.read(_PIECE):
             content += piece
-            refuse_beyond(JSON_GROWTH * len(content), path.name)
+            refuse_beyond(2 * len(content), path.name)
     found = parse_json(bytes(content), path.name)
     del content
     yield check_object(found, f"{path.name}, record 1,")
@@ -163,9 +162,11 @@ class _ListedRecords:
             raise VotesError(f"{self._name} has a record of more than 64 MB")
         more = max(_PIECE, len(left))
         if left:
-            refuse_beyond(JSON_GROWTH * (len(left) + more), self._name)
+            refuse_beyond(2 * (len(left) + more), self._name)
         content = self._file.read(more)
         self._text, self._place = left + self._decoder.decode(content, final=not content), 0
+        if left:
+            refuse_beyond(weigh_json(self._text), self._name)
         return bool(content)
 
 
