@@ -67,3 +67,19 @@ def polarized_crowd(turned, n_voters=40, n_items=1000):
     truth = rng.choice([-1, 1], size=(n_items, 1))
     right = np.where(rng.random((n_items, n_voters)) < 0.73, truth, -truth)
     return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8)
+
+
+def test_of_very_many_voters_the_busiest_are_compared(monkeypatch):
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([-1, 1], dtype=np.int8), (40, 12))
+    values[:20, ::2] = 0
+    ballots, whole = sample_of(values).ballots, sample_of(values).pairs
+    monkeypatch.setattr(module, "MOST_VOTERS", 6)
+    found = module.find_pairs(ballots, 12)
+    busy = set(range(1, 12, 2))
+    assert set(found.first.tolist()) | set(found.second.tolist()) == busy
+    assert len(found.first) == 15
+    kept = np.isin(whole.first, list(busy)) & np.isin(whole.second, list(busy))
+    expected = module.correlate(ballots, whole, np.zeros(len(ballots.votes)), 12)[kept]
+    again = module.correlate(ballots, found, np.zeros(len(ballots.votes)), 12)
+    assert again == pytest.approx(expected)

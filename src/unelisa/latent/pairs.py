@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 MET_ITEMS = 5  # items on which a pair must have met
+MOST_VOTERS = 4000  # who are compared, the busiest: eight million pairs
 STRIP = 4_000_000  # entries of voters x voters computed at a time
 DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
@@ -34,13 +35,37 @@ class Pairs(NamedTuple):
 
 def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:
     """Return all pairs who met on at least `MET_ITEMS` items."""
-    there = _table(ballots, np.ones(len(ballots.voters), dtype=np.float32), n_voters)
+    voters = _find_busiest(ballots, n_voters)
+    ballots, _ = _take_voters(ballots, voters, n_voters)
+    there = _table(ballots, np.ones(len(ballots.voters), dtype=np.float32), len(voters))
     found: list[tuple[Any, Any, Any]] = []
     for first, common in _strips(there):
         s, t = np.nonzero(np.triu(common, first + 1) >= MET_ITEMS)
         found.append((s + first, t, common[s, t]))
     s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Pairs(s.astype(np.int32), t.astype(np.int32), common)
+    return Pairs(voters[s], voters[t], common)
+
+
+def _find_busiest(ballots: Ballots, n_voters: int) -> NDArray[np.int32]:
+    """Return the voters who are compared; which of equally busy ones depends on their votes."""
+    if n_voters <= MOST_VOTERS:
+        return np.arange(n_voters, dtype=np.int32)
+    numbers = np.random.default_rng(0).integers(1 << 20, size=ballots.n_items)
+    marks = np.bincount(ballots.voters, ballots.votes * numbers[ballots.items], n_voters)
+    counts = np.bincount(ballots.voters, minlength=n_voters)
+    return np.sort(np.lexsort((marks, -counts))[:MOST_VOTERS]).astype(np.int32)
+
+
+def _take_voters(
+    ballots: Ballots, voters: NDArray[np.int32], n_voters: int
+) -> tuple[Ballots, NDArray[np.bool_] | slice]:
+    """Return the votes of some voters, who are numbered anew, and which votes these are."""
+    if len(voters) == n_voters:
+        return ballots, slice(None)
+    own = np.isin(ballots.voters, voters)
+    starts = np.append(0, np.cumsum(own))[ballots.starts]
+    place = np.searchsorted(voters, ballots.voters[own]).astype(np.int32)
+    return ballots._replace(starts=starts, voters=place, votes=ballots.votes[own]), own
 
 
 def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -> Singles:
@@ -75,11 +100,14 @@ def _sum_products(
 ) -> Singles:
     """Return per pair the sum of r_is r_it over items and parts; a part has one entry per vote."""
     together = np.zeros(len(pairs.first), dtype=np.float32)
+    voters = _find_busiest(ballots, n_voters)
+    taken, own = _take_voters(ballots, voters, n_voters)
+    s, t = (np.searchsorted(voters, one) for one in (pairs.first, pairs.second))
     for part in parts:
-        table = _table(ballots, part.astype(np.float32), n_voters)
+        table = _table(taken, part[own].astype(np.float32), len(voters))
         for first, products in _strips(table):
-            here = slice(*np.searchsorted(pairs.first, [first, first + len(products)]))
-            together[here] += products[pairs.first[here] - first, pairs.second[here]]
+            here = slice(*np.searchsorted(s, [first, first + len(products)]))
+            together[here] += products[s[here] - first, t[here]]
     return together
 
 

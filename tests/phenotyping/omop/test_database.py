@@ -1,6 +1,7 @@
 import gzip
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -455,7 +456,7 @@ def test_records_of_a_patient_that_is_not_a_whole_number_are_not_given_to_anothe
         ue.read_omop(tiny_file, ["ICD:714.0"])
 
 
-def test_duckdb_keeps_to_the_memory_limit_and_its_private_folder_is_removed(tiny_file):
+def test_duckdb_keeps_to_the_memory_limit_and_its_folder_is_private(tiny_file):
     with limit_memory("1MB"), open_database(tiny_file) as connection:
         asked = "SELECT value FROM duckdb_settings() WHERE name = ?"
         (folder,) = connection.con.execute(asked, ["temp_directory"]).fetchone()
@@ -468,4 +469,17 @@ def test_duckdb_keeps_to_the_memory_limit_and_its_private_folder_is_removed(tiny
         assert list(Path(folder).iterdir())  # what 67 MB do not hold
         with pytest.raises(RecordsError, match="UNELISA_MEMORY"), explain_engine("counting"):
             connection.con.execute("SELECT list(range) FROM range(10000000)").fetchall()
+    assert not list(Path(folder).iterdir())
+
+
+def test_the_folder_of_duckdb_is_removed_with_the_process(tiny_file):
+    code = (
+        "import sys; from unelisa.phenotyping.omop.database import open_database\n"
+        "with open_database(sys.argv[1]) as connection:\n"
+        "    asked = \"SELECT value FROM duckdb_settings() WHERE name = 'temp_directory'\"\n"
+        "    print(connection.con.execute(asked).fetchone()[0])"
+    )
+    call = [sys.executable, "-c", code, str(tiny_file)]
+    folder = subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+    assert "unelisa-" in folder
     assert not Path(folder).exists()

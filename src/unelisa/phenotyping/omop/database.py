@@ -6,12 +6,14 @@ and what does not fit goes to a folder that only the user can read and that is r
 columns are checked before anything is counted.
 """
 
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from unelisa.errors import RecordsError, UnelisaError, missing_extra
@@ -22,6 +24,7 @@ _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
 _SECRET = re.compile(r"jdbc:|pass|pwd|secret|token|credential", re.IGNORECASE)
 _LISTED = 12
+_opening = Lock()  # threads must find the same folder
 _EXTENSIONS = (
     "autoinstall_known_extensions",
     "autoload_known_extensions",
@@ -69,10 +72,11 @@ def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
     if isinstance(database, require_ibis().backends.BaseBackend):
         yield database
         return
-    with ExitStack() as opened:
-        connection = _connect(database, read_only, opened)
-        opened.callback(connection.disconnect)
+    connection = _connect(database, read_only)
+    try:
         yield connection
+    finally:
+        connection.disconnect()
 
 
 def is_server(database: Any) -> bool:
@@ -95,7 +99,7 @@ def require_ibis() -> Any:
     return ibis
 
 
-def _connect(database: Any, read_only: bool, opened: ExitStack) -> Any:
+def _connect(database: Any, read_only: bool) -> Any:
     if is_server(database):
         return _connect_postgres(str(database), read_only)
     path = Path(database)
@@ -104,9 +108,9 @@ def _connect(database: Any, read_only: bool, opened: ExitStack) -> Any:
     except OSError:  # not a valid file name
         is_folder = is_file = False
     if is_file:
-        return _connect_duckdb(path, read_only, _bound_memory(opened))
+        return _connect_duckdb(path, read_only)
     if is_folder and read_only:
-        return _connect_folder(path, _bound_memory(opened))
+        return _connect_folder(path)
     if is_folder:
         raise RecordsError(f"{path.name} is a folder; a cohort can be written to a database only")
     absent = f"there is no database {path.name} in {path.parent}"
@@ -118,20 +122,30 @@ def _connect(database: Any, read_only: bool, opened: ExitStack) -> Any:
     )
 
 
-def _bound_memory(opened: ExitStack) -> dict[str, Any]:
-    """Return DuckDB's settings of memory; its folder for what does not fit closes with `opened`."""
-    folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="unelisa-"))
-    return {"memory_limit": f"{max(memory_limit(), LEAST)}B", "temp_directory": folder}
+def _bound_memory() -> dict[str, Any]:
+    """Return DuckDB's settings of memory, and of its folder for what does not fit."""
+    with _opening:
+        folder = _open_folder(os.getpid())
+    return {"memory_limit": f"{max(memory_limit(), LEAST)}B", "temp_directory": folder.name}
 
 
-def _connect_duckdb(path: Path, read_only: bool, bounds: dict[str, Any]) -> Any:
+@cache
+def _open_folder(process: int) -> "tempfile.TemporaryDirectory[str]":  # noqa: ARG001 - the key
+    """Return a folder that is removed when the process ends.
+
+    One for all connections: DuckDB opens a file twice only with equal settings.
+    """
+    return tempfile.TemporaryDirectory(prefix="unelisa-")
+
+
+def _connect_duckdb(path: Path, read_only: bool) -> Any:
     import duckdb  # noqa: PLC0415 - optional
 
     try:
         # an absolute path: DuckDB reads a name such as "sqlite:a" as a request for an extension
         none = dict.fromkeys(_EXTENSIONS, False)
         connect = require_ibis().duckdb.connect
-        connection = connect(path.absolute(), read_only=read_only, **bounds, **none)
+        connection = connect(path.absolute(), read_only=read_only, **_bound_memory(), **none)
         _allow_only(connection, [])
         return connection
     except duckdb.Error as error:
@@ -142,7 +156,7 @@ def _connect_duckdb(path: Path, read_only: bool, bounds: dict[str, Any]) -> Any:
         ) from None
 
 
-def _connect_folder(folder: Path, bounds: dict[str, Any]) -> Any:
+def _connect_folder(folder: Path) -> Any:
     """Return a database in memory whose tables are views of the folder's files."""
     import duckdb  # noqa: PLC0415 - optional
 
@@ -153,7 +167,7 @@ def _connect_folder(folder: Path, bounds: dict[str, Any]) -> Any:
             "per OMOP table"
         )
     parts = {table: _list_parts(file) for table, file in files.items()}
-    connection = require_ibis().duckdb.connect(**bounds)
+    connection = require_ibis().duckdb.connect(**_bound_memory())
     _allow_only(connection, [part for listed in parts.values() for part in listed])
     for table, file in files.items():
         # a folder named a=1 would otherwise add a column
@@ -194,7 +208,8 @@ def _allow_only(connection: Any, files: Sequence[Path]) -> None:
     The folder for what does not fit in memory must be set before, and may be used after.
     """
     names = [name for file in files for name in (str(file), _write_literally(file))]
-    connection.con.execute("SET allowed_paths = ?", [names])
+    if names:  # another connection to a database may have closed it already
+        connection.con.execute("SET allowed_paths = ?", [names])
     for setting in (*_EXTENSIONS, "enable_external_access"):
         connection.raw_sql(f"SET {setting} = false")
 
