@@ -1,5 +1,6 @@
 import os
 import pty
+import select
 import sys
 import threading
 from contextlib import contextmanager
@@ -36,7 +37,10 @@ def terminal_as_stderr():
         patch.setattr(sys, "stderr", stderr)
 
         def read():
-            return (screen.read(100_000) or b"").decode()
+            shown = b""
+            while select.select([screen], [], [], 0.2)[0]:
+                shown += screen.read(100_000)
+            return shown.decode()
 
         yield read
 

@@ -6,25 +6,21 @@ and what does not fit goes to a folder that only the user can read and that is r
 columns are checked before anything is counted.
 """
 
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from unelisa.errors import RecordsError, UnelisaError, missing_extra
-from unelisa.memory import LEAST, memory_limit
+from unelisa.phenotyping.omop.spill import bound_memory
 from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
 _SECRET = re.compile(r"jdbc:|pass|pwd|secret|token|credential", re.IGNORECASE)
 _LISTED = 12
-_opening = Lock()  # threads must find the same folder
 _EXTENSIONS = (
     "autoinstall_known_extensions",
     "autoload_known_extensions",
@@ -122,22 +118,6 @@ def _connect(database: Any, read_only: bool) -> Any:
     )
 
 
-def _bound_memory() -> dict[str, Any]:
-    """Return DuckDB's settings of memory, and of its folder for what does not fit."""
-    with _opening:
-        folder = _open_folder(os.getpid())
-    return {"memory_limit": f"{max(memory_limit(), LEAST)}B", "temp_directory": folder.name}
-
-
-@cache
-def _open_folder(process: int) -> "tempfile.TemporaryDirectory[str]":  # noqa: ARG001 - the key
-    """Return a folder that is removed when the process ends.
-
-    One for all connections: DuckDB opens a file twice only with equal settings.
-    """
-    return tempfile.TemporaryDirectory(prefix="unelisa-")
-
-
 def _connect_duckdb(path: Path, read_only: bool) -> Any:
     import duckdb  # noqa: PLC0415 - optional
 
@@ -145,7 +125,7 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
         # an absolute path: DuckDB reads a name such as "sqlite:a" as a request for an extension
         none = dict.fromkeys(_EXTENSIONS, False)
         connect = require_ibis().duckdb.connect
-        connection = connect(path.absolute(), read_only=read_only, **_bound_memory(), **none)
+        connection = connect(path.absolute(), read_only=read_only, **bound_memory(), **none)
         _allow_only(connection, [])
         return connection
     except duckdb.Error as error:
@@ -167,7 +147,7 @@ def _connect_folder(folder: Path) -> Any:
             "per OMOP table"
         )
     parts = {table: _list_parts(file) for table, file in files.items()}
-    connection = require_ibis().duckdb.connect(**_bound_memory())
+    connection = require_ibis().duckdb.connect(**bound_memory())
     _allow_only(connection, [part for listed in parts.values() for part in listed])
     for table, file in files.items():
         # a folder named a=1 would otherwise add a column
