@@ -8,8 +8,10 @@ from studies.markdown import DASH, group_by, join_blocks, markdown_table
 from studies.records import Json
 from studies.replay.policies import OURS, POLICIES, RANDOM
 from studies.replay.recordings import FIRST_WORLD, MOST_ITEMS, WORLDS
-from studies.replay.runs import BATCHES, LATER, STOPS
+from studies.replay.runs import BATCHES
 from studies.replay.summary import (
+    LATER,
+    STOPS,
     Estimate,
     compare_areas,
     compare_needs,

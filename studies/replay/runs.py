@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 from studies.records import Json, make_archive, open_results, read_lines
 from studies.replay.policies import POLICIES, Market
 from studies.replay.recordings import Recording, draw_recording
-from studies.replay.summary import has_arrived
+from studies.replay.summary import LATER, STOPS, has_arrived
 from unelisa.coding import encode_classes
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 
 Reader = Callable[[int], KnownLabels]  # of a seed: a set is the same for all, a world is not
-STOPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # votes per item at which all are scored
-LATER = (12.0, 16.0, 24.0, 32.0)  # and those who are not there yet, see `has_arrived`
 BATCHES = 4  # in which the votes of a stop are bought; the models are fitted again before each
 CLIP = 1e-6
 _DIGITS = 5
 
 
-def replay(recording: Recording, policy: str, seed: int) -> list[list[float]]:
-    """Return votes, accuracy and log loss at every stop."""
+def replay(
+    recording: Recording, policy: str, seed: int, whole: Sequence[float]
+) -> list[list[float]]:
+    """Return votes, accuracy and log loss at every stop; `whole` is the score of all votes."""
     rng = np.random.default_rng([seed, 1])
     offered = recording.offered
-    chosen, whole = draw_first(offered, rng), score_votes(recording, offered)
+    chosen = draw_first(offered, rng)
     curve: list[list[float]] = []
     for stop in STOPS + LATER:
         if stop in LATER and has_arrived(curve, whole):
@@ -93,7 +93,7 @@ def run_replays(
                 whole = score_votes(recording, recording.offered)
                 shape = dict(zip(("items", "voters"), recording.votes.shape, strict=True))
                 for policy in missing:
-                    curve = replay(recording, policy, seed)
+                    curve = replay(recording, policy, seed, whole)
                     where = {"set": name, "policy": policy, "seed": seed}
                     results.append({**where, **shape, "curve": curve, "whole": whole})
                     done(name, 1)

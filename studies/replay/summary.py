@@ -14,7 +14,8 @@ Floats = NDArray[np.float64]
 NEARLY = 0.99  # share of the accuracy of all votes that is asked for
 LEVEL = 0.95
 RESAMPLES = 2000
-AREA_STOPS = 9  # points of a curve that its area is measured over: up to eight votes per item
+STOPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)  # votes per item at which all are scored
+LATER = (12.0, 16.0, 24.0, 32.0)  # and those who are not there yet, see `has_arrived`
 
 
 class Estimate(NamedTuple):
@@ -43,12 +44,14 @@ def estimate(values: Sequence[float]) -> Estimate:
 def measure_area(row: Json, column: int = 1) -> float:
     """Return the mean height of a curve over the votes: accuracy (1) or log loss (2).
 
+    Of the stops that all policies reach.
+
     Examples
     --------
     >>> measure_area({"curve": [[10, 0.5, 1], [20, 0.7, 1], [40, 0.7, 1]]})
     0.6666666666666666
     """
-    curve = np.asarray(row["curve"], dtype=np.float64)[:AREA_STOPS]
+    curve = np.asarray(row["curve"], dtype=np.float64)[: len(STOPS)]
     votes, heights = curve[:, 0], curve[:, column]
     if len(votes) == 1:
         return float(heights[0])

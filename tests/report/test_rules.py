@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from unelisa.report.rules import FEWEST, draw_nested, draw_patterns, draw_shares, render_rules
+from unelisa.phenotyping.counts import FEWEST_SHOWN
+from unelisa.report.rules import draw_nested, draw_patterns, draw_shares, render_rules
 
 NASTY = "<b>&\"two' codes"
 INTERVAL = ("", "_low", "_high")
@@ -65,10 +66,11 @@ def test_numbers_of_few_patients_are_not_on_the_page(facts):
     assert texts[NASTY, "one code"] == "all"
     assert texts["one code", NASTY] == "50%"
     page = render_rules(facts)
-    assert f"they disagree on fewer than {FEWEST}" in page
+    assert f"they disagree on fewer than {FEWEST_SHOWN}" in page
     small = {**facts, "flagged": {**facts["flagged"], "drug": 3}}
     assert draw_shares(small)["cells"][6]["text"] == "few"
-    assert render_rules(small).count(f"fewer than {FEWEST}") > page.count(f"fewer than {FEWEST}")
+    few = f"fewer than {FEWEST_SHOWN}"
+    assert render_rules(small).count(few) > page.count(few)
 
 
 def test_families_stand_together_and_arrows_point_to_the_wider_rule(facts):

@@ -1,7 +1,7 @@
 import numpy as np
 
+from unelisa.phenotyping.counts import FEWEST_SHOWN
 from unelisa.rules.overlap import (
-    SUPPRESS,
     describe_overlap,
     draw_by_pattern,
     list_implications,
@@ -47,5 +47,5 @@ def test_small_patterns_and_rules_of_nobody_are_not_numbers():
     assert found["overlap"]["a"]["b"] == 0.05
     by_rules = {tuple(one["rules"]): one["patients"] for one in found["patterns"]}
     assert by_rules == {("b",): 50, ("a",): 38, ("a", "b"): None}
-    assert SUPPRESS > 2
+    assert FEWEST_SHOWN > 2
     assert found["families"] == found["within"] == []

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from unelisa.errors import ModelError, RecordsError
 from unelisa.phenotyping.cautions import check_settings
+from unelisa.phenotyping.counts import FEWEST_SHOWN
 from unelisa.phenotyping.omop.persons import SEXES, Limits
 from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_all, parse_request
 from unelisa.sources.files import check_readable
@@ -55,7 +56,6 @@ NO_UTILIZATION = "none"
 # of the patients with an anchor, below which a feature that a pattern finds is left out; the
 # paper's share of the notes that mention the disease
 LEAST_SHARE = 0.05
-LEAST_PATIENTS = 10  # of them: a code on a page that fewer have may single them out
 
 
 class Schemas(NamedTuple):
@@ -166,7 +166,7 @@ def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
     )
     request = request.around(records.get("index", ()), records.get("before"), records.get("after"))
     share = records.get("least_share", LEAST_SHARE)
-    fewest = records.get("least_patients", LEAST_PATIENTS)
+    fewest = records.get("least_patients", FEWEST_SHOWN)
     return request.without_rare(share, parse_all(anchors), fewest)
 
 

@@ -19,7 +19,7 @@ from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
 from unelisa.errors import ModelError, VotesError
-from unelisa.phenotyping.counts import read_counts
+from unelisa.phenotyping.counts import FEWEST_SHOWN, read_counts
 from unelisa.phenotyping.omop.counts import count_patients, find_related
 from unelisa.phenotyping.omop.database import OmopTables, open_database
 from unelisa.phenotyping.omop.persons import describe_persons
@@ -30,7 +30,7 @@ from unelisa.report.wording import make_plain
 from unelisa.rules.atlas import CohortDefinition, find_members, list_rows
 from unelisa.rules.definition import Rule
 from unelisa.rules.evaluation import QUANTITIES, evaluate_rules
-from unelisa.rules.overlap import SUPPRESS, describe_overlap, draw_by_pattern
+from unelisa.rules.overlap import describe_overlap, draw_by_pattern
 from unelisa.rules.patterns import (
     LARGEST_TABLE,
     MOST_SUPPRESSED,
@@ -97,7 +97,7 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             max=MOST_SUPPRESSED,
             help="Hide counts of patterns below N, except 0.",
         ),
-    ] = SUPPRESS,
+    ] = FEWEST_SHOWN,
     pattern_table: Annotated[
         bool, typer.Option("--pattern-table", help="Judge rules by the tables of sites alone.")
     ] = False,

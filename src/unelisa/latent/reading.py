@@ -88,6 +88,21 @@ class Links:
         nobody = np.empty(0, dtype=np.int32)
         return cls(nobody, nobody, np.empty(0))
 
+    @classmethod
+    def within(cls, family: NDArray[np.integer], weights: Floats) -> "Links":
+        """Return a tie between any two voters of one family, with the product of their weights.
+
+        Examples
+        --------
+        >>> Links.within(np.array([0, -1, 0]), np.array([0.5, 1.0, 1.0]))
+        Links(first=array([0], dtype=int32), second=array([2], dtype=int32), weights=array([0.5]))
+        """
+        related = np.flatnonzero(family >= 0).astype(np.int32)
+        own = family[related]
+        s, t = np.nonzero(np.triu(own[:, None] == own, 1))
+        first, second = related[s], related[t]
+        return cls(first, second, weights[first] * weights[second])
+
     def name_partners(self, names: NDArray[Any]) -> list[str]:
         """Return for every voter the names of those it is tied to most."""
         near: list[list[tuple[float, int]]] = [[] for _ in names]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.frames import as_frame, list_names, read_row_names
 
+FEWEST_SHOWN = 10  # patients: a smaller number, or what only they have, may single them out
 Floats = NDArray[np.float64]
 Counts = NDArray[np.float32]
 Places = NDArray[np.intp]

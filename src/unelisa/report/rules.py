@@ -7,10 +7,10 @@ patterns of rules. Positions are those of SVG: y points down.
 
 from typing import Any
 
+from unelisa.phenotyping.counts import FEWEST_SHOWN
 from unelisa.report.page import fill_template
 
 Facts = dict[str, Any]
-FEWEST = 10  # patients, below which a number is not shown
 ROW, BARS = 30, 260  # height of a rule's row, and length of the longest bar
 ARC, TIP = 26, 7  # between the arrows of two implications, and the length of their tips
 CELL, DOT = 52, 26  # sizes of a cell of shares, and of a rule in a pattern
@@ -36,7 +36,7 @@ def render_rules(facts: Facts) -> str:
             "patterns": draw_patterns(facts),
         }
     return fill_template(
-        "rules.html.j2", f=facts, drawn=drawn, quantities=QUANTITIES, fewest=FEWEST
+        "rules.html.j2", f=facts, drawn=drawn, quantities=QUANTITIES, fewest=FEWEST_SHOWN
     )
 
 
@@ -61,12 +61,12 @@ def draw_nested(facts: Facts) -> Facts:
         {
             "name": name,
             "number": numbers[name],
-            "patients": flagged[name],
-            "few": 0 < flagged[name] < FEWEST,
+            "patients": n,
+            "few": 0 < n < FEWEST_SHOWN,
             "y": k * ROW,
-            "width": round(BARS * max(flagged[name], FEWEST) / most, 1) if flagged[name] else 0.0,
+            "width": round(BARS * max(n, FEWEST_SHOWN) / most, 1) if n else 0.0,
         }
-        for k, name in enumerate(order)
+        for k, (name, n) in enumerate((name, flagged[name]) for name in order)
     ]
     arrows = [
         _draw_arrow(order.index(narrow), order.index(wide), lane, (narrow, wide))
@@ -90,7 +90,7 @@ def _draw_arrow(start: int, end: int, lane: int, names: tuple[str, str]) -> Fact
 def draw_shares(facts: Facts) -> Facts:
     """Return a cell per pair of rules: which share of the row's patients the column's rule flags.
 
-    A share that would tell fewer than `FEWEST` patients, inside or outside, is written in words.
+    A share that would tell fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
 
     Examples
     --------
@@ -124,9 +124,9 @@ def _write_share(share: float | None, patients: int) -> str:
     both = 0 if share is None else round(share * patients)
     if not patients:
         return "\u2013"
-    if 0 < both < FEWEST or patients < FEWEST:
+    if 0 < both < FEWEST_SHOWN or patients < FEWEST_SHOWN:
         return "few"
-    if 0 < patients - both < FEWEST:
+    if 0 < patients - both < FEWEST_SHOWN:
         return "nearly all"
     return "all" if both == patients else f"{share:.0%}"
 

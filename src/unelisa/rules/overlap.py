@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.phenotyping.charts import ChartSample
+from unelisa.phenotyping.counts import FEWEST_SHOWN
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-SUPPRESS = 10  # smaller numbers of patients are not told, except 0
 IMPLIED = 0.99  # of a rule's patients within another: they are one family
 COMMON = 0.9  # a rule that flags more of all patients contains others by chance
 MOST_PATTERNS = 15  # that are described
@@ -77,7 +77,7 @@ def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
 def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     """Return how many patients each rule flags, and how the rules overlap, as plain values.
 
-    Numbers of patterns below `SUPPRESS` are None, and so is the overlap with a rule of no patient.
+    Numbers of patterns below `FEWEST_SHOWN` are None, and so is the overlap with a rule of nobody.
     """
     shares = measure_overlap(flags)
     patterns, counts = np.unique(flags, axis=0, return_counts=True)
@@ -105,7 +105,7 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
         "patterns": [
             {
                 "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
-                "patients": int(counts[k]) if counts[k] >= SUPPRESS else None,
+                "patients": int(counts[k]) if counts[k] >= FEWEST_SHOWN else None,
             }
             for k in shown
         ],

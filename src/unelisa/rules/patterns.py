@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtri
 
 from unelisa.errors import ModelError, VotesError
+from unelisa.phenotyping.counts import FEWEST_SHOWN
 from unelisa.rules.evaluation import QUANTITIES
-from unelisa.rules.overlap import SUPPRESS, find_families
+from unelisa.rules.overlap import find_families
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +139,7 @@ def _read_count(cell: str, site: str) -> tuple[float, float]:
     if not least <= count <= most:
         raise VotesError(
             f"the table of {site[:40]} has a count that is neither a number up to "
-            f"{MOST_PATIENTS:,} nor like <{SUPPRESS}, up to <{MOST_SUPPRESSED:,}"
+            f"{MOST_PATIENTS:,} nor like <{FEWEST_SHOWN}, up to <{MOST_SUPPRESSED:,}"
         )
     return (count, 0.0) if cell == number else (np.nan, count)
 

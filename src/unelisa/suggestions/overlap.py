@@ -34,17 +34,18 @@ def ask_everybody(
     (common,) = ballots.sum(_count_common, asked)
     if np.median(common[np.triu_indices(n_asked, 1)]) >= PANEL_COMMON:
         return []
-    counts = ballots.concatenate(_count_votes)
-    found: list[Question] = []
-    # an item lacks at most one vote per voter, so that no more items than votes are looked at
+    counts = ballots.concatenate(_count_votes, asked)
     order = np.lexsort((chances.max(axis=1), -counts))
-    order = order[counts[order] < n_asked][:left]
-    for item in open_items(panel, ballots, chances, terms, np.sort(order)):
-        voters = np.flatnonzero(np.isfinite(item.prices[:-1]))
-        found += [Question(item.number, int(s), float(item.gains[s])) for s in voters]
-    rank = {int(item): k for k, item in enumerate(order)}
-    found.sort(key=lambda question: rank[question.item])
-    return _keep_whole(found, left)
+    order = order[counts[order] < n_asked][:left]  # more items than votes are never completed
+    numbers = np.sort(order)
+    items = {item.number: item for item in open_items(panel, ballots, chances, terms, numbers)}
+    found: list[Question] = []
+    for item in (items[number] for number in order.tolist()):
+        voters = np.flatnonzero(np.isfinite(item.prices[:-1])).tolist()
+        if len(found) + len(voters) > left:
+            break
+        found += [Question(item.number, s, float(item.gains[s])) for s in voters]
+    return found
 
 
 def without(terms: Terms, questions: list[Question], shape: tuple[int, int]) -> Terms:
@@ -53,20 +54,6 @@ def without(terms: Terms, questions: list[Question], shape: tuple[int, int]) -> 
     for question in questions:
         offered[question.item, question.voter] = False
     return terms._replace(offered=offered)
-
-
-def _keep_whole(questions: list[Question], most: int) -> list[Question]:
-    """Return the questions of the first items, as many items as fit."""
-    sizes: dict[int, int] = {}
-    for question in questions:
-        sizes[question.item] = sizes.get(question.item, 0) + 1
-    kept, total = set(), 0
-    for item, size in sizes.items():
-        if total + size > most:
-            break
-        kept.add(item)
-        total += size
-    return [question for question in questions if question.item in kept]
 
 
 def _count_common(ballots: Ballots, asked: NDArray[np.bool_]) -> Sums:
@@ -78,5 +65,6 @@ def _count_common(ballots: Ballots, asked: NDArray[np.bool_]) -> Sums:
     return (np.asarray(there.T @ there, dtype=np.float64),)
 
 
-def _count_votes(ballots: Ballots) -> NDArray[np.int64]:
-    return np.asarray(ballots.counts)
+def _count_votes(ballots: Ballots, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many of the voters who can be asked have voted on each item."""
+    return np.bincount(ballots.items[asked[ballots.voters]], minlength=ballots.n_items)

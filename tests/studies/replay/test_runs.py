@@ -27,11 +27,12 @@ def test_every_item_starts_with_one_recorded_vote():
 
 def test_a_curve_buys_what_its_stops_say_and_ends_with_all_votes():
     recording = draw_recording(read(0), 0)
-    curve = replay(recording, OURS, 0)
+    whole = score_votes(recording, recording.offered)
+    curve = replay(recording, OURS, 0, whole)
     n_items, everything = len(recording.truth), int(recording.offered.sum())
     wanted = [min(round(stop * n_items), everything) for stop in runs.STOPS[: len(curve)]]
     assert [point[0] for point in curve] == wanted
-    assert curve[-1] == score_votes(recording, recording.offered)
+    assert curve[-1] == whole
     assert all(0 <= point[1] <= 1 < 1 + point[2] for point in curve)
 
 

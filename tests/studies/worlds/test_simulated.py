@@ -63,9 +63,10 @@ def test_families_agree_within_and_say_yes_too_often(draw):
 def test_an_incomplete_panel_answers_three_to_six_times_per_item(draw):
     for world in draw(simulated.incomplete_panel):
         votes = np.count_nonzero(world.votes, axis=1)
-        asked = min(int(votes.max()), world.votes.shape[1])
-        assert 3 <= asked <= 6
-        assert np.mean(votes == asked) > 0.9 or asked > world.votes.shape[1] // 2
+        assert 3 <= votes.max() <= 6
+        assert votes.mean() > 0.6 * votes.max()  # up to 30 % were missing before
+        answered = np.mean(world.votes != 0, axis=0)
+        assert np.ptp(answered) < 0.2  # everybody is asked equally often
 
 
 def test_a_rare_class_is_rare(draw):

@@ -35,10 +35,7 @@ class ConsensusReading(Reading):
     @property
     def links(self) -> Links:
         """Who repeats whom: voters of one family, with a_s a_t."""
-        family, weights = self.family, self.model.members.means[:, 1]
-        first, second = np.nonzero(np.triu(family[:, None] == family, 1) & (family >= 0))
-        strengths = weights[first] * weights[second]
-        return Links(first.astype(np.int32), second.astype(np.int32), strengths)
+        return Links.within(self.family, self.model.members.means[:, 1])
 
     @property
     def effective_voters(self) -> float:

@@ -65,10 +65,7 @@ class ClassReading(Reading):
     @property
     def links(self) -> Links:
         """Who repeats whom: voters of one family, with the product of how far each repeats it."""
-        family, repeats = self.family, self.model.repeats
-        first, second = np.nonzero(np.triu(family[:, None] == family, 1) & (family >= 0))
-        strengths = repeats[first] * repeats[second]
-        return Links(first.astype(np.int32), second.astype(np.int32), strengths)
+        return Links.within(self.family, self.model.repeats)
 
     @property
     def effective_voters(self) -> float:
