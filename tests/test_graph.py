@@ -4,6 +4,7 @@ import pytest
 
 from unelisa.errors import ModelError
 from unelisa.graph import VoterGraph
+from unelisa.memory import limit_memory
 
 NODEWISE = np.array([[0.0, 0.5, 0.0], [0.3, 0.0, -0.4], [0.0, 0.0, 0.0]])
 
@@ -21,6 +22,18 @@ def test_the_graph_is_symmetric_without_loops():
     assert graph.degrees.tolist() == [1, 2, 1]
     assert graph.neighbors(1).tolist() == [0, 2]
     assert repr(graph) == "VoterGraph(3 voters, 2 edges)"
+
+
+def test_a_graph_is_made_of_its_edges():
+    graph = VoterGraph.of(NODEWISE)
+    again = VoterGraph.of_edges(graph.edges, 3)
+    assert np.array_equal(again.weights, graph.weights)
+    assert np.array_equal(again.adjacency, graph.adjacency)
+
+
+def test_matrices_beyond_the_memory_limit_are_refused():
+    with limit_memory("100MB"), pytest.raises(ModelError, match="graph of 4,000 voters as matri"):
+        VoterGraph.of_edges([], 4000)
 
 
 def test_an_unknown_rule_is_refused():

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
+from unelisa.memory import refuse_beyond
 from unelisa.schema import stored
 
 EdgeRule = Literal["either", "both"]
+Edge = tuple[int, int, float]  # s, t and the weight
 
 
 @stored(weights="finite[voters, voters]", adjacency="flag[voters, voters]")
@@ -53,6 +55,22 @@ class VoterGraph:
         np.fill_diagonal(adjacency, False)
         return cls(np.where(adjacency, (nodewise + nodewise.T) / 2, 0.0), adjacency)
 
+    @classmethod
+    def of_edges(cls, edges: list[Edge], n_voters: int) -> "VoterGraph":
+        """Return the graph of its edges (s, t, weight).
+
+        Examples
+        --------
+        >>> VoterGraph.of_edges([(0, 2, 0.5)], n_voters=3).degrees
+        array([1, 0, 1])
+        """
+        what = f"the graph of {n_voters:,} voters as matrices (its edges alone do not)"
+        refuse_beyond(9 * n_voters**2, what, ModelError)
+        weights = np.zeros((n_voters, n_voters))
+        for s, t, weight in edges:
+            weights[s, t] = weights[t, s] = weight
+        return cls(weights, weights != 0)
+
     @property
     def n_voters(self) -> int:
         """Number of voters."""
@@ -64,7 +82,7 @@ class VoterGraph:
         return np.asarray(self.adjacency.sum(axis=1), dtype=np.int64)
 
     @property
-    def edges(self) -> list[tuple[int, int, float]]:
+    def edges(self) -> list[Edge]:
         """Edges as (s, t, weight) with s < t."""
         rows, columns = np.nonzero(np.triu(self.adjacency))
         return [

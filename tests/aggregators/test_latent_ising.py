@@ -120,6 +120,26 @@ def test_families_are_named_everywhere():
     assert model.effective_voters_ < 9
 
 
+def test_edges_are_those_of_the_graph():
+    model = fit(repeating_crowd(0)[0])
+    assert model.edges_
+    assert model.edges_ == model.graph_.edges
+
+
+def test_a_clique_is_found_among_hundreds_of_voters():
+    """A third of 450 voters repeat one who hardly knows; the majority follows them."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 600)
+    own = np.where(rng.random((600, 300)) < rng.uniform(0.52, 0.64, 300), 1, -1) * truth[:, None]
+    leader = truth * np.where(rng.random(600) < 0.55, 1, -1)
+    clique = np.where(rng.random((600, 150)) < 0.95, 1, -1) * leader[:, None]
+    votes = np.hstack([clique, own]).astype(np.int8)
+    model = fit(votes)
+    assert len(model.families_) == 1
+    assert accuracy(model, votes, truth) > 0.95
+    assert np.mean((votes.sum(axis=1) > 0) == (truth > 0)) < 0.65
+
+
 def test_two_readings_stand_side_by_side():
     values, truth, cue = two_camps(0)
     with pytest.warns(ReliabilityWarning, match="two readings"):

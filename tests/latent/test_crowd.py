@@ -1,7 +1,7 @@
 import numpy as np
 
 from latent.worlds import ballots_of, plain_crowd, rules
-from unelisa.latent.crowd import Crowd
+from unelisa.latent.crowd import LEAST_ITEMS, Crowd
 
 
 def crowd_of(values):
@@ -37,10 +37,16 @@ def test_a_sample_has_some_items_the_same_ones_every_time():
 
 
 def test_a_sample_of_votes_holds_about_as_many_as_wanted():
-    values, _ = plain_crowd(0, n_items=50, n_voters=7, votes_per_item=3)
-    spoken, filled = crowd_of(values).draw_votes(60)
+    values, _ = plain_crowd(0, n_items=1000, n_voters=7, votes_per_item=3)
+    spoken, filled = crowd_of(values).draw_votes(1800)
     assert spoken is filled
-    assert np.count_nonzero(spoken.tabulate()) == 60
+    assert np.count_nonzero(spoken.tabulate()) == 1800
+
+
+def test_a_sample_of_votes_has_items_enough_to_tell_relatives_however_many_the_voters():
+    values, _ = plain_crowd(0, n_items=1000, n_voters=7, votes_per_item=3)
+    assert crowd_of(values).draw_votes(60)[0].ballots.n_items == LEAST_ITEMS
+    assert crowd_of(values[:300]).draw_votes(60)[0].ballots.n_items == 300
 
 
 def test_a_sample_of_rules_votes_comes_with_their_silence():

@@ -16,7 +16,7 @@ from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.updating import Updating
 from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, Sentence, warn_user
-from unelisa.graph import VoterGraph
+from unelisa.graph import Edge, VoterGraph
 from unelisa.latent import Structure, verdicts
 from unelisa.latent.ballots import fix_labels, set_prior_odds
 from unelisa.latent.gold import LEAST_LABELS, follow_gold
@@ -96,8 +96,8 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         P(says yes | yes) and P(says no | no) per voter; NaN where the votes cannot tell.
     confusions_
         P(says c | class k) per voter, as a pandas table: what more than two classes have instead.
-    standard_errors_, graph_
-        Standard error of each weight; `VoterGraph` of families or edges.
+    standard_errors_, edges_, graph_
+        Standard error of each weight; ties of families or edges as a list, and as a `VoterGraph`.
     structure_
         A pandas table of the structures that were tried: gain (nats beyond plain's, or beyond a
         graph without a truth), branches, agreement with plain, admissible, kept.
@@ -358,12 +358,14 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
 
     @property
+    def edges_(self) -> list[Edge]:
+        """Ties between voters beyond the truth as (s, t, weight) with s < t."""
+        return self._reading.links.edges
+
+    @property
     def graph_(self) -> VoterGraph:
-        """Ties between voters beyond the truth."""
-        n_voters, links = self.n_features_in_, self._reading.links
-        weights = np.zeros((n_voters, n_voters))
-        weights[links.first, links.second] = weights[links.second, links.first] = links.weights
-        return VoterGraph(weights, weights != 0)
+        """Ties between voters beyond the truth, as matrices; `edges_` lists the same."""
+        return VoterGraph.of_edges(self.edges_, self.n_features_in_)
 
     @property
     def voters_full_(self) -> Any:

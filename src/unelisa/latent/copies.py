@@ -74,21 +74,20 @@ def _sum_marks(
 def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
     """Return on how many items the copies of a head contradict most others, and differ. A pass.
 
-    Both per head; 0 for other voters.
+    Both per head; 0 for other voters. Where copies differ, their dissents do not matter.
     """
-    n_items, n_voters = ballots.n_items, len(heads)
+    n_voters, n_cells = len(heads), ballots.n_items * n_classes
     answers = ballots.votes > 0 if n_classes == 2 else ballots.votes.view(np.uint8) - 1
     cells = ballots.items * n_classes + answers
-    shape = n_items, n_classes
-    counts = np.bincount(cells, minlength=n_items * n_classes).reshape(shape)
-    dissents, apart = np.zeros(n_voters), np.zeros(n_voters)
+    counts = np.bincount(cells, minlength=n_cells)
+    most, next_most = np.partition(-counts.reshape(-1, n_classes), 1, axis=1)[:, :2].T * -1
     sizes = np.bincount(heads, minlength=n_voters)
-    for head in np.flatnonzero(sizes > 1):
-        own = np.bincount(cells[heads[ballots.voters] == head], minlength=counts.size)
-        own = own.reshape(shape)
-        said, others = own > 0, counts - own
-        apart[head] = np.count_nonzero(own[said] != sizes[head])
-        mine = np.where(said, others, 0).sum(axis=1)
-        rest = np.where(said, 0, others).max(axis=1)
-        dissents[head] = np.count_nonzero(said.any(axis=1) & (rest > mine))
-    return dissents, apart
+    heard = heads[ballots.voters].astype(np.int64)
+    shared = sizes[heard] > 1
+    said, own = np.unique(heard[shared] * n_cells + cells[shared], return_counts=True)
+    head, cell = np.divmod(said, max(n_cells, 1))
+    item, answered = cell // n_classes, counts[cell]
+    rest = np.where(answered == most[item], next_most[item], most[item])
+    dissents = np.bincount(head, rest > answered - own, n_voters)
+    apart = np.bincount(head, own != sizes[head], n_voters)
+    return dissents.astype(np.float64), apart.astype(np.float64)

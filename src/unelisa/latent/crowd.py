@@ -18,6 +18,8 @@ from unelisa.latent.ballots import (
 from unelisa.latent.pairs import Pairs, Singles, correlate, find_pairs
 from unelisa.one_sided import ONE_SIDED_VOTES, read_silence
 
+LEAST_ITEMS = 500  # that are read, however many votes each has: relatives show on a hundred
+
 
 class Crowd(NamedTuple):
     """The votes to be read, and what is known of them before."""
@@ -57,9 +59,7 @@ class Crowd(NamedTuple):
 
     def draw_votes(self, most: int) -> tuple["Sample", "Sample"]:
         """Return items with about so many votes at most: as voted, and with silence filled in."""
-        n_items = self.ballots.n_items
-        per_item = max(float(self.votes.sum()) / max(n_items, 1), 1.0)
-        items = draw_items(n_items, int(most / per_item))
+        items = draw_for_votes(self.ballots.n_items, float(self.votes.sum()), most)
         spoken = Sample(take_ballots(self.spoken, items), self.ballots.n_voters)
         if not self.silence.any():
             return spoken, spoken
@@ -87,6 +87,12 @@ def draw_items(n_items: int, most: int) -> NDArray[np.intp]:
     if n_items <= most:
         return np.arange(n_items)
     return np.sort(np.random.default_rng(0).choice(n_items, most, replace=False))
+
+
+def draw_for_votes(n_items: int, n_votes: float, most: int) -> NDArray[np.intp]:
+    """Return items with about so many of all votes at most, but not fewer than `LEAST_ITEMS`."""
+    per_item = max(n_votes / max(n_items, 1), 1.0)
+    return draw_items(n_items, max(int(most / per_item), LEAST_ITEMS))
 
 
 class Sample:

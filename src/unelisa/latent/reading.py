@@ -103,12 +103,18 @@ class Links:
         first, second = related[s], related[t]
         return cls(first, second, weights[first] * weights[second])
 
+    @property
+    def edges(self) -> list[tuple[int, int, float]]:
+        """The ties as (s, t, weight), in the order of the voters."""
+        columns = self.first.tolist(), self.second.tolist(), self.weights.tolist()
+        return sorted(zip(*columns, strict=True))
+
     def name_partners(self, names: NDArray[Any]) -> list[str]:
         """Return for every voter the names of those it is tied to most."""
         near: list[list[tuple[float, int]]] = [[] for _ in names]
-        for s, t, weight in zip(self.first, self.second, self.weights, strict=True):
-            near[s].append((-abs(weight), int(t)))
-            near[t].append((-abs(weight), int(s)))
+        for s, t, weight in self.edges:
+            near[s].append((-abs(weight), t))
+            near[t].append((-abs(weight), s))
         return [list_names([names[voter] for _, voter in sorted(others)]) for others in near]
 
 

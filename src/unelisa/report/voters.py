@@ -33,13 +33,12 @@ class Network(NamedTuple):
     @classmethod
     def of_model(cls, model: Aggregator) -> "Network":
         """Return the network of a fitted model; without links where it learns no graph."""
-        table, graph = model.voters_, getattr(model, "graph_", None)
-        roles = [show_verdict(verdict) for verdict in table["verdict"]]
+        roles = [show_verdict(verdict) for verdict in model.voters_["verdict"]]
         return cls(
             [str(name) for name in model.voter_names_],
             np.where([role not in OUTSIDE for role in roles], model.weights_, 0.0),
             roles,
-            [] if graph is None else sort_links(graph.edges),
+            sort_links(model.edges_),
             find_families(model),
         )
 

@@ -69,6 +69,15 @@ def test_labels_of_one_voter_are_told():
     assert "the labels are those of one voter, 0: nothing shows whether it is right" in reasons
 
 
+def test_labels_of_each_of_several_voters_are_told_once():
+    rng = np.random.default_rng(1)
+    truth = sides(rng, 60)
+    weak = [echo(rng, truth, 0.58) for _ in range(6)]
+    reasons = told(table(truth, *weak, truth))
+    assert "the labels are those of each of 0, 7: nothing shows whether they are right" in reasons
+    assert not any("those of one voter" in reason for reason in reasons)
+
+
 def test_one_voter_alone_is_told_that_nothing_checks_it():
     truth = sides(np.random.default_rng(0), 300)
     reasons = told(table(truth))

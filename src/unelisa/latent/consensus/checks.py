@@ -133,9 +133,13 @@ def _repeat_one(tally: Tally, pool: Pool) -> Iterator[Caution]:
     same, votes = tally.by_voter
     lone = pool.family < 0
     often = (votes > LEAST_COVERAGE * n_items) & (same > SAME_LABELS * votes)
-    for s in np.flatnonzero(often & lone):
+    alone = np.flatnonzero(often & lone).tolist()
+    if len(alone) == 1:
         text = "the labels are those of one voter, {voters}: nothing shows whether it is right"
-        yield Caution(text, (int(s),))
+        yield Caution(text, tuple(alone))
+    elif alone:
+        text = "the labels are those of each of {voters}: nothing shows whether they are right"
+        yield Caution(text, tuple(alone))
     agree, spoke = tally.by_family
     for c in np.flatnonzero((spoke > LEAST_COVERAGE * n_items) & (agree > SAME_LABELS * spoke)):
         text = "the labels are those of one family ({voters}): nothing shows whether it is right"

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from unelisa.latent.consensus.coefficients import BRANCHES
-from unelisa.latent.consensus.doubt import BOUND, measure_misfit
+from unelisa.latent.consensus.doubt import measure_misfit
 from unelisa.latent.consensus.families import (
     REPEATS,
     count_once,
@@ -308,7 +308,7 @@ def _choose(
     if len(kinds) > 1 and best.agreement(alone) < SAME_TRUTH:
         rival = alone
         # with silence filled in, rules look dependent whatever the model
-        if filled is not spoken or measure_misfit(filled, best.model, BOUND) > FITS:
+        if filled is not spoken or measure_misfit(filled, best.model)[1] > FITS:
             referee = weigh_majority(spoken, once)
             near = sorted((best, alone), key=lambda one: -measure_nearness(one.truth, referee))
             best, rival = near

@@ -20,6 +20,7 @@ MISFIT, APART = 0.1, 0.2  # at which doubt is full
 COMMON = 20  # items on which a pair must have met
 BOUND = 1.0  # standard errors by which a misfit is bounded
 LEAST_VARIANCE = 0.02
+STRIP = 100_000  # pairs at a time
 
 
 class Doubt(NamedTuple):
@@ -48,12 +49,11 @@ class Doubt(NamedTuple):
 
 def measure_doubt(sample: Sample, model: Consensus, truth: Floats, majority: Floats) -> Doubt:
     """Return how far the model's truth can be believed against the majority's share of yes."""
-    found, at_most = (measure_misfit(sample, model, errors) for errors in (0.0, BOUND))
-    return Doubt(found, at_most, 1 - match_majority(truth, majority))
+    return Doubt(*measure_misfit(sample, model), 1 - match_majority(truth, majority))
 
 
-def measure_misfit(sample: Sample, model: Consensus, errors: float = 0.0) -> float:
-    """Return the share of the voters' pairwise dependence that the model leaves unexplained.
+def measure_misfit(sample: Sample, model: Consensus) -> tuple[float, float]:
+    """Return the share of the voters' pairwise dependence left unexplained, and a bound of it.
 
     With r the correlation of two voters' votes on N common items and q the one that the model
     implies (its expectation over truth, ease, tilt and opinions)::
@@ -61,7 +61,7 @@ def measure_misfit(sample: Sample, model: Consensus, errors: float = 0.0) -> flo
         (sum N (r - q)^2 - pairs + e sqrt(2 pairs)) / (sum N r^2 - pairs)
 
     where the number of pairs is what chance alone adds, give or take sqrt(2 pairs): with e = 0 an
-    estimate, with e = 1 a bound, so that few items cannot prove the model right.
+    estimate, with e = `BOUND` a bound, so that few items cannot prove the model right.
     """
     first, second, common = sample.pairs
     found = sample.correlations.astype(np.float64)
@@ -69,9 +69,10 @@ def measure_misfit(sample: Sample, model: Consensus, errors: float = 0.0) -> flo
     first, second, common, found = first[often], second[often], common[often], found[often]
     implied = imply_correlations(model, first, second)
     chance = len(found)
-    left = float(common @ (found - implied) ** 2) - chance + errors * np.sqrt(2 * chance)
+    left = float(common @ (found - implied) ** 2) - chance
+    bound = left + BOUND * np.sqrt(2 * chance)
     whole = max(float(common @ found**2) - chance, 1e-9)
-    return float(np.clip(left / whole, 0.0, 1.0))
+    return float(np.clip(left / whole, 0.0, 1.0)), float(np.clip(bound / whole, 0.0, 1.0))
 
 
 def imply_correlations(
@@ -83,7 +84,10 @@ def imply_correlations(
     prior = np.exp(model.log_states) * sides
     means = 2 * model.expect_yes() - 1
     mean = means @ prior
-    products = np.einsum("ik,ik,k->i", means[first], means[second], prior)
+    products = np.empty(len(first))
+    for start in range(0, len(first), STRIP):
+        part = slice(start, start + STRIP)
+        np.einsum("ik,ik,k->i", means[first[part]], means[second[part]], prior, out=products[part])
     related = (model.family[first] == model.family[second]) & (model.family[first] >= 0)
     if related.any():
         s, t = first[related], second[related]

@@ -119,15 +119,13 @@ def number_families(groups: NDArray[np.integer]) -> Families:
     >>> number_families(np.array([7, -1, 3, 7, 5, 3]))
     array([ 0, -1,  1,  0, -1,  1], dtype=int32)
     """
-    family = np.full(len(groups), -1, dtype=np.int32)
-    count = 0
-    for s, group in enumerate(groups):
-        if group >= 0 and family[s] < 0:
-            relatives = groups == group
-            if np.count_nonzero(relatives) > 1:
-                family[relatives] = count
-                count += 1
-    return family
+    _, first, place, sizes = np.unique(
+        groups, return_index=True, return_inverse=True, return_counts=True
+    )
+    kept = (groups[first] >= 0) & (sizes > 1)
+    numbers = np.full(len(first), -1, dtype=np.int32)
+    numbers[kept] = np.argsort(np.argsort(first[kept]))
+    return numbers[place]
 
 
 def count_once(sample: Sample) -> Floats:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence, keep_voters, take_ballots
-from unelisa.latent.crowd import Sample, draw_items
+from unelisa.latent.crowd import Sample, draw_for_votes
 from unelisa.one_sided import COMMON_SIDE, ONE_SIDED, ONE_SIDED_VOTES
 
 
@@ -39,8 +39,7 @@ class ClassCrowd(NamedTuple):
     def draw_votes(self, most: int) -> tuple[Sample, Sample]:
         """Return items with about so many votes at most: as voted, and with silence filled in."""
         n_items, n_voters = self.spoken.n_items, self.spoken.n_voters
-        per_item = max(float(self.votes.sum()) / max(n_items, 1), 1.0)
-        items = draw_items(n_items, int(most / per_item))
+        items = draw_for_votes(n_items, float(self.votes.sum()), most)
         spoken = Sample(take_ballots(self.spoken, items), n_voters)
         if not self.silence.any():
             return spoken, spoken
