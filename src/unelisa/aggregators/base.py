@@ -297,7 +297,7 @@ class Aggregator(VotesEstimator):
 
     def _reason(self, voter: int) -> str:
         words = {-1: "its votes are reversed", 0: "it has no weight", 1: "it is counted"}
-        return words[int(self.polarity_[voter])]
+        return words[int(np.sign(self.weights_[voter]))]
 
 
 EVEN = (

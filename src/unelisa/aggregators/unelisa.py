@@ -232,7 +232,7 @@ class UnElisa(PosteriorAggregator):
         return super().predict_proba(X)
 
     def _reason(self, voter: int) -> str:
-        chosen, degree = self.selector_.selection_, int(self.graph_.degrees[voter])
+        chosen, degree = self.selector_.selection_, len(self.graph_.neighbors(voter))
         if len(self.selector_.experts_) == 0:
             return "no expert was found, so every voter counts"
         if degree == 0:

@@ -74,7 +74,7 @@ def test_labels_of_each_of_several_voters_are_told_once():
     truth = sides(rng, 60)
     weak = [echo(rng, truth, 0.58) for _ in range(6)]
     reasons = told(table(truth, *weak, truth))
-    assert "the labels are those of each of 0, 7: nothing shows whether they are right" in reasons
+    assert "the labels are those of each of 0, 7: errors that they share do not show" in reasons
     assert not any("those of one voter" in reason for reason in reasons)
 
 

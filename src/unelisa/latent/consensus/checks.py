@@ -131,19 +131,23 @@ def find_reasons(
 def _repeat_one(tally: Tally, pool: Pool) -> Iterator[Caution]:
     n_items = tally.totals[0]
     same, votes = tally.by_voter
-    lone = pool.family < 0
     often = (votes > LEAST_COVERAGE * n_items) & (same > SAME_LABELS * votes)
-    alone = np.flatnonzero(often & lone).tolist()
+    alone = np.flatnonzero(often & (pool.family < 0)).tolist()
     if len(alone) == 1:
         text = "the labels are those of one voter, {voters}: nothing shows whether it is right"
         yield Caution(text, tuple(alone))
     elif alone:
-        text = "the labels are those of each of {voters}: nothing shows whether they are right"
+        text = "the labels are those of each of {voters}: errors that they share do not show"
         yield Caution(text, tuple(alone))
     agree, spoke = tally.by_family
-    for c in np.flatnonzero((spoke > LEAST_COVERAGE * n_items) & (agree > SAME_LABELS * spoke)):
+    families = np.flatnonzero((spoke > LEAST_COVERAGE * n_items) & (agree > SAME_LABELS * spoke))
+    members = [s for c in families for s in _members(pool.best.family, int(c))]
+    if len(families) == 1:
         text = "the labels are those of one family ({voters}): nothing shows whether it is right"
-        yield Caution(text, _members(pool.best.family, int(c)))
+        yield Caution(text, tuple(members))
+    elif members:
+        of = f"the labels are those of each of {len(families)} families ({{voters}})"
+        yield Caution(f"{of}: errors that they share do not show", tuple(members))
 
 
 def _are_few(choice: Choice) -> Iterator[Caution]:
