@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from unelisa.coding import CodingChoice, Declared, as_labels
 from unelisa.errors import ModelError, VotesError
 from unelisa.frames import ColumnNames
+from unelisa.kernels.blas import one_blas_thread
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.schema import list_fields, stored
 from unelisa.votes import Votes
@@ -28,7 +29,8 @@ def fit_aside(
 ) -> Callable[Concatenate[Model, Given], Model]:
     """Return `fit` as a method that succeeds as a whole or leaves the model as it was.
 
-    A copy is fitted, and its state is taken over in one step when it is complete.
+    A copy is fitted, and its state is taken over in one step when it is complete. BLAS is limited to
+    one thread meanwhile.
 
     Examples
     --------
@@ -48,7 +50,9 @@ def fit_aside(
     @wraps(fit)
     def fit_copy(self: Model, /, *given: Given.args, **named: Given.kwargs) -> Model:
         fresh = copy(self)
-        fit(fresh, *given, **named)
+        # products are small: threads would wait for each other, and bits would depend on the cores
+        with one_blas_thread():
+            fit(fresh, *given, **named)
         self.__dict__ = fresh.__dict__
         return self
 

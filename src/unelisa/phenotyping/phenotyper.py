@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from unelisa.coding import as_labels
 from unelisa.errors import UnelisaWarning, warn_user
 from unelisa.estimator import fit_aside
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.phenotyping.cautions import (
     check_settings,
     find_roles,
@@ -148,8 +147,7 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         charts = read_reviewed(y, table.patients)
         charts.check_side(table.values[:, roles.anchors].sum(axis=1))
         rng = np.random.default_rng(self.random_state)
-        with one_blas_thread():
-            fitted = fit_phenotype(table, roles, charts, self.prevalence, rng)
+        fitted = fit_phenotype(table, roles, charts, self.prevalence, rng)
         warn_of_iterations(fitted.phenotype.anchor_model)
         doubts = list_doubts(table, roles, fitted)
         self.reliable_, self.reliability_reason_ = not doubts, "; ".join(doubts) or NO_DOUBT

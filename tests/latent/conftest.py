@@ -1,0 +1,10 @@
+import pytest
+
+from unelisa.kernels.blas import one_blas_thread
+
+
+@pytest.fixture(autouse=True)
+def _as_in_a_fit():
+    """BLAS has one thread during a fit, of which these tests call parts."""
+    with one_blas_thread():
+        yield
