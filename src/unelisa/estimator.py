@@ -29,8 +29,8 @@ def fit_aside(
 ) -> Callable[Concatenate[Model, Given], Model]:
     """Return `fit` as a method that succeeds as a whole or leaves the model as it was.
 
-    A copy is fitted, and its state is taken over in one step when it is complete. BLAS is limited to
-    one thread meanwhile.
+    A copy is fitted, and its state is taken over in one step when it is complete. BLAS has one
+    thread meanwhile.
 
     Examples
     --------

@@ -102,6 +102,7 @@ def test_ctrl_c_during_a_fit_is_a_keyboard_interrupt_and_the_next_fit_works(tmp_
     code = """
 import signal, numpy as np, unelisa as ue
 from unelisa.kernels.compilation import on_compilation
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 votes = np.random.default_rng(0).choice([-1, 1], (50, 5))
 model, presses = ue.DawidSkene(random_state=0), 0
 while True:

@@ -24,7 +24,6 @@ from unelisa.blocks import Block, WholeTable
 from unelisa.coding import encode_classes
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
-from unelisa.graph import Edge, VoterGraph
 from unelisa.identifiability import check_identifiability
 from unelisa.orientation import Orient, find_side, is_upside_down
 from unelisa.partitioned import is_partitioned, map_scores, score_items
@@ -62,8 +61,6 @@ class Aggregator(VotesEstimator):
         Sign of the weights.
     experts_
         Indices of the voters that count, sorted.
-    edges_
-        Ties between voters beyond the truth, as (s, t, weight); empty where no graph is learned.
     reliable_, reliability_reason_
         Whether the votes can identify a truth at all, and why: see `unelisa.identifiability`.
     voters_
@@ -218,12 +215,6 @@ class Aggregator(VotesEstimator):
     def experts_(self) -> NDArray[np.intp]:
         """Indices of the voters that count."""
         return np.flatnonzero(self.weights_)
-
-    @property
-    def edges_(self) -> list[Edge]:
-        """Ties between voters as (s, t, weight) with s < t; none where no graph is learned."""
-        graph: VoterGraph | None = getattr(self, "graph_", None)
-        return [] if graph is None else graph.edges
 
     @property
     def voters_(self) -> Any:

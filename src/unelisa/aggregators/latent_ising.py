@@ -16,7 +16,7 @@ from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.updating import Updating
 from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, Sentence, warn_user
-from unelisa.graph import Edge, VoterGraph
+from unelisa.graph import VoterGraph
 from unelisa.latent import Structure, verdicts
 from unelisa.latent.ballots import fix_labels, set_prior_odds
 from unelisa.latent.gold import LEAST_LABELS, follow_gold
@@ -357,10 +357,7 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         """Return how easy every item is: 1 is ordinary, 0 nobody can tell; NaN is not known."""
         return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
 
-    @property
-    def edges_(self) -> list[Edge]:
-        """Ties between voters beyond the truth as (s, t, weight) with s < t."""
-        return self._reading.links.edges
+    edges_ = _of_reading("links.edges", "Ties between voters beyond the truth: s, t, weight.")
 
     @property
     def graph_(self) -> VoterGraph:

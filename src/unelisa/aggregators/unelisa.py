@@ -25,7 +25,7 @@ from unelisa.errors import (
     VotesWarning,
     warn_user,
 )
-from unelisa.graph import EdgeRule
+from unelisa.graph import Edge, EdgeRule
 from unelisa.neighborhood import Penalty
 from unelisa.orientation import Orient
 from unelisa.schema import stored
@@ -88,8 +88,8 @@ class UnElisa(PosteriorAggregator):
         P(truth = positive) and theta_0; NaN and 0 with rule "majority".
     reliabilities_
         psi_s = P(f_s = truth) per voter, .5 for pruned voters; NaN with rule "majority".
-    graph_
-        The learned `VoterGraph`.
+    graph_, edges_
+        The learned `VoterGraph`, and its edges as (s, t, weight).
     lower_bound_
         EM's bound per iteration.
 
@@ -225,6 +225,11 @@ class UnElisa(PosteriorAggregator):
         if self.rule == "majority":
             return np.full(len(self.weights_), np.nan)
         return np.asarray(expit(2 * self.weights_))
+
+    @property
+    def edges_(self) -> list[Edge]:
+        """The edges of the graph as (s, t, weight) with s < t."""
+        return self.graph_.edges
 
     @available_if(_has_posterior)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:

@@ -38,7 +38,7 @@ class Network(NamedTuple):
             [str(name) for name in model.voter_names_],
             np.where([role not in OUTSIDE for role in roles], model.weights_, 0.0),
             roles,
-            sort_links(model.edges_),
+            sort_links(getattr(model, "edges_", [])),
             find_families(model),
         )
 
