@@ -51,6 +51,23 @@ def test_every_method_is_lifted(name, crowd, tmp_path):
     assert loaded.get_params()["estimator"].get_params() == model.estimator.get_params()
 
 
+@pytest.mark.parametrize("name", [name for name in AGGREGATORS if name != "stacked-rbm"])
+def test_no_order_and_no_voter_who_says_nothing_changes_a_label(name, crowd):
+    """stacked-rbm rests on chance, and says so."""
+
+    def label(values):
+        votes = Votes.of(values)
+        return fit_quietly(ue.OneVsRest(AGGREGATORS[name]()), votes).predict(votes)
+
+    values = WORDS[crowd[0].values[:200]]
+    rng, before = np.random.default_rng(1), label(values)
+    voters, items = rng.permutation(8), rng.permutation(200)
+    assert np.array_equal(label(values[:, voters]), before)
+    assert np.array_equal(label(values[items]), before[items])
+    for said in (None, "owl"):
+        assert np.array_equal(label(np.insert(values, 3, said, axis=1)), before)
+
+
 def test_probabilities_are_those_of_the_fits_normalized(crowd):
     votes, _ = crowd
     model = ue.OneVsRest(ue.DawidSkene()).fit(votes)
