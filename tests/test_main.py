@@ -213,7 +213,7 @@ def test_a_program_gets_the_names_as_they_are(odd_votes, tmp_path):
     assert f"i{HOSTILE}0,yes\x1b[2J," in out
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_a_stream_of_any_encoding_will_do(encoding, odd_votes, tmp_path, monkeypatch):
     """A letter that cannot be shown is replaced; a program always gets UTF-8."""
     monkeypatch.setenv("PYTHONIOENCODING", encoding)

@@ -66,10 +66,11 @@ class VoterGraph:
         """
         what = f"the graph of {n_voters:,} voters as matrices (its edges alone do not)"
         refuse_beyond(9 * n_voters**2, what, ModelError)
-        weights = np.zeros((n_voters, n_voters))
+        graph = cls.of(np.zeros((n_voters, n_voters)))
         for s, t, weight in edges:
-            weights[s, t] = weights[t, s] = weight
-        return cls(weights, weights != 0)
+            graph.weights[s, t] = graph.weights[t, s] = weight
+            graph.adjacency[s, t] = graph.adjacency[t, s] = True
+        return graph
 
     @property
     def n_voters(self) -> int:

@@ -6,8 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from unelisa.estimator import fit_aside
 from unelisa.kernels import blas
 from unelisa.kernels.blas import one_blas_thread
 
@@ -24,6 +26,16 @@ def three_threads():
         if count_blas() != {3}:
             pytest.skip("the BLAS library here knows no number of threads")
         yield
+
+
+def test_a_fit_has_one_thread():
+    class Counting(BaseEstimator):
+        @fit_aside
+        def fit(self):
+            self.threads_ = count_blas()
+
+    assert Counting().fit().threads_ == {1}
+    assert count_blas() == {3}
 
 
 def test_blas_is_held_to_one_thread_until_the_last_holder_leaves():

@@ -151,8 +151,6 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
 
     def _reason(self, voter: int) -> str:
         if not is_two_class(self):
-            votes = self._confusion_votes[voter]
-            right = self._confusion[voter].diagonal() @ votes / max(votes.sum(), 1.0)
-            return f"is right on {right:.0%} of the items"
+            return f"is right on {self._share_right(voter):.0%} of the items"
         alarms, hits = self.coins_[:, voter]
         return f"says yes on {hits:.0%} of the positive and {alarms:.0%} of the negative items"

@@ -54,8 +54,13 @@ class TwoCoinVoters(Aggregator):
         """P(says no | truth is no) per voter."""
         return np.asarray(1 - self.coins_[0])
 
+    def _share_right(self, voters: Any) -> Any:
+        """Return on which share of its votes one voter, or each of some, is right; K classes."""
+        votes = self._confusion_votes[voters]
+        said_right = np.einsum("...kk,...k->...", self._confusion[voters], votes)
+        return said_right / np.maximum(votes.sum(axis=-1), 1.0)
+
     def _voter_estimates(self) -> dict[str, NDArray[Any]]:
         if not is_two_class(self):
-            said_right = np.einsum("skk,sk->s", self._confusion, self._confusion_votes)
-            return {"accuracy": said_right / np.maximum(self._confusion_votes.sum(axis=1), 1.0)}
+            return {"accuracy": self._share_right(slice(None))}
         return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}

@@ -80,7 +80,7 @@ def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
     answers = ballots.votes > 0 if n_classes == 2 else ballots.votes.view(np.uint8) - 1
     cells = ballots.items * n_classes + answers
     counts = np.bincount(cells, minlength=n_cells)
-    most, next_most = np.partition(-counts.reshape(-1, n_classes), 1, axis=1)[:, :2].T * -1
+    next_most, most = np.sort(counts.reshape(-1, n_classes), axis=1)[:, -2:].T
     sizes = np.bincount(heads, minlength=n_voters)
     heard = heads[ballots.voters].astype(np.int64)
     shared = sizes[heard] > 1

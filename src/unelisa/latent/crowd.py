@@ -58,7 +58,7 @@ class Crowd(NamedTuple):
         return Sample(take_ballots(self.ballots, items), self.ballots.n_voters)
 
     def draw_votes(self, most: int) -> tuple["Sample", "Sample"]:
-        """Return items with about so many votes at most: as voted, and with silence filled in."""
+        """Return items for `draw_for_votes`: as voted, and with silence filled in."""
         items = draw_for_votes(self.ballots.n_items, float(self.votes.sum()), most)
         spoken = Sample(take_ballots(self.spoken, items), self.ballots.n_voters)
         if not self.silence.any():

@@ -11,6 +11,7 @@ from scipy.special import expit
 from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.em import bound_share
 from unelisa.errors import Sentence
+from unelisa.graph import Edge
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
 from unelisa.latent.worth import DOUBT, Worth, measure_worth
@@ -104,7 +105,7 @@ class Links:
         return cls(first, second, weights[first] * weights[second])
 
     @property
-    def edges(self) -> list[tuple[int, int, float]]:
+    def edges(self) -> list[Edge]:
         """The ties as (s, t, weight), in the order of the voters."""
         columns = self.first.tolist(), self.second.tolist(), self.weights.tolist()
         return sorted(zip(*columns, strict=True))

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.graph import Edge
 from unelisa.report.judged import HARD, SURE
-from unelisa.report.voters import MOST_LINKS, Link, Network
+from unelisa.report.voters import MOST_LINKS, Network
 from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 
 Floats = NDArray[np.float64]
@@ -370,7 +371,7 @@ def _stand(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floa
     return np.column_stack([radii * np.sin(angles), -radii * np.cos(angles)]).round(1)
 
 
-def _wanted_angles(links: list[Link], places: Floats, placed: NDArray[np.bool_]) -> Floats:
+def _wanted_angles(links: list[Edge], places: Floats, placed: NDArray[np.bool_]) -> Floats:
     """Return for each voter who is not placed the direction of its neighbors; NaN where none.
 
     First those linked to experts, then those linked to them, and once more.

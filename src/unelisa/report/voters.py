@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.graph import Edge
 from unelisa.ising import Ising
 from unelisa.report.classes import tally_confusions
 from unelisa.report.judged import Judged
@@ -14,7 +15,6 @@ from unelisa.report.wording import OUTSIDE, make_plain, show_verdict
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
-Link = tuple[int, int, float]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
 MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
@@ -27,7 +27,7 @@ class Network(NamedTuple):
     names: list[str]  # the voters' names
     weights: Floats  # weight of each voter; 0 for those that do not count
     roles: list[str]  # the verdict on each voter, as `show_verdict` words it
-    links: list[Link]  # (s, t, weight) between voters, strongest first
+    links: list[Edge]  # (s, t, weight) between voters, strongest first
     families: Sequence[list[int]] = ()  # voters who repeat each other, the heaviest first
 
     @classmethod
@@ -73,7 +73,7 @@ class Network(NamedTuple):
         free &= self.weights > 0
         return free if np.count_nonzero(free) > MOST_ALONE else np.zeros_like(free)
 
-    def links_between_families(self) -> list[Link]:
+    def links_between_families(self) -> list[Edge]:
         """Return the links that are drawn: within a family its node stands for them."""
         family = {s: c for c, kin in enumerate(self.families) for s in kin}
         return [one for one in self.links if family.get(one[0], -1) != family.get(one[1], -2)]
@@ -115,7 +115,7 @@ def find_families(model: Aggregator) -> list[list[int]]:
     return [sorted((voter[name] for name in kin), key=place.__getitem__) for kin in families]
 
 
-def sort_links(links: list[Link]) -> list[Link]:
+def sort_links(links: list[Edge]) -> list[Edge]:
     """Return the links, strongest first; ties in the order of the voters."""
     return sorted(links, key=lambda link: (-abs(link[2]), link[0], link[1]))
 

@@ -37,7 +37,7 @@ class ClassCrowd(NamedTuple):
         return np.asarray(self.answers.sum(axis=1))
 
     def draw_votes(self, most: int) -> tuple[Sample, Sample]:
-        """Return items with about so many votes at most: as voted, and with silence filled in."""
+        """Return items for `draw_for_votes`: as voted, and with silence filled in."""
         n_items, n_voters = self.spoken.n_items, self.spoken.n_voters
         items = draw_for_votes(n_items, float(self.votes.sum()), most)
         spoken = Sample(take_ballots(self.spoken, items), n_voters)
