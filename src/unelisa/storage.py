@@ -12,25 +12,16 @@ import io
 import json
 import zipfile
 from copy import copy
-from dataclasses import replace
 from inspect import Parameter
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from unelisa.aggregators import Aggregator
-from unelisa.aggregators.updating import Updating
+from unelisa.aggregators import Aggregator, LatentIsing
 from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator, check_settings
-from unelisa.latent.consensus.coefficients import Coefficients
-from unelisa.latent.consensus.model import Consensus
-from unelisa.latent.consensus.pool import Pool
-from unelisa.latent.consensus.reading import ConsensusReading
-from unelisa.latent.edges.reading import EdgesReading, Hub
-from unelisa.latent.reading import Caution, Reading
 from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.outputs import whole_file
 from unelisa.phenotyping.phenotyper import Phenotyper
@@ -42,6 +33,8 @@ FORMAT = 1
 MARK = b"unelisa:sha256:"
 # in files of release 0.1.0
 FORMER_CLASSES = {"GroupedEvidence": "GroupedExpert"}
+# parts of LatentIsing before release 0.3.0
+FORMER_READINGS = {"Affinity", "Answers", "ClassAnswers", "Pool", "ClassPool", "Reading", "Ledger"}
 FORMER_FIELDS = {"Phenotyper": {"_correlations", "_directions", "_ties"}}  # also in its facts
 
 
@@ -74,9 +67,9 @@ def save(model: Model, path: str | Path, *, keep_votes: bool = False) -> None:
         )
     if not hasattr(model, "classes_"):
         raise ModelError("the model is not fitted: call fit before saving it")
-    if keep_votes and not isinstance(model, Updating):
+    if keep_votes and not isinstance(model, LatentIsing):
         raise ModelError(f"a {type(model).__name__} keeps no votes; only LatentIsing is updated")
-    if isinstance(model, Updating):
+    if isinstance(model, LatentIsing):
         kept = {"_kept_votes": model.keep_votes()} if keep_votes else {}
         model = copy(model)  # without the votes that the model in use refers to
         model.__dict__.pop("_kept_votes", None)
@@ -222,17 +215,11 @@ def _unpack(packed: Any, arrays: dict[str, Any]) -> Any:
 
 def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     kind = packed["class"]
-    if kind == "Affinity":
-        raise ModelError(
-            "holds a discount of similar voters, which families replaced; fit it again"
-        )
+    if kind in FORMER_READINGS:
+        raise ModelError("was written by an older version, whose model was replaced; fit it again")
     dropped = FORMER_FIELDS.get(kind, set())
     parts = {k: part for k, part in packed["state"].items() if k not in dropped}
     state = {k: _unpack(part, arrays) for k, part in parts.items()}
-    if kind == "Reading":
-        return _restore_reading(state)
-    if kind == "Consensus" and "means" in state:
-        return _restore_consensus(state)
     cls = find_class(FORMER_CLASSES.get(kind, kind))
     if not issubclass(cls, BaseEstimator):
         return cls(**state)
@@ -241,31 +228,3 @@ def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     defaults = {k: v for k, v in list_settings(cls).items() if v is not Parameter.empty}
     vars(model).update(defaults | state)
     return model
-
-
-def _restore_reading(state: dict[str, Any]) -> Reading:
-    """Return a reading of release 0.1.0, which had one class for both kinds."""
-    silence = state["silence"]
-    known = {name: state[name] for name in ("name", "structure", "experts", "coherence", "table")}
-    known |= {
-        "silence": silence,
-        "notes": tuple(Caution(note) for note in state["notes"]),
-        "family": np.full(len(silence), -1, dtype=np.int32),
-        "branches": len(silence),
-    }
-    if state["model"] is None:
-        voters = state["weights"], state["fields"], state["standard_errors"]
-        return EdgesReading(model=Hub(*voters, state["field"], state["links"]), **known)
-    model = state["model"]
-    unheard = float(expit(model.rate / 2))
-    everybody = np.ones(len(silence), dtype=np.bool_)
-    pool = Pool((model,), np.ones(1), 0.0, model.family, everybody, unheard)
-    return ConsensusReading(model=model, pool=pool, **known)
-
-
-def _restore_consensus(state: dict[str, Any]) -> Consensus:
-    """Return a consensus of release 0.1.0, which had voters only."""
-    means, covariances = state["means"], state["covariances"]
-    first = Consensus.first(np.full(len(means), -1), tilt=means.shape[1] > 2)
-    branches = Coefficients(means, covariances, state["centre"], state["spread"])
-    return replace(first, branches=branches, rate=state["rate"], objective=state["objective"])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.coding import settle_coding
 from unelisa.columns import Column, Label, NumberColumn, TextColumn, fill_mask
-from unelisa.errors import VotesError, VotesWarning, warn_user
+from unelisa.errors import ModelError, VotesError, VotesWarning, warn_user
 from unelisa.memory import refuse_beyond
 from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes, name_unvoted
@@ -64,6 +64,66 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
     absent = np.zeros(votes.n_classes)
     odds = put_in_order(prior, "prior", votes.items, absent=absent)
     return check_odds(odds, votes.n_items, votes.n_classes)
+
+
+def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
+    """Return bounds for the share of each class: rows low and high, 0 and 1 where nothing is said.
+
+    Examples
+    --------
+    >>> read_prevalence((0.1, 0.2), ("no", "yes")).tolist()
+    [[0.8, 0.1], [0.9, 0.2]]
+    >>> read_prevalence({"b": 0.3}, ("a", "b", "c")).tolist()
+    [[0.0, 0.3, 0.0], [1.0, 0.3, 1.0]]
+    """
+    bounds = np.stack([np.zeros(len(classes)), np.ones(len(classes))])
+    if not isinstance(prevalence, Mapping):
+        if len(classes) > 2:
+            raise ModelError(
+                "prevalence must map classes to their shares: the votes have more than two classes"
+            )
+        prevalence = {classes[1]: prevalence}
+    names = {str(label): k for k, label in enumerate(classes)}
+    for label, share in prevalence.items():
+        if str(label) not in names:
+            raise ModelError("prevalence names a class that the votes do not have")
+        bounds[:, names[str(label)]] = _read_bounds(share)
+    if len(classes) == 2:
+        for own, other in ((0, 1), (1, 0)):
+            low, high = bounds[:, own]
+            bounds[:, other] = max(bounds[0, other], 1 - high), min(bounds[1, other], 1 - low)
+    low_sum, high_sum = bounds.sum(axis=1)
+    if low_sum > 1 + 1e-9 or high_sum < 1 - 1e-9 or (bounds[0] > bounds[1] + 1e-9).any():
+        raise ModelError("prevalence must hold shares that can add up to 1 over the classes")
+    return np.round(bounds, 12)
+
+
+def _read_bounds(share: Any) -> tuple[float, float]:
+    """Return low and high of a share or of a pair."""
+    pair = share if isinstance(share, tuple | list) else (share, share)
+    try:
+        low, high = (float(part) for part in pair)
+    except (TypeError, ValueError):
+        low, high = np.nan, np.nan
+    if not 0 <= low <= high <= 1 or high == 0 or low == 1:
+        raise ModelError(
+            "prevalence must be a share between 0 and 1, a pair (low, high) of them, or a mapping "
+            f"from class to either, found {str(share)[:60]}"
+        )
+    return low, high
+
+
+def number_codes(codes: NDArray[np.int8], n_classes: int) -> NDArray[np.intp]:
+    """Return the classes of codes, from 0; -1 is unknown.
+
+    Examples
+    --------
+    >>> number_codes(np.array([-1, 0, 1], dtype=np.int8), 2)
+    array([ 0, -1,  1])
+    """
+    if n_classes == 2:
+        return np.where(codes == 0, -1, codes > 0).astype(np.intp)
+    return codes.view(np.uint8).astype(np.intp) - 1
 
 
 def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:

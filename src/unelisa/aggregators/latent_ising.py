@@ -3,30 +3,39 @@
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from unelisa.aggregators.base import Floats, LogOdds
-from unelisa.aggregators.copies import CopiesAsOne, of_voters
-from unelisa.aggregators.known import add_prior, read_prior
+from unelisa.aggregators.drift import find_drift, tell_drift
+from unelisa.aggregators.known import add_prior, number_codes, read_prevalence, read_prior
+from unelisa.aggregators.memory import KeptVotes, Memory, name_gold, unpack_votes
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
-from unelisa.aggregators.updating import Updating
 from unelisa.aggregators.voters import describe_votes, idle_reason
-from unelisa.errors import ConvergenceWarning, ModelError, ReliabilityWarning, Sentence, warn_user
+from unelisa.blocks import ItemBlocks
+from unelisa.errors import ModelError, ReliabilityWarning, Sentence, VotesError, warn_user
 from unelisa.graph import VoterGraph
-from unelisa.latent import Structure, verdicts
-from unelisa.latent.ballots import fix_labels, set_prior_odds
-from unelisa.latent.gold import LEAST_LABELS, follow_gold
-from unelisa.latent.potts.gold import read_known_classes
-from unelisa.latent.potts.reading import ClassReading
-from unelisa.latent.reading import Reading
+from unelisa.joining import join_votes
+from unelisa.latent import Known, Structure, describe, verdicts
+from unelisa.latent.ballots import count_heard, fix_labels, list_ballots, set_prior_odds
+from unelisa.latent.gold import follow_gold, match_prevalence
+from unelisa.latent.reading import NAMED, Reading
+from unelisa.latent.trust import Checked, Trust
 from unelisa.orientation import Orient
 from unelisa.partitioned import is_partitioned
 from unelisa.schema import stored
 from unelisa.votes import Votes
+
+DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
+NO_VOTES = (
+    "the model does not hold the votes it was fitted to, which an update needs: pass them as "
+    "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
+)
+REPEATS = "repeats {} vote for vote: they count as one voter"
 
 
 def _of_reading(name: str, doc: str) -> Any:
@@ -38,33 +47,29 @@ def _of_reading(name: str, doc: str) -> Any:
     prevalence_interval_="many(2) share | share[2, classes]",
     coins_="?estimate[2, voters]",
     _confusion="?estimate[voters, classes, classes]",
+    _kept_votes="?KeptVotes",
+    _beside="?text",
 )
-class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
+class LatentIsing(TwoCoinVoters, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
-    A hidden truth f0 stands behind the votes; voter s has a bias b_s, a weight a_s and, where the
-    votes need them, items an ease d and a misreading u that all voters share (a tilt). Voters who
-    repeat each other hang on a family's opinion, which takes a voter's place (a branch)::
+    A hidden class k stands behind the votes on an item, and an ease d: some items are easier than
+    others for everybody. Voter s has a weight a_s and a bias b_sc for each class::
 
-        logit P(f_s = +1 | f0, d, u) = 2 (b_s + a_s d f0 + c_s u)
+        P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
 
-    or voters depend on each other directly (edges). Missing votes are ignored, voters with few
-    votes are shrunk toward the mean. What is needed is decided from the votes alone, see Notes.
-
-    With more than two classes it is the Potts form of the same model: class k, class fields b_sc,
-    confusions D that all voters share and e_s of their own, which are shrunk hard::
-
-        P(f_s = c | k, d) = softmax_c(b_sc + d (a_s A_kc + D_kc + e_skc))
-
-    A is 1 where c = k and 0 elsewhere; ordered classes are averaged over this form and one that
-    falls with the distance of c from k.
+    which for two classes is the Ising model logit P(f_s = +1 | f0, d) = 2 (b_s + a_s d f0). Voters
+    who repeat each other count for less, copies as one. The probabilities of this model are
+    averaged with the share of the votes, in log-odds. Missing votes are ignored, voters with few
+    votes are shrunk toward the mean. Where the voters do not point the same way, they depend on
+    each other directly (edges), and the truth is the hub of their graph.
 
     Parameters
     ----------
     structure
-        "auto", or one of "plain" (voters err independently), "ease" (items differ in how hard they
-        are), "tilt", "families", "edges" (a graph of the voters). One that the votes do not admit
-        is replaced with a warning. "tilt" and "edges" take two classes.
+        "auto", or one of "plain" (every voter counts once, all items are as easy), "ease" (every
+        voter counts once), "families" (all items are as easy), "edges" (a graph of the voters; two
+        classes).
     orient
         "majority", or the name or index of an anchor voter who is right more often than wrong.
         Which side is yes is decided by gold labels, else by the anchor, else in a graph by a
@@ -84,28 +89,27 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         with a 90 % interval (accuracy_low, accuracy_high), NaN where the votes cannot tell; with
         more than two classes accuracy and recall_<class>. The first prints its main columns only.
     families_, effective_voters_
-        Voters who repeat each other, and how many equally good independent voters they all are.
+        Voters who repeat each other; how many independent voters have as little error in common:
+        Kish's n / (1 + (n - 1) rho), rho the mean correlation of their errors.
     prevalence_, prevalence_interval_
-        Share of positive items among those with votes, and a 95 % interval that includes what the
-        votes do not identify.
+        Share of positive items (of each class) among those with votes, and its 90 % interval.
     expected_accuracy_, expected_accuracy_interval_
-        Mean probability of the labels, and its range over the models that are averaged.
+        How right the labels are expected to be, and a 90 % interval, both from experience with sets
+        of votes whose truth is known; None where the votes carry no truth.
+    reliable_, reliability_reason_, cautions_
+        True if the chance that the true accuracy is more than .10 below `expected_accuracy_` is
+        under 10 %, and nothing speaks against the labels; why not; the same and what else to know,
+        one sentence each, as the fit warned. `voters` of a sentence names all, if it names some.
     field_, fields_
         theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
     sensitivity_, specificity_
         P(says yes | yes) and P(says no | no) per voter; NaN where the votes cannot tell.
     confusions_
-        P(says c | class k) per voter, as a pandas table: what more than two classes have instead.
+        P(says c | class k) per voter, as a pandas table.
     standard_errors_, edges_, graph_
-        Standard error of each weight; ties of families or edges as a list, and as a `VoterGraph`.
-    structure_
-        A pandas table of the structures that were tried: gain (nats beyond plain's, or beyond a
-        graph without a truth), branches, agreement with plain, admissible, kept.
+        Standard error of each weight; ties between voters as a list, and as a `VoterGraph`.
     readings_, reading_, two_readings_
-        The readings that the votes allow; "consensus", "edges" or "gold"; whether there are two.
-    reliable_, reliability_reason_, cautions_
-        False where something speaks against the labels; what; the same and what else to know, one
-        sentence each, as the fit warned. `voters` of a sentence names all, if it names only some.
+        The readings that the votes allow; "consensus" or "edges"; whether there are two.
     coherence_
         kappa: how far the voters point the same way; 1 all, 0 no preferred side.
 
@@ -113,18 +117,15 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
     -----
     Which reading is meant is an identifying assumption: where nearly three quarters of the voters
     point the same way (kappa >= .2), the truth is what they agree on (the consensus), else the hub
-    of their graph (the edges). Among the structures of a consensus the evidence decides, and what
-    the votes do not identify is averaged over.
+    of their graph (the edges).
 
-    Where one-sided voters cast most votes, as labeling rules do, silence is their other answer on
-    items with votes.
+    What votes cannot tell (how voters' weights and biases spread, how much repeaters count, how far
+    the share of the votes pulls) was learned from real votes with known truth: see docs/prior.md.
 
-    Gold labels decide which side is yes. Ten or more also choose between readings, and are
-    regressed on the log-odds of the reading and its rivals and on the votes, with priors around "as
-    the reading says": they recalibrate the probabilities and, where held-out labels ask for it,
-    weight the voters. `reading_` is "gold" where that changes more than a tenth of the labels.
-    With more than two classes gold labels fix the class of their items; ten or more recalibrate the
-    probabilities, by a slope and one offset per class.
+    Gold labels are the truth of their items in all that the model says of the votes of the fit, and
+    decide which side is yes. Ten or more also choose between readings and correct the
+    probabilities: by a slope, an offset for each class and, where labels that were left out ask for
+    it, weights of the voters.
 
     Examples
     --------
@@ -147,17 +148,14 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
     >>> model.score(votes, truth) > ue.MajorityVote().fit(votes).score(votes, truth) + 0.05
     True
     >>> model.voters_
-      voter        verdict accuracy   low  high  votes
-    4   eve  uninformative     0.53  0.48  0.58    293
-    2   cem        counted     0.75  0.69  0.81    275
-    3   dia        counted     0.78  0.71  0.84    283
-    1   bob         expert     0.88  0.78  0.94    267
-    0   ann         expert     0.89  0.78  0.96    288
-    accuracy with a 90 % interval; 19 more columns: voters_full_
     """
 
     verdicts = ("contrarian", "pruned", "expert")
     multiclass = True
+    _reading: Reading
+    _memory: Memory
+    _kept_votes: KeptVotes  # in a model that was loaded from a file with its votes
+    _beside: str  # what entered the fit besides votes and gold labels, if anything did
 
     def __init__(
         self,
@@ -173,7 +171,13 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, prior: Any = None, *, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        prior: Any = None,
+        *,
+        prevalence: Any = None,
+        sample_weight: Any = None,
     ) -> "LatentIsing":
         """Return self, fitted to the votes.
 
@@ -183,98 +187,121 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
             `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
             reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``.
         y
-            Optional gold labels, as for every aggregator. A few that agree clearly decide which
-            side is yes; ten or more can do more, see Notes.
+            Optional gold labels, as for every aggregator: the truth of their items. A few that
+            agree clearly decide which side is yes; ten or more can do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent). With more than two classes a
             table, one column per class. A model keeps no items, so `predict` needs the log-odds of
             its items again.
+        prevalence
+            Optional share of positive items, which votes cannot tell and people often know: a
+            number, a pair (low, high), or a mapping from class to either.
         sample_weight
             Optional number of items that each item stands for, as for every aggregator.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
             raise ModelError(f"structure must be one of {known}, found {self.structure!r}")
-        return self._fit_known(X, y, prior, sample_weight)
+        self._stated = prevalence
+        try:
+            self._fit_known(X, y, prior, sample_weight)
+        finally:
+            del self._stated
+        self.__dict__.pop("_beside", None)
+        beside = {"prior log-odds": prior, "prevalence": prevalence, "sample_weight": sample_weight}
+        for what in [name for name, given in beside.items() if given is not None]:
+            self._beside = what
+        return self
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
-        """Read the votes, decide which side is yes, follow gold labels."""
+        """Read the votes, decide which side is yes, follow gold labels and stated shares."""
         self._remember(votes, gold)
-        if votes.n_classes > 2:
-            self._learn_classes(votes, gold, prior)
-            return
-        prior_odds = np.zeros(votes.n_items) if prior is None else prior
-        ballots = self._enter_ballots(votes)
-        reading = read_sides(votes, ballots, prior_odds, self.structure, self.orient)
+        odds = _no_odds(votes) if prior is None else prior
+        ballots = set_prior_odds(self._list_ballots(votes), odds)
+        reading, self._checked = read_sides(votes, ballots, odds, self), Checked()
         if gold is not None and gold.any():
-            reading = follow_gold(ballots, prior_odds, gold, reading)
-        reading = reading.answering(set_prior_odds(ballots, prior_odds))
-        others = tuple(other.answering(ballots) for other in reading.others)
-        self._take(replace(reading, others=others))
-        self._warn()
+            known = number_codes(gold, votes.n_classes)
+            reading, self._checked = follow_gold(ballots, known, reading)
+        if self._stated is not None:
+            bounds = read_prevalence(self._stated, votes.classes)
+            own = ballots if gold is None else set_prior_odds(ballots, fix_labels(odds, gold))
+            reading = replace(reading, correction=match_prevalence(own, reading, bounds))
+        self._reading = reading
 
-    def _learn_classes(
-        self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None
-    ) -> None:
-        """Read votes of more than two classes, with gold labels as known classes."""
-        if self.orient != "majority":
-            raise ModelError("orient takes two classes; more than two have no sides to swap")
-        odds = np.zeros((votes.n_items, votes.n_classes)) if prior is None else prior
-        labels = np.zeros(votes.n_items, dtype=np.uint8) if gold is None else gold.view(np.uint8)
-        known = self._enter_ballots(votes), odds, labels
-        self._take(read_known_classes(*known, votes.ordered, self.structure))
-        self._warn()
-
-    def _take(self, reading: Reading) -> None:
-        """Set what is learned from a reading."""
-        self._reading, answers = reading, reading.answers
-        self.weights_ = self._spread(reading.model.weights)
-        if isinstance(reading, ClassReading):
-            self._confusion = self._spread(answers.confusions)
-            self._confusion_votes = self._spread(answers.votes)
-            self.prevalence_, self.prevalence_interval_ = answers.shares, answers.share_bounds
-            return
-        coins = answers.coins if reading.worth is None else reading.worth.coins
-        self.coins_ = self._spread(coins, axis=1)
-        self.prevalence_ = answers.prevalence
-        self.prevalence_interval_ = answers.prevalence_interval
-
-    def _warn(self) -> None:
-        for caution in self.cautions_:
-            warn_user(caution, ReliabilityWarning)
-        model = self._reading.model
-        if not model.converged:
-            warn_user(
-                f"EM stopped after {len(model.objective)} iterations before the evidence had "
-                "converged; labels of undecided items may still change",
-                ConvergenceWarning,
-            )
+    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Refer to the votes of the fit where they are in memory."""
+        self.__dict__.pop("_kept_votes", None)
+        self.__dict__.pop("_memory", None)
+        if votes.blocks.place in ("in memory", "sparse"):
+            self._memory = Memory(votes, gold if gold is not None and gold.any() else None)
 
     def _check_identifiability(self, votes: Votes) -> bool:
-        """Set `reliable_`: False also where something speaks against the reading."""
-        identified = super()._check_identifiability(votes)
-        reasons = [reason.tell(self.voter_names_) for reason in self._reading.reasons]
-        if self.reliable_ and reasons:
-            self.reliable_, self.reliability_reason_ = False, "; ".join(reasons)
-        return identified
+        """Return whether the votes identify a truth at all; copies are one voter."""
+        return super()._check_identifiability(votes.take_voters(np.unique(self._reading.heads)))
 
     def _judge_voters(
         self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
     ) -> None:
-        """Measure the worth of every voter; gold labels are taken as the truth of their items."""
+        """Say how right labels and voters are, whether that is reliable, and what to know."""
         labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
-        shape = votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes)
-        prior_odds = np.zeros(shape) if prior is None else prior
-        known = set_prior_odds(self._list_ballots(votes), fix_labels(prior_odds, labels))
-        enough = int(np.count_nonzero(labels)) >= LEAST_LABELS
-        self._take(self._reading.judging(known, recalibrated=enough, identified=identified))
+        odds = fix_labels(_no_odds(votes) if prior is None else prior, labels)
+        ballots = set_prior_odds(self._list_ballots(votes), odds)
+        stated = self._stated
+        bounds = None if stated is None else read_prevalence(stated, votes.classes)
+        known = Known(labels, self._checked, bounds)
+
+        def judge(one: Reading) -> Reading:
+            return describe(ballots, one, known, identified=identified)
+
+        reading = self._reading
+        self._take(judge(replace(reading, others=tuple(map(judge, reading.others)))))
+        for caution in self.cautions_:
+            warn_user(caution, ReliabilityWarning)
+
+    def _take(self, reading: Reading) -> None:
+        """Set what is learned from a reading."""
+        self._reading, trust = reading, reading.trust
+        self.weights_ = np.asarray(reading.weights)
+        if trust is None:
+            return
+        if reading.n_classes == 2:
+            self.coins_ = reading.worth.coins if reading.worth else np.full((2, 0), np.nan)
+            self.prevalence_ = float(trust.shares[1])
+            self.prevalence_interval_ = tuple(trust.share_bounds[:, 1].tolist())
+        else:
+            self._confusion, self._confusion_votes = reading.confusions, reading.worth.met
+            self.prevalence_, self.prevalence_interval_ = trust.shares, trust.share_bounds
+        self._rely(trust, reading)
+
+    def _rely(self, trust: Trust, reading: Reading) -> None:
+        """Set `reliable_` and its reason."""
+        if not self.reliable_ and not trust.checked.enough:
+            return  # the votes do not identify a truth, and nothing else tells it
+        doubts = [] if trust.checked.enough else [*reading.reasons]
+        told = [one.tell(self.voter_names_) for one in doubts]
+        told += [] if trust.reliable else [trust.reason]
+        self.reliable_ = not told
+        self.reliability_reason_ = "; ".join(told) or trust.reason
 
     @property
     def cautions_(self) -> list[Sentence]:
         """What speaks against the labels, then what else to know, one sentence each."""
         told = (*self._reading.reasons, *self._reading.notes)
         return [*(one.tell(self.voter_names_) for one in told), *self._tell_copies()]
+
+    def _tell_copies(self) -> list[Sentence]:
+        """Return that voters are copies, in a sentence; nothing if there are none."""
+        heads = self._reading.heads
+        groups = np.flatnonzero(np.bincount(heads, minlength=len(heads)) > 1)
+        if not len(groups):
+            return []
+        alike = [[str(name) for name in self.voter_names_[heads == k]] for k in groups]
+        names = Sentence.listing("{}", alike[0], NAMED)
+        rest = len(groups) - 1
+        more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
+        told = f"{names} repeat each other vote for vote and count as one voter{more}"
+        return [Sentence(told, map(", ".join, alike) if more else names.voters)]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.
@@ -295,21 +322,127 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         others = tuple(replace(one, others=()) for one in rest)
         other._take(replace(readings[k], others=others))
         if k > 0:
-            reasons = self._explain_copies(verdicts.explain_voters(readings[k], self.voter_names_))
+            reasons = verdicts.explain_voters(readings[k], self.voter_names_)
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
+
+    def update(self, votes: Any, *, earlier: Any = None) -> Self:
+        """Return self with more votes: on old or new items, of old or new voters, or changed.
+
+        Everything is fitted again to all votes, with the gold labels of the fit. Warns of voters
+        whose accuracy changed: see `find_drift`.
+
+        Parameters
+        ----------
+        votes
+            What is new, as in `fit`; items and voters are matched by name. A vote replaces an
+            earlier one of the same voter on the same item. The rows of a bare array are new items.
+        earlier
+            The votes so far. A model in use refers to those of its fit; a loaded one has them only
+            if it was saved with ``keep_votes=True``, because they name items.
+
+        Examples
+        --------
+        >>> import numpy as np, unelisa as ue
+        >>> rng = np.random.default_rng(0)
+        >>> truth = rng.choice([-1, 1], 2000)[:, None]
+        >>> votes = np.where(rng.random((2000, 7)) < 0.8, truth, -truth)
+        >>> model = ue.LatentIsing().fit(votes[:1900])
+        >>> model.update(votes[1900:]).predict(votes).shape  # rows of an array are new items
+        (2000,)
+        """
+        check_is_fitted(self, "voter_names_")
+        if "_beside" in self.__dict__:
+            raise ModelError(
+                f"a model fitted with {self._beside} cannot be updated; fit it to all votes again"
+            )
+        memory = self._recall() if earlier is None else Memory(self._reenter(earlier))
+        joined = join_votes(memory.votes, self._read_more(votes))
+        self.fit(joined.votes, name_gold(memory.gold, joined.votes))
+        drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
+        if drifted:
+            warn_user(drifted, ReliabilityWarning)
+        return self
+
+    def _recall(self) -> Memory:
+        """Return the votes so far."""
+        if "_memory" in self.__dict__:
+            return self._memory
+        if "_kept_votes" not in self.__dict__:
+            raise ModelError(NO_VOTES)
+        return unpack_votes(self._kept_votes, self)
+
+    def keep_votes(self) -> KeptVotes:
+        """Return the votes for a model file, with the gold labels."""
+        if "_beside" in self.__dict__:
+            raise ModelError(f"a model fitted with {self._beside} cannot keep its votes")
+        return self._recall().pack()
+
+    def _read_more(self, X: Any) -> Votes:
+        """Return votes in the labels of the fit, which may have other voters."""
+        votes = self._in_own_labels(X if isinstance(X, Votes) else self._read(X))
+        if votes.named != self.named_voters_:
+            raise VotesError(
+                "voters with names and voters without cannot be joined; name the voters in both"
+            )
+        if not votes.named and votes.n_voters != self.n_features_in_:
+            raise VotesError(
+                f"X has {votes.n_voters} voters without names, but the model has "
+                f"{self.n_features_in_}; name the voters"
+            )
+        return votes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles hold: not the votes, which name items."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: part for name, part in state.items() if name != "_memory"}
+
+    def labels(self, X: Any, prior: Any = None) -> Any:
+        """Return the label of every item, as a pandas table: item, label, probability, status.
+
+        The status is "gold" (its gold label, with probability 1), "model", or "no votes".
+
+        Examples
+        --------
+        >>> import unelisa as ue
+        >>> votes = ue.simulate_votes(random_state=0).votes
+        >>> ue.LatentIsing().fit(votes).labels(votes)["status"].unique().tolist()
+        ['model']
+        """
+        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+        votes = self._reenter(X)
+        chances = self.predict_proba(votes, prior)
+        gold = self._recall_gold(votes)
+        heard = self._list_ballots(votes).concatenate(count_heard) > 0
+        status = np.where(heard, "model", "no votes").astype(object)
+        if gold is not None:
+            status[gold != 0] = "gold"
+        labels = self._label(self.decision_function(votes, prior))
+        columns = {"item": list(votes.items), "label": labels, "probability": chances.max(axis=1)}
+        return pd.DataFrame({**columns, "status": status})
+
+    def _recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
+        """Return the gold labels that the fit was given of these items; None: of none."""
+        if "_memory" in self.__dict__ or "_kept_votes" in self.__dict__:
+            return self._recall().recall_gold(votes)
+        return None
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
         """Return the log-odds per item, with the items' prior log-odds added where given.
 
-        For a Dask collection, `prior` has its partitions or is in the order of the items.
+        With more than two classes, log-probabilities. Items with gold labels in the fit have their
+        label for certain. For a Dask collection, `prior` has its partitions or is in the order of
+        the items.
         """
-        if prior is None:
-            return super().decision_function(X)
         if is_partitioned(X):
-            return add_prior(super().decision_function(X), prior)
+            scores = super().decision_function(X)
+            return scores if prior is None else add_prior(scores, prior)
         votes = self._reenter(X)
-        return self._score_all(votes) + read_prior(prior, votes)
+        scores = self._score_all(votes)
+        scores = scores if prior is None else scores + read_prior(prior, votes)
+        gold = self._recall_gold(votes)
+        return scores if gold is None else fix_labels(scores, gold)
 
     def predict(self, X: Any, prior: Any = None) -> NDArray[Any]:
         """Return one of the user's labels per item."""
@@ -322,25 +455,34 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
     def _score(self, votes: Votes) -> Floats:
         return self._reading.score(self._list_ballots(votes))
 
+    def _list_ballots(self, votes: Votes) -> ItemBlocks:
+        return list_ballots(votes.blocks, self.n_jobs)
+
     @property
     def experts_(self) -> NDArray[np.intp]:
         """Indices of the voters who are clearly better than the crowd; in a graph, the hub's."""
-        return np.flatnonzero(self._spread(self._reading.experts))
+        return np.flatnonzero(self._reading.experts)
 
     field_ = _of_reading("field", "theta_0: half the log-odds of an item without votes.")
-    fields_ = of_voters("_reading.model.biases", "Bias b of each voter.")
-    standard_errors_ = of_voters("_reading.model.standard_errors", "Standard error of each weight.")
+    fields_ = _of_reading("fields", "Bias b of each voter.")
+    standard_errors_ = _of_reading("standard_errors", "Standard error of each weight.")
     reading_ = _of_reading("name", "Which reading of the votes was taken.")
     coherence_ = _of_reading("coherence", "How far the voters point the same way.")
     two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")
-    effective_voters_ = _of_reading("effective_voters", "How many independent voters they are.")
-    expected_accuracy_ = _of_reading("answers.expected_accuracy", "Mean P(label is right).")
-    expected_accuracy_interval_ = _of_reading("answers.expected_interval", "Its range.")
+    effective_voters_ = _of_reading("trust.voters", "How many independent voters they are.")
+    edges_ = _of_reading("links.edges", "Ties between voters beyond the truth: s, t, weight.")
 
     @property
-    def structure_(self) -> Any:
-        """The structures that were tried, as a pandas table."""
-        return verdicts.tabulate_structures(self._reading)
+    def expected_accuracy_(self) -> float | None:
+        """How right the labels are expected to be; None where nothing can be said."""
+        trust = self._reading.trust
+        return None if trust is None or np.isnan(trust.accuracy) else trust.accuracy
+
+    @property
+    def expected_accuracy_interval_(self) -> tuple[float, float] | None:
+        """Its 90 % interval."""
+        trust = self._reading.trust
+        return None if trust is None or np.isnan(trust.accuracy) else (trust.low, trust.high)
 
     @property
     def readings_(self) -> Any:
@@ -350,14 +492,12 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
     @property
     def families_(self) -> list[list[Any]]:
         """Voters who repeat each other, by name: one list per family."""
-        family = self._join(self._reading.family)
+        family = self._reading.family
         return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
 
     def ease(self, X: Any) -> Floats:
         """Return how easy every item is: 1 is ordinary, 0 nobody can tell; NaN is not known."""
         return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
-
-    edges_ = _of_reading("links.edges", "Ties between voters beyond the truth: s, t, weight.")
 
     @property
     def graph_(self) -> VoterGraph:
@@ -369,12 +509,10 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
         """One row per voter, as a pandas table."""
         table = super().voters_full_
         if self.reading_ == "edges":
-            table.loc[~self._spread(self._reading.experts), "verdict"] = "pruned"
+            table.loc[~self._reading.experts, "verdict"] = "pruned"
             return table
-        judged = verdicts.judge_voters(self._reading, self.voter_names_)
-        heads = verdicts.find_heads(self._reading, self.voter_names_)
-        table["verdict"], family = self._judge_copies(judged, heads)
-        table.insert(2, "family", family)
+        table["verdict"] = verdicts.judge_voters(self._reading, self.voter_names_)
+        table.insert(2, "family", verdicts.find_heads(self._reading, self.voter_names_))
         return table
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
@@ -384,15 +522,13 @@ class LatentIsing(CopiesAsOne, TwoCoinVoters, LogOdds, Updating):
     def _voter_estimates(self) -> dict[str, Floats]:
         worth = self._reading.worth
         found = {} if worth is None else worth.tabulate(self.classes_)
-        told = {name: self._spread(column) for name, column in found.items()}
-        return {**(told or super()._voter_estimates()), "standard_error": self.standard_errors_}
+        return {**(found or super()._voter_estimates()), "standard_error": self.standard_errors_}
 
     def _reasons(self, votes: Votes) -> list[str]:
-        heard = (self._reading.silence != 0) & (votes.vote_counts() < votes.n_items)
-        reasons = self._explain_copies(verdicts.explain_voters(self._reading, self.voter_names_))
-        return [
-            f"{reason}; its silence is its other answer"
-            if heard[s]
-            else idle_reason(votes, s) or reason
-            for s, reason in enumerate(reasons)
-        ]
+        reasons = verdicts.explain_voters(self._reading, self.voter_names_)
+        return [idle_reason(votes, s) or reason for s, reason in enumerate(reasons)]
+
+
+def _no_odds(votes: Votes) -> Floats:
+    """Return prior log-odds that say nothing."""
+    return np.zeros(votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes))

@@ -1,12 +1,14 @@
 """Which side of the truth is yes: an anchor voter's, or else the prior's and the majority's."""
 
+from typing import Any
+
 import numpy as np
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent import Structure, interpret
+from unelisa.latent import interpret
 from unelisa.latent.ballots import Floats, set_prior_odds
 from unelisa.latent.reading import Reading
-from unelisa.orientation import Orient, is_upside_down
+from unelisa.orientation import is_upside_down
 from unelisa.progress import until
 from unelisa.votes import Votes
 
@@ -16,20 +18,31 @@ CONTRADICTION = (
 )
 
 
-def read_sides(
-    votes: Votes, ballots: ItemBlocks, prior_odds: Floats, structure: Structure, orient: Orient
-) -> Reading:
-    """Return the reading of the votes, on the side of the anchor, or of prior and majority."""
+def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any) -> Reading:
+    """Return the reading of the votes, on the side of the anchor, or of prior and majority.
+
+    `model` says which structure and which orientation are asked for.
+    """
     with until(0.9):
-        reading = interpret(set_prior_odds(ballots, prior_odds), structure)
-    if orient == "majority":
-        turned = reading.is_upside_down(ballots, prior_odds)
-        return reading.turned() if turned else reading
-    scores = reading.score(ballots)
-    turned = is_upside_down(orient, votes, scores, np.empty(0))
-    if turned and prior_odds.any() and not reading.sign_is_open:
+        reading = interpret(ballots, model.structure, votes.n_classes)
+    if votes.n_classes > 2:
+        return reading
+    bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
+    scores = reading.score(bare) if prior_odds.any() or model.orient != "majority" else np.empty(0)
+    if model.orient != "majority":
+        turned = is_upside_down(model.orient, votes, scores, np.empty(0))
+    elif prior_odds.any():
+        turned = bool(prior_odds @ scores < 0)
+    else:
+        turned = reading.leans_down()
+    if not turned:
+        return _note_contradiction(reading, prior_odds, scores)
+    if prior_odds.any() and not reading.sign_is_open:
         # the majority's side was fitted, where the prior has the opposite sign
-        reading = interpret(set_prior_odds(ballots, -prior_odds), structure)
-    reading = reading.turned() if turned else reading
-    differ = float(prior_odds @ scores) * (-1 if turned else 1) < 0
-    return reading.noting(CONTRADICTION) if differ else reading
+        reading = interpret(set_prior_odds(ballots, -prior_odds), model.structure)
+    return _note_contradiction(reading.turned(), prior_odds, -scores)
+
+
+def _note_contradiction(reading: Reading, prior_odds: Floats, scores: Floats) -> Reading:
+    differ = prior_odds.any() and bool(prior_odds @ scores < 0)
+    return reading.doubting(CONTRADICTION) if differ else reading

@@ -1,7 +1,7 @@
 """Ballots: votes as lists, item by item, in runs of items; a view of blocks.
 
-Every pass of the latent model is a function of one run of ballots and of parameters. Filling in
-silence and setting prior odds are further views on top of this one.
+Every pass of the latent model is a function of one run of ballots and of parameters. Setting prior
+odds is a further view on top of this one.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,10 +47,19 @@ class Ballots(NamedTuple):
         """The item of each vote."""
         return np.repeat(np.arange(self.n_items), self.counts)
 
-    @property
-    def answers(self) -> NDArray[np.uint8]:
-        """The class of each vote, of more than two: class k is stored as the byte k + 1."""
+    def answer(self, n_classes: int) -> NDArray[np.uint8]:
+        """Return the class of each vote, from 0; of more than two, k is stored as k + 1."""
+        if n_classes == 2:
+            return (self.votes > 0).view(np.uint8)
         return self.votes.view(np.uint8) - np.uint8(1)
+
+    def log_priors(self, n_classes: int) -> Floats:
+        """Return the prior odds as logs, items x classes; no row where nothing is known."""
+        if not self.prior_odds.any():
+            return np.empty((0, n_classes))
+        if self.prior_odds.ndim == 2:
+            return self.prior_odds
+        return np.stack([-self.prior_odds / 2, self.prior_odds / 2], axis=1)
 
 
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
@@ -97,39 +106,17 @@ def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
     return Ballots(mark_starts(np.concatenate([part.counts for part in parts])), *columns[1:])
 
 
-def fill_silence(ballots: Ballots, silence: NDArray[np.int8]) -> Ballots:
-    """Return the ballots with one-sided voters' silence as votes, on items with any vote."""
-    if not silence.any():
-        return ballots
-    votes = np.zeros((ballots.n_items, len(silence)), dtype=np.int8)
-    votes[ballots.counts > 0] = silence
-    votes[ballots.items, ballots.voters] = ballots.votes
-    items, voters = np.nonzero(votes)
-    counts = np.bincount(items, minlength=ballots.n_items)
-    return ballots._replace(
-        starts=mark_starts(counts),
-        voters=voters.astype(np.int32),
-        votes=votes[items, voters],
-    )
+def count_heard(ballots: Ballots) -> NDArray[np.int64]:
+    """Return the number of votes per item. A pass."""
+    return ballots.counts
 
 
-def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
-    """Return the ballots of some voters; the others have not voted."""
-    if kept.all():
-        return ballots
-    own = kept[ballots.voters]
-    counts = np.bincount(ballots.items[own], minlength=ballots.n_items)
-    return ballots._replace(
-        starts=mark_starts(counts), voters=ballots.voters[own], votes=ballots.votes[own]
-    )
-
-
-def count_votes(ballots: Ballots, n_voters: int) -> Sums:
-    """Return the numbers of votes and of yes votes per voter, and of ordered pairs of votes."""
-    votes = np.bincount(ballots.voters, minlength=n_voters).astype(np.float64)
-    yes = np.bincount(ballots.voters[ballots.votes > 0], minlength=n_voters).astype(np.float64)
+def count_votes(ballots: Ballots, n_voters: int, n_classes: int) -> Sums:
+    """Return the numbers of votes per voter and class, and of ordered pairs of votes. A pass."""
+    cells = ballots.voters.astype(np.int64) * n_classes + ballots.answer(n_classes)
+    cast = np.bincount(cells, minlength=n_voters * n_classes).astype(np.float64)
     counts = ballots.counts.astype(np.float64)
-    return votes, yes, np.asarray(counts @ (counts - 1))
+    return cast.reshape(n_voters, n_classes), np.asarray(counts @ (counts - 1))
 
 
 def _set_prior_odds(ballots: Ballots, prior_odds: Floats) -> Ballots:

@@ -1,8 +1,7 @@
 """Copies: voters who cast the same votes on the same items. They are one voter with several names.
 
 To a model of errors, copies are the best evidence that there is: each confirms the other wherever
-they are alone against the rest. So they are found before anything is fitted, and a copy's votes are
-read as those of the first of them. Votes that agree by chance are not copies: two voters who are
+they are alone against the rest. So they are found before anything is fitted. Votes that agree by chance are not copies: two voters who are
 nearly always right agree too. Copies must also agree where they contradict the others, on at least
 `DISSENTS` items, which independent voters do with a probability of 2^-10 at most if each of these
 errors is no more probable than not.
@@ -11,7 +10,7 @@ errors is no more probable than not.
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks, mark_starts
+from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import Ballots, Sums
 
 Heads = NDArray[np.int32]
@@ -20,8 +19,8 @@ DISSENTS = 10  # items on which copies contradict most of the others
 MARK_BITS = 20  # of an item's random number: sums over 2^32 items stay exact
 
 
-def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads | None:
-    """Return for every voter the first of its copies, itself if it has none; None: no copies.
+def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads:
+    """Return for every voter the first of its copies, itself if it has none.
 
     Examples
     --------
@@ -29,8 +28,6 @@ def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads | None:
     >>> from unelisa.latent.ballots import list_ballots
     >>> rng = np.random.default_rng(0)
     >>> votes = rng.choice(np.array([-1, 1], dtype=np.int8), (200, 5))
-    >>> find_copies(list_ballots(WholeTable(votes))) is None
-    True
     >>> find_copies(list_ballots(WholeTable(votes[:, [0, 1, 2, 1, 3, 4]])))
     array([0, 1, 2, 1, 4, 5], dtype=int32)
     """
@@ -41,24 +38,10 @@ def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads | None:
     own = np.arange(ballots.n_voters, dtype=np.int32)
     heads = np.where(sums[0] > 0, first[group], own).astype(np.int32)
     if np.array_equal(heads, own):
-        return None
+        return own
     dissents, apart = ballots.sum(_count_dissents, heads, n_classes)
     sure = (dissents >= DISSENTS) & (apart == 0)
-    heads = np.where(sure[heads], heads, own)
-    return None if np.array_equal(heads, own) else heads
-
-
-def merge_copies(ballots: Ballots, heads: Heads) -> Ballots:
-    """Return the ballots with copies' votes as those of the first of them who voted on an item."""
-    items, heard = ballots.items, heads[ballots.voters]
-    order = np.lexsort((ballots.voters, heard, items))
-    items, heard = items[order], heard[order]
-    again = (np.diff(items, prepend=-1) == 0) & (np.diff(heard, prepend=-1) == 0)
-    kept = order[~again]
-    counts = np.bincount(items[~again], minlength=ballots.n_items)
-    return ballots._replace(
-        starts=mark_starts(counts), voters=heads[ballots.voters[kept]], votes=ballots.votes[kept]
-    )
+    return np.where(sure[heads], heads, own)
 
 
 def _sum_marks(
@@ -77,7 +60,7 @@ def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
     Both per head; 0 for other voters. Where copies differ, their dissents do not matter.
     """
     n_voters, n_cells = len(heads), ballots.n_items * n_classes
-    answers = ballots.votes > 0 if n_classes == 2 else ballots.votes.view(np.uint8) - 1
+    answers = ballots.answer(n_classes)
     cells = ballots.items * n_classes + answers
     counts = np.bincount(cells, minlength=n_cells)
     next_most, most = np.sort(counts.reshape(-1, n_classes), axis=1)[:, -2:].T

@@ -18,7 +18,7 @@ WORDS = {
 
 def find_heads(reading: Reading, names: NDArray[Any]) -> list[str]:
     """Return for every voter the name of the one who repeats its family most; empty without one."""
-    heads, weights = [""] * len(names), np.abs(reading.model.weights)
+    heads, weights = [""] * len(names), np.abs(reading.weights)
     for c in range(int(reading.family.max(initial=-1)) + 1):
         own = np.flatnonzero(reading.family == c)
         head = str(names[own[np.argmax(weights[own])]])
@@ -29,8 +29,8 @@ def find_heads(reading: Reading, names: NDArray[Any]) -> list[str]:
 
 def judge_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
     """Return the verdict on every voter of a consensus."""
-    weights = reading.model.weights
-    vague = np.abs(weights) <= SURE_ERRORS * reading.model.standard_errors
+    weights = reading.weights
+    vague = np.abs(weights) <= SURE_ERRORS * reading.standard_errors
     verdicts = ["expert" if expert else "counted" for expert in reading.experts]
     for s, head in enumerate(find_heads(reading, names)):
         if vague[s]:
@@ -55,16 +55,8 @@ def explain_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
 
 def list_followers(reading: Reading) -> NDArray[np.intp]:
     """Return the voters who are clearly on the side of a reading's truth."""
-    model = reading.model
-    return np.flatnonzero(model.weights > SURE_ERRORS * np.nan_to_num(model.standard_errors))
-
-
-def tabulate_structures(reading: Reading) -> Any:
-    """Return the structures that were tried, as a pandas table."""
-    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
-
-    table = pd.DataFrame(list(reading.table))
-    return table.assign(kept=table.get("kept", False)).fillna({"kept": False})
+    errors = np.nan_to_num(reading.standard_errors)
+    return np.flatnonzero(reading.weights > SURE_ERRORS * errors)
 
 
 def tabulate_readings(readings: list[Reading], names: NDArray[Any], classes: NDArray[Any]) -> Any:
@@ -74,10 +66,9 @@ def tabulate_readings(readings: list[Reading], names: NDArray[Any], classes: NDA
     rows = [
         {
             "structure": one.structure,
-            "evidence": one.evidence,
             "branches": one.branches,
             "agreement": one.agreement if k else 1.0,
-            **one.answers.describe_labels(classes),
+            **_describe_labels(one, classes),
             "voters": list(names[list_followers(one)]),
         }
         for k, one in enumerate(readings)
@@ -85,8 +76,16 @@ def tabulate_readings(readings: list[Reading], names: NDArray[Any], classes: NDA
     return pd.DataFrame(rows)
 
 
+def _describe_labels(reading: Reading, classes: NDArray[Any]) -> dict[str, float]:
+    """Return the share of the labels in each class, of two classes in the positive one."""
+    shares = np.full(len(classes), np.nan) if reading.trust is None else reading.trust.labels
+    if len(classes) == 2:
+        return {"share_yes": float(shares[1])}
+    return {f"share_{label}": float(s) for label, s in zip(classes, shares, strict=True)}
+
+
 def _explain_graph(reading: Reading) -> list[str]:
-    weights, tied = reading.model.weights, np.append(reading.links.first, reading.links.second)
+    weights, tied = reading.weights, np.append(reading.links.first, reading.links.second)
     reasons = []
     for s, expert in enumerate(reading.experts):
         if expert:

@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 from scipy.stats import beta
 
-from unelisa.blocks import ItemBlocks, KeptBlocks
 from unelisa.kernels.ballots import tally_ballots
-from unelisa.latent.ballots import Ballots, Floats, Sums, fill_silence
+from unelisa.latent.ballots import Ballots, Floats, Sums
 from unelisa.schema import stored
 
 SPREAD = 0.4  # of slope and shift
 DOUBT = 2.0  # times as much where something speaks against the labels
 LEVEL = 0.9
+SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
 FEWEST_CASES = 0.5  # that any interval is worth
 MOST_SURE = 1e-9
 TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
@@ -44,6 +44,7 @@ TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
     values="estimate[measures, voters]",
     low="estimate[measures, voters]",
     high="estimate[measures, voters]",
+    met="finite[voters, classes]",
 )
 @dataclass(frozen=True, eq=False)
 class Worth:
@@ -55,6 +56,7 @@ class Worth:
     values: Floats
     low: Floats
     high: Floats
+    met: Floats  # expected number of votes on items of each class
 
     @property
     def coins(self) -> Floats:
@@ -63,7 +65,7 @@ class Worth:
 
     def untold(self) -> "Worth":
         """Return that nothing can be told."""
-        return Worth(*(np.full_like(self.values, np.nan) for _ in range(3)))
+        return Worth(*(np.full_like(self.values, np.nan) for _ in range(3)), self.met)
 
     def name_measures(self, classes: NDArray[Any]) -> list[str]:
         """Return the name of every measure."""
@@ -81,28 +83,14 @@ class Worth:
         return columns
 
 
-def measure_worth(ballots: ItemBlocks, reading: Any, n_classes: int, doubt: float = 1.0) -> Worth:
-    """Return the worth of the voters according to a reading of the votes.
-
-    Prior odds of the ballots count, so that known labels are used as such. `doubt` multiplies the
-    spread.
-    """
-    sums = ballots.sum(sum_cases, reading, ballots.n_voters, n_classes)
-    return describe_worth(Cases(*sums), reading, n_classes, doubt)
-
-
-def describe_worth(sums: "Cases", reading: Any, n_classes: int, doubt: float) -> Worth:
-    """Return the worth of the voters, of the sums over their votes."""
-    accuracy, recall, precision = sums.compare()
-    # a rule says one thing or nothing: how often it is right is its precision
-    rules = reading.silence != 0
-    said = sums.votes.argmax(axis=1) if n_classes > 2 else (reading.silence < 0).astype(np.intp)
-    accuracy = accuracy.replaced(rules, precision.take(np.arange(len(said)), said))
+def describe_worth(cases: "Cases", doubt: float) -> Worth:
+    """Return the worth of the voters, of the sums over their votes; `doubt` widens intervals."""
+    accuracy, recall, precision = cases.compare()
     rows = [accuracy, *recall.each()]
-    if n_classes == 2:
+    if cases.votes.shape[1] == 2:
         (specificity, sensitivity), (npv, ppv) = recall.each(), precision.each()
         rows = [accuracy, sensitivity, specificity, ppv, npv]
-    return Worth(*np.stack([row.bound(doubt) for row in rows], axis=1))
+    return Worth(*np.stack([row.bound(doubt) for row in rows], axis=1), cases.met[0])
 
 
 class Measure(NamedTuple):
@@ -117,14 +105,6 @@ class Measure(NamedTuple):
     def each(self) -> list["Measure"]:
         """Return the measures of each class."""
         return [Measure(*(part[:, k] for part in self)) for k in range(self.value.shape[1])]
-
-    def take(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> "Measure":
-        """Return one class per voter."""
-        return Measure(*(part[rows, columns] for part in self))
-
-    def replaced(self, where: NDArray[np.bool_], other: "Measure") -> "Measure":
-        """Return the measure with some voters' parts taken from another."""
-        return Measure(*(np.where(where, b, a) for a, b in zip(self, other, strict=True)))
 
     def bound(self, doubt: float) -> Floats:
         """Return value, low and high per voter: three rows."""
@@ -165,43 +145,33 @@ class Cases(NamedTuple):
         return accuracy, _compare(recall, self.met[0]), _compare(precision, self.votes)
 
 
+def find_experts(cases: Cases) -> NDArray[np.bool_]:
+    """Return who is clearly better than the crowd, by two standard errors of its mean recall.
+
+    The crowd's is the mean over the voters, each weighted by its votes.
+    """
+    _, recall, _ = cases.compare()
+    merits = recall.value.mean(axis=1)
+    votes = cases.votes.sum(axis=1)
+    crowd = float(votes @ merits) / max(float(votes.sum()), 1.0)
+    spread = recall.value * (1 - recall.value) / np.maximum(recall.cases, 1)
+    error = np.sqrt(spread.sum(axis=1)) / recall.value.shape[1]
+    return np.asarray((votes > 0) & (merits - crowd > SURE_ERRORS * error + 1e-6))
+
+
 def _compare(shares: Floats, cases: Floats) -> Measure:
     plain, steep, flat, up, down = np.clip(shares, 0, 1)
     return Measure(plain, cases, (steep - flat) / 2, (up - down) / 2)
 
 
-def sum_cases(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> Sums:
-    """Return the parts of `Cases`. A pass."""
-    count = _sum_two if n_classes == 2 else _sum_many
-    return count(ballots, reading, n_voters, n_classes)
-
-
-def _sum_two(ballots: Ballots, reading: Any, n_voters: int, _: int) -> Sums:
-    """Return the parts of `Cases` for two classes. A pass."""
-    odds = reading.score(KeptBlocks([ballots], n_voters))
-    filled = fill_silence(ballots, reading.silence)
-    moved = odds * np.exp(SPREAD), odds * np.exp(-SPREAD), odds + SPREAD, odds - SPREAD
-    yes = expit(np.stack([odds, *moved], axis=1))
-    ones = np.ones((filled.n_items, 1))
-    signed, observed = tally_ballots(*filled[:3], np.hstack([yes, ones]), n_voters)
-    said_yes, said_no = (observed + signed) / 2, (observed - signed) / 2
-    votes = np.stack([said_no[:, 5], said_yes[:, 5]], axis=1)
-    own = [0, 1, 2, 4, 3]  # the shift of no is that of yes turned around
-    right_no, met_no = (whole[:, 5:] - whole[:, own] for whole in (said_no, observed))
-    said = np.stack([right_no, said_yes[:, :5]], axis=2).transpose(1, 0, 2)
-    met = np.stack([met_no, observed[:, :5]], axis=2).transpose(1, 0, 2)
-    gain = (said[3] - said[4]) @ np.array([-1.0, 1.0])
-    return votes, said, met, np.stack([-gain, gain], axis=1)
-
-
-def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> Sums:
-    """Return the parts of `Cases` for more classes. A pass."""
-    logs = reading.score(KeptBlocks([ballots], n_voters))
+def sum_cases(ballots: Ballots, logs: Floats, n_voters: int) -> Sums:
+    """Return the parts of `Cases`, of the log-probabilities of a run of items. A pass."""
+    n_classes = logs.shape[1]
     chances = np.clip(softmax(logs, axis=1), MOST_SURE, 1 - MOST_SURE)
     own = logit(chances)
     steep, flat = (softmax(logs * np.exp(by), axis=1) for by in (SPREAD, -SPREAD))
     each = np.stack([chances, steep, flat, expit(own + SPREAD), expit(own - SPREAD)])
-    items, voters, answers = ballots.items, ballots.voters, ballots.answers.astype(np.intp)
+    items, voters, answers = ballots.items, ballots.voters, ballots.answer(n_classes)
     cells, n_cells = voters * np.intp(n_classes) + answers, n_voters * n_classes
     shape = n_voters, n_classes
     votes = np.bincount(cells, minlength=n_cells).reshape(shape).astype(np.float64)
@@ -216,7 +186,4 @@ def _sum_many(ballots: Ballots, reading: Any, n_voters: int, n_classes: int) -> 
         gained = np.where(answers == k, rise[items, k], chosen * loss[items, k])
         moved.append(np.bincount(voters, gained, n_voters))
     met = met.reshape(n_voters, 5, n_classes).transpose(1, 0, 2)
-    if reading.silence.any():
-        # a rule meets every item with votes
-        met[:, reading.silence != 0] = each[:, ballots.counts > 0].sum(axis=1)[:, None]
     return votes, np.stack(said), met, np.stack(moved, axis=1)

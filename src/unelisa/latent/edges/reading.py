@@ -1,27 +1,18 @@
 """The edges as a reading: the truth is the hub of the voters' graph."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
 
 import numpy as np
 
-from unelisa.blocks import ItemBlocks
 from unelisa.errors import VotesError
 from unelisa.kernels.ballots import weigh_ballots
-from unelisa.latent.ballots import Ballots, Floats, fill_silence
+from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.crowd import Crowd
-from unelisa.latent.edges import EdgesFit, fit_edges
-from unelisa.latent.reading import (
-    DECIDE,
-    NOTHING_FOUND,
-    TWO_READINGS,
-    Caution,
-    Links,
-    Reading,
-    count_effective,
-)
+from unelisa.latent.edges import fit_edges
+from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
 from unelisa.schema import stored
 
+NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
 FEWEST_VOTERS = 2
 EDGE_ITEMS = 6000  # largest number of items that a graph is fitted to
 NEAR_COST = 10.0  # nats within which two starts of the graph are equally good
@@ -46,7 +37,6 @@ class Hub:
     standard_errors: Floats
     field: float  # theta_0
     links: Links  # the edges
-    converged: ClassVar[bool] = True
 
 
 @stored(model="Hub")
@@ -69,19 +59,22 @@ class EdgesReading(Reading):
         return self.model.links
 
     @property
-    def effective_voters(self) -> float:
-        """(sum |a|)^2 / sum a^2: how many equally good independent voters."""
-        return count_effective(self.model.weights)
+    def weights(self) -> Floats:
+        """a_s."""
+        return self.model.weights
 
-    def score(self, ballots: ItemBlocks) -> Floats:
-        """Return the log-odds of every item's truth."""
-        filled = ballots.view(fill_silence, self.silence)
-        return filled.concatenate(score_edges, self.model.weights, self.model.field)
+    @property
+    def fields(self) -> Floats:
+        """b_s."""
+        return self.model.biases
 
-    def is_upside_down(self, ballots: ItemBlocks, prior_odds: Floats) -> bool:
-        """Return whether prior odds, or else most experts, say that the sides are swapped."""
-        if prior_odds.any() and (side := prior_odds @ self.score(ballots)) != 0:
-            return bool(side < 0)
+    def think(self, ballots: Ballots) -> Floats:
+        """Return plus and minus theta_0 + sum_s a_s f_is. A pass."""
+        said = self.model.field + weigh_ballots(*ballots[:3], self.model.weights)
+        return np.stack([-said, said], axis=1)
+
+    def leans_down(self) -> bool:
+        """Return whether most experts are on the other side."""
         weights = self.model.weights
         weights = weights[self.experts if self.experts.any() else np.abs(weights) > 0]
         return (float(np.sign(weights).sum()) or float(weights.sum())) < 0
@@ -89,8 +82,7 @@ class EdgesReading(Reading):
     def turned(self) -> "EdgesReading":
         """Return the same reading with the two sides of the truth swapped."""
         hub = replace(self.model, weights=-self.model.weights, field=-self.model.field)
-        answers = None if self.answers is None else self.answers.turned()
-        return replace(self, model=hub, answers=answers)
+        return replace(self, model=hub, correction=self.correction.turned())
 
 
 def read_edges(crowd: Crowd) -> EdgesReading:
@@ -128,29 +120,8 @@ def read_edges(crowd: Crowd) -> EdgesReading:
         structure="edges",
         model=Hub(weights, biases, errors, found.field, Links(*ends, found.edges[s, t])),
         experts=(chances > 0.5) & informative,
-        silence=crowd.silence,
+        heads=crowd.heads,
         family=np.full(n_voters, -1, dtype=np.int32),
-        branches=int(np.count_nonzero(crowd.votes)),
-        evidence=found.gain,
+        correction=Correction.none(2, n_voters),
         reasons=tuple(reasons),
-        table=_list_starts(found),
-    )
-
-
-def score_edges(ballots: Ballots, weights: Floats, field: float) -> Floats:
-    """Return 2 (theta_0 + z_i / 2 + sum_s a_s f_is) per item. A pass."""
-    said = weigh_ballots(*ballots[:3], weights)
-    return np.asarray(2 * (field + said) + ballots.prior_odds)
-
-
-def _list_starts(found: EdgesFit) -> tuple[dict[str, Any], ...]:
-    return tuple(
-        {
-            "structure": f"edges, start {start.name}",
-            "gain": found.gain - (start.cost - found.starts[0].cost),
-            "agreement": start.agreement,
-            "cost": start.cost,
-            "kept": k == 0,
-        }
-        for k, start in enumerate(found.starts)
     )

@@ -1,0 +1,106 @@
+"""The votes of a fit: referred to while the model is in use, and kept in its file if asked for."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unelisa.blocks import hold_sparse
+from unelisa.blocks.base import RowNumbers
+from unelisa.joining import as_matrix
+from unelisa.schema import stored
+from unelisa.votes import Votes
+
+
+def _names_differ(kept: Any) -> bool:
+    try:
+        return len(set(kept.items.tolist())) == len(kept.items)
+    except TypeError:  # lists, which a forged file can hold
+        return False
+
+
+@stored(
+    _names_differ,
+    items="label[items]",
+    voters="index32(voters)[cast]",
+    starts="starts(cast)[items+1]",
+    codes="code[cast]",
+    gold="code[items] | None",
+)
+class KeptVotes(NamedTuple):
+    """The votes of a fit in a model file: those of item i are starts[i] to starts[i + 1]."""
+
+    items: NDArray[Any]
+    voters: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    gold: NDArray[np.int8] | None
+
+
+class Memory(NamedTuple):
+    """The votes of a fit while the model is in use; nothing is copied."""
+
+    votes: Votes
+    gold: NDArray[np.int8] | None = None  # codes of known labels, 0 unknown
+
+    def recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
+        """Return the known labels of some items: by name, or where the votes are those of the fit.
+
+        Items without names are known again only together with all their votes.
+        """
+        if self.gold is None:
+            return None
+        if not isinstance(self.votes.items, RowNumbers):
+            known = np.flatnonzero(self.gold)
+            names = zip(self.votes.items[known], self.gold[known], strict=True)
+            codes = {str(name): code for name, code in names}
+            found = [codes.get(str(name), 0) for name in votes.items]
+            return np.array(found, dtype=np.int8)
+        if votes is self.votes or _are_equal(votes, self.votes):
+            return self.gold
+        return None
+
+    def pack(self) -> KeptVotes:
+        """Return the votes for a model file."""
+        matrix = as_matrix(self.votes)
+        matrix.sort_indices()
+        return KeptVotes(
+            np.asarray(self.votes.items),
+            matrix.indices.astype(np.int32),
+            matrix.indptr.astype(np.int64),
+            matrix.data.astype(np.int8),
+            self.gold,
+        )
+
+
+def _are_equal(votes: Votes, others: Votes) -> bool:
+    if votes.shape != others.shape or votes.blocks.place != others.blocks.place:
+        return False
+    if votes.blocks.place not in ("in memory", "sparse"):
+        return False
+    return bool((as_matrix(votes) != as_matrix(others)).nnz == 0)
+
+
+def unpack_votes(kept: KeptVotes, model: Any) -> Memory:
+    """Return the votes that the file of a model kept."""
+    shape = len(kept.items), model.n_features_in_
+    matrix = sp.csr_array((kept.codes, kept.voters, kept.starts), shape=shape)
+    votes = Votes(
+        hold_sparse(matrix),
+        kept.items,
+        model.voter_names_,
+        tuple(model.classes_.tolist()),
+        model.named_voters_,
+        model.__dict__.get("_named_coding", ""),
+        model.columns_,
+        bool(model.__dict__.get("ordered_", False)),
+    )
+    return Memory(votes, kept.gold)
+
+
+def name_gold(gold: NDArray[np.int8] | None, votes: Votes) -> NDArray[Any] | None:
+    """Return the known labels of the first items, None for the others."""
+    if gold is None:
+        return None
+    return votes.name_codes(np.append(gold, np.zeros(votes.n_items - len(gold), dtype=np.int8)))

@@ -1,0 +1,181 @@
+"""The consensus: sums over votes and states, and one Newton step per voter.
+
+A state is a class k and an ease d. Voter s says class c with::
+
+    log P(c | k, d) = b_sc + d a_s [c = k] - Z_skd,   Z_skd = log sum_c exp(b_sc + d a_s [c = k])
+
+and its log-likelihood is multiplied by its count. b_sc is the same in all states, so an item's
+posterior needs a and Z only. Item i's votes are the places starts[i] to starts[i + 1] of `voters`
+and `answers` (classes from 0). Sums are added in a fixed order: the same votes give the same bits.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels import kernel
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Voters = NDArray[np.int32]
+Answers = NDArray[np.uint8]
+
+
+@kernel
+def infer_states(
+    starts: Places,
+    voters: Voters,
+    answers: Answers,
+    priors: Floats,
+    counts: Floats,
+    weights: Floats,
+    norms: Floats,
+    ease: Floats,
+    log_states: Floats,
+) -> Floats:
+    """Return the posterior of class and ease per item: items x classes x ease.
+
+    `priors` holds log P(class) per item besides `log_states`; no row stands for none.
+    """
+    n_items, (n_classes, n_eases) = len(starts) - 1, log_states.shape
+    out = np.empty((n_items, n_classes, n_eases))
+    for i in range(n_items):
+        _weigh_states(
+            i, starts, voters, answers, priors, counts, weights, norms, ease, log_states, out[i]
+        )
+    return out
+
+
+@kernel
+def sum_states(
+    starts: Places,
+    voters: Voters,
+    answers: Answers,
+    priors: Floats,
+    counts: Floats,
+    weights: Floats,
+    norms: Floats,
+    ease: Floats,
+    log_states: Floats,
+) -> tuple[Floats, Floats, Floats, float]:
+    """Return the expected counts of the M-step, and the log-likelihood; items with votes only.
+
+    Votes per voter and state; votes for the true class per voter and ease; items per state.
+    """
+    n_classes, n_eases = log_states.shape
+    met, right = np.zeros((len(counts), n_classes, n_eases)), np.zeros((len(counts), n_eases))
+    states, likelihood = np.zeros((n_classes, n_eases)), 0.0
+    posterior = np.empty((n_classes, n_eases))
+    for i in range(len(starts) - 1):
+        if starts[i] == starts[i + 1]:
+            continue
+        likelihood += _weigh_states(
+            i, starts, voters, answers, priors, counts, weights, norms, ease, log_states, posterior
+        )
+        states += posterior
+        for j in range(starts[i], starts[i + 1]):
+            s, c = voters[j], answers[j]
+            for k in range(n_classes):
+                for g in range(n_eases):
+                    met[s, k, g] += posterior[k, g]
+            for g in range(n_eases):
+                right[s, g] += posterior[c, g]
+    return met, right, states, likelihood
+
+
+@kernel
+def _weigh_states(
+    i: int,
+    starts: Places,
+    voters: Voters,
+    answers: Answers,
+    priors: Floats,
+    counts: Floats,
+    weights: Floats,
+    norms: Floats,
+    ease: Floats,
+    log_states: Floats,
+    posterior: Floats,
+) -> float:
+    """Set the posterior of the states of item i; return the log of its normalizer."""
+    n_classes, n_eases = log_states.shape
+    posterior[:] = log_states
+    if len(priors) > 0:
+        for k in range(n_classes):
+            for g in range(n_eases):
+                posterior[k, g] += priors[i, k]
+    for j in range(starts[i], starts[i + 1]):
+        s, c = voters[j], answers[j]
+        for k in range(n_classes):
+            for g in range(n_eases):
+                posterior[k, g] -= counts[s] * norms[s, k, g]
+        for g in range(n_eases):
+            posterior[c, g] += counts[s] * weights[s] * ease[g]
+    most, total = posterior.max(), 0.0
+    for k in range(n_classes):
+        for g in range(n_eases):
+            posterior[k, g] = np.exp(posterior[k, g] - most)
+            total += posterior[k, g]
+    posterior /= total
+    return float(most + np.log(total))
+
+
+@kernel
+def step_voters(
+    cast: Floats,
+    met: Floats,
+    right: Floats,
+    weights: Floats,
+    biases: Floats,
+    ease: Floats,
+    center: float,
+    spreads: tuple[float, float],
+) -> tuple[Floats, Floats, Floats]:
+    """Return weights and biases after one Newton step each, and the curvature in the weights.
+
+    Of the expected log-likelihood with the priors a_s ~ N(center, spreads[0]^2) and
+    b_sc ~ N(0, spreads[1]^2), with diagonal Hessians. `cast` counts the votes for each class.
+    """
+    n_voters, n_classes, n_eases = met.shape
+    new_weights, new_biases = weights.copy(), biases.copy()
+    curvature = np.empty(n_voters)
+    weight_precision, bias_precision = 1 / spreads[0] ** 2, 1 / spreads[1] ** 2
+    chances = np.empty(n_classes)
+    for s in range(n_voters):
+        slope = -(weights[s] - center) * weight_precision
+        curve = weight_precision
+        bias_slopes = cast[s] - biases[s] * bias_precision
+        bias_curves = np.full(n_classes, bias_precision)
+        for g in range(n_eases):
+            slope += ease[g] * right[s, g]
+            for k in range(n_classes):
+                chances[:] = biases[s]
+                chances[k] += ease[g] * weights[s]
+                chances[:] = np.exp(chances - chances.max())
+                chances /= chances.sum()
+                slope -= met[s, k, g] * ease[g] * chances[k]
+                curve += met[s, k, g] * ease[g] ** 2 * chances[k] * (1 - chances[k])
+                bias_slopes -= met[s, k, g] * chances
+                bias_curves += met[s, k, g] * chances * (1 - chances)
+        new_weights[s] += min(max(slope / curve, -1.0), 1.0)
+        for c in range(n_classes):
+            step = 0.7 * bias_slopes[c] / bias_curves[c]  # the Hessian is not diagonal
+            new_biases[s, c] += min(max(step, -1.0), 1.0)
+        curvature[s] = curve
+    return new_weights, new_biases, curvature
+
+
+@kernel
+def normalize_voters(weights: Floats, biases: Floats, ease: Floats) -> Floats:
+    """Return Z per voter, class and ease."""
+    n_voters, n_classes = biases.shape
+    norms = np.empty((n_voters, n_classes, len(ease)))
+    for s in range(n_voters):
+        for k in range(n_classes):
+            for g in range(len(ease)):
+                most = max(biases[s].max(), biases[s, k] + ease[g] * weights[s])
+                total = 0.0
+                for c in range(n_classes):
+                    lean = ease[g] * weights[s] if c == k else 0.0
+                    total += np.exp(biases[s, c] + lean - most)
+                norms[s, k, g] = most + np.log(total)
+    return norms

@@ -1,0 +1,130 @@
+"""The consensus: the truth is what the voters agree on, each of them counted once."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unelisa.blocks import ItemBlocks
+from unelisa.latent.ballots import Ballots, Floats
+from unelisa.latent.crowd import Crowd
+from unelisa.latent.model import Consensus, average, expect_ease, fit_consensus
+from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
+from unelisa.latent.repeats import Repeaters, find_repeaters
+from unelisa.progress import until
+from unelisa.schema import stored
+
+APART = "repeaters apart"  # the reading in which voters who repeat each other count once each
+SAME_LABELS = 0.9  # share of the items on which two readings are one
+
+
+@stored(model="Consensus", ties="Links", swapped="flag")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConsensusReading(Reading):
+    """The truth is what the voters agree on."""
+
+    name: str = "consensus"
+    model: Consensus
+    ties: Links  # who repeats whom, with the excess of each pair
+    swapped: bool = False  # whether the two sides of the truth are swapped
+
+    @property
+    def links(self) -> Links:
+        """Who repeats whom."""
+        return self.ties
+
+    @property
+    def field(self) -> float:
+        """theta_0: half the log-odds of an item without votes; of more classes, of the last."""
+        logs = self.model.log_classes
+        return float(logs[-1] - logs[0]) / 2 * (-1 if self.swapped else 1)
+
+    @property
+    def weights(self) -> Floats:
+        """a_s; of two classes half of it, as in logit P = 2 (b + a f0)."""
+        halves = self.model.weights / (2 if self.n_classes == 2 else 1)
+        return -halves if self.swapped else halves
+
+    @property
+    def fields(self) -> Floats:
+        """b_s of two classes; of more, how far the last class is preferred to the first."""
+        return np.asarray(self.model.biases[:, -1] - self.model.biases[:, 0]) / 2
+
+    @property
+    def standard_errors(self) -> Floats:
+        """Standard error of each weight."""
+        errors = super().standard_errors
+        return errors / 2 if self.n_classes == 2 else errors
+
+    @property
+    def confusions(self) -> Floats:
+        """P(says c | class k) per voter, averaged over the items' ease."""
+        return np.einsum("skgc,g->skc", self.model.confusions, self.model.ease_shares)
+
+    def think(self, ballots: Ballots) -> Floats:
+        """Return the average of model and share of the votes, as log-probabilities."""
+        logs = average(ballots, self.model)
+        return logs[:, ::-1] if self.swapped else logs
+
+    def measure_ease(self, ballots: ItemBlocks) -> Floats:
+        """Return E d per item: 1 is ordinary, 0 nobody can tell."""
+        if len(self.model.ease) == 1:
+            return super().measure_ease(ballots)
+        return ballots.concatenate(expect_ease, self.model)
+
+    def leans_down(self) -> bool:
+        """Return False: EM began on the side of most votes."""
+        return False
+
+    def turned(self) -> "ConsensusReading":
+        """Return the same reading with the two sides of the truth swapped."""
+        others = tuple(other.turned() for other in self.others)
+        correction = self.correction.turned()
+        return replace(self, swapped=not self.swapped, correction=correction, others=others)
+
+
+def read_consensus(crowd: Crowd, structure: str = "auto") -> ConsensusReading:
+    """Return what the voters agree on.
+
+    "plain" counts every voter once and gives all items one ease; "ease" and "families" do without
+    one of the two.
+    """
+    near, ease = structure in ("auto", "families"), structure in ("auto", "ease")
+    with until(0.2):
+        repeaters = find_repeaters(crowd, near=near)
+    with until(0.7):
+        reading = _read(crowd, repeaters, structure, ease=ease)
+    if len(repeaters.excess) == repeaters.n_copies:
+        return reading
+    with until(1.0):
+        apart = _read(crowd, repeaters.only_copies(crowd), APART, ease=ease)
+    return _compare(crowd.ballots, reading, apart)
+
+
+def _read(crowd: Crowd, repeaters: Repeaters, structure: str, *, ease: bool) -> ConsensusReading:
+    n_voters = crowd.ballots.n_voters
+    return ConsensusReading(
+        structure=structure,
+        model=fit_consensus(crowd, repeaters.counts, ease=ease),
+        ties=Links(repeaters.first, repeaters.second, repeaters.excess),
+        experts=np.zeros(n_voters, dtype=np.bool_),
+        heads=crowd.heads,
+        family=repeaters.family,
+        correction=Correction.none(crowd.n_classes, n_voters),
+    )
+
+
+def _compare(
+    ballots: ItemBlocks, reading: ConsensusReading, apart: ConsensusReading
+) -> ConsensusReading:
+    """Return the reading, with the other one beside it where their labels differ."""
+    first, second = (one.weigh(ballots).argmax(axis=1) for one in (reading, apart))
+    agreement = float(np.mean(first == second))
+    if agreement >= SAME_LABELS:
+        return reading
+    text = (
+        f"{TWO_READINGS}: voters who repeat each other ({{voters}}) count for less, and labels "
+        f"would be others on {1 - agreement:.0%} of the items if each counted once; {DECIDE}"
+    )
+    voters = tuple(np.flatnonzero(reading.family >= 0).tolist())
+    told = (*reading.reasons, Caution(text, voters))
+    return replace(reading, others=(replace(apart, agreement=agreement),), reasons=told)

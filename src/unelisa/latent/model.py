@@ -1,0 +1,215 @@
+"""The consensus: one model of K classes, its EM, and its average with the share of the votes.
+
+A hidden class k and an ease d stand behind the votes on an item; voter s has a weight a_s and a
+bias b_sc for each class, and counts h_s (`repeats.py`)::
+
+    P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
+    P(k, d | f) ~ P(k) P(d) prod_s P(f_s | k, d)^h_s
+
+With two classes this is logit P(f_s = +1 | f0, d) = 2 (b + a d f0), in halves of these. EM begins
+with equal weights, as a weighted majority. P(k) is a power of the share of class k among the votes
+and does not move: along a free class rate, or a bias common to all voters, EM runs away from the
+truth on real votes.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from unelisa.blocks import ItemBlocks
+from unelisa.kernels.consensus import infer_states, normalize_voters, step_voters, sum_states
+from unelisa.latent import prior
+from unelisa.latent.ballots import Ballots, Floats, Sums
+from unelisa.latent.crowd import Crowd
+from unelisa.progress import each
+from unelisa.schema import stored
+
+ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
+FIT_VOTES, WHOLE_ROUNDS = 300_000, 3  # on which EM runs; rounds on all votes after that
+FEW = 2.0  # imagined votes for each class, and items of each ease
+
+
+@stored(
+    weights="finite[voters]",
+    biases="finite[voters, classes]",
+    counts="share[voters]",
+    log_classes="finite[classes]",
+    ease="finite[eases]",
+    ease_shares="chance[eases]",
+    center="finite",
+    standard_errors="float[voters]",
+)
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """A fitted model."""
+
+    weights: Floats  # a_s
+    biases: Floats  # b_sc
+    counts: Floats  # h_s
+    log_classes: Floats  # log P(k)
+    ease: Floats  # the levels of d
+    ease_shares: Floats  # P(d)
+    center: float  # mean weight
+    standard_errors: Floats  # of a_s; NaN without votes
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.log_classes)
+
+    @property
+    def parameters(self) -> tuple[Floats, ...]:
+        """What a pass needs, besides the votes."""
+        norms = normalize_voters(self.weights, self.biases, self.ease)
+        log_states = self.log_classes[:, None] + np.log(self.ease_shares)
+        return self.counts, self.weights, norms, self.ease, log_states
+
+    @property
+    def confusions(self) -> Floats:
+        """P(says c | class k, d) per voter, class, ease and answer."""
+        agree = np.eye(self.n_classes)[:, None, :] * self.ease[:, None]
+        leans = self.biases[:, None, None, :] + self.weights[:, None, None, None] * agree
+        return np.asarray(softmax(leans, axis=3))
+
+
+class Levels(NamedTuple):
+    """The levels of ease, and the shares that EM begins with."""
+
+    ease: Floats
+    shares: Floats
+
+    @classmethod
+    def of(cls, *, ease: bool) -> "Levels":
+        """Return the levels of the prior, or one alone."""
+        levels = prior.EASE if ease else np.ones(1)
+        return cls(levels, np.full(len(levels), 1 / len(levels)))
+
+
+def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
+    """Return the model of the votes; where they are many, EM runs on a part of the items first."""
+    model = start(crowd, counts, Levels.of(ease=ease))
+    part = crowd.draw_votes(FIT_VOTES)
+    if part.ballots.n_items == crowd.ballots.n_items:
+        return run_rounds(crowd.ballots, model, crowd.cast, ROUNDS)
+    own = Crowd.of(part.blocks, crowd.n_classes)
+    model = run_rounds(part.blocks, model, own.cast, ROUNDS)
+    return run_rounds(crowd.ballots, model, crowd.cast, WHOLE_ROUNDS)
+
+
+def start(crowd: Crowd, counts: Floats, levels: Levels) -> Consensus:
+    """Return the model with equal weights and no bias: a weighted majority."""
+    shares = counts @ crowd.cast + FEW
+    shares = shares / shares.sum()
+    n_voters = len(counts)
+    return Consensus(
+        np.full(n_voters, prior.START_WEIGHT),
+        np.zeros((n_voters, crowd.n_classes)),
+        counts,
+        prior.CLASS_WEIGHT * np.log(shares),
+        *levels,
+        prior.MEAN_WEIGHT,
+        np.full(n_voters, np.nan),
+    )
+
+
+def run_rounds(ballots: ItemBlocks, model: Consensus, cast: Floats, rounds: int) -> Consensus:
+    """Return the model after some rounds of EM, or when the likelihood has settled."""
+    last = -np.inf
+    for _ in each(range(rounds)):
+        met, right, states, likelihood = ballots.sum(sum_expected, model.parameters)
+        model = _maximize(model, cast, met, right, states)
+        if abs(float(likelihood) - last) < TOLERANCE * max(float(states.sum()), 1.0):
+            break
+        last = float(likelihood)
+    return model
+
+
+def _maximize(
+    model: Consensus, cast: Floats, met: Floats, right: Floats, states: Floats
+) -> Consensus:
+    """Return the model after an M-step: one Newton step per voter, new shares of ease."""
+    spreads = prior.WEIGHT_SPREAD, prior.BIAS_SPREAD
+    weights, biases, curvature = step_voters(
+        cast, met, right, model.weights, model.biases, model.ease, model.center, spreads
+    )
+    counts = model.counts * (cast.sum(axis=1) > 0)
+    center = counts @ weights + prior.PRIOR_VOTERS * prior.MEAN_WEIGHT
+    shares = states.sum(axis=0) + FEW
+    return Consensus(
+        weights,
+        biases,
+        model.counts,
+        model.log_classes,
+        model.ease,
+        shares / shares.sum(),
+        float(center / (counts.sum() + prior.PRIOR_VOTERS)),
+        np.where(cast.sum(axis=1) > 0, 1 / np.sqrt(curvature), np.nan),
+    )
+
+
+def sum_expected(ballots: Ballots, parameters: tuple[Any, ...]) -> Sums:
+    """Return the expected counts of the M-step, and the log-likelihood. A pass."""
+    met, right, states, likelihood = sum_states(*_list(ballots, parameters), *parameters)
+    return met, right, states, np.asarray(likelihood)
+
+
+def average(ballots: Ballots, model: Consensus) -> Floats:
+    """Return the logs of the average of model and share of the votes, without prior odds. A pass.
+
+    Items x classes: P_k^MODEL_POWER share_k^SHARE_POWER, not normalized, with the share
+    (sum_s h_s [f_s = k] + 1) / (sum_s h_s + K).
+    """
+    chances, votes = believe(ballots, model), count_shares(ballots, model)
+    shares = (votes + 1) / (votes.sum(axis=1, keepdims=True) + model.n_classes)
+    logs = prior.MODEL_POWER * np.log(np.maximum(chances, prior.LEAST_CHANCE))
+    return np.asarray(logs + prior.SHARE_POWER * np.log(shares))
+
+
+def believe(ballots: Ballots, model: Consensus) -> Floats:
+    """Return P(class) per item under the model alone. A pass.
+
+    Where an item is hard, the truth need not follow what the voters lean to::
+
+        P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K),   r_d = 2 sigmoid(LINK d) - 1
+    """
+    posterior, n_classes = infer(ballots, model), model.n_classes
+    if len(model.ease) > 1:
+        right = 2 * expit(prior.LINK * model.ease) - 1
+        unsure = posterior.sum(axis=1) @ (1 - right) / n_classes
+        chances = posterior @ right + unsure[:, None]
+    else:
+        chances = posterior[:, :, 0]
+    if n_classes > 2:
+        votes = count_shares(ballots, model)
+        unheard = (votes == 0) & (votes.sum(axis=1, keepdims=True) > 0)
+        chances = np.where(unheard, prior.UNHEARD * chances, chances)
+        chances /= chances.sum(axis=1, keepdims=True)
+    return np.asarray(chances)
+
+
+def infer(ballots: Ballots, model: Consensus) -> Floats:
+    """Return the posterior of class and ease per item, without prior odds. A pass."""
+    unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
+    return infer_states(*_list(unknown, model.parameters), *model.parameters)
+
+
+def count_shares(ballots: Ballots, model: Consensus) -> Floats:
+    """Return per item and class how much the voters who said it count. A pass."""
+    n_classes = model.n_classes
+    cells = ballots.items * n_classes + ballots.answer(n_classes)
+    counts = np.bincount(cells, model.counts[ballots.voters], ballots.n_items * n_classes)
+    return counts.reshape(ballots.n_items, n_classes)
+
+
+def expect_ease(ballots: Ballots, model: Consensus) -> Floats:
+    """Return E d per item; NaN without votes. A pass."""
+    ease = infer(ballots, model).sum(axis=1) @ model.ease
+    return np.where(ballots.counts > 0, ease, np.nan)
+
+
+def _list(ballots: Ballots, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    n_classes = len(parameters[-1])
+    listed = ballots.starts, ballots.voters, ballots.answer(n_classes)
+    return *listed, ballots.log_priors(n_classes)

@@ -1,0 +1,34 @@
+"""The prior: every number of the default that votes cannot tell, learned from real votes.
+
+`unelisa reproduce prior` fits or checks each on sets of votes with known truth, leaving one source
+out at a time, and writes docs/prior.md: what each is for, its value, and what leaving it out costs
+on sources that had no part in choosing it.
+"""
+
+import numpy as np
+
+# The voters: a_s ~ N(mu, WEIGHT_SPREAD^2) with mu learned, as if PRIOR_VOTERS had mu = MEAN_WEIGHT;
+# b_sc ~ N(0, BIAS_SPREAD^2).
+MEAN_WEIGHT, PRIOR_VOTERS = 1.5, 3.0
+WEIGHT_SPREAD, BIAS_SPREAD = 0.6, 1.0
+START_WEIGHT = 1.0  # of all voters, where EM starts
+
+# The items: their ease is one of three levels; 1 is about ordinary.
+EASE = np.array([0.3, 0.9, 1.6])
+LINK = 2.0  # the truth follows the voters at ease d with 1/K + (1 - 1/K) (2 sigmoid(LINK d) - 1)
+CLASS_WEIGHT = 0.5  # of the log of the votes' shares, as log P(class): EM does not move it
+
+# Two voters repeat each other where their partial correlation, less what chance adds, exceeds
+# REPEATS; from REPEATS + RAMP on they are one.
+REPEATS, RAMP = 0.65, 0.15
+
+# The average: exponents of the model's probabilities and of the share of the votes.
+MODEL_POWER, SHARE_POWER = 0.50, 0.62
+LEAST_CHANCE = 1e-3  # in the average: nothing is surer than experience allows
+UNHEARD = 0.1  # factor of the odds of a class that nobody named on an item, of more than two
+
+# Trust: logit(accuracy) ~ N(features @ ACCURACY, ACCURACY_SPREAD^2), features 1, logit(stated),
+# dissent from the majority, log votes per item, disagreement of the readings
+ACCURACY = np.array([0.0, 0.8, -2.0, 0.0, 0.0])
+ACCURACY_SPREAD = 0.7
+SHARE_SPREAD = 0.5  # of the error of a class share's log-odds
