@@ -6,9 +6,11 @@ lacks its line feed: readers skip it, and the next run cuts it off.
 """
 
 import json
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,19 @@ def read_lines(path: Path) -> list[Any]:
                 f"line {number} of {path.name} is not JSON: delete that line, or use a new folder"
             ) from None
     return found
+
+
+@cache
+def find_commit() -> str:
+    """Return the commit of this clone; with a plus if the code has changed since."""
+    git = ["git", "-C", str(Path(__file__).parents[1])]
+    try:
+        asked = [*git, "rev-parse", "--short=12", "HEAD"]
+        commit = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "studies"])  # noqa: S603, PLW1510
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{commit}+" if changed.returncode else commit
 
 
 def make_archive(**parts: Any) -> Json:
