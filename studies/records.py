@@ -141,15 +141,17 @@ def read_lines(path: Path) -> list[Any]:
 
 @cache
 def find_commit() -> str:
-    """Return the commit of this clone; with a plus if the code has changed since."""
-    git = ["git", "-C", str(Path(__file__).parents[1])]
+    """Return the commit of this clone, with a plus if the code has changed since."""
+    place = str(Path(__file__).parents[1])
+    asked = ["git", "-C", place, "status", "--porcelain=v2", "--branch", "--", "src", "studies"]
     try:
-        asked = [*git, "rev-parse", "--short=12", "HEAD"]
-        commit = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
-        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "studies"])  # noqa: S603, PLW1510
+        told = subprocess.run(asked, check=True, capture_output=True, text=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return f"{commit}+" if changed.returncode else commit
+    branch, changed = [], []
+    for line in told.stdout.splitlines():
+        (branch if line.startswith("#") else changed).append(line)
+    return branch[0].split()[-1][:12] + ("+" if changed else "")
 
 
 def make_archive(**parts: Any) -> Json:

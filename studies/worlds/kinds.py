@@ -70,13 +70,15 @@ def _list_kinds(part: Part) -> dict[str, Draw]:
 
 
 KINDS: dict[Part, dict[str, Draw]] = {part: _list_kinds(part) for part in FIRST_SEED}
-_DRAWN: dict[str, Callable[..., World]] = {
-    **{draw.__name__: draw for draw in (*_SIMULATED, *_REPORTING_ONLY, *_TRAINED)},
-    **{name: draw for name, (draw, _) in hard.HARD.items()},
-}
-WORDS = {
-    name: (draw.__doc__ or "").partition("\n")[0].removeprefix("Return ")
-    for name, draw in _DRAWN.items()
+
+
+def _tell(draw: Callable[..., World]) -> str:
+    return (draw.__doc__ or "").partition("\n")[0].removeprefix("Return ")
+
+
+WORDS = {draw.__name__: _tell(draw) for draw in (*_SIMULATED, *_REPORTING_ONLY, *_TRAINED)} | {
+    name: _tell(draw) + (" Three to six classes." if most > 2 else "")
+    for name, (draw, (_, most)) in hard.HARD.items()
 }
 ONLY_REPORTED = tuple(draw.__name__ for draw in _REPORTING_ONLY)
 
