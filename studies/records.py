@@ -145,13 +145,12 @@ def find_commit() -> str:
     place = str(Path(__file__).parents[1])
     asked = ["git", "-C", place, "status", "--porcelain=v2", "--branch", "--", "src", "studies"]
     try:
-        told = subprocess.run(asked, check=True, capture_output=True, text=True)  # noqa: S603
+        told = subprocess.check_output(asked, text=True, stderr=subprocess.DEVNULL)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    branch, changed = [], []
-    for line in told.stdout.splitlines():
-        (branch if line.startswith("#") else changed).append(line)
-    return branch[0].split()[-1][:12] + ("+" if changed else "")
+    lines = told.splitlines()  # "# branch.oid COMMIT", more about the branch, what has changed
+    changed = not all(line.startswith("#") for line in lines)
+    return lines[0].split()[-1][:12] + ("+" if changed else "")
 
 
 def make_archive(**parts: Any) -> Json:
