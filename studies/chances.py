@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.coding import encode_classes
 from unelisa.scoring import calibration_error
+from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -20,6 +22,20 @@ def share_of_yes(values: Signs) -> Floats:
     """
     yes, cast = np.count_nonzero(values > 0, axis=1), np.count_nonzero(values, axis=1)
     return np.asarray((yes + 1) / (cast + 2))
+
+
+def share_of_votes(votes: Votes) -> Floats:
+    """Return (count + 1) / (votes + K) per item and class, the same for K classes.
+
+    Examples
+    --------
+    >>> share_of_votes(Votes.of([["a", "a"], ["b", "c"]]))
+    array([[0.6, 0.2, 0.2],
+           [0.2, 0.4, 0.4]])
+    """
+    values, codes = votes.values, np.array(encode_classes(votes.n_classes), dtype=np.int8)
+    counts = np.stack([np.count_nonzero(values == code, axis=1) + 1 for code in codes], axis=1)
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def rate_honesty(truth: Signs, chances: Floats) -> dict[str, float]:

@@ -65,7 +65,7 @@ from studies.real.runs import (
 from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
 from studies.records import Json, format_archive
 from studies.worlds.figures import draw_differences
-from studies.worlds.kinds import KINDS, Part, find_kinds, list_places
+from studies.worlds.kinds import KINDS, NUMBERS, Part, find_kinds, list_places
 from studies.worlds.page import render_worlds
 from studies.worlds.runs import METHODS as WORLD_METHODS
 from studies.worlds.runs import find_world_methods, run_places
@@ -279,13 +279,14 @@ def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     part: Annotated[
         str,
-        typer.Option(
-            metavar="choosing|reporting", help="Worlds to develop on, or worlds to report."
-        ),
+        typer.Option(metavar="|".join(KINDS), help="Worlds to develop on, or worlds to report."),
     ] = "choosing",
     seeds: Annotated[
-        str, typer.Option(metavar="A,B|A-B", help="Numbers of the worlds of each kind.")
-    ] = "0-19",
+        str | None,
+        typer.Option(
+            metavar="A,B|A-B", help="Numbers of the worlds of each kind; by default 20 of them."
+        ),
+    ] = None,
     kinds: Annotated[
         str | None, typer.Option(metavar="A,B", help="Only some kinds; all by default.")
     ] = None,
@@ -304,7 +305,8 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     def collect(old: Json | None) -> Json:
         chosen: Part = choose("--part", part, KINDS)
-        places = list_places(chosen, find_kinds(chosen, kinds), read_seeds(seeds))
+        numbers = NUMBERS[chosen] if seeds is None else read_seeds(seeds)
+        places = list_places(chosen, find_kinds(chosen, kinds), numbers)
         asked = find_world_methods(methods)
         make_folder(folder)
         with running(len(places)) as advance:

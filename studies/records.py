@@ -6,9 +6,11 @@ lacks its line feed: readers skip it, and the next run cuts it off.
 """
 
 import json
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,20 @@ def read_lines(path: Path) -> list[Any]:
                 f"line {number} of {path.name} is not JSON: delete that line, or use a new folder"
             ) from None
     return found
+
+
+@cache
+def find_commit() -> str:
+    """Return the commit of this clone, with a plus if the code has changed since."""
+    place = str(Path(__file__).parents[1])
+    asked = ["git", "-C", place, "status", "--porcelain=v2", "--branch", "--", "src", "studies"]
+    try:
+        told = subprocess.check_output(asked, text=True, stderr=subprocess.DEVNULL)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    lines = told.splitlines()  # "# branch.oid COMMIT", more about the branch, what has changed
+    changed = not all(line.startswith("#") for line in lines)
+    return lines[0].split()[-1][:12] + ("+" if changed else "")
 
 
 def make_archive(**parts: Any) -> Json:

@@ -190,26 +190,22 @@ def show_methods(screen: Console, archive: Json) -> None:
 
 def show_worlds(screen: Console, archive: Json) -> None:
     """Print every kind of world, the worst first, and the means of each part."""
-    names = (DEFAULT, MAJORITY, DAWID_SKENE)
+    names, shares = (DEFAULT, MAJORITY, DAWID_SKENE), ("losing", "silent", "reliable")
     for (part,), kinds in group_by(archive["kinds"], "part").items():
-        table = _new_table(["kind"], ["n", "ours", "MV", "DS", "diff", "lose", "silent", "conf"])
+        table = _new_table(["kind"], ["n", "ours", "MV", "DS", "diff", "lose", "silent", "rel"])
         for row in sorted(kinds, key=lambda row: row["difference"]):
             found = [share(row["methods"][name]["accuracy"]) for name in names]
-            shares = [f"{row['losing']:.0%}", f"{row['silent']:.0%}"]
-            cells = [signed(row["difference"]), *shares, signed(row["overconfidence"])]
+            cells = [signed(row["difference"]), *(f"{row[name]:.0%}" for name in shares)]
             table.add_row(row["kind"], str(row["worlds"]), *found, *cells)
         whole = summarize_part(kinds)
         screen.print(f"[bold]{part.capitalize()} part[/bold], {whole.worlds} worlds")
         screen.print(table)
-        screen.print(
-            f"losing {whole.losing:.1%}, silent {whole.silent:.1%}, flagged {whole.flagged:.1%}, "
-            f"confidence minus accuracy {signed(whole.overconfidence)}"
-        )
+        screen.print(", ".join(f"{name} {whole.shares[name]:.1%}" for name in shares))
         screen.print()
     if archive["kinds"]:
         screen.print(
             "diff: accuracy minus that of the better of majority vote and Dawid-Skene; lose: more "
-            "than .02 on a world; silent: more than .05, unflagged; conf: confidence - accuracy."
+            "than .02 on a world; silent: more than .05, unflagged; rel: called reliable."
         )
 
 

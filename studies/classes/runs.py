@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.chances import share_of_votes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit, read_stored
 from studies.classes.sets import Reader, describe_set
 from studies.records import Json, make_archive, read_lines, run_missing
@@ -19,7 +20,6 @@ from unelisa.comparison import build_aggregator
 from unelisa.errors import ModelError
 from unelisa.scoring import score_classes
 from unelisa.sources.labels import KnownLabels
-from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 
@@ -99,20 +99,6 @@ def run_share(known: KnownLabels, name: str) -> Row:
     chances = share_of_votes(known.scored_votes())
     seconds = time.process_time() - start
     return make_row((name, SHARE, VARIANTS), score_answers(known, chances, chances), seconds)
-
-
-def share_of_votes(votes: Votes) -> Floats:
-    """Return (count + 1) / (votes + K) per item and class.
-
-    Examples
-    --------
-    >>> share_of_votes(Votes.of([["a", "a"], ["b", "c"]]))
-    array([[0.6, 0.2, 0.2],
-           [0.2, 0.4, 0.4]])
-    """
-    codes = votes.values.view(np.uint8)
-    counts = np.stack([(codes == k + 1).sum(axis=1) for k in range(votes.n_classes)], axis=1) + 1.0
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def run_peer(method: str, known: KnownLabels, name: str) -> Row:

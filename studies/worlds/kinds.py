@@ -1,8 +1,8 @@
 """Which worlds there are: their kinds, parts and seeds.
 
-The choosing part is for development: anything may be looked at and chosen on it. The reporting part
-has other seeds, other tables, and kinds that the choosing part does not have; nothing is chosen on
-it.
+The choosing parts are for development: anything may be looked at and chosen on them. The reporting
+parts have other seeds, and of the first kinds other tables and some kinds more; nothing is chosen
+on them.
 """
 
 import zlib
@@ -13,14 +13,23 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from studies.names import pick_names
-from studies.worlds import simulated, tables, trained, unseen
+from studies.worlds import hard, simulated, tables, trained, unseen
 from studies.worlds.voters import Rng, World
 
-Part = Literal["choosing", "reporting"]
+Part = Literal["choosing", "reporting", "hard-choosing", "hard-reporting"]
 Draw = Callable[[Rng], World]
 
-# The seed of a world is its number plus that of its part: no world is in both.
-FIRST_SEED: dict[Part, int] = {"choosing": 0, "reporting": 1_000_000}
+# The seed of a world is its number plus that of its part: no world is in two.
+FIRST_SEED: dict[Part, int] = {
+    "choosing": 0,
+    "reporting": 1_000_000,
+    "hard-choosing": 2_000_000,
+    "hard-reporting": 3_000_000,
+}
+# Worlds 0 to 39 of the reporting part were looked at before.
+NUMBERS: dict[Part, range] = {part: range(20) for part in FIRST_SEED} | {
+    "reporting": range(100, 120)
+}
 _SIMULATED = (
     simulated.copies,
     simulated.near_copies,
@@ -51,6 +60,9 @@ TABLES: dict[Part, trained.Tables] = {"choosing": tables.CHOOSING, "reporting": 
 
 def _list_kinds(part: Part) -> dict[str, Draw]:
     """Return the kinds of worlds of a part, by name."""
+    if part not in TABLES:
+        hard_kinds = hard.HARD.items()
+        return {x: partial(hard.draw_hard, draw=draw, classes=n) for x, (draw, n) in hard_kinds}
     kinds: dict[str, Draw] = {draw.__name__: draw for draw in _SIMULATED}
     if part == "reporting":
         kinds |= {draw.__name__: draw for draw in _REPORTING_ONLY}
@@ -58,9 +70,15 @@ def _list_kinds(part: Part) -> dict[str, Draw]:
 
 
 KINDS: dict[Part, dict[str, Draw]] = {part: _list_kinds(part) for part in FIRST_SEED}
-WORDS = {
-    draw.__name__: (draw.__doc__ or "").partition("\n")[0].removeprefix("Return ")
-    for draw in (*_SIMULATED, *_REPORTING_ONLY, *_TRAINED)
+
+
+def _tell(draw: Callable[..., World]) -> str:
+    return (draw.__doc__ or "").partition("\n")[0].removeprefix("Return ")
+
+
+WORDS = {draw.__name__: _tell(draw) for draw in (*_SIMULATED, *_REPORTING_ONLY, *_TRAINED)} | {
+    name: _tell(draw) + (" Three to six classes." if most > 2 else "")
+    for name, (draw, (_, most)) in hard.HARD.items()
 }
 ONLY_REPORTED = tuple(draw.__name__ for draw in _REPORTING_ONLY)
 

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 from joblib import Parallel, delayed
 
-from studies.chances import rate_honesty, share_of_yes
+from studies.chances import share_of_votes
 from studies.names import pick_names
-from studies.records import open_results, read_lines
+from studies.records import find_commit, open_results, read_lines
 from studies.worlds.kinds import Part, Place, draw_world
-from studies.worlds.voters import Floats, Signs
+from studies.worlds.voters import Floats, World
 from unelisa.comparison import build_aggregator
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.scoring import score_labels
+from unelisa.scoring import score_classes
 from unelisa.votes import Votes
 
 OURS, MAJORITY, DAWID_SKENE = "latent-ising", "majority-vote", "dawid-skene"
@@ -33,14 +33,16 @@ REST = (
     "unelisa",
 )
 METHODS = (OURS, MAJORITY, DAWID_SKENE, *REST)
-_DIGITS = 6
+LEAST_CHANCE = 0.001  # of the true class, in a log loss
+_DIGITS, _ROUNDING = 6, 1e-9
 
 
 class Row(TypedDict):
     """One method on one world.
 
     figures has those that are defined, and is empty if the method failed: note says why. warnings
-    are the names of the warnings that the fit gave, structure what the method decided on.
+    are the names of the warnings that the fit gave, structure what the method decided on. commit is
+    that of the code that ran.
     """
 
     part: str
@@ -55,16 +57,16 @@ class Row(TypedDict):
     warnings: list[str]
     structure: str
     note: str
+    commit: str
 
 
 class Answer(NamedTuple):
-    """A method's scores, its P(+1) or None, and what it says of them; CPU seconds of the fit."""
+    """A fitted method, its scores, its P(class) or None, and the CPU seconds of the fit."""
 
+    model: Any
     scores: Floats
     chances: Floats | None
     seconds: float
-    reliable: bool
-    structure: str
 
 
 def find_world_methods(names: str | None) -> tuple[str, ...]:
@@ -88,18 +90,17 @@ def score_world(place: Place, methods: Sequence[str] = METHODS) -> list[Row]:
     True
     """
     world = draw_world(place)
-    votes = Votes.of(world.votes, coding="pm1")
     with one_blas_thread():
-        return [_score_method(name, votes, world.truth, place) for name in methods]
+        return [_score_method(name, world, place) for name in methods]
 
 
-def _score_method(name: str, votes: Votes, truth: Signs, place: Place) -> Row:
+def _score_method(name: str, world: World, place: Place) -> Row:
     row: Row = {
         "part": place.part,
         "kind": place.kind,
         "number": place.number,
-        "items": votes.n_items,
-        "voters": votes.n_voters,
+        "items": world.votes.shape[0],
+        "voters": world.votes.shape[1],
         "method": name,
         "figures": {},
         "seconds": None,
@@ -107,20 +108,24 @@ def _score_method(name: str, votes: Votes, truth: Signs, place: Place) -> Row:
         "warnings": [],
         "structure": "",
         "note": "",
+        "commit": find_commit(),
     }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = _answer(name, votes)
+            found = _answer(name, world.enter())
         except Exception as error:  # a method that fails is a result
             return {**row, "note": f"{type(error).__name__}: {error}"[:200]}
+    figures = score_answer(world, found.scores, found.chances)
+    if name == OURS:
+        figures |= score_intervals(found.model, world, figures["accuracy"])
     return {
         **row,
-        "figures": score_answer(truth, found.scores, found.chances),
+        "figures": {key: round(x, _DIGITS) for key, x in figures.items() if np.isfinite(x)},
         "seconds": round(found.seconds, 4),
-        "reliable": found.reliable,
+        "reliable": bool(found.model.reliable_),
         "warnings": sorted(warning.category.__name__ for warning in caught),
-        "structure": found.structure,
+        "structure": _name_structure(found.model),
     }
 
 
@@ -131,11 +136,11 @@ def _answer(name: str, votes: Votes) -> Answer:
     seconds = time.process_time() - start
     scores = model.decision_function(votes)
     chances: Floats | None = None
-    if hasattr(model, "predict_proba"):
-        chances = model.predict_proba(votes)[:, 1]
-    elif name == MAJORITY:
-        chances = share_of_yes(votes.values)
-    return Answer(scores, chances, seconds, bool(model.reliable_), _name_structure(model))
+    if name == MAJORITY:
+        chances = share_of_votes(votes)
+    elif hasattr(model, "predict_proba"):
+        chances = model.predict_proba(votes)
+    return Answer(model, scores, chances, seconds)
 
 
 def _name_structure(model: Any) -> str:
@@ -146,17 +151,53 @@ def _name_structure(model: Any) -> str:
     return ", ".join(table["structure"][table["kept"].astype(bool)].astype(str))
 
 
-def score_answer(truth: Signs, scores: Floats, chances: Floats | None) -> dict[str, float]:
-    """Return the figures that are defined.
+def score_answer(world: World, scores: Floats, chances: Floats | None) -> dict[str, float]:
+    """Return the accuracy (a tie counts by its expectation), and the log loss of P(class).
 
-    accuracy and balanced_accuracy (a tie counts half); and for methods with probabilities log_loss,
-    ece and confidence, see `rate_honesty`.
+    A P below .001 counts as .001: one item must not decide.
     """
-    plain = score_labels(truth, scores, chances)
-    figures = {"accuracy": plain.accuracy, "balanced_accuracy": plain.balanced_accuracy}
+    true = np.searchsorted(world.codes, world.truth)
+    each = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+    figures = {"accuracy": score_classes((true + 1).astype(np.int8), each).accuracy}
     if chances is not None:
-        figures |= {"log_loss": plain.log_loss, **rate_honesty(truth, chances)}
-    return {name: round(value, _DIGITS) for name, value in figures.items() if np.isfinite(value)}
+        right = np.maximum(chances[np.arange(len(true)), true], LEAST_CHANCE)
+        figures["log_loss"] = float(-np.log(right).mean())
+    return figures
+
+
+def score_intervals(model: Any, world: World, accuracy: float) -> dict[str, float]:
+    """Return `expected_accuracy_`, and of each sort of interval how many hold and their mean width.
+
+    expected is the accuracy of the labels, rate the share of each class among the items with votes
+    (of yes, with two classes), voters the share of a voter's votes that are right. A sort of which
+    nothing is said is left out.
+    """
+    voted = world.votes != 0
+    with np.errstate(invalid="ignore"):
+        rights = ((world.votes == world.truth[:, None]) & voted).sum(axis=0) / voted.sum(axis=0)
+    shares = (world.truth[voted.any(axis=1), None] == world.codes).mean(axis=0)
+    voters = model.voters_full_
+    bounds = {
+        "expected": (model.expected_accuracy_interval_, accuracy),
+        "rate": (model.prevalence_interval_, shares[1] if world.n_classes == 2 else shares),
+        "voters": ([voters.get("accuracy_low"), voters.get("accuracy_high")], rights),
+    }
+    found = {} if model.expected_accuracy_ is None else {"expected": model.expected_accuracy_}
+    for name, (ends, true) in bounds.items():
+        found |= _judge_intervals(name, ends, np.atleast_1d(true))
+    return found
+
+
+def _judge_intervals(name: str, ends: Any, true: Floats) -> dict[str, float]:
+    """Return the share of the intervals that hold and their mean width, of those that there are."""
+    if ends is None or any(end is None for end in ends):
+        return {}
+    low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in ends)
+    told = np.isfinite(low + high + true)
+    if not told.any():
+        return {}
+    held = (low <= true + _ROUNDING) & (true <= high + _ROUNDING)
+    return {f"{name}_held": held[told].mean(), f"{name}_width": (high - low)[told].mean()}
 
 
 def results_path(folder: Path, part: Part, method: str) -> Path:

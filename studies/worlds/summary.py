@@ -13,7 +13,10 @@ from studies.worlds.runs import DAWID_SKENE, MAJORITY, OURS, REST, Row, read_row
 from unelisa.errors import VotesWarning
 
 LOSS, LARGE_LOSS = 0.02, 0.05
-FIGURES = ("accuracy", "balanced_accuracy", "log_loss", "ece", "confidence")
+TOO_SURE = 0.1
+SHARES = ("losing", "silent", "reliable", "too_sure")
+INTERVALS = ("expected", "rate", "voters")
+FIGURES = ("accuracy", "log_loss")
 _NEEDED = (OURS, MAJORITY, DAWID_SKENE)
 _DIGITS = 5
 
@@ -24,21 +27,26 @@ class KindSummary(TypedDict):
     difference is the mean accuracy of ours minus that of the better of the two (the better one over
     all worlds of the kind); by_world has the mean, the standard error and the 5 % and 95 % quantile
     of the difference to the better of the two on each world. losing is the share of worlds where
-    that is below -.02, flagged those of `is_flagged`, silent those below -.05 that are not flagged.
-    unanswered counts the worlds left out.
+    that is below -.02, silent the share where it is below -.05 without a flag (`is_flagged`).
+    reliable is the share of worlds called so, too_sure the share where besides `expected_accuracy_`
+    is more than .10 above the accuracy. intervals has of each sort the number of worlds that have
+    them, and the sums over these of the share that hold and of the mean width. unanswered counts
+    the worlds left out; commits are those of the code that ran.
     """
 
     part: str
     kind: str
     worlds: int
     unanswered: int
+    commits: list[str]
     methods: dict[str, dict[str, float]]
     difference: float
     by_world: list[float]
     losing: float
     silent: float
-    flagged: float
-    overconfidence: float
+    reliable: float
+    too_sure: float
+    intervals: dict[str, list[float]]
 
 
 class PartSummary(NamedTuple):
@@ -49,10 +57,8 @@ class PartSummary(NamedTuple):
     unanswered: int
     worst: tuple[str, float]
     worst_by_world: tuple[str, float]
-    losing: float
-    silent: float
-    flagged: float
-    overconfidence: float
+    shares: dict[str, float]
+    intervals: dict[str, list[float]]
     worse_log_loss: list[str]
     means: dict[str, dict[str, float]]
     best_of_the_rest: str | None
@@ -85,7 +91,10 @@ def _summarize_kind(
 ) -> KindSummary:
     ours, majority, skene = (_collect(worlds, name, "accuracy") for name in _NEEDED)
     differences = ours - np.maximum(majority, skene)
-    flagged = np.array([is_flagged(world[OURS]) for world in worlds])
+    mine = [world[OURS] for world in worlds]
+    flagged = np.array([is_flagged(row) for row in mine])
+    reliable = np.array([bool(row["reliable"]) for row in mine])
+    expected = np.array([row["figures"].get("expected", np.nan) for row in mine])
     spread = float(differences.std(ddof=1)) / len(worlds) ** 0.5 if len(worlds) > 1 else 0.0
     quantiles = np.quantile(differences, [0.05, 0.95])
     return {
@@ -93,14 +102,21 @@ def _summarize_kind(
         "kind": where[1],
         "worlds": len(worlds),
         "unanswered": unanswered,
+        "commits": sorted({row["commit"] for row in mine}),
         "methods": {name: _average(worlds, name) for name in worlds[0]},
         "difference": _round(ours.mean() - max(majority.mean(), skene.mean())),
         "by_world": [_round(x) for x in (differences.mean(), spread, *quantiles)],
         "losing": _round(np.mean(differences < -LOSS)),
         "silent": _round(np.mean((differences < -LARGE_LOSS) & ~flagged)),
-        "flagged": _round(flagged.mean()),
-        "overconfidence": _round(np.mean(_collect(worlds, OURS, "confidence") - ours)),
+        "reliable": _round(reliable.mean()),
+        "too_sure": _round(np.mean(reliable & (expected - ours > TOO_SURE))),
+        "intervals": {name: _sum_intervals(worlds, name) for name in INTERVALS},
     }
+
+
+def _sum_intervals(worlds: Sequence[Mapping[str, Row]], name: str) -> list[float]:
+    held, width = (_collect(worlds, OURS, f"{name}_{figure}") for figure in ("held", "width"))
+    return [len(held), _round(held.sum()), _round(width.sum())]
 
 
 def is_flagged(row: Row) -> bool:
@@ -133,6 +149,9 @@ def _round(value: Any) -> float:
 def summarize_part(kinds: Sequence[KindSummary]) -> PartSummary:
     """Return the summary of a part from those of its kinds."""
     worlds = [row["worlds"] for row in kinds]
+    rows: Sequence[Json] = [dict(row) for row in kinds]
+    shares = {name: [row[name] for row in rows] for name in SHARES}
+    sums = {name: np.array([row["intervals"][name] for row in kinds]) for name in INTERVALS}
     worst = min(kinds, key=lambda row: row["difference"])
     by_world = min(kinds, key=lambda row: row["by_world"][0])
     means = _average_kinds(kinds)
@@ -143,10 +162,8 @@ def summarize_part(kinds: Sequence[KindSummary]) -> PartSummary:
         unanswered=sum(row["unanswered"] for row in kinds),
         worst=(worst["kind"], worst["difference"]),
         worst_by_world=(by_world["kind"], by_world["by_world"][0]),
-        losing=float(np.average([row["losing"] for row in kinds], weights=worlds)),
-        silent=float(np.average([row["silent"] for row in kinds], weights=worlds)),
-        flagged=float(np.average([row["flagged"] for row in kinds], weights=worlds)),
-        overconfidence=float(np.mean([row["overconfidence"] for row in kinds])),
+        shares={name: float(np.average(found, weights=worlds)) for name, found in shares.items()},
+        intervals={name: sums[name].sum(axis=0).tolist() for name in INTERVALS},
         worse_log_loss=[row["kind"] for row in kinds if exceeds_share(row)],
         means=means,
         best_of_the_rest=max(rest, key=lambda name: means[name]["accuracy"], default=None),
@@ -154,7 +171,7 @@ def summarize_part(kinds: Sequence[KindSummary]) -> PartSummary:
 
 
 def exceeds_share(row: KindSummary) -> bool:
-    """Return whether the log loss of ours is above that of the share of yes."""
+    """Return whether the log loss of ours is above that of the share of votes."""
     ours, share = (row["methods"][name]["log_loss"] for name in (OURS, MAJORITY))
     return ours > share
 
@@ -168,10 +185,3 @@ def _average_kinds(kinds: Sequence[KindSummary]) -> dict[str, dict[str, float]]:
         if "accuracy" in shared:
             means[name] = {key: float(np.mean([x[key] for x in mine])) for key in shared}
     return means
-
-
-def find_hindsight(row: KindSummary) -> tuple[str, float] | None:
-    """Return the best of the rest on one kind, which is known only in hindsight."""
-    rest = {name: row["methods"].get(name, {}).get("accuracy") for name in REST}
-    found = [(value, name) for name, value in rest.items() if value is not None]
-    return max(found)[::-1] if found else None

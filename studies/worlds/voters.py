@@ -1,10 +1,14 @@
 """The parts that simulated worlds are made of: a truth, voters, votes that go missing."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+from unelisa.coding import encode_classes
+from unelisa.votes import Votes
 
 Rng = np.random.Generator
 Floats = NDArray[np.float64]
@@ -12,10 +16,26 @@ Signs = NDArray[np.int8]
 
 
 class World(NamedTuple):
-    """Votes, items x voters in -1 / +1 and 0 where missing, and the truth of every item."""
+    """Votes, items x voters in -1 / +1 and 0 where missing, and the truth of every item.
+
+    Of K > 2 classes the codes are 1 to K, of the votes and of the truth.
+    """
 
     votes: Signs
     truth: Signs
+    n_classes: int = 2
+    ordered: bool = False
+
+    @property
+    def codes(self) -> Signs:
+        """The code of every class."""
+        return np.array(encode_classes(self.n_classes), dtype=np.int8)
+
+    def enter(self) -> Votes:
+        """Return the votes as methods take them."""
+        items, voters = map(np.arange, self.votes.shape)
+        values, labels = np.asfortranarray(self.votes), tuple(self.codes.tolist())
+        return replace(Votes.of_values(values, items, voters, labels), ordered=self.ordered)
 
 
 def join_voters(voters: list[Signs], truth: Signs) -> World:

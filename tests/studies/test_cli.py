@@ -268,7 +268,10 @@ def test_worlds_give_table_page_figure_and_archive(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--part", "all"), "--part must be one of choosing, reporting, found 'all'"),
+        (
+            ("--part", "all"),
+            "--part must be one of choosing, reporting, hard-choosing, hard-reporting, found 'all'",
+        ),
         (("--kinds", "two_topics"), "the choosing part has no kind 'two_topics'"),
         (("--seeds", "2-1"), "distinct nonnegative integers"),
         (("--methods", "oracle"), "the study has no method 'oracle'"),

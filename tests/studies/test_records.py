@@ -1,11 +1,16 @@
 import errno
 import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 
 import pytest
 
+from studies import records
 from studies.records import (
+    find_commit,
     format_archive,
     make_archive,
     merge_sets,
@@ -15,6 +20,34 @@ from studies.records import (
     run_sets,
 )
 from unelisa.errors import ModelError
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A clone with one commit whose studies are those that are run."""
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "studies" / "records.py"))
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "records.py").write_text("")
+    author = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    for told in (("init",), ("add", "."), (*author, "commit", "-m", "one")):
+        subprocess.run(["git", "-C", tmp_path, *told], check=True, capture_output=True)
+    find_commit.cache_clear()
+    yield tmp_path
+    find_commit.cache_clear()
+
+
+def test_the_commit_is_that_of_the_code(clone):
+    (clone / "README.md").write_text("not code")
+    commit = find_commit()
+    assert re.fullmatch("[0-9a-f]{12}", commit)
+    (clone / "studies" / "records.py").write_text("changed")
+    find_commit.cache_clear()
+    assert find_commit() == f"{commit}+"
+
+
+def test_without_a_clone_the_commit_is_unknown(clone):
+    shutil.rmtree(clone / ".git")
+    assert find_commit() == "unknown"
 
 
 @pytest.fixture

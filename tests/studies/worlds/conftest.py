@@ -9,10 +9,12 @@ def make_row(where, method, accuracy, **changed):
     part, kind, number = where
     figures = {
         "accuracy": accuracy,
-        "balanced_accuracy": accuracy - 0.01,
         "log_loss": 1.3 - accuracy,
-        "ece": 0.1,
-        "confidence": 0.95,
+        "expected": 0.95,
+        "expected_held": 1.0,
+        "expected_width": 0.1,
+        "voters_held": 0.5,
+        "voters_width": 0.2,
     }
     return {
         "part": part,
@@ -27,6 +29,7 @@ def make_row(where, method, accuracy, **changed):
         "warnings": [],
         "structure": "",
         "note": "",
+        "commit": "0123abc",
         **changed,
     }
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from studies.markdown import DASH
 from studies.records import read_archive
 from studies.worlds.kinds import KINDS
 from studies.worlds.page import render_worlds, signed
@@ -18,6 +19,10 @@ def test_the_summary_shows_targets_beside_both_parts(world_archive):
     assert "|  | wanted | reporting | choosing |" in table
     assert "| worlds that lose more than .02 | at most 5 % | 0.0% | 50.0% |" in table
     assert "| silent failures | under 1 % | 0.0% | 16.7% |" in table
+    assert f"| called reliable | {DASH} | 100.0% | 83.3% |" in table
+    assert f"| reliable, yet .10 too sure | {DASH} | 0.0% | 20.0% |" in table
+    assert "| intervals of voters | 90 % | 50% (.200) | 50% (.200) |" in table
+    assert f"| intervals of the shares of classes | 95 % | {DASH} | {DASH} |" in table
     assert "at least -.010 | +.100 (copied_expert) | +.010 (rules) |" in table
     assert ".900 / .800 / .700 | .880 / .775 / .750 |" in table
 
@@ -27,12 +32,9 @@ def test_kinds_are_listed_worst_first_with_losses_as_plain_as_wins(world_archive
     accuracy, honesty = part.split("![")
     lines = [line for line in accuracy.splitlines() if line.startswith("| ")][2:]
     assert [line.split(" | ")[0] for line in lines] == ["| rules", "| copies"]
-    assert (
-        "| rules | 4 | .860 | .850 | .750 | .900 | +.010 | -.040 ±.040 | 75% | .900 wawa |" in part
-    )
-    assert (
-        "| rules | 25% | 50% | +.090 | .440 | .450 | .100 | .100 | .850 | .840 | .25 |" in honesty
-    )
+    assert "| rules | 4 | .860 | .850 | .750 | .900 | +.010 | -.040 ±.040 | 75% | .25 |" in accuracy
+    held = f"100% (.100) | {DASH} | 50% (.200)"
+    assert f"| rules | 25% | 75% | 33.3% | .440 | .450 | {held} |" in honesty
 
 
 def test_a_worse_log_loss_is_bold(world_archive):
@@ -40,15 +42,22 @@ def test_a_worse_log_loss_is_bold(world_archive):
     row["methods"]["latent-ising"]["log_loss"] = 1.25
     page = render_worlds(world_archive)
     assert "| **1.250** | .600 |" in page
-    assert "| kinds with a log loss above the share of yes | none | none | copies |" in page
+    assert "| kinds with a log loss above the share of votes | none | none | copies |" in page
 
 
 def test_kinds_of_the_reporting_part_alone_are_marked(world_archive):
     page = render_worlds(world_archive)
     assert "| copied_expert* | 1 |" in part_of(page, "Reporting part")
     kinds = part_of(page, "The kinds")
-    assert all(f"| {name} | " in kinds for name in KINDS["reporting"])
+    assert all(f"| {name} | " in kinds for part in KINDS.values() for name in part)
     assert "| copied_expert | reporting |" in kinds
+    assert "| sybils_k | hard-choosing, hard-reporting |" in kinds
+
+
+def test_the_commits_that_ran_are_named(world_archive):
+    world_archive["kinds"][0]["commits"] = ["fff", "eee"]
+    page = render_worlds(world_archive)
+    assert "reporting `0123abc`, choosing `0123abc` and `eee` and `fff`." in page
 
 
 def test_a_part_that_was_not_run_is_not_on_the_page(world_archive):

@@ -6,7 +6,6 @@ from studies.worlds.runs import results_path
 from studies.worlds.summary import (
     collect_worlds,
     exceeds_share,
-    find_hindsight,
     summarize_kinds,
     summarize_part,
 )
@@ -28,11 +27,15 @@ def test_a_kind_by_hand(kinds):
     assert (
         found["silent"] == 0.25
     )  # of the two large losses one is flagged, and one warns of the votes only
-    assert found["flagged"] == 0.5
-    assert found["overconfidence"] == pytest.approx(0.95 - 0.86)
+    assert found["reliable"] == 0.75
+    assert found["too_sure"] == 0.25  # .95 and .80; the second such world is not called reliable
+    # both sorts in every world; nothing is said of the shares of classes
+    assert found["intervals"]["expected"] == pytest.approx([4, 4.0, 0.4])
+    assert found["intervals"]["voters"] == pytest.approx([4, 2.0, 0.8])
+    assert found["intervals"]["rate"] == [0, 0.0, 0.0]
+    assert found["commits"] == ["0123abc"]
     assert found["methods"]["wawa"]["accuracy"] == pytest.approx(0.9)
     assert found["methods"]["latent-ising"]["seconds"] == 0.25
-    assert find_hindsight(found) == ("wawa", pytest.approx(0.9))
 
 
 def test_the_better_one_is_chosen_per_kind_and_per_world(kinds):
@@ -46,9 +49,9 @@ def test_a_part_by_hand(kinds):
     assert (part.kinds, part.worlds) == (2, 6)
     assert part.worst == ("rules", pytest.approx(0.01))
     assert part.worst_by_world == ("rules", pytest.approx(-0.04))
-    assert part.losing == pytest.approx(3 / 6)  # over worlds
-    assert part.silent == pytest.approx(1 / 6)
-    assert part.overconfidence == pytest.approx((0.09 + 0.05) / 2)  # over kinds
+    expected = {"losing": 3 / 6, "silent": 1 / 6, "reliable": 5 / 6, "too_sure": 1 / 6}
+    assert part.shares == pytest.approx(expected)  # over worlds
+    assert part.intervals["expected"] == pytest.approx([6, 6.0, 0.6])
     assert part.means["latent-ising"]["accuracy"] == pytest.approx((0.86 + 0.9) / 2)
     assert part.best_of_the_rest == "wawa"
     assert part.worse_log_loss == []
@@ -62,7 +65,6 @@ def test_a_method_without_an_answer_on_a_kind_is_not_the_best_of_the_rest(rows):
     assert (
         summarize_part([row for row in found if row["part"] == "choosing"]).best_of_the_rest is None
     )
-    assert find_hindsight(found[1]) is None
 
 
 def test_worlds_without_an_answer_are_counted_and_left_out(rows):
