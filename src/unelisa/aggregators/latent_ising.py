@@ -154,6 +154,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     multiclass = True
     _reading: Reading
     _memory: Memory
+    prevalence_interval_: Any  # (low, high), or two rows of classes
+    _stated: Any = None  # the prevalence that `fit` was given; only during `fit`
+    _checked: Checked  # only during `fit`
     _kept_votes: KeptVotes  # in a model that was loaded from a file with its votes
     _beside: str  # what entered the fit besides votes and gold labels, if anything did
 
@@ -207,7 +210,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         try:
             self._fit_known(X, y, prior, sample_weight)
         finally:
-            del self._stated
+            self.__dict__.pop("_stated", None)
         self.__dict__.pop("_beside", None)
         beside = {"prior log-odds": prior, "prevalence": prevalence, "sample_weight": sample_weight}
         for what in [name for name, given in beside.items() if given is not None]:
@@ -263,14 +266,16 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         """Set what is learned from a reading."""
         self._reading, trust = reading, reading.trust
         self.weights_ = np.asarray(reading.weights)
-        if trust is None:
+        worth = reading.worth
+        if trust is None or worth is None:
             return
         if reading.n_classes == 2:
-            self.coins_ = reading.worth.coins if reading.worth else np.full((2, 0), np.nan)
+            self.coins_ = worth.coins
             self.prevalence_ = float(trust.shares[1])
-            self.prevalence_interval_ = tuple(trust.share_bounds[:, 1].tolist())
+            low, high = trust.share_bounds[:, 1].tolist()
+            self.prevalence_interval_ = low, high
         else:
-            self._confusion, self._confusion_votes = reading.confusions, reading.worth.met
+            self._confusion, self._confusion_votes = reading.confusions, worth.met
             self.prevalence_, self.prevalence_interval_ = trust.shares, trust.share_bounds
         self._rely(trust, reading)
 
@@ -279,7 +284,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         if not self.reliable_ and not trust.checked.enough:
             return  # the votes do not identify a truth, and nothing else tells it
         doubts = [] if trust.checked.enough else [*reading.reasons]
-        told = [one.tell(self.voter_names_) for one in doubts]
+        told = [str(one.tell(self.voter_names_)) for one in doubts]
         told += [] if trust.reliable else [trust.reason]
         self.reliable_ = not told
         self.reliability_reason_ = "; ".join(told) or trust.reason

@@ -51,9 +51,10 @@ class Memory(NamedTuple):
         """
         if self.gold is None:
             return None
-        if not isinstance(self.votes.items, RowNumbers):
+        items: Any = self.votes.items
+        if not isinstance(items, RowNumbers):
             known = np.flatnonzero(self.gold)
-            names = zip(self.votes.items[known], self.gold[known], strict=True)
+            names = zip(items[known], self.gold[known], strict=True)
             codes = {str(name): code for name, code in names}
             found = [codes.get(str(name), 0) for name in votes.items]
             return np.array(found, dtype=np.int8)

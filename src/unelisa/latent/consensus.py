@@ -58,7 +58,8 @@ class ConsensusReading(Reading):
     @property
     def confusions(self) -> Floats:
         """P(says c | class k) per voter, averaged over the items' ease."""
-        return np.einsum("skgc,g->skc", self.model.confusions, self.model.ease_shares)
+        chances, shares = self.model.confusions, self.model.ease_shares
+        return np.asarray(np.einsum("skgc,g->skc", chances, shares))
 
     def think(self, ballots: Ballots) -> Floats:
         """Return the average of model and share of the votes, as log-probabilities."""

@@ -1,10 +1,10 @@
 """Copies: voters who cast the same votes on the same items. They are one voter with several names.
 
 To a model of errors, copies are the best evidence that there is: each confirms the other wherever
-they are alone against the rest. So they are found before anything is fitted. Votes that agree by chance are not copies: two voters who are
-nearly always right agree too. Copies must also agree where they contradict the others, on at least
-`DISSENTS` items, which independent voters do with a probability of 2^-10 at most if each of these
-errors is no more probable than not.
+they are alone against the rest. So they are found before anything is fitted. Votes that agree by
+chance are not copies: two voters who are nearly always right agree too. Copies must also agree
+where they contradict the others, on at least `DISSENTS` items, which independent voters do with a
+probability of 2^-10 at most if each of these errors is no more probable than not.
 """
 
 import numpy as np

@@ -27,7 +27,7 @@ class Crowd(NamedTuple):
     def of(cls, ballots: ItemBlocks, n_classes: int) -> "Crowd":
         """Return the crowd of some ballots."""
         cast, pairs = ballots.sum(count_votes, ballots.n_voters, n_classes)
-        n_active = np.count_nonzero(cast.sum(axis=1))
+        n_active = int(np.count_nonzero(cast.sum(axis=1)))
         common = float(pairs) / max(n_active * (n_active - 1), 1)
         return cls(ballots, n_classes, cast, common, find_copies(ballots, n_classes))
 

@@ -200,7 +200,7 @@ def count_shares(ballots: Ballots, model: Consensus) -> Floats:
     n_classes = model.n_classes
     cells = ballots.items * n_classes + ballots.answer(n_classes)
     counts = np.bincount(cells, model.counts[ballots.voters], ballots.n_items * n_classes)
-    return counts.reshape(ballots.n_items, n_classes)
+    return np.asarray(counts.reshape(ballots.n_items, n_classes), dtype=np.float64)
 
 
 def expect_ease(ballots: Ballots, model: Consensus) -> Floats:

@@ -13,7 +13,7 @@ voters who know the truth agree as well, but so do the others with them: what is
 Exact copies (the same votes on the same items) are one voter: their excess is 1.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,7 +73,9 @@ def find_repeaters(crowd: Crowd, *, near: bool = True) -> Repeaters:
     copies = _list_copies(crowd.heads)
     if not near:
         return Repeaters.of(crowd, copies, len(copies[0]))
-    first, second, excess = map(np.append, copies, _compare_voters(crowd))
+    near_ones = _compare_voters(crowd)
+    first, second = (np.append(copies[k], near_ones[k]).astype(np.int32) for k in (0, 1))
+    excess = np.append(copies[2], near_ones[2])
     return Repeaters.of(crowd, (first, second, excess), len(copies[0]))
 
 
@@ -157,9 +159,9 @@ def _correlate_rest(votes: Singles, sums: Singles, many: Singles) -> tuple[Float
     u_i (sums_i - f_is - f_it), so that all moments are products of f and v with weights per item.
     """
     there = np.abs(votes)
-    u = 1 / np.maximum(many - 2, 1)
+    u = np.asarray(1 / np.maximum(many - 2, 1))
 
-    def products(left: Singles, weights: Singles, right: Singles) -> Floats:
+    def products(left: Singles, weights: NDArray[Any], right: Singles) -> Floats:
         return (left.T @ (weights[:, None] * right)).astype(np.float64)
 
     one = np.ones_like(u)

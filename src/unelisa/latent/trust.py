@@ -170,8 +170,7 @@ def judge_labels(tally: Tally, checked: Checked, agreement: float, stated: Float
     `agreement` is that of the two readings, `stated` bounds for the classes' shares, rows low and
     high.
     """
-    n_classes = tally.totals.shape[1]
-    density = _weigh_accuracies(tally, n_classes, agreement)
+    density = _weigh_accuracies(tally, agreement)
     expected = float(density @ GRID)
     if checked.enough:
         density = density * binom.pmf(checked.right, checked.n, GRID)
@@ -197,7 +196,7 @@ def judge_labels(tally: Tally, checked: Checked, agreement: float, stated: Float
     )
 
 
-def _weigh_accuracies(tally: Tally, n_classes: int, agreement: float) -> Floats:
+def _weigh_accuracies(tally: Tally, agreement: float) -> Floats:
     """Return the density of the accuracy on a grid, going by experience."""
     stated = float(np.clip(tally.stated, 1e-3, 1 - 1e-3))
     features = np.array([1.0, logit(stated), tally.dissent, np.log(tally.depth), 1 - agreement])

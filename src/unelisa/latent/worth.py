@@ -65,7 +65,8 @@ class Worth:
 
     def untold(self) -> "Worth":
         """Return that nothing can be told."""
-        return Worth(*(np.full_like(self.values, np.nan) for _ in range(3)), self.met)
+        unknown = np.full_like(self.values, np.nan)
+        return Worth(unknown, unknown, unknown, self.met)
 
     def name_measures(self, classes: NDArray[Any]) -> list[str]:
         """Return the name of every measure."""
@@ -90,7 +91,8 @@ def describe_worth(cases: "Cases", doubt: float) -> Worth:
     if cases.votes.shape[1] == 2:
         (specificity, sensitivity), (npv, ppv) = recall.each(), precision.each()
         rows = [accuracy, sensitivity, specificity, ppv, npv]
-    return Worth(*np.stack([row.bound(doubt) for row in rows], axis=1), cases.met[0])
+    values, low, high = np.stack([row.bound(doubt) for row in rows], axis=1)
+    return Worth(values, low, high, cases.met[0])
 
 
 class Measure(NamedTuple):
