@@ -51,3 +51,15 @@ def expert_log_likelihood(values, reliabilities, prevalence):
 
 def all_votes(n_voters):
     return np.array(list(itertools.product([-1, 1], repeat=n_voters)), dtype=np.int8)
+
+
+def weigh_states(row, prior, counts, weights, biases, ease, log_states):
+    """log P(class, ease, votes) of one item, by the definition; an answer of -1 is none."""
+    joint = log_states.copy()
+    for k, g in itertools.product(*map(range, joint.shape)):
+        joint[k, g] += 0.0 if prior is None else prior[k]
+        for s, c in enumerate(row):
+            if c >= 0:
+                lean = [b + ease[g] * weights[s] * (a == k) for a, b in enumerate(biases[s])]
+                joint[k, g] += counts[s] * (lean[c] - np.log(np.exp(lean).sum()))
+    return joint
