@@ -64,6 +64,7 @@ from studies.real.runs import (
 )
 from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
 from studies.records import Json, format_archive
+from studies.sets import is_listed
 from studies.worlds.figures import draw_differences
 from studies.worlds.kinds import KINDS, NUMBERS, Part, find_kinds, list_places
 from studies.worlds.page import render_worlds
@@ -78,9 +79,7 @@ from unelisa.cli.screen import busy, results
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
-_DEFAULT_DATA = (
-    f"by default the folder that {VARIABLE} names, or the one in ../shared/data next to a clone"
-)
+_DEFAULT_DATA = f"by default the folder that {VARIABLE} names, or ../shared next to a clone"
 Sampler = Annotated[
     str,
     typer.Option(metavar="paper|mixed", help="The paper's Gibbs sampler, or tempering."),
@@ -196,8 +195,8 @@ def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help=f"One folder per set, with votes.csv and truth.csv; {_DEFAULT_DATA}; otherwise "
-            "public sets are downloaded.",
+            help="One folder per set, with votes.csv and truth.csv, or the folder of sources.csv; "
+            f"{_DEFAULT_DATA}; otherwise public sets are downloaded.",
         ),
     ] = None,
     panels: Annotated[
@@ -340,6 +339,8 @@ def _run_ehr(
 ) -> None:
     """Run the simulated datamarts with their rare cohorts, then ehr_phecap if it is there."""
     shared = find_shared_data() if data is None else None
+    if shared is not None and is_listed(shared):
+        shared = shared / "data"
     place = shared / "ehr_phecap" if shared is not None else data
     public = phecap_set(place) if place is not None and (data or place.is_dir()) else None
     parts = len(seeds) * (splits + (COHORTS if rare else 0)) + (splits if public else 0)

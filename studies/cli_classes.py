@@ -19,11 +19,12 @@ from studies.commands import (
     running,
 )
 from studies.records import Json
+from studies.sets import is_listed
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
 STUDY = Study("classes", "rows", ("set",), render_classes, screens.show_classes, "classes.md")
-SCORES = "peers.csv"  # of other programs, in the folder of the sets
+SCORES = ("peers.csv", "data_k/peers.csv", "data_more/peers_k.csv")  # of other programs
 
 
 def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
@@ -31,8 +32,8 @@ def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="One folder per set, with votes.csv.gz and truth.csv; by default data_k next to "
-            "the shared data.",
+            help="One folder per set, with votes.csv.gz and truth.csv, or the folder of "
+            "sources.csv; by default the shared data.",
         ),
     ] = None,
     folder: ResultsFolder = Path("results/classes"),
@@ -48,11 +49,16 @@ def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     def collect(old: Json | None) -> Json:
         names = None if methods is None else [name.strip() for name in methods.split(",")]
-        place = require_data(None).parent / "data_k" if data is None else data
+        place = _find_default() if data is None else data
         sets, tasks = find_class_sets(place), list_tasks(names, peers)
         make_folder(folder)
         with running(len(sets) * len(tasks)) as advance:
             run_classes(sets, folder, tasks, advance)
-        return collect_classes(folder, place / SCORES, old)
+        return collect_classes(folder, [place / name for name in SCORES], old)
 
     run_study(STUDY, collect, out, stored, json)
+
+
+def _find_default() -> Path:
+    place = require_data(None)
+    return place if is_listed(place) else place.parent / "data_k"

@@ -20,7 +20,6 @@ from studies.commands import (
 )
 from studies.drawing import drawing, save_figure
 from studies.names import pick_names
-from studies.real.sets import Reader as SetReader
 from studies.real.sets import find_panels, find_sets, find_shared_data
 from studies.records import Json
 from studies.replay.figures import draw_curves
@@ -28,6 +27,8 @@ from studies.replay.page import render_replay
 from studies.replay.policies import POLICIES
 from studies.replay.recordings import FIRST_WORLD, WORLDS
 from studies.replay.runs import Reader, collect_replays, run_replays
+from studies.sets import Reader as SetReader
+from studies.sets import is_listed
 from studies.worlds.kinds import Place, draw_world
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
@@ -83,7 +84,9 @@ def replay(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 def _find_recorded(data: Path | None) -> dict[str, Reader]:
     """Return how to read each set of the study that is there."""
     shared = find_shared_data() if data is None else None
-    place = shared.parent if shared is not None else data
+    place = data
+    if shared is not None:
+        place = shared if is_listed(shared) else shared.parent
     if place is None or not (place / "data").is_dir() or not (place / "data_k").is_dir():
         raise ModelError("there are no sets here: name the folder of data and data_k with --data")
     parts: list[tuple[dict[str, SetReader], tuple[str, ...]]] = [

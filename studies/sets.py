@@ -1,7 +1,9 @@
 """The sets of real votes with known truth, all classes in one list, with the source of each."""
 
 import csv
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +23,9 @@ VOTES = ("votes.csv", "votes.csv.gz", "votes_wide.csv", "votes_wide.csv.gz")
 TRUTH = ("truth.csv", "truth.csv.gz")
 
 
+Reader = Callable[[], KnownLabels]
+
+
 class RealSet(NamedTuple):
     """A set as the list of sources describes it; sources, not sets, are independent."""
 
@@ -34,11 +39,21 @@ class RealSet(NamedTuple):
 
 def list_sets(data: Path) -> list[RealSet]:
     """Return the sets that sources.csv names in a folder, in its order, whatever their classes."""
-    file = data / LIST
-    if not file.is_file():
+    if not is_listed(data):
         raise ModelError(f"{data} holds no {LIST}: name the folder that holds it and the sets")
-    with file.open(encoding="utf-8", newline="") as rows:
+    with (data / LIST).open(encoding="utf-8", newline="") as rows:
         return [_describe(row) for row in csv.DictReader(rows)]
+
+
+def is_listed(data: Path) -> bool:
+    """Return whether a folder holds the list of sources."""
+    return (data / LIST).is_file()
+
+
+def find_listed(data: Path, *, two: bool) -> dict[str, Reader]:
+    """Return how to read the listed sets of two classes, or those of more, by name."""
+    chosen = [one for one in list_sets(data) if (one.classes == 2) == two]
+    return {one.name: partial(read_known, data, one) for one in chosen}
 
 
 def _describe(row: dict[str, str]) -> RealSet:

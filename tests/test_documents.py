@@ -1,7 +1,6 @@
 """Documents say nothing that the repository does not support."""
 
 import ast
-import importlib
 import json
 import re
 import subprocess
@@ -94,14 +93,14 @@ def test_the_guide_to_warnings_explains_every_message():
     quoted = re.findall(r"^\| `([^`]*)` \|", page, re.MULTILINE)
     pieces = [[piece.strip(": ") for piece in quote.split("…")] for quote in quoted]
     messages = set(_warned(Path(unelisa.__file__).parent))
-    assert len(messages) > 40
+    assert len(messages) > 30
     missing = [
         message for message in messages if not any(all(x in message for x in p) for p in pieces)
     ]
     assert sorted(missing) == []
 
 
-SPOKEN = ("warn_user", "Caution", "noting")  # their first argument is a message
+SPOKEN = ("warn_user", "Caution", "noting", "doubting")  # their first argument is a message
 FEWEST_LETTERS = 16  # a message of fewer is put together elsewhere
 
 
@@ -162,30 +161,11 @@ def test_the_readme_repeats_what_the_comparison_found():
 def test_the_guide_to_judges_repeats_the_table_of_gold_labels():
     table = (DOCS / "model_tables.md").read_text(encoding="utf-8")
     row = re.search(
-        r"^\| llm_judges_hard\\\* \| (\.\d{3}) \| \.\d{3} \| (\.\d{3}) \|", table, re.MULTILINE
+        r"^\| llm_judges_hard \| (\.\d{3}) \| \.\d{3} \| (\.\d{3}) \|", table, re.MULTILINE
     )
     without, with_gold = (f"{float(share):.2f}".removeprefix("0") for share in row.groups())
     told = " ".join((DOCS / "how_to" / "llm_judges.md").read_text(encoding="utf-8").split())
     assert f"rises from {without} to {with_gold}" in told
-
-
-def test_the_page_on_the_model_lists_every_constant():
-    told = (DOCS / "model.md").read_text(encoding="utf-8").split("## Constants")[1]
-    named = set(re.findall(r"`([a-z_.]+\.[A-Z][A-Z_]+)`", told.split("\n## ")[0]))
-    found = {name for path in (ROOT / "src/unelisa/latent").rglob("*.py") for name in _list(path)}
-    listed = {full: [name for name in named if full.endswith(f".{name}")] for full in found}
-    assert sorted(full for full, names in listed.items() if len(names) != 1) == []
-    assert sorted(named - {name for names in listed.values() for name in names}) == []
-
-
-def _list(path):
-    """Yield the constants of a module that are not texts, such as unelisa.latent.pairs.STRIP."""
-    parts = path.relative_to(ROOT / "src").with_suffix("").parts
-    module = ".".join(part for part in parts if part != "__init__")
-    for name, value in vars(importlib.import_module(module)).items():
-        own = re.search(rf"^(?:[A-Z_]+, )*{name}(?:, [A-Z_]+)* = ", path.read_text("utf-8"), re.M)
-        if re.fullmatch(r"[A-Z][A-Z_]+", name) and own and not isinstance(value, str | dict):
-            yield f"{module}.{name}"
 
 
 def test_the_table_of_the_gpu_is_what_was_measured():

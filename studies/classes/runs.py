@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from studies.chances import share_of_votes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit, read_stored
-from studies.classes.sets import Reader, describe_set
+from studies.classes.sets import describe_set
 from studies.records import Json, make_archive, read_lines, run_missing
+from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS, LatentIsing, OneVsRest
 from unelisa.aggregators.classes import normalize_scores
 from unelisa.comparison import build_aggregator
@@ -139,8 +140,8 @@ def run_classes(
     run_missing(sets, tasks, (path, read_lines(path)), describe_set, done)
 
 
-def collect_classes(folder: Path, peers: Path, archived: Json | None = None) -> Json:
-    """Return the archive of a results folder and a file of stored scores, added to an old one.
+def collect_classes(folder: Path, peers: Sequence[Path], archived: Json | None = None) -> Json:
+    """Return the archive of a results folder and files of stored scores, added to an old one.
 
     Stored scores of programs that were run here too are left out.
     """
@@ -149,7 +150,8 @@ def collect_classes(folder: Path, peers: Path, archived: Json | None = None) -> 
     facts = {fact["set"]: fact for fact in found}
     elsewhere = [
         make_row((row["set"], row["method"], STORED), row["figures"], row["seconds"], row["note"])
-        for row in read_stored(peers)
+        for file in peers
+        for row in read_stored(file)
     ]
     given = [*old.get("rows", ()), *read_lines(folder / "rows.jsonl"), *elsewhere]
     rows = {(row["set"], row["kind"], row["method"]): row for row in given if row["set"] in facts}

@@ -1,18 +1,16 @@
 """Sets of votes with more than two classes and known truth, in a folder."""
 
 import csv
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from studies.records import Json
+from studies.sets import Reader, find_listed, is_listed
 from unelisa.errors import ModelError
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
-
-Reader = Callable[[], KnownLabels]
 
 # the sets whose classes have an order, with the number of classes: 0, 1, 2, ...
 ORDERED = {"adult2": 4, "care_asset": 5}
@@ -21,10 +19,13 @@ ORDERED = {"adult2": 4, "care_asset": 5}
 def find_class_sets(folder: Path) -> dict[str, Reader]:
     """Return how to read each set with three or more true classes under a folder, by name.
 
-    A set is a folder with votes.csv.gz (item, voter, vote) and truth.csv (item, label).
+    Where sources.csv lists the sets, those; otherwise a set is a folder with votes.csv.gz (item,
+    voter, vote) and truth.csv (item, label).
     """
     if not folder.is_dir():
         raise ModelError(f"{folder} is not a folder: name the folder that holds the sets")
+    if is_listed(folder):
+        return find_listed(folder, two=False)
     sets: dict[str, Reader] = {}
     for truth in sorted(folder.glob("*/truth.csv")):
         votes = truth.parent / "votes.csv.gz"

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
-from studies.classes.sets import find_class_sets
 from studies.jury.estimates import ask_independent_panel, correct_judge
-from studies.real.sets import Reader, find_panels, find_sets
+from studies.rate.runs import find_rate_sets
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
+from studies.sets import Reader
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.coding import encode_classes
 from unelisa.errors import ModelError
@@ -50,10 +50,7 @@ _DIGITS = 5
 
 def find_jury_sets(signs: Path) -> dict[str, Reader]:
     """Return how to read each panel in a folder of sets and in data_k next to it."""
-    beside = signs.parent / "data_k"
-    sets: dict[str, Reader] = dict(find_sets(signs))
-    if beside.is_dir():
-        sets |= {**find_panels(beside), **find_class_sets(beside)}
+    sets = find_rate_sets(signs, None)
     found = {name: sets[name] for name in PANELS if name in sets}
     if not found:
         raise ModelError(f"no folder in {signs.name} or data_k is a panel: {', '.join(PANELS)}")

@@ -6,14 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from studies.markdown import fill_marks, group_by, has_mark, join_blocks, markdown_table, share
+from studies.markdown import fill_marks, group_by, has_mark, markdown_table, share
 from studies.pages.gold import gold_table
 from studies.records import Json
-from unelisa.latent.consensus.doubt import APART, MISFIT, SHARE
-from unelisa.latent.consensus.pool import RATE
 
-STRUCTURES = ("auto", "plain", "ease", "tilt", "families", "edges")
-DOUBT = (SHARE, MISFIT, APART)
 METHODS = (
     "oracle",
     "latent-ising",
@@ -72,108 +68,6 @@ def _lead(scores: dict[str, float]) -> float:
     return scores["latent-ising"] - scores.get("oracle", max(others))
 
 
-def parts_table(rows: Sequence[Json]) -> str:
-    """Return every structure forced in turn, three cells a row, and the mean over all cells."""
-    names = (*STRUCTURES, "oracle")
-    cells = group_by([{**row, "row": row["cell"].rsplit("-", 1)[0]} for row in rows], "row")
-    order = [f"{level}-{voters}" for level in ("high", "medium", "low") for voters in (25, 49, 81)]
-    table = [
-        [key.replace("-", " "), *(share(mean(v["scores"][x] for v in cells[key,])) for x in names)]
-        for key in order
-    ]
-    table.append(["**mean**", *(with_error(v["scores"][x] for v in rows) for x in names)])
-    gaps = [[v["scores"][x] - v["scores"]["oracle"] for v in rows] for x in STRUCTURES]
-    table.append(["minus the oracle", *(with_error(gap, form="+") for gap in gaps), ""])
-    return markdown_table(["cells", *names], table)
-
-
-def real_table(rows: Sequence[Json]) -> str:
-    """Return every structure on every real set, and means with standard errors over the sets."""
-    found = {(row["set"], row["structure"]): row for row in rows}
-    sets = list(dict.fromkeys(name for name, _ in found))
-    header = ["set", "structure kept", "coherence", *STRUCTURES, "balanced (auto)", "CPU s"]
-    table: list[list[Any]] = []
-    for name in sets:
-        auto = found[name, "auto"]
-        shown = [share(found[name, structure]["accuracy"]) for structure in STRUCTURES]
-        facts = [auto["kept"], f"{auto['coherence']:.2f}"]
-        table.append([name, *facts, *shown, share(auto["balanced"]), f"{auto['seconds']:.2f}"])
-    columns = {x: [found[name, x]["accuracy"] for name in sets] for x in STRUCTURES}
-    balanced = with_error((found[name, "auto"]["balanced"] for name in sets), 4)
-    means = [with_error(columns[x], 4) for x in STRUCTURES]
-    gaps = [
-        [None if a is None else a - b for a, b in zip(columns[x], columns["auto"], strict=True)]
-        for x in STRUCTURES[1:]
-    ]
-    median = np.median([found[name, "auto"]["seconds"] for name in sets])
-    table.append(["**mean**", "", "", *means, balanced, f"median {median:.2f}"])
-    shown = [with_error(gap, 4, "+") for gap in gaps]
-    table.append(["minus auto, same sets", "", "", "", *shown, "", ""])
-    return markdown_table(header, table)
-
-
-def medical_table(rows: Sequence[Json]) -> str:
-    """Return the breast cancer data with one and with nine thresholds per feature."""
-    table: list[list[Any]] = []
-    for row in rows:
-        shares = [share(row[name]) for name in ("accuracy", "balanced", "majority")]
-        facts = [f"{row['seconds']:.1f}", "yes" if row["reliable"] else "no"]
-        table.append([row["thresholds"], *shares, *facts])
-    header = ["thresholds per feature", "accuracy", "balanced", "majority vote", "CPU s"]
-    return markdown_table([*header, "called reliable"], table)
-
-
-def rate_table(rows: Sequence[Json]) -> str:
-    """Return each weight of the class rate, and the one that is best on the other sets."""
-    rates = sorted({row["rate"] for row in rows}, reverse=True)
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    found = {(row["set"], row["rate"]): row["accuracy"] for row in rows}
-    scores = np.array([[found[name, rate] for rate in rates] for name in sets])
-    others = (scores.sum(0) - scores) / (len(sets) - 1)
-    left_out = scores[np.arange(len(sets)), others.argmax(1)]
-    columns = [*scores.T, left_out]
-    used = scores[:, rates.index(RATE)]
-    gaps = [with_error(x - used, 4, "+") if (x != used).any() else "" for x in columns]
-    table = [
-        ["mean accuracy", *(with_error(x, 4) for x in columns)],
-        [f"minus weight {RATE}, same sets", *gaps],
-    ]
-    return markdown_table(["weight", *rates, "chosen on the other sets"], table)
-
-
-def doubt_table(rows: Sequence[Json]) -> str:
-    """Return log loss with the product's doubt, and with the doubt that is best on other sets."""
-    keys = ("share", "misfit", "apart")
-    grid = list(dict.fromkeys(tuple(row[key] for key in keys) for row in rows))
-    sets = list(dict.fromkeys(row["set"] for row in rows))
-    found = {(row["set"], *(row[key] for key in keys)): row["log_loss"] for row in rows}
-    losses = np.array([[found[name, *point] for point in grid] for name in sets])
-    best = (losses.sum(0) - losses).argmin(1)  # of the sum over all other sets
-    used, left_out = losses[:, grid.index(DOUBT)], losses[np.arange(len(sets)), best]
-    table: list[list[Any]] = [
-        [name, share(a), share(b), f"{b - a:+.3f}", *map(_short, grid[k])]
-        for name, a, b, k in zip(sets, used, left_out, best, strict=True)
-    ]
-    means = [with_error(x) for x in (used, left_out)]
-    table.append(["**mean**", *means, with_error(left_out - used, form="+"), "", "", ""])
-    header = ["set", "as shipped", "chosen on the other sets", "difference", *keys]
-    ends = sorted({point[1:] for point in grid})
-    by_share = [
-        [_short(least), *(share(losses[:, grid.index((least, *end))].mean()) for end in ends)]
-        for least in sorted({point[0] for point in grid})
-    ]
-    columns = [f"misfit {_short(misfit)}, apart {_short(apart)}" for misfit, apart in ends]
-    return join_blocks(
-        markdown_table(header, table),
-        "Mean log loss over all sets at every point of the grid:",
-        markdown_table(["share", *columns], by_share),
-    ).rstrip("\n")
-
-
-def _short(number: float) -> str:
-    return f"{number:g}".removeprefix("0")
-
-
 def noise_table(rows: Sequence[Json]) -> str:
     """Return how often experts are claimed in votes without any truth."""
     table = []
@@ -203,12 +97,7 @@ def ensembles_table(rows: Sequence[Json]) -> str:
 
 TABLES = {
     "broken": broken_table,
-    "parts": parts_table,
-    "real": real_table,
     "gold": gold_table,
-    "medical": medical_table,
-    "rate": rate_table,
-    "doubt": doubt_table,
     "noise": noise_table,
     "ensembles": ensembles_table,
 }

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from studies.classes.sets import find_class_sets
 from studies.rate.simulated import LEVEL, measure_draws, simulate_models
-from studies.real.sets import Reader, find_panels, find_sets
+from studies.real.sets import find_panels, find_sets
 from studies.records import Json, make_archive, merge_sets, open_results, read_lines
+from studies.sets import Reader, is_listed
 from unelisa.aggregators import LatentIsing
 from unelisa.coding import encode_classes
 from unelisa.errors import ModelError, UnelisaWarning
@@ -32,13 +33,16 @@ _DIGITS = 5
 def find_rate_sets(signs: Path, classes: Path | None) -> dict[str, Reader]:
     """Return how to read each set: those coded -1 / +1 in a folder, and those of other labels.
 
-    The second folder holds panels of judges and sets of three or more classes; by default it is
-    data_k next to the first one, if there is one.
+    Where sources.csv lists the sets of the first folder, all of these. Otherwise the second folder
+    holds panels of judges and sets of three or more classes; by default it is data_k next to the
+    first one, if there is one.
     """
     place = signs.parent / "data_k" if classes is None else classes
     if classes is not None and not place.is_dir():
         raise ModelError(f"{place} is not a folder: name the folder that holds the sets")
     sets = find_sets(signs)
+    if is_listed(signs):
+        return {**sets, **find_class_sets(signs)}
     if place.is_dir():
         sets |= {**find_panels(place), **find_class_sets(place)}
     return sets

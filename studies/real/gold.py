@@ -9,10 +9,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from studies.records import Json
+from unelisa.aggregators.known import number_codes
 from unelisa.errors import UnelisaWarning
 from unelisa.latent import interpret
 from unelisa.latent.ballots import list_ballots
-from unelisa.latent.gold import bound_odds, follow_gold
+from unelisa.latent.gold import MOST_LOG, follow_gold
 from unelisa.scoring import score_labels
 from unelisa.sources.labels import KnownLabels
 
@@ -33,9 +34,8 @@ def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)
         fitted, asked = list_ballots(known.votes.blocks), known.scored_votes()
-        nothing = np.zeros(known.votes.n_items)
         reading = interpret(fitted, "auto")
-        if reading.is_upside_down(fitted, nothing):
+        if reading.leans_down():
             reading = reading.turned()
         ballots = list_ballots(asked.blocks)
         odds = reading.score(ballots)
@@ -43,7 +43,8 @@ def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
         for budget in BUDGETS:
             for draw in range(draws):
                 gold = draw_labels(known.signs, budget, first_seed + draw)
-                labeled = follow_gold(fitted, nothing, gold, reading).score(ballots)
+                classes = number_codes(gold, 2)
+                labeled = follow_gold(fitted, classes, reading)[0].score(ballots)
                 peer = regress(asked.values, odds, np.flatnonzero(gold), known.signs)
                 rest = known.scored_signs()
                 rest[np.flatnonzero(gold)] = 0
@@ -73,6 +74,6 @@ def regress(values: Signs, odds: Floats, items: NDArray[np.intp], signs: Signs) 
     if len(np.unique(signs[items])) == 1:
         return odds
     votes = sp.csr_array(values.astype(np.float64))
-    columns = sp.hstack([bound_odds(odds)[:, None], votes], format="csr")
+    columns = sp.hstack([np.clip(odds, -MOST_LOG, MOST_LOG)[:, None], votes], format="csr")
     model = LogisticRegression(max_iter=1000).fit(columns[items], signs[items])
     return np.asarray(model.decision_function(columns), dtype=np.float64)

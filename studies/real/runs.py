@@ -17,9 +17,10 @@ from scipy.stats import rankdata
 from studies.chances import SHARE, share_of_yes
 from studies.markdown import group_by
 from studies.real.intervals import Figure, score_with_intervals
-from studies.real.sets import Reader, describe_set
+from studies.real.sets import describe_set
 from studies.real.supervised import BUDGETS, REFERENCES, score_reference
 from studies.records import Json, make_archive, read_lines, run_missing
+from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS
 from unelisa.comparison import build_aggregator
 from unelisa.errors import ModelError

@@ -2,13 +2,13 @@
 
 import csv
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from studies.records import Json
+from studies.sets import TRUTH, VOTES, Reader, find_listed, is_listed
 from unelisa.coding import CodingChoice
 from unelisa.datasets import DATASETS, fetch_set
 from unelisa.errors import ModelError
@@ -16,13 +16,8 @@ from unelisa.one_sided import ONE_SIDED
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
 
-_VOTES = ("votes.csv", "votes.csv.gz", "votes_wide.csv", "votes_wide.csv.gz")
-_TRUTH = ("truth.csv", "truth.csv.gz")
-
-Reader = Callable[[], KnownLabels]
-
 VARIABLE = "UNELISA_SETS"
-BESIDE = Path("../shared/data")  # next to a clone
+BESIDE = (Path("../shared"), Path("../shared/data"))  # next to a clone; the first with a list
 
 
 def find_shared_data() -> Path | None:
@@ -30,8 +25,9 @@ def find_shared_data() -> Path | None:
     named = os.environ.get(VARIABLE)
     if named and not Path(named).is_dir():
         raise ModelError(f"{VARIABLE} names {named[:200]!r}, which is not a folder; correct it")
-    place = Path(named or BESIDE)
-    return place if place.is_dir() else None
+    if named:
+        return Path(named)
+    return next((x for x in BESIDE if is_listed(x) or (x.name == "data" and x.is_dir())), None)
 
 
 def choose_sets(folder: Path | None) -> dict[str, Reader]:
@@ -41,18 +37,20 @@ def choose_sets(folder: Path | None) -> dict[str, Reader]:
 
 
 def find_sets(folder: Path) -> dict[str, Reader]:
-    """Return how to read each set under a folder, by name.
+    """Return how to read each set of two classes under a folder, by name.
 
-    A set is a folder with votes.csv (item, voter, vote) or votes_wide.csv (item, one column per
-    voter) and truth.csv (item, label), possibly gzipped; votes and labels are -1 or +1. Other
-    folders are ignored.
+    Where sources.csv lists the sets, those; otherwise a set is a folder with votes.csv (item,
+    voter, vote) or votes_wide.csv (item, one column per voter) and truth.csv (item, label),
+    possibly gzipped; votes and labels are -1 or +1. Other folders are ignored.
     """
     if not folder.is_dir():
         raise ModelError(f"{folder} is not a folder: name the folder that holds the sets")
+    if is_listed(folder):
+        return find_listed(folder, two=True)
     sets: dict[str, Reader] = {}
     for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        votes = next((place / name for name in _VOTES if (place / name).is_file()), None)
-        truth = next((place / name for name in _TRUTH if (place / name).is_file()), None)
+        votes = next((place / name for name in VOTES if (place / name).is_file()), None)
+        truth = next((place / name for name in TRUTH if (place / name).is_file()), None)
         if votes is not None and truth is not None:
             sets[place.name] = partial(_read_set, votes, truth)
     if not sets:
@@ -63,17 +61,19 @@ def find_sets(folder: Path) -> dict[str, Reader]:
 def find_panels(folder: Path | None) -> dict[str, Reader]:
     """Return how to read each panel of judges with two labels, by name; any two labels will do.
 
-    By default those in data_k, next to the shared data; none if there is no such folder.
+    By default those in data_k, next to the shared data; none if there is no such folder, or if the
+    shared data are listed: then they are among the sets.
     """
     shared = find_shared_data() if folder is None else None
     place = shared.parent / "data_k" if shared is not None else folder
-    if place is None or not place.is_dir():
+    listed = shared is not None and is_listed(shared)
+    if listed or place is None or not place.is_dir():
         return {}
     panels: dict[str, Reader] = {}
     for truth in sorted(place.glob("*/truth.csv")):
         labels = _read_two_labels(truth)
-        if labels is not None and (truth.parent / _VOTES[1]).is_file():
-            panels[truth.parent.name] = partial(_read_set, truth.parent / _VOTES[1], truth, labels)
+        if labels is not None and (truth.parent / VOTES[1]).is_file():
+            panels[truth.parent.name] = partial(_read_set, truth.parent / VOTES[1], truth, labels)
     return panels
 
 

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
-from unelisa.aggregators import LatentIsing
-from unelisa.aggregators.classes import pair_probabilities
 from unelisa.coding import encode_classes
 from unelisa.latent import interpret
 from unelisa.latent.ballots import list_ballots
-from unelisa.latent.gold import LEAST_LABELS, follow_gold
+from unelisa.latent.gold import follow_gold
+from unelisa.latent.trust import LEAST_LABELS
 from unelisa.review.order import measure_gains, mix_chances, rank_useful
 from unelisa.review.session import EVERY
 from unelisa.sources.labels import KnownLabels
@@ -41,31 +40,18 @@ class Look(NamedTuple):
 Learn = Callable[[Places], Look]  # from the labels so far, -1 where unknown
 
 
-def learn_sides(votes: Votes) -> Learn:
-    """Return how two classes are learned: the votes are read once, as a fit with labels does."""
-    ballots, nothing = list_ballots(votes.blocks), np.zeros(votes.n_items)
-    reading = interpret(ballots, "auto")
-    if reading.is_upside_down(ballots, nothing):
+def learn_votes(votes: Votes) -> Learn:
+    """Return how labels are learned: the votes are read once, as a fit with labels does."""
+    ballots = list_ballots(votes.blocks)
+    reading = interpret(ballots, "auto", votes.n_classes)
+    if votes.n_classes == 2 and reading.leans_down():
         reading = reading.turned()
-    codes = np.array([-1, 1, 0], dtype=np.int8)
 
     def learn(labels: Places) -> Look:
-        found = follow_gold(ballots, nothing, codes[labels], reading)
-        pairs = [pair_probabilities(one.score(ballots)) for one in found.readings]
+        found, _ = follow_gold(ballots, labels, reading)
+        chances = [np.exp(one.weigh(ballots)) for one in found.readings]
         few = np.count_nonzero(labels >= 0) < LEAST_LABELS
-        return Look(pairs[0], mix_chances(pairs) if few else pairs[0])
-
-    return learn
-
-
-def learn_classes(votes: Votes) -> Learn:
-    """Return how more than two classes are learned: by a fit each time."""
-    names = np.array([*votes.classes, None], dtype=object)
-
-    def learn(labels: Places) -> Look:
-        known = names[labels] if (labels >= 0).any() else None
-        chances = LatentIsing().fit(votes, known).predict_proba(votes)
-        return Look(chances, chances)
+        return Look(chances[0], mix_chances(chances) if few else chances[0])
 
     return learn
 
@@ -101,7 +87,7 @@ def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
     votes = known.votes
     codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
     truth = np.where(known.signs == 0, -1, (known.signs[:, None] == codes).argmax(axis=1))
-    learn = (learn_sides if votes.n_classes == 2 else learn_classes)(votes)
+    learn = learn_votes(votes)
     items = np.flatnonzero(truth >= 0)
     n = min(LABELS, len(items) // 2) // EVERY * EVERY
     shuffled = [np.random.default_rng(seed).permutation(items) for seed in range(draws)]

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.real.sets import Reader
 from studies.records import Json, make_archive, open_results, read_lines
+from studies.sets import Reader
 from studies.worlds.kinds import KINDS as WORLDS
 from studies.worlds.kinds import Place, draw_world
 from studies.worth.simulated import KINDS, draw_crowd
@@ -99,12 +99,9 @@ def judge_target(target: Target) -> Json:
     model = LatentIsing().fit(target.votes, target.gold)
     worth: Any = model._reading.worth
     held: dict[str, list[float]] = {}
-    rules = model._reading.silence != 0  # their silence is an answer: only precision compares
     for k, (name, (share, cases)) in enumerate(list_measures(target.tables).items()):
         low, high = worth.low[k], worth.high[k]
         asked = np.isfinite(low) & (cases >= (FEWEST if target.counted else 0))
-        if name not in ("accuracy", "ppv"):
-            asked &= ~rules
         inside = (low <= share + 1e-9) & (share <= high + 1e-9)
         found = held.setdefault(name.split()[0], [0.0, 0.0, 0.0])
         found[0] += float(np.count_nonzero(inside & asked))

@@ -7,7 +7,7 @@ import pytest
 
 from studies.markdown import has_mark
 from studies.pages import performance, scaling
-from studies.pages.model import DOUBT, TABLES, flatten, with_error, write_pages
+from studies.pages.model import TABLES, flatten, with_error, write_pages
 from studies.pages.reliability import render_reliability
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,25 +78,8 @@ def test_the_tables_of_the_model_are_what_was_measured(tmp_path):
 
 
 def test_standard_errors_stand_beside_the_means():
-    rows = [flatten(row) for row in load("latent") if row["part"] == "real"]
-    auto = [row["accuracy"] for row in rows if row["structure"] == "auto"]
-    mean = TABLES["real"](rows).splitlines()[-2]
-    assert mean.startswith(f"| **mean** |  |  | {with_error(auto, 4)} |")
-
-
-def test_the_doubt_of_a_set_is_chosen_on_the_others():
-    grid = [(0.05, 0.1, 0.2), DOUBT]
-    losses = {"a": (0.9, 0.2), "b": (0.3, 0.4), "c": (0.3, 0.4)}
-    rows = [
-        {"set": name, "share": share, "misfit": misfit, "apart": apart, "log_loss": loss}
-        for name, pair in losses.items()
-        for (share, misfit, apart), loss in zip(grid, pair, strict=True)
-    ]
-    table = TABLES["doubt"](rows).splitlines()
-    # without a, the first point is best on b and c; without b or c, a decides for the second
-    assert table[2:5] == [
-        "| a | .200 | .900 | +0.700 | .05 | .1 | .2 |",
-        "| b | .400 | .400 | +0.000 | .1 | .1 | .2 |",
-        "| c | .400 | .400 | +0.000 | .1 | .1 | .2 |",
-    ]
-    assert table[-2:] == ["| .05 | .500 |", "| .1 | .333 |"]
+    rows = [flatten(row) for row in load("latent") if row["part"] == "broken"]
+    own = [row for row in rows if (row["broken"], row["size"]) == ("70 % missing", "sqrt")]
+    scores = [row["scores"]["latent-ising"] for row in own]
+    (line,) = [x for x in TABLES["broken"](rows).splitlines() if x.startswith("| 70 % missing | 7")]
+    assert f" {with_error(scores)} |" in line

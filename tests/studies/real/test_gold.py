@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from studies.real.gold import BUDGETS, WAYS, draw_labels, regress, run_gold
-from unelisa.latent.gold import bound_odds
+from unelisa.latent.gold import MOST_LOG
 from unelisa.sources.labels import KnownLabels
 
 
@@ -33,7 +33,7 @@ def test_labels_are_those_of_known_items_and_at_most_half_of_them():
 def test_the_regression_is_on_the_votes_and_our_log_odds(known):
     values, signs, items = known.votes.values, known.signs, np.arange(40)
     odds = values.sum(axis=1) / 2.0
-    columns = np.column_stack([bound_odds(odds), values])
+    columns = np.column_stack([np.clip(odds, -MOST_LOG, MOST_LOG), values])
     peer = LogisticRegression(max_iter=1000).fit(columns[items], signs[items])
     found = regress(values, odds, items, signs)
     assert found == pytest.approx(peer.decision_function(columns), abs=1e-2)

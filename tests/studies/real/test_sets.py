@@ -3,6 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
+from studies.classes.sets import find_class_sets
 from studies.real.sets import VARIABLE, choose_sets, describe_set, find_panels, find_sets
 from unelisa.datasets import DATASETS
 from unelisa.errors import ModelError
@@ -90,6 +91,17 @@ def test_a_panel_has_two_labels_of_any_name(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     assert list(find_panels(None)) == ["judges", "zeros"]
     assert find_panels(tmp_path / "nowhere") == {}
+
+
+def test_listed_sets_are_found_by_the_number_of_their_classes(folder, monkeypatch):
+    header = "set,folder,source,kind,classes,ordered,with_truth"
+    rows = "long,.,here,crowd,2,no,3\npets,.,here,crowd,3,no,3"
+    (folder / "sources.csv").write_text(f"{header}\n{rows}\n")
+    assert list(find_sets(folder)) == ["long"]
+    assert list(find_class_sets(folder)) == ["pets"]
+    assert find_sets(folder)["long"]().scored_signs().tolist() == [1, -1, 0, 1]
+    monkeypatch.setenv(VARIABLE, str(folder))
+    assert find_panels(None) == {}
 
 
 @pytest.mark.shared

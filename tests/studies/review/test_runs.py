@@ -7,8 +7,7 @@ from studies.review.runs import (
     collect_review,
     compare_orders,
     count_answers,
-    learn_classes,
-    learn_sides,
+    learn_votes,
     rank_by_gain,
     replay,
     run_review,
@@ -30,7 +29,7 @@ def crowd():
 
 def test_the_replay_asks_what_the_review_asks():
     votes, truth, _ = small_crowd()
-    learn = learn_sides(votes)
+    learn = learn_votes(votes)
     for n in (0, 5, 30):
         labels = np.where(np.arange(N_ITEMS) < n, truth, -1)
         study = small_pool().study(Known(labels, np.zeros(N_ITEMS, dtype=bool)))
@@ -70,9 +69,9 @@ def test_a_set_has_one_curve_per_order(crowd, tmp_path):
     assert collect_review(tmp_path / "none", old) == old
 
 
-def test_more_than_two_classes_are_fitted_each_time():
+def test_more_than_two_classes_learn_from_labels():
     crowd = simulate_classes(n_classes=3, n_voters=5, n_items=60, random_state=0)
-    learn = learn_classes(crowd.votes)
+    learn = learn_votes(crowd.votes)
     nothing = np.full(60, -1)
     some = np.where(np.arange(60) < 20, 1, -1)
     assert learn(nothing).chances.shape == (60, 3)
