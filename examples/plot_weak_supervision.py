@@ -43,8 +43,8 @@ votes = ue.Votes.of(pd.DataFrame(said), coding=("ham", "spam"))
 print(votes)
 
 # %%
-# A rule that can only say "spam" is informative by *when* it votes, not by its votes alone.
-# `LatentIsing` recognizes such one-sided voters and treats their abstention as the other answer.
+# A rule that can only say "spam" is informative by *when* it votes. `LatentIsing` reads what rules
+# say and ignores where they abstain.
 
 warnings.simplefilter("ignore", VotesWarning)  # each rule gives one label only, by design
 labels = np.where(truth > 0, "spam", "ham")

@@ -12,11 +12,11 @@ from studies.sets import TRUTH, VOTES, Reader, find_listed, is_listed
 from unelisa.coding import CodingChoice
 from unelisa.datasets import DATASETS, fetch_set
 from unelisa.errors import ModelError
-from unelisa.one_sided import ONE_SIDED
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
 
 VARIABLE = "UNELISA_SETS"
+ONE_SIDED = 0.98  # share of equal votes, of voters such as rules
 BESIDE = (Path("../shared"), Path("../shared/data"))  # next to a clone; the first with a list
 
 
