@@ -4,7 +4,10 @@ import numpy as np
 
 from unelisa.blocks import WholeTable
 from unelisa.latent.ballots import list_ballots, set_prior_odds, take_ballots
-from unelisa.latent.crowd import Sample
+from unelisa.latent.consensus import ConsensusReading
+from unelisa.latent.crowd import Crowd, Sample
+from unelisa.latent.model import Consensus
+from unelisa.latent.reading import Correction, Links
 
 
 def ballots_of(values, prior_odds=None, n_jobs=None):
@@ -21,6 +24,57 @@ def run_of(values, prior_odds=None):
 def sample_of(values):
     """All items as a sample."""
     return Sample(run_of(values), values.shape[1])
+
+
+def crowd_of(values, n_classes=2):
+    """The crowd of a table of votes."""
+    return Crowd.of(ballots_of(values), n_classes)
+
+
+def model_of(weights, biases=0.0, counts=1.0, ease=(1.0,), classes=None, **more):
+    """A model with these parameters; `classes` are the shares of the classes."""
+    weights = np.asarray(weights, dtype=float)
+    classes = np.full(2, 0.5) if classes is None else np.asarray(classes)
+    fixed = {
+        "weights": weights,
+        "biases": np.zeros((len(weights), len(classes))) + biases,
+        "counts": np.zeros(len(weights)) + counts,
+        "log_classes": np.log(classes),
+        "ease": np.asarray(ease),
+        "ease_shares": np.full(len(ease), 1 / len(ease)),
+        "center": 1.0,
+        "standard_errors": np.full(len(weights), 0.1),
+    }
+    return Consensus(**(fixed | more))
+
+
+def reading_of(model, family=None, kind=ConsensusReading, **more):
+    """A reading of the votes with this model; nobody repeats another."""
+    n_voters, nobody = len(model.weights), np.empty(0, dtype=np.int32)
+    fixed = {
+        "structure": "ease",
+        "model": model,
+        "ties": Links(nobody, nobody, np.empty(0)),
+        "experts": np.zeros(n_voters, dtype=bool),
+        "heads": np.arange(n_voters, dtype=np.int32),
+        "family": np.full(n_voters, -1) if family is None else np.array(family),
+        "correction": Correction.none(model.n_classes, n_voters),
+    }
+    return kind(**(fixed | more))
+
+
+def drawn_crowd(seed, weights, n_classes, n_items, ease=(1.0,)):
+    """Votes, truth and ease, drawn as the model says, with a tenth missing."""
+    rng = np.random.default_rng(seed)
+    truth, d = rng.integers(0, n_classes, n_items), rng.choice(ease, n_items)
+    biases = rng.normal(0, 0.3, (len(weights), n_classes))
+    leans = (
+        biases + (np.asarray(weights) * d[:, None])[:, :, None] * np.eye(n_classes)[truth][:, None]
+    )
+    said = (leans + rng.gumbel(size=leans.shape)).argmax(axis=2)
+    values = 2 * said - 1 if n_classes == 2 else said + 1
+    values[rng.random(values.shape) < 0.1] = 0
+    return values.astype(np.int8), truth, biases
 
 
 def echo(rng, side, accuracy):
@@ -74,12 +128,12 @@ def copying_crowd(seed, n_items=600, n_copies=3, repeat=0.97, n_others=8):
     return np.array(columns, dtype=np.int8).T, truth
 
 
-def bad_clique(seed, n_items=1000, size=6, n_others=8):
+def bad_clique(seed, n_items=1000, size=6, n_others=8, repeat=0.93):
     """Voters who repeat an opinion that hardly follows the truth, beside as many good ones."""
     rng = np.random.default_rng(seed)
     truth = sides(rng, n_items)
     said = echo(rng, truth, 0.55)
-    columns = [echo(rng, said, 0.93) for _ in range(size)]
+    columns = [echo(rng, said, repeat) for _ in range(size)]
     columns += [echo(rng, truth, rng.uniform(0.7, 0.85)) for _ in range(n_others)]
     return np.array(columns, dtype=np.int8).T, truth
 
@@ -140,13 +194,13 @@ def name_class(rng, truth, accuracy, n_classes):
     return np.where(rng.random(len(truth)) < accuracy, truth, other)
 
 
-def copied_classes(seed, n_items=800, n_classes=4, n_copies=6, n_others=6):
+def copied_classes(seed, n_items=800, n_classes=4, n_copies=6, n_others=6, repeat=0.96):
     """A poor voter's answers said several times, beside good voters who err on their own."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, n_classes, n_items)
     columns = [name_class(rng, truth, 0.7, n_classes) for _ in range(n_others)]
     said = name_class(rng, truth, 0.45, n_classes)
-    columns += [name_class(rng, said, 0.96, n_classes) for _ in range(n_copies)]
+    columns += [name_class(rng, said, repeat, n_classes) for _ in range(n_copies)]
     return np.array(columns, dtype=np.int8).T + 1, truth
 
 
