@@ -49,8 +49,11 @@ def learn_votes(votes: Votes) -> Learn:
 
     def learn(labels: Places) -> Look:
         found, _ = follow_gold(ballots, labels, reading)
-        chances = [np.exp(one.weigh(ballots)) for one in found.readings]
-        few = np.count_nonzero(labels >= 0) < LEAST_LABELS
+        known = labels >= 0
+        certain = np.eye(votes.n_classes)[labels]
+        weighed = [np.exp(one.weigh(ballots)) for one in found.readings]
+        chances = [np.where(known[:, None], certain, one) for one in weighed]
+        few = np.count_nonzero(known) < LEAST_LABELS
         return Look(chances[0], mix_chances(chances) if few else chances[0])
 
     return learn

@@ -91,13 +91,13 @@ def test_the_share_of_votes_scores_by_hand(known):
 def test_the_archive_joins_old_rows_new_ones_and_stored_scores(known, tmp_path, tasks):
     (tmp_path / "peers.csv").write_text(PEERS)
     run_classes({"toy": lambda: known}, tmp_path, tasks)
-    archive = collect_classes(tmp_path, tmp_path / "peers.csv")
+    archive = collect_classes(tmp_path, [tmp_path / "peers.csv"])
     assert [facts["set"] for facts in archive["sets"]] == ["toy"]
     assert {row["method"] for row in archive["rows"] if row["kind"] == STORED} == {"EBCC"}
     with (tmp_path / "rows.jsonl").open("a") as file:
         own = make_row(("toy", "crowd-kit EBCC", PEERS_KIND), {"accuracy": 0.5})
         file.write(json.dumps(own) + "\n")
-    both = collect_classes(tmp_path, tmp_path / "peers.csv", archive)
+    both = collect_classes(tmp_path, [tmp_path / "peers.csv"], archive)
     assert not any(row["kind"] == STORED for row in both["rows"])
-    again = collect_classes(tmp_path / "empty", tmp_path / "none.csv", archive)
+    again = collect_classes(tmp_path / "empty", [tmp_path / "none.csv"], archive)
     assert again == archive
