@@ -1,10 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit, logit
+from scipy.stats import norm
 
 import unelisa as ue
 from unelisa.errors import ModelError, ReliabilityWarning, UnelisaWarning, VotesError
-from unelisa.latent.ballots import list_ballots
 from unelisa.rate import correct_shares, estimate_rate
 from unelisa.scoring import bound_frequency
 
@@ -185,39 +186,43 @@ def test_the_order_of_items_and_voters_is_free(panel):
         assert two.to_numpy() == pytest.approx(one.to_numpy(), abs=1e-6)
 
 
-def test_without_gold_the_model_and_its_rivals_bound_the_share(panel):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
+@pytest.mark.parametrize("fitted", [{}, {"prevalence": (0.1, 0.25)}, {"y": {0: 1, 7: -1}}], ids=str)
+def test_without_gold_share_and_interval_are_those_of_the_fit(panel, fitted):
+    values = panel[0].values.copy()
+    values[20:40] = 0  # items without votes have no part in it
+    votes = ue.Votes.of(values, coding="pm1")
+    model = ue.LatentIsing().fit(votes, **fitted)
+    found = estimate_rate(model, votes, level=0.9)
+    expected = model.prevalence_, *model.prevalence_interval_
+    assert found.loc[1].to_numpy() == pytest.approx(expected, abs=2e-6)
+    assert found.loc[-1].to_numpy() == pytest.approx(1 - found.loc[1, ["share", "high", "low"]])
+    wider = estimate_rate(model, votes, level=0.99)
+    low, share, high = logit(found.loc[1, ["low", "share", "high"]].to_numpy())
+    ratio = norm.ppf(0.995) / norm.ppf(0.95)
+    ends = expit([share + ratio * (low - share), share + ratio * (high - share)])
+    assert wider.loc[1, ["low", "high"]].to_numpy() == pytest.approx(ends, abs=2e-6)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
+def test_other_items_have_their_own_share_and_an_interval_as_wide(panel):
     votes, truth = panel
     model = ue.LatentIsing().fit(votes)
-    found = estimate_rate(model, votes)
-    assert found["share"].to_numpy() == pytest.approx(model.predict_proba(votes).mean(axis=0))
-    every = model._reading.list_shares(list_ballots(votes.blocks))
-    assert len(every) > 2
-    assert every.sum(axis=1) == pytest.approx(np.ones(len(every)))
-    assert np.all(found["low"] < every.min(axis=0))
-    assert np.all(found["high"] > every.max(axis=0))
-    assert found.loc[1, "low"] <= np.mean(truth > 0) <= found.loc[1, "high"]
-    wider = estimate_rate(model, votes, level=0.99)
-    assert np.all(wider["low"] < found["low"])
-    # a method without rivals trusts itself more
-    alone = estimate_rate(ue.DawidSkene().fit(votes), votes)
-    assert alone.loc[1, "high"] - alone.loc[1, "low"] < found.loc[1, "high"] - found.loc[1, "low"]
+    most = votes.take_items(np.argsort(-truth, kind="stable")[:250])
+    found, before = (estimate_rate(model, some, level=0.9).loc[1] for some in (most, votes))
+    assert found["share"] == pytest.approx(model.predict_proba(most)[:, 1].mean())
+    reach = [logit(one["high"]) - logit(one["share"]) for one in (found, before)]
+    assert reach[0] == pytest.approx(reach[1])
 
 
-def test_more_classes_without_gold_have_the_rivals_too():
-    rng = np.random.default_rng(0)
-    truth = rng.choice(["cat", "dog", "owl"], 500, p=[0.5, 0.3, 0.2])
-    guess = rng.choice(["cat", "dog", "owl"], (500, 8))
-    table = np.where(rng.random((500, 8)) < np.linspace(0.5, 0.8, 8), truth[:, None], guess)
-    votes = ue.Votes.of(pd.DataFrame(table))
+@pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
+def test_more_classes_have_the_shares_of_the_fit_too(drawn):
+    votes = drawn[0]
     model = ue.LatentIsing().fit(votes)
-    every = model._reading.list_shares(list_ballots(votes.blocks))
-    assert every.sum(axis=1) == pytest.approx(np.ones(len(every)))
-    rates = estimate_rate(model, votes)
-    assert rates["share"].sum() == pytest.approx(1)
-    assert np.all(rates["low"] < every.min(axis=0))
-    assert np.all(rates["high"] > every.max(axis=0))
-    for label in ("cat", "dog", "owl"):
-        assert rates.loc[label, "low"] <= np.mean(truth == label) <= rates.loc[label, "high"]
+    found = estimate_rate(model, votes, level=0.9)
+    assert found["share"].sum() == pytest.approx(1)
+    assert found["share"].to_numpy() == pytest.approx(model.prevalence_)
+    assert pytest.approx(model.prevalence_interval_) == found[["low", "high"]].to_numpy().T
 
 
 def two_voters(rng, truth):
@@ -236,27 +241,18 @@ def noise(rng, truth):
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize("method", [ue.LatentIsing, ue.DawidSkene])
 @pytest.mark.parametrize("draw", [two_voters, copies, noise])
-def test_votes_that_cannot_tell_give_no_interval(method, draw):
+def test_votes_that_cannot_tell_give_a_warning(method, draw):
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 300)
     votes = ue.Votes.of(draw(rng, truth).astype(np.int8))
     model = method().fit(votes)
     with pytest.warns(ReliabilityWarning, match="the votes cannot tell the share of each class"):
         found = estimate_rate(model, votes)
-    assert found[["low", "high"]].isna().all(axis=None)
+    if method is ue.DawidSkene:
+        assert found[["low", "high"]].isna().all(axis=None)
     assert found["share"].sum() == pytest.approx(1)
     with_gold = estimate_rate(model, votes, dict(enumerate(truth[:50].tolist())))
     assert with_gold.loc[1, "low"] < np.mean(truth > 0) < with_gold.loc[1, "high"]
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_the_hub_of_a_graph_gives_no_interval():
-    votes = ue.simulate_votes(random_state=0).votes
-    model = ue.LatentIsing(structure="edges").fit(votes)
-    assert model.reading_ == "edges"
-    with pytest.warns(ReliabilityWarning, match="the votes cannot tell"):
-        found = estimate_rate(model, votes)
-    assert found["low"].isna().all()
 
 
 @pytest.mark.parametrize(

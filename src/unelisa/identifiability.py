@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.one_sided import read_silence
 from unelisa.votes import Votes
 
 # Standard deviations beyond chance. Sums of squares have the heavier tail: with one pair, noise
@@ -20,6 +19,9 @@ AGREEMENT_LIMIT, DEPENDENCE_LIMIT = 3.0, 4.0
 DISSENT_LIMIT = 0.01
 # Enough to decide; larger sets are subsampled.
 MAX_VOTERS, MAX_ITEMS, MAX_CELLS = 300, 20_000, 1 << 25
+# One-sided voters, such as rules: fewer votes may be equal by chance, and a rule may err now and
+# then. A side with a larger share of all votes is simply common.
+ONE_SIDED_VOTES, ONE_SIDED, COMMON_SIDE = 20, 0.98, 0.95
 
 
 class Identifiability(NamedTuple):
@@ -165,12 +167,28 @@ def _take_part(votes: Votes) -> NDArray[np.int8]:
     n_rows = min(votes.n_items, max(1000, MAX_CELLS // votes.n_voters))
     rows = np.arange(n_rows) * votes.n_items // n_rows
     values = votes.blocks.take(rows).table()[:, busiest]
-    counts, yes = np.count_nonzero(values, axis=0), np.count_nonzero(values > 0, axis=0)
-    silence = read_silence(counts, yes, len(values))
-    if votes.n_classes == 2 and silence.any():
-        return _hear_silence(values[values[:, silence != 0].any(axis=1)], silence)
+    if votes.n_classes == 2:
+        silence = read_silence(values)
+        if silence.any():
+            return _hear_silence(values[values[:, silence != 0].any(axis=1)], silence)
     shared = np.flatnonzero(np.count_nonzero(values, axis=1) > 1)
     return values[shared[:: max(1, -(-len(shared) // MAX_ITEMS))]]
+
+
+def read_silence(values: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the vote that each voter's silence stands for: the side it never takes, or 0.
+
+    Silence is an answer where one-sided voters cast more than half of all votes; in a crowd with a
+    few one-sided people it is not.
+    """
+    votes, yes = np.count_nonzero(values, axis=0), np.count_nonzero(values > 0, axis=0)
+    share, of_all = yes / np.maximum(votes, 1), yes.sum() / max(votes.sum(), 1)
+    own, common = (np.where(share > 0.5, part, 1 - part) for part in (share, of_all))
+    one_sided = (own > ONE_SIDED) & ((common <= COMMON_SIDE) | (common == 1))
+    one_sided &= (votes >= ONE_SIDED_VOTES) & (votes < len(values))
+    if votes[one_sided].sum() <= votes.sum() / 2:
+        return np.zeros(len(votes), dtype=np.int8)
+    return np.where(one_sided, np.where(share > 0.5, -1, 1), 0).astype(np.int8)
 
 
 def _hear_silence(values: NDArray[np.int8], silence: NDArray[np.int8]) -> NDArray[np.int8]:

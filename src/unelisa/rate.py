@@ -25,15 +25,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import by_name, read_gold
+from unelisa.aggregators.latent_ising import LatentIsing
 from unelisa.coding import encode_classes
 from unelisa.em import bound_share
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import check_level
-from unelisa.latent.consensus.checks import COUNTED
+from unelisa.latent.ballots import count_heard
+from unelisa.latent.trust import LEVEL
 from unelisa.scoring import bound_frequency
 from unelisa.votes import Votes
 
@@ -75,12 +77,14 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     gold labels alone. It does not hold for items that were labeled because they looked difficult or
     interesting.
 
-    Without gold labels the share is the mean probability of the class. The interval covers the
-    items that happened to be drawn, and with `LatentIsing` also the models that the votes do not
-    tell apart. With any other method it assumes that the method's model of the voters holds: voters
-    who repeat each other, or who are all lenient, make it too narrow. Where the votes cannot
-    identify a truth (`reliable_` is false, fewer than three voters vary, the truth is the hub of a
-    graph), low and high are NaN, with a warning.
+    Without gold labels the share is the mean probability of the class. With `LatentIsing` it is
+    that of the items with votes, and the interval comes from experience with sets of votes whose
+    truth is known: of the items of the fit these are `prevalence_` and, at level .9,
+    `prevalence_interval_`. With any other method the interval assumes that the method's model of
+    the voters holds: voters who repeat each other, or who are all lenient, make it too narrow.
+    Where the votes cannot identify a truth (`expected_accuracy_` is None; of other methods,
+    `reliable_` is false or fewer than three voters vary, which makes low and high NaN), a warning
+    says so.
 
     Examples
     --------
@@ -190,7 +194,6 @@ def correct_share(
 
 def ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[Rate]:
     """Return the model's own shares, with NaN for the bounds where the votes cannot tell."""
-    shares = chances.mean(axis=0)
     obstacle = find_obstacle(model, votes)
     if obstacle:
         warn_user(
@@ -198,36 +201,44 @@ def ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[R
             "random sample of the items",
             ReliabilityWarning,
         )
+    if isinstance(model, LatentIsing):
+        heard = model._list_ballots(votes).concatenate(count_heard) > 0
+        return _extend_shares(model, chances[heard], level)
+    shares = chances.mean(axis=0)
+    if obstacle:
         return [Rate(float(share), np.nan, np.nan) for share in shares]
-    every = np.clip(np.vstack([shares, *list_shares(model, votes)]), FLAT, 1 - FLAT)
     information = np.maximum(((chances - shares) ** 2).sum(axis=0), FLAT)
-    bounds = zip(shares, every.min(axis=0), every.max(axis=0), information, strict=True)
+    inside = np.clip(shares, FLAT, 1 - FLAT)
     return [
-        Rate(float(own), bound_share(low, known, level)[0], bound_share(high, known, level)[1])
-        for own, low, high, known in bounds
+        Rate(float(own), *bound_share(float(one), known, level))
+        for own, one, known in zip(shares, inside, information, strict=True)
     ]
 
 
-def list_shares(model: Any, votes: Votes, *, counted: bool = True) -> Floats:
-    """Return the mean P(class) under every model that the votes allow, models x classes.
+def _extend_shares(model: LatentIsing, chances: Floats, level: float) -> list[Rate]:
+    """Return the shares of items with votes; intervals reach as far as those of the fit.
 
-    `counted` tells whether the plain share of the votes is among them, where it has a weight. No
-    rows where the method is a single model.
+    On the log-odds scale, and for another level as those of a normal distribution do.
     """
-    reading: Any = getattr(model, "_reading", None)
-    if reading is None:
-        return np.empty((0, votes.n_classes))
-    found = np.asarray(reading.list_shares(model._list_ballots(votes)))
-    pool: Any = getattr(reading, "pool", None)
-    return found[:-1] if not counted and pool is not None and pool.share > COUNTED else found
+    own, bounds = np.asarray(model.prevalence_), np.asarray(model.prevalence_interval_)
+    if own.ndim == 0:
+        own, bounds = np.stack([1 - own, own]), np.column_stack([1 - bounds[::-1], bounds])
+    n = max(len(chances), 1)
+    shares = np.clip(chances.sum(axis=0) / n, 0.5 / n, 1 - 0.5 / n)
+    shares /= shares.sum()
+    wider = ndtri((1 + level) / 2) / ndtri((1 + LEVEL) / 2)
+    reach = wider * (logit(bounds) - logit(own))
+    low = expit(logit(shares) + np.minimum(reach[0], 0))  # a stated share is met but for rounding
+    high = expit(logit(shares) + np.maximum(reach[1], 0))
+    return [Rate(*map(float, row)) for row in zip(shares, low, high, strict=True)]
 
 
 def find_obstacle(model: Any, votes: Votes) -> str:
     """Return why the votes cannot tell how common the classes are; nothing if they can."""
+    if isinstance(model, LatentIsing):
+        return "" if model.expected_accuracy_ is not None else model.reliability_reason_
     if not getattr(model, "reliable_", True):
         return str(model.reliability_reason_)
-    if getattr(model, "reading_", "") == "edges":
-        return "the truth is taken to be the hub of the voters' graph, which nothing confirms"
     if np.count_nonzero(votes.discerning()) < LEAST_VOTERS:
         return f"fewer than {LEAST_VOTERS} voters vary"
     return ""

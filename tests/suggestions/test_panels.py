@@ -1,47 +1,58 @@
 import numpy as np
 import pytest
 
-from suggestions.crowds import draw_crowd, fit
-from unelisa import DawidSkene, LatentIsing, MajorityVote, simulate_votes
+from suggestions.crowds import NAMES, draw_crowd, fit
+from unelisa import DawidSkene, LatentIsing, MajorityVote, Votes, simulate_votes
 from unelisa.errors import ModelError
-from unelisa.suggestions.panels import _seat_families, seat_panel
+from unelisa.latent.ballots import list_ballots, take_ballots
+from unelisa.latent.model import believe
+from unelisa.suggestions.panels import seat_panel
 
 
-def test_answers_are_distributions_and_relatives_share_a_branch(copied):
+def test_answers_are_distributions_and_more_telling_the_more_a_voter_counts(copied):
     model, _ = copied
     panel = seat_panel(model)
     np.testing.assert_allclose(panel.answers.sum(axis=1), 1)
-    np.testing.assert_allclose(panel.repeats.sum(axis=1), 1)
     np.testing.assert_allclose(panel.truth.sum(axis=1), 1)
     assert panel.known.all()
-    assert [relatives.tolist() for relatives in panel.families] == [[0, 7, 8]]
-    assert np.flatnonzero(panel.lone).tolist() == [1, 2, 3, 4, 5, 6]
+    counts, weights = model._reading.model.counts, model._reading.model.weights
+    assert counts[[0, 7, 8]].max() < 0.7
+    assert (counts[1:7] == 1).all()
+    telling = (panel.answers.max(axis=2) - panel.answers.min(axis=2)).mean(axis=1)
+    assert telling[[0, 7, 8]].max() < telling[np.arange(1, 7)].min()
+    assert (np.argsort(telling[1:7]) == np.argsort(weights[1:7])).all()
 
 
-def test_voters_of_dawid_skene_answer_by_their_coins():
-    model = fit(DawidSkene(), draw_crowd())
+@pytest.mark.parametrize("turn", [False, True])
+def test_classes_of_states_are_those_that_the_model_believes(copied, turn):
+    model, votes = copied
+    reading = model._reading
+    if turn and votes.n_classes > 2:
+        return
+    model._reading = reading.turned() if turn else reading
     panel = seat_panel(model)
-    np.testing.assert_allclose(panel.answers[:, 1].T, model.coins_)
-    assert panel.lone.all()
+    model._reading = reading
+    run = take_ballots(list_ballots(votes.blocks), np.arange(50))
+    found, expected = panel.infer(run) @ panel.truth, believe(run, reading.model)
+    if votes.n_classes == 2:
+        np.testing.assert_allclose(found, expected[:, ::-1] if turn else expected)
+    else:  # of which one that nobody named has a tenth of its odds
+        same = np.array([len(set(votes.values[i]) - {0}) == 3 for i in range(50)])
+        assert same.any()
+        np.testing.assert_allclose(found[same], expected[same])
 
 
-def test_a_graph_is_taken_by_its_coins():
+def test_of_exact_copies_the_first_is_asked():
+    votes = draw_crowd(missing=0.2)
+    again = Votes(votes.blocks.rearrange(np.array([*range(9), 2, 2])), votes.items,
+                  np.array([*NAMES, "c1", "c2"]), votes.classes)  # fmt: skip
+    assert seat_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
+
+
+def test_voters_of_dawid_skene_and_of_a_graph_answer_by_their_coins():
     votes = simulate_votes(random_state=0).votes
-    model = fit(LatentIsing("edges"), votes)
-    assert model.reading_ == "edges"
-    np.testing.assert_allclose(seat_panel(model).answers[:, 1].T, model.coins_)
-
-
-def test_relatives_that_could_not_be_fitted_as_a_family_are_one():
-    answers = np.array([[[0.2, 0.8], [0.8, 0.2]]] * 3)
-    answers[1] = [[0.4, 0.6], [0.6, 0.4]]
-    fitted = np.full(3, -1, dtype=np.int32)
-    found = np.array([0, 0, -1], dtype=np.int32)
-    more, branch, repeats = _seat_families(answers, np.zeros((3, 2, 2)), fitted, found)
-    assert branch.tolist() == [3, 3, 2]
-    np.testing.assert_allclose(more[3], [[0.3, 0.7], [0.7, 0.3]])
-    np.testing.assert_allclose(repeats[2], np.eye(2))
-    np.testing.assert_allclose(repeats[0].diagonal(), 0.99)
+    for model in (fit(DawidSkene(), draw_crowd()), fit(LatentIsing("edges"), votes)):
+        np.testing.assert_allclose(seat_panel(model).answers[:, 1].T, model.coins_)
 
 
 def test_models_without_probabilities_of_votes_are_refused():

@@ -45,6 +45,13 @@ def test_judges_who_are_all_needed_stay():
     assert (found.labels_kept, found.accuracy_change) == (1.0, 0.0)
 
 
+def test_votes_that_carry_no_truth_have_an_answer_too():
+    noise = Votes.of(np.random.default_rng(0).choice([-1, 1], (200, 5)))
+    model = LatentIsing().fit(noise)
+    assert model.expected_accuracy_ is None
+    assert find_smaller_panel(model, noise).accuracy_change == 0.0
+
+
 def test_fits_and_votes_are_bounded(panel, monkeypatch):
     votes, model = panel
     monkeypatch.setattr(smaller, "MOST_FITS", 1)

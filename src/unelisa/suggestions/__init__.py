@@ -60,9 +60,9 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
 
         gain = sum_v P(v) max_k P(k | votes, v) - max_k P(k | votes)
 
-    with v drawn from the model, given all votes on the item. A voter who repeats others that have
-    voted there is worth only what its family's opinion still leaves open, which for a copy is
-    nothing. Each row takes into account that the rows above it on the same item will be answered.
+    with v drawn from the model, given all votes on the item. A vote of a voter who repeats others
+    is worth as much less as the voter counts less; of exact copies only the first is asked. Each
+    row takes into account that the rows above it on the same item will be answered.
 
     Parameters
     ----------
@@ -104,16 +104,15 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     Notes
     -----
     The class of an item has the probabilities of `predict_proba`. What a vote says of it is taken,
-    for a consensus, from the member of the pool with the largest weight, with ease and families;
-    in other readings, and for Dawid-Skene, from the voters' confusions, as if they erred
-    independently. Rules whose silence is an answer are not asked. One item gets at most about 256
+    for a consensus, from the voters' weights, biases and counts and the ease of the items; in a
+    graph, and for Dawid-Skene, from the voters' confusions. One item gets at most about 256
     combinations of answers in one batch: eight votes of two classes, four of four.
 
     A model can be wrong about a voter, and a batch of that voter's votes would never show it. So a
     batch is spread: while it is chosen, a voter's price grows by its own amount with every
     n / (number of voters) questions that it gets. And a quarter of it, if that is at least one
     question per voter, goes to items that all voters answer, until half of the pairs of voters have
-    thirty items in common: where voters hardly meet nobody can tell who repeats whom. The gain of
+    fifty items in common: where voters hardly meet nobody can tell who repeats whom. The gain of
     such a vote is what it is worth alone.
 
     A gain looks one vote ahead: where only two votes together could change a label, each of them is

@@ -14,13 +14,8 @@ from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import RUN, Floats, take_ballots
-from unelisa.suggestions.beliefs import Belief, await_label, await_vote, form_belief
-from unelisa.suggestions.gains import (
-    Criterion,
-    bound_gains,
-    measure_gains,
-    measure_label_gains,
-)
+from unelisa.suggestions.beliefs import await_label, await_vote, form_belief
+from unelisa.suggestions.gains import Criterion, bound_gains, measure_gains, measure_label_gains
 from unelisa.suggestions.panels import Panel
 
 OPENED = 256  # items that are worked out at a time
@@ -58,7 +53,7 @@ class Item(NamedTuple):
 
     number: int
     asked: int  # questions about it so far
-    belief: Belief
+    mass: Floats  # what is believed in each of its cases: see `form_belief`
     gains: Floats  # of everybody's answer
     prices: Floats  # infinite: already answered, or not offered
 
@@ -116,8 +111,8 @@ def _bound_items(panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Term
     bounds = np.empty(len(chances))
     for start in range(0, len(chances), RUN):
         items = np.arange(start, min(start + RUN, len(chances)))
-        belief = form_belief(panel, take_ballots(ballots, items), chances[items])
-        bounds[items] = bound_gains(panel, belief, terms.criterion, terms.prices[:-1])
+        mass = form_belief(panel, take_ballots(ballots, items), chances[items])
+        bounds[items] = bound_gains(panel, mass, terms.criterion, terms.prices[:-1])
     if np.isfinite(terms.prices[-1]):
         human = measure_label_gains(chances, terms.labels, terms.criterion)
         bounds = np.maximum(bounds, human / terms.prices[-1])
@@ -129,14 +124,14 @@ def open_items(
 ) -> Iterator[Item]:
     """Yield items with the gains of their questions."""
     taken = take_ballots(ballots, numbers)
-    belief = form_belief(panel, taken, chances[numbers])
+    mass = form_belief(panel, taken, chances[numbers])
     prices = np.repeat(terms.prices[None], len(numbers), axis=0)
     prices[taken.items, taken.voters] = np.inf
     if terms.offered is not None:
         prices[:, :-1][~terms.offered[numbers]] = np.inf
-    gains = _measure_all(panel, terms, belief)
+    gains = _measure_all(panel, terms, mass)
     for row, number in enumerate(numbers.tolist()):
-        yield Item(number, 0, belief.take(slice(row, row + 1)), gains[row], prices[row])
+        yield Item(number, 0, mass[row : row + 1], gains[row], prices[row])
 
 
 def _push_offer(offers: list[_Offer], item: Item, dearer: Floats) -> None:
@@ -152,20 +147,20 @@ def _push_offer(offers: list[_Offer], item: Item, dearer: Floats) -> None:
 
 def _await_answer(panel: Panel, terms: Terms, item: Item, voter: int) -> Item | None:
     """Return the item when a voter or the human was asked about it; None: it has too many cases."""
-    if len(item.belief.mass) * panel.n_classes > MOST_CASES:
+    if len(item.mass) * panel.n_classes > MOST_CASES:
         return None
     if voter == panel.n_voters:
-        belief = await_label(item.belief, terms.labels)
+        mass = await_label(item.mass, terms.labels)
     else:
-        belief = await_vote(panel, item.belief, voter)
+        mass = await_vote(panel, item.mass, voter)
     prices = item.prices.copy()
     prices[voter] = np.inf
-    gains = _measure_all(panel, terms, belief).sum(axis=0)
-    return Item(item.number, item.asked + 1, belief, gains, prices)
+    gains = _measure_all(panel, terms, mass).sum(axis=0)
+    return Item(item.number, item.asked + 1, mass, gains, prices)
 
 
-def _measure_all(panel: Panel, terms: Terms, belief: Belief) -> Floats:
+def _measure_all(panel: Panel, terms: Terms, mass: Floats) -> Floats:
     """Return the gains of all voters, and of the human: cases x (voters + 1)."""
-    gains = measure_gains(panel, belief, terms.criterion)
-    human = measure_label_gains(belief.chances, terms.labels, terms.criterion)
+    gains = measure_gains(panel, mass, terms.criterion)
+    human = measure_label_gains(mass.sum(axis=1), terms.labels, terms.criterion)
     return np.column_stack([gains, human])

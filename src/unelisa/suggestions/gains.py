@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from unelisa.latent.ballots import Floats
-from unelisa.suggestions.beliefs import TINY, Belief, expect_opinion, expect_votes
+from unelisa.suggestions.beliefs import TINY, expect_votes
 from unelisa.suggestions.panels import Panel
 
 Criterion = Literal["errors", "log_loss", "rate"]
@@ -57,11 +57,11 @@ WORTH: dict[Criterion, Callable[[Floats], Floats]] = {
 }
 
 
-def measure_gains(panel: Panel, belief: Belief, criterion: Criterion) -> Floats:
+def measure_gains(panel: Panel, mass: Floats, criterion: Criterion) -> Floats:
     """Return the gain of every voter's vote in every case: cases x voters."""
     worth = WORTH[criterion]
-    after = worth(expect_votes(panel, belief)).sum(axis=2)
-    return np.asarray(after - worth(belief.chances)[:, None])
+    after = worth(expect_votes(panel, mass)).sum(axis=2)
+    return np.asarray(after - worth(mass.sum(axis=1))[:, None])
 
 
 def measure_label_gains(chances: Floats, labels: Floats, criterion: Criterion) -> Floats:
@@ -71,38 +71,30 @@ def measure_label_gains(chances: Floats, labels: Floats, criterion: Criterion) -
     return np.asarray(after - worth(chances))
 
 
-def bound_gains(panel: Panel, belief: Belief, criterion: Criterion, prices: Floats) -> Floats:
+def bound_gains(panel: Panel, mass: Floats, criterion: Criterion, prices: Floats) -> Floats:
     """Return an upper bound of the gain per cost of any voter's vote, per case.
 
-    A relative's vote gains at most what its family's opinion would. For voters without relatives
-    every answer is taken to be as telling as that of any of them.
+    Every answer is taken to be as telling as that of any voter.
     """
-    worth, asked = WORTH[criterion], np.isfinite(prices)
-    bound = np.zeros(len(belief.mass))
-    lone = np.flatnonzero(asked & panel.lone)
-    if len(lone):
-        answers = panel.answers[panel.branch[lone]]
-        if criterion == "errors":
-            bound = _bound_errors(belief, answers)
-        else:
-            bound = -worth(belief.chances) * _bound_passed(answers)
-        bound /= prices[lone].min()
-    for c, relatives in enumerate(panel.families):
-        if asked[relatives].any():
-            after = worth(expect_opinion(panel, belief, c)).sum(axis=1)
-            gain = (after - worth(belief.chances)) / prices[relatives].min()
-            bound = np.maximum(bound, gain)
-    return np.asarray(bound)
+    asked = np.isfinite(prices)
+    if not asked.any():
+        return np.zeros(len(mass))
+    answers = panel.answers[asked]
+    if criterion == "errors":
+        bound = _bound_errors(mass, answers)
+    else:
+        bound = -WORTH[criterion](mass.sum(axis=1)) * _bound_passed(answers)
+    return np.asarray(bound / prices[asked].min())
 
 
-def _bound_errors(belief: Belief, answers: Floats) -> Floats:
+def _bound_errors(mass: Floats, answers: Floats) -> Floats:
     """Return sum_v max_k of P(k, v) - P(label, v), answers being as telling as any voter's."""
     most, least = answers.max(axis=0).T, answers.min(axis=0).T
-    label = belief.chances.argmax(axis=1)
-    of_label = np.take_along_axis(belief.mass, label[:, None, None], axis=2)[:, :, 0]
+    label = mass.sum(axis=1).argmax(axis=1)
+    of_label = np.take_along_axis(mass, label[:, None, None], axis=2)[:, :, 0]
     best = np.zeros((len(label), answers.shape[1]))
-    for k in range(belief.mass.shape[2]):
-        ahead = belief.mass[:, :, k] - of_label
+    for k in range(mass.shape[2]):
+        ahead = mass[:, :, k] - of_label
         found = np.maximum(ahead, 0) @ most + np.minimum(ahead, 0) @ least
         np.maximum(best, found, out=best)
     return np.asarray(best.sum(axis=1))

@@ -3,7 +3,7 @@
 A model that takes the opinion of a clique for the truth calls its members experts, and asks one of
 them about each item. Their votes never meet, and that they repeat each other never shows. So a part
 of each batch goes to items that all voters answer, as long as pairs of voters have met on fewer
-items than the search for families needs.
+items than show that.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
 from unelisa.latent.ballots import Ballots, Floats, Sums
-from unelisa.latent.consensus.families import PANEL_COMMON
 from unelisa.suggestions.batch import Question, Terms, open_items
 from unelisa.suggestions.panels import Panel
 
 SHARE = 0.25  # of a batch
+COMMON = 50  # items on which a pair must meet, so that ten voters who repeat each other show
 
 
 def ask_everybody(
@@ -25,14 +25,14 @@ def ask_everybody(
 
     The items with the most votes come first, and of them those whose label is least certain. There
     are none if a quarter of n is less than one question per voter, if half of the pairs of voters
-    have met on thirty items, or if there are not thirty items per voter.
+    have met on fifty items, or if there are not fifty items per voter.
     """
     asked = np.isfinite(terms.prices[:-1])
     n_asked, left = int(np.count_nonzero(asked)), int(SHARE * n)
-    if not 1 < n_asked <= left or PANEL_COMMON * n_asked > len(chances):
+    if not 1 < n_asked <= left or COMMON * n_asked > len(chances):
         return []
     (common,) = ballots.sum(_count_common, asked)
-    if np.median(common[np.triu_indices(n_asked, 1)]) >= PANEL_COMMON:
+    if np.median(common[np.triu_indices(n_asked, 1)]) >= COMMON:
         return []
     counts = ballots.concatenate(_count_votes, asked)
     order = np.lexsort((chances.max(axis=1), -counts))

@@ -80,7 +80,7 @@ class _Search:
         self.dropped: list[tuple[Any, float]] = []
         self.model: Any = self._fit(votes, model) if part else model
         self.labels = self.model.predict_proba(votes).argmax(axis=1)
-        self.accuracy = self.accuracy_before = float(self.model.expected_accuracy_)
+        self.accuracy = self.accuracy_before = _expect_accuracy(self.model)
 
     def advance(self) -> bool:
         """Drop one voter, if any can be; return whether one was."""
@@ -96,12 +96,12 @@ class _Search:
                 continue
             self.dropped.append((self.votes.voters[s], share))
             self.votes, self.model = rest, model
-            self.accuracy = float(model.expected_accuracy_)
+            self.accuracy = _expect_accuracy(model)
             return True
         return False
 
     def _loses(self, model: Any, share: float) -> bool:
-        lost = float(model.expected_accuracy_) < self.accuracy_before - LOST_ACCURACY
+        lost = _expect_accuracy(model) < self.accuracy_before - LOST_ACCURACY
         doubted = not model.reliable_ and self.model.reliable_
         return share < SAME_LABELS or lost or doubted
 
@@ -110,6 +110,11 @@ class _Search:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnelisaWarning)  # of the whole panel they were shown
             return clone(like).fit(votes, self.gold)
+
+
+def _expect_accuracy(model: Any) -> float:
+    """Return the expected accuracy; 0 where nothing can be said."""
+    return float(model.expected_accuracy_ or 0.0)
 
 
 def rank_silent(model: Any, votes: Votes) -> list[int]:
