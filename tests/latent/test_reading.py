@@ -1,63 +1,86 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import log_softmax
 
-from latent.edges.test_reading import graph
-from latent.worlds import ballots_of, run_of, two_camps
-from unelisa.latent import interpret
-from unelisa.latent.reading import Answers, Caution, Links, list_names, sum_posteriors
+from latent.worlds import ballots_of, model_of, reading_of, run_of
+from unelisa.latent.reading import TWO_READINGS, Caution, Correction, Links, list_names
 
 VALUES = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 1], [0, 0, -1]], dtype=np.int8)
+CODES = np.array([[1, 3, 0], [0, 0, 0], [2, 1, 1]], dtype=np.int8)
 
 
-def test_notes_are_added_and_a_settled_reading_has_no_rival():
-    reading = interpret(ballots_of(two_camps(0)[0]), "auto")
-    assert reading.two_readings
-    noted = reading.noting("one", "two")
-    assert [note.text for note in noted.notes[-2:]] == ["one", "two"]
-    settled = noted.settled()
-    assert settled.notes == noted.notes
-    assert (settled.two_readings, settled.others) == (False, ())
-    assert np.array_equal(settled.model.weights, reading.model.weights)
+def reading_with(correction):
+    n_classes = len(correction.offsets)
+    return reading_of(
+        model_of([1.0, 2.0, 0.5], classes=np.full(n_classes, 1 / n_classes)), correction=correction
+    )
 
 
-def test_posteriors_are_summed_over_items_and_voters():
-    """Items, items with votes, tau, tau^2, max(tau, 1 - tau), tau >= 1/2; per voter P(side) f."""
-    reading, prior = graph([0.5, -0.3, 1.0]), np.array([0.0, 1.0, -2.0, 0.5])
-    found, signed, observed = sum_posteriors(run_of(VALUES, prior), reading, 3)
-    chances = expit(reading.score(ballots_of(VALUES, prior)))
-    heard = chances[VALUES.any(axis=1)]
-    sure, yes = np.maximum(chances, 1 - chances).sum(), np.count_nonzero(chances >= 0.5)
-    assert found == pytest.approx([4, 3, heard.sum(), (heard**2).sum(), sure, yes])
-    sides = np.stack([1 - chances, chances], axis=1)
-    assert signed == pytest.approx(VALUES.T @ sides)
-    assert observed == pytest.approx(np.abs(VALUES).T @ sides)
+def test_a_score_is_the_log_odds_of_two_classes_and_logs_of_more():
+    two, three = (reading_with(Correction.none(k, 3)) for k in (2, 3))
+    logs = two.weigh(ballots_of(VALUES))
+    assert np.exp(logs).sum(axis=1) == pytest.approx(1)
+    assert two.score(ballots_of(VALUES)) == pytest.approx(logs[:, 1] - logs[:, 0])
+    assert np.array_equal(three.score(ballots_of(CODES)), three.weigh(ballots_of(CODES)))
 
 
-def test_a_graph_answers_by_its_posteriors():
-    reading, ballots = graph([0.5, -0.3, 1.0]), ballots_of(VALUES)
-    answers = reading.answering(ballots).answers
-    chances = expit(reading.score(ballots))
-    heard = VALUES.any(axis=1)
-    assert answers.prevalence == pytest.approx(chances[heard].mean())
-    expected = np.maximum(chances, 1 - chances).mean()
-    assert answers.expected_accuracy == pytest.approx(expected)
-    assert answers.expected_interval[0] <= expected <= answers.expected_interval[1]
-    yes = (VALUES[:, 0] > 0).astype(float)
-    seen = (VALUES[:, 0] != 0).astype(float)
-    shares = [(w @ yes + 0.5) / (w @ seen + 1) for w in (1 - chances, chances)]
-    assert answers.coins[:, 0] == pytest.approx(shares)  # a vote of each kind is added by half
-    again = reading.answering(ballots)
-    assert again.answering(ballots) is again
+def test_prior_odds_are_added():
+    reading, odds = reading_with(Correction.none(2, 3)), np.array([0.0, 1.0, -2.0, 0.5])
+    plain = reading.score(ballots_of(VALUES))
+    assert reading.score(ballots_of(VALUES, odds)) == pytest.approx(plain + odds)
+    three, logs = reading_with(Correction.none(3, 3)), np.arange(9.0).reshape(3, 3)
+    expected = log_softmax(three.weigh(ballots_of(CODES)) + logs, axis=1)
+    assert three.weigh(ballots_of(CODES, logs)) == pytest.approx(expected)
 
 
-def test_turned_answers_are_those_of_the_other_side():
-    coins = np.array([[0.1, 0.2], [0.8, 0.9]])
-    answers = Answers(0.3, (0.2, 0.45), 0.9, (0.8, 0.95), 0.25, coins)
-    turned = answers.turned()
-    assert turned[:2] == (pytest.approx(0.7), (pytest.approx(0.55), pytest.approx(0.8)))
-    assert turned[2:5] == (0.9, (0.8, 0.95), 0.75)
-    assert np.array_equal(turned.coins, coins[::-1])
+def test_a_correction_is_what_the_equation_says():
+    """slope log P(k) + offset_k + sum_s w_s [f_s = k], of items with votes."""
+    weights = np.array([0.5, -0.2, 0.1])
+    correction = Correction(0.7, np.array([0.3, 0.0, -0.3]), weights)
+    run, logs = run_of(CODES), np.log([[0.2, 0.3, 0.5], [0.2, 0.2, 0.6], [0.1, 0.8, 0.1]])
+    said = np.array([[0.5, 0, -0.2], [0, 0, 0], [-0.2 + 0.1, 0.5, 0]])
+    expected = 0.7 * logs + correction.offsets + said
+    heard = [0, 2]
+    assert correction.apply(run, logs)[heard] == pytest.approx(expected[heard])
+    assert correction.apply(run, logs + 5.0)[heard] == pytest.approx(expected[heard])
+    found = reading_with(correction).weigh(ballots_of(CODES))
+    logs = correction.apply(run, reading_with(correction).think(run))
+    assert found == pytest.approx(log_softmax(logs, axis=1))
+
+
+def test_a_turned_correction_is_that_of_the_other_sides():
+    correction = Correction(0.7, np.array([0.3, -0.1]), np.array([0.5, -0.2, 0.1]))
+    reading = reading_with(correction)
+    turned = replace(reading.turned(), correction=correction.turned())
+    plain = replace(turned, correction=correction.turned()._replace(votes=np.zeros(3)))
+    other = replace(reading, correction=correction._replace(votes=np.zeros(3)))
+    score, votes = other.score(ballots_of(VALUES)), VALUES @ correction.votes
+    assert plain.score(ballots_of(VALUES)) == pytest.approx(-score)
+    assert turned.score(ballots_of(VALUES)) == pytest.approx(-score + votes)  # w_s is of "says k"
+
+
+def test_branches_are_voters_with_votes_a_family_counted_as_one():
+    model = model_of(np.ones(7), standard_errors=np.array([1, 1, np.nan, 1, 1, 1, 1.0]))
+    assert reading_of(model).branches == 6
+    assert reading_of(model, family=[0, 0, -1, 1, 1, 1, -1]).branches == 3
+
+
+def test_reasons_and_notes_are_added():
+    reading = reading_of(model_of(np.ones(3)), reasons=(Caution("first"),))
+    assert [one.text for one in reading.doubting("more").reasons] == ["first", "more"]
+    assert [one.text for one in reading.noting("one", "two").notes] == ["one", "two"]
+    assert reading.notes == ()
+
+
+def test_readings_are_the_reading_itself_and_the_others():
+    one = reading_of(model_of(np.ones(3)))
+    both = replace(one, others=(replace(one, structure="other"),))
+    assert [each.structure for each in both.readings] == ["ease", "other"]
+    assert (one.two_readings, both.two_readings) == (False, True)
+    assert one.doubting(f"{TWO_READINGS}: of which one is not known").two_readings
 
 
 def test_cautions_name_their_voters():
@@ -66,16 +89,21 @@ def test_cautions_name_their_voters():
     told = Caution("{voters} repeat each other", (0, 1, 2, 3, 4)).tell(names)
     assert told == "ann, bob, cem and 2 more repeat each other"
     assert told.voters == tuple(names)
-    told = Caution("of {pair}, ...; so it is with 1 more pair", (3, 0, 1, 2)).tell(names)
-    assert told == "of dia, ann, ...; so it is with 1 more pair"
-    assert told.voters == ("dia, ann", "bob, cem")
     assert Caution("nothing found").tell(names) == "nothing found"
 
 
 def test_the_strongest_partners_are_named_and_the_others_counted():
     hub, others = np.zeros(5, dtype=np.int32), np.arange(1, 6, dtype=np.int32)
     links = Links(hub, others, np.array([0.1, -0.9, 0.3, 0.2, 0.5]))
+    assert links.edges[1] == (0, 2, -0.9)
     told = links.name_partners(np.array(list("abcdef"), dtype=object))
     assert told == ["c, f, d and 2 more", "a", "a", "a", "a", "a"]
-    assert Links.none().name_partners(np.array(["a", "b"])) == ["", ""]
+    nobody = np.empty(0, dtype=np.int32)
+    assert Links(nobody, nobody, np.empty(0)).name_partners(np.array(["a", "b"])) == ["", ""]
     assert list_names(["a", "b", "c"]) == "a, b, c"
+
+
+def test_a_reading_that_does_not_say_how_easy_items_are_says_so():
+    found = reading_of(model_of(np.ones(3))).measure_ease(SimpleNamespace(n_items=2))
+    assert np.isnan(found).all()
+    assert len(found) == 2

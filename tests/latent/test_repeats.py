@@ -12,6 +12,7 @@ from latent.worlds import (
     crowd_of,
     plain_crowd,
 )
+from unelisa.latent import prior
 from unelisa.latent import repeats as module
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.repeats import RARE, Repeaters, find_repeaters, measure_partial
@@ -97,7 +98,7 @@ def test_excess_is_what_a_correlation_has_beyond_chance():
     values, _ = copying_crowd(0, n_copies=2, repeat=0.95)
     found, partial = find_repeaters(crowd_of(values)), measure(values)
     margin = np.sqrt(2 * np.log(10 * 9 / 2) / 600)
-    expected = (partial.correlations[0, 1] - margin - module.REPEATS) / module.RAMP
+    expected = (partial.correlations[0, 1] - margin - prior.REPEATS) / prior.RAMP
     assert 0 < expected < 1
     assert (found.first.tolist(), found.second.tolist()) == ([0], [1])
     assert found.excess == pytest.approx([expected], abs=1e-6)

@@ -59,7 +59,8 @@ class ConsensusReading(Reading):
     def confusions(self) -> Floats:
         """P(says c | class k) per voter, averaged over the items' ease."""
         chances, shares = self.model.confusions, self.model.ease_shares
-        return np.asarray(np.einsum("skgc,g->skc", chances, shares))
+        found = np.asarray(np.einsum("skgc,g->skc", chances, shares))
+        return found[:, ::-1] if self.swapped else found
 
     def think(self, ballots: Ballots) -> Floats:
         """Return the average of model and share of the votes, as log-probabilities."""
@@ -126,6 +127,6 @@ def _compare(
         f"{TWO_READINGS}: voters who repeat each other ({{voters}}) count for less, and labels "
         f"would be others on {1 - agreement:.0%} of the items if each counted once; {DECIDE}"
     )
-    voters = tuple(np.flatnonzero(reading.family >= 0).tolist())
+    voters = tuple(np.union1d(reading.ties.first, reading.ties.second).tolist())
     told = (*reading.reasons, Caution(text, voters))
     return replace(reading, others=(replace(apart, agreement=agreement),), reasons=told)
