@@ -151,7 +151,7 @@ class Aggregator(VotesEstimator):
         votes = self._reenter(X)
         truth = read_gold(y, votes)
         codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
-        right = truth == codes[pick_classes(self._score_all(votes))]
+        right = truth == codes[pick_classes(self.decision_function(votes))]
         return float(right[truth != 0].mean())
 
     def report(

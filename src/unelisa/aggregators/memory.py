@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unelisa.blocks import hold_sparse
-from unelisa.blocks.base import RowNumbers
 from unelisa.joining import as_matrix
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -52,7 +51,7 @@ class Memory(NamedTuple):
         if self.gold is None:
             return None
         items: Any = self.votes.items
-        if not isinstance(items, RowNumbers):
+        if not np.array_equal(items, np.arange(len(items))):
             known = np.flatnonzero(self.gold)
             names = zip(items[known], self.gold[known], strict=True)
             codes = {str(name): code for name, code in names}

@@ -116,7 +116,7 @@ class OneVsRest(Aggregator):
 
     def _score(self, votes: Votes) -> Floats:
         two = (_set_apart(votes, int(k)) for k in self.voted_)
-        found = [model._score_all(one) for model, one in zip(self.models_, two, strict=True)]
+        found = [model.decision_function(one) for model, one in zip(self.models_, two, strict=True)]
         if votes.n_classes == 2:
             return found[0]
         scores = np.full((votes.n_items, votes.n_classes), NEVER)
