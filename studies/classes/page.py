@@ -4,23 +4,23 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from studies.classes.runs import LIFTED, OURS, PEERS, SHARE, STORED, UNORDERED, VARIANTS, Row
+from studies.classes.runs import LIFTED, OURS, PEERS, SHARE, STORED, VARIANTS, Row
 from studies.markdown import DASH, join_blocks, markdown_table
 from studies.records import Json
 
 _INTRODUCTION = """# More than two classes
 
 {n_ours} of our methods that take more than two classes on {n_sets} sets of votes with known truth,
-which the methods do not see, beside other programs. **These are development data**: these sets were
-also looked at while `latent-ising` for more than two classes was developed, so its figures here are
-optimistic; expect less on new votes.
+which the methods do not see, beside other programs. **These are development data**: the few numbers
+that `latent-ising` takes from experience were learned from these sets among others, so its figures
+here are optimistic; expect less on new votes.
 
 Methods run with their defaults, those of crowd-kit too. Names in italics are programs that were run
 elsewhere on the same votes (`peers.csv` in the folder of the sets), each with its defaults and with
 the notes below. `{share}`, which is not ranked, has majority vote's labels with the chances
 (count + 1) / (votes + K), K being the number of classes.
 `{lifted}` fits one class against the rest, class by class (`LatentIsing_OvR` is an earlier version
-of it); `latent-ising{unordered}` is not told that classes are ordered.
+of it).
 
 All numbers are in `docs/study/classes.json`. These commands, run in a clone, write this page:
 
@@ -54,7 +54,6 @@ def render_classes(archive: Json) -> str:
         n_sets=len(sets),
         share=SHARE,
         lifted=LIFTED,
-        unordered=UNORDERED,
     )
     return join_blocks(
         introduction,

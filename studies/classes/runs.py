@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
@@ -28,7 +27,6 @@ CROWD_KIT = "crowd-kit "  # before the names of its methods
 OURS, VARIANTS, PEERS, STORED = "ours", "variants", "peers", "stored"
 SHARE = "share-of-votes"
 LIFTED = "one-vs-rest latent-ising"
-UNORDERED = " without order"
 HINDSIGHT = "BestSingleJudge"  # a stored row that nobody could have without the truth
 _DIGITS = 5
 
@@ -77,19 +75,16 @@ def score_answers(known: KnownLabels, scores: Floats, chances: Floats | None) ->
     return score_classes(truth, scores, chances, ordered=known.votes.ordered)._asdict()
 
 
-def run_model(
-    model: Any, ordered: bool, where: tuple[str, str], known: KnownLabels, name: str
-) -> Row:
+def run_model(model: Any, where: tuple[str, str], known: KnownLabels, name: str) -> Row:
     """Return the row of a model of ours, fitted to the votes alone; `where` is method and kind."""
     votes, place = known.votes, (name, *where)
     start = time.process_time()
     try:
-        model.fit(votes if ordered else replace(votes, ordered=False))
+        model.fit(votes)
     except ModelError as error:
         return make_row(place, {}, note=f"refused: {error}")
     seconds = time.process_time() - start
-    asked = known.scored_votes()
-    scores = model.decision_function(asked if ordered else replace(asked, ordered=False))
+    scores = model.decision_function(known.scored_votes())
     chances = normalize_scores(scores) if hasattr(model, "predict_proba") else None
     return make_row(place, score_answers(known, scores, chances), seconds)
 
@@ -115,11 +110,8 @@ def list_tasks(methods: Sequence[str] | None = None, peers: bool = True) -> dict
     tasks: dict[str, Task] = {}
     for name, cls in AGGREGATORS.items():
         if cls.multiclass:
-            tasks[name] = partial(run_model, build_aggregator(name), True, (name, OURS))
-    if LatentIsing.multiclass:
-        plain = f"latent-ising{UNORDERED}"
-        tasks[plain] = partial(run_model, LatentIsing(), False, (plain, VARIANTS))
-    tasks[LIFTED] = partial(run_model, OneVsRest(LatentIsing()), True, (LIFTED, VARIANTS))
+            tasks[name] = partial(run_model, build_aggregator(name), (name, OURS))
+    tasks[LIFTED] = partial(run_model, OneVsRest(LatentIsing()), (LIFTED, VARIANTS))
     tasks[SHARE] = run_share
     for name in list_crowd_kit() if peers else ():
         tasks[f"{CROWD_KIT}{name}"] = partial(run_peer, name)

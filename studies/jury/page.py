@@ -22,9 +22,9 @@ from studies.records import Json
 _INTRODUCTION = """# Panels of LLM judges
 
 `LatentIsing`, on which `unelisa jury` rests, on {n} panels of language models with known truth,
-beside majority vote, Dawid-Skene, and pass rates as two other programs estimate them. All of these
-panels were known while `LatentIsing` was developed. No method sees the truth of a label, except
-for the gold labels where they are named.
+beside majority vote, Dawid-Skene, and pass rates as two other programs estimate them. The numbers
+that `LatentIsing` takes from experience were learned from these panels among others. No method sees
+the truth of a label, except for the gold labels where they are named.
 
 All numbers are in `docs/study/jury.json`. These commands, run in a clone, write this page:
 

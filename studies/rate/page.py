@@ -21,7 +21,8 @@ The rule behind the intervals was chosen on simulated labels and probabilities
 ([below](#simulated-models)). A first form of it was run on the sets once, after a trial with fewer
 draws on three of them; that the added items are centered at the mean of the gold items was decided
 afterwards, on the simulated models with 5 and 10 labels. So was a form that bounds errors of the
-model in each direction apart, which failed there. `LatentIsing` itself was developed on these sets.
+model in each direction apart, which failed there. The numbers that `LatentIsing` takes from
+experience were learned from these sets.
 
 All numbers are in `docs/study/rate.json`. These commands, run in a clone, write this page:
 
@@ -48,9 +49,8 @@ a model that misses part of a rare class."""
 _WITHOUT = """## Without gold labels
 
 The model's own share, its interval and the true one: of the positive class, or of the class whose
-share is furthest from the truth. A dash means that there is no interval, because the votes cannot
-identify a truth (usually `reliable_` is false). The others rest on the model: where all voters lean
-the same way, nothing in the votes shows it."""
+share is furthest from the truth. The intervals come from experience with sets of votes such as
+these. A dash means that there is none."""
 
 _MODELS = """## Simulated models
 

@@ -26,8 +26,8 @@ _INTRODUCTION = """# Methods compared on real votes
 
 {n_ours} of our methods and {n_peers} of other programs on {n_sets} sets of real votes with known
 truth, which the methods do not see. Every method runs on every set; none is left out because it
-does badly there. **These are development data**: `latent-ising` was developed, and its defaults
-were chosen, while looking at these sets. Its rank here is optimistic; expect less on new votes.
+does badly there. **These are development data**: the few numbers that `latent-ising` takes from
+experience were learned from these sets. Its rank here is optimistic; expect less on new votes.
 
 Methods run with their defaults and a fixed seed, with these exceptions: snorkel's `LabelModel`
 trains for 500 epochs (its default is 100); hyperlm gets only the items that have votes; where

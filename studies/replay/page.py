@@ -36,10 +36,9 @@ and on other draws of items from magic_ensemble, bluebirds, triviaqa_judges_v1 a
 care_civilcomments. There, four batches instead of one lowered the votes that are needed from 81 %
 to 58 % of what random votes need, on one seed of eight sets, which is little evidence; buying all
 voters' votes on some items first, more random votes, and no spread did not help. The other policies
-have the same batches. How `LatentIsing` finds families among few votes (`families.PANEL` in
-[the model](model.md)), and that a quarter of a batch goes to items that everybody answers, was
-chosen on worlds 0 to 3, after replays of worlds 20 to 33 had shown that a clique may hide. So the
-real sets are development data; expect less of ours on new votes.
+have the same batches. That a quarter of a batch goes to items that everybody answers was chosen on
+worlds 0 to 3, after replays of worlds 20 to 33 had shown that a clique may hide. So the real sets
+are development data; expect less of ours on new votes.
 
 The sets named `copies`, `near_copies`, `lenient_families` and `bad_clique` are simulated
 [worlds](worlds.md) of the choosing part, from number {first} on, whose voters come in families; the

