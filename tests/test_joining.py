@@ -50,6 +50,15 @@ def test_items_that_are_as_they_were_are_not_touched():
     assert np.array_equal(again.votes.values, votes.values)
 
 
+def test_names_are_compared_as_text():
+    first = Votes.of(pd.DataFrame({"item": [1, 2], "a": [1, -1], "b": [1, 1]}))
+    more = Votes.of(pd.DataFrame({"item": ["2", "x"], "a": [1, 1], "c": [-1, 1]}))
+    joined = join_votes(first, more).votes
+    assert joined.items.tolist() == [1, 2, "x"]
+    assert joined.voters.tolist() == ["a", "b", "c"]
+    assert joined.values.tolist() == [[1, 1, 0], [1, 1, -1], [1, 0, 1]]
+
+
 def test_rows_without_names_are_new_items():
     votes = Votes.of(np.array([[1, 0], [0, 1]]))
     joined = join_votes(votes, votes)

@@ -63,17 +63,18 @@ def as_matrix(votes: Votes) -> Any:
 
 
 def _match(known: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], Places]:
-    """Return the known names and then the others, and where each name is among them."""
-    if known.dtype.kind != names.dtype.kind and "O" not in (known.dtype.kind + names.dtype.kind):
-        known, names = known.astype(str), names.astype(str)
-    place = {name: k for k, name in enumerate(known.tolist())}
-    found = [place.setdefault(name, len(place)) for name in names.tolist()]
-    if len(place) == len(known):
-        return known, np.array(found, dtype=np.intp)
-    listed = list(place)
-    everybody: NDArray[Any] = np.empty(len(listed), dtype=np.result_type(known, names))
-    everybody[:] = listed
-    return everybody, np.array(found, dtype=np.intp)
+    """Return the known names and then the others, and where each name is; compared as text."""
+    place = {str(name): k for k, name in enumerate(known.tolist())}
+    found = [place.setdefault(str(name), len(place)) for name in names.tolist()]
+    places = np.array(found, dtype=np.intp)
+    new = places >= len(known)
+    if not new.any():
+        return known, places
+    kind = np.result_type(known, names) if known.dtype.kind == names.dtype.kind else object
+    everybody: NDArray[Any] = np.empty(len(place), dtype=kind)
+    everybody[: len(known)] = known
+    everybody[places[new]] = names[new]
+    return everybody, places
 
 
 def _write(
