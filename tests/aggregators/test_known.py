@@ -158,7 +158,10 @@ def test_weights_repeat_gold_labels_and_priors():
         warnings.simplefilter("ignore", ue.errors.UnelisaWarning)
         counted = ue.LatentIsing().fit(values, gold, prior, sample_weight=counts)
         repeated = ue.LatentIsing().fit(values[rows], gold[rows], prior[rows])
-    assert np.array_equal(counted.decision_function(values), repeated.decision_function(values))
+    fresh = rng.choice([-1, 1], (50, 4))
+    assert np.array_equal(counted.decision_function(fresh), repeated.decision_function(fresh))
+    assert np.array_equal(counted.predict(values), gold)
+    assert np.array_equal(repeated.predict(values[rows]), gold[rows])
 
 
 @pytest.mark.parametrize(

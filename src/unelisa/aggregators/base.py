@@ -101,6 +101,7 @@ class Aggregator(VotesEstimator):
         votes.warn_of_idle_voters()
         gold = None if y is None else read_gold(y, votes)
         odds = None if prior is None else read_prior(prior, votes)
+        self._remember(votes, gold)
         if sample_weight is not None:
             rows = repeat_rows(sample_weight, votes)
             votes = votes.take_items(rows)
@@ -113,10 +114,9 @@ class Aggregator(VotesEstimator):
             with until(0.98):
                 self._judge_voters(votes, gold, odds, identified)
             self._voter_columns = self._describe_voters(votes)
-        self._note_beside(prior, sample_weight)
 
-    def _note_beside(self, prior: Any, sample_weight: Any) -> None:
-        """Note what entered the fit besides the votes, where an update must know it."""
+    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Refer to the votes of the fit and their gold labels, where a method needs them again."""
 
     def decision_function(self, X: Any) -> Floats:
         """Return one score per item, positive for the positive class; lazy for Dask collections.
