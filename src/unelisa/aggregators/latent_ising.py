@@ -44,7 +44,7 @@ def _of_reading(name: str, doc: str) -> Any:
 
 @stored(
     _reading="Reading",
-    prevalence_interval_="many(2) share | share[2, classes]",
+    prevalence_interval_="many(2) estimate | estimate[2, classes]",
     coins_="?estimate[2, voters]",
     _confusion="?estimate[voters, classes, classes]",
     _kept_votes="?KeptVotes",
@@ -211,6 +211,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             self._fit_known(X, y, prior, sample_weight)
         finally:
             self.__dict__.pop("_stated", None)
+            self.__dict__.pop("_checked", None)
         self.__dict__.pop("_beside", None)
         beside = {"prior log-odds": prior, "prevalence": prevalence, "sample_weight": sample_weight}
         for what in [name for name, given in beside.items() if given is not None]:
@@ -219,7 +220,6 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels and stated shares."""
-        self._remember(votes, gold)
         odds = _no_odds(votes) if prior is None else prior
         ballots = set_prior_odds(self._list_ballots(votes), odds)
         reading, self._checked = read_sides(votes, ballots, odds, self), Checked()
@@ -240,8 +240,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             self._memory = Memory(votes, gold if gold is not None and gold.any() else None)
 
     def _check_identifiability(self, votes: Votes) -> bool:
-        """Return whether the votes identify a truth at all; copies are one voter."""
-        return super()._check_identifiability(votes.take_voters(np.unique(self._reading.heads)))
+        """Return whether the votes identify a truth at all; voters who repeat others left out."""
+        reading = self._reading
+        _, first = np.unique(reading.family, return_index=True)
+        kept = (reading.family < 0) & (reading.heads == np.arange(votes.n_voters))
+        kept[first[reading.family[first] >= 0]] = True
+        return super()._check_identifiability(votes.take_voters(np.flatnonzero(kept)))
 
     def _judge_voters(
         self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
@@ -325,6 +329,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         other = copy(self)
         rest = (reading for j, reading in enumerate(readings) if j != k)
         others = tuple(replace(one, others=()) for one in rest)
+        if "_memory" in self.__dict__:
+            other._memory = self._memory
         other._take(replace(readings[k], others=others))
         if k > 0:
             reasons = verdicts.explain_voters(readings[k], self.voter_names_)

@@ -27,17 +27,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Floats
+from unelisa.latent.ballots import Ballots, Floats, Sums, take_ballots
 from unelisa.latent.consensus import read_consensus
-from unelisa.latent.crowd import Crowd
+from unelisa.latent.crowd import Crowd, draw_items
 from unelisa.latent.edges.reading import read_edges
 from unelisa.latent.pairs import Pairs, measure_coherence
 from unelisa.latent.reading import DECIDE, LEAST_CLEAR, Reading
-from unelisa.latent.trust import Checked, Tally, judge_labels, sum_answers
-from unelisa.latent.worth import Cases, describe_worth, find_experts
+from unelisa.latent.trust import (
+    Checked,
+    Tally,
+    count_independent,
+    gain_experience,
+    judge_labels,
+    settle,
+    spread_shift,
+)
+from unelisa.latent.worth import Cases, describe_worth, find_experts, sum_cases
 
 Structure = Literal["auto", "plain", "ease", "families", "edges"]
 
+JUDGED_ITEMS = 20_000  # on which experience is gained
 SAMPLE_ITEMS = 5000  # on which coherence is measured
 COHERENT = 0.2  # kappa: nearly three quarters of the voters point the same way
 HARDLY_COHERENT = 0.1  # what voters who point either way by a coin rarely reach
@@ -54,9 +63,20 @@ ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 
 
 def interpret(ballots: ItemBlocks, structure: Structure, n_classes: int = 2) -> Reading:
-    """Return the reading of the votes, in the structure asked for or in the one they need."""
+    """Return the reading of the votes, in the structure asked for or in the one they need.
+
+    Its probabilities are as sure as experience with such votes allows.
+    """
     crowd = Crowd.of(ballots, n_classes)
-    if n_classes > 2:
+    reading = _read(crowd, structure)
+    run = crowd.draw(JUDGED_ITEMS).ballots
+    return replace(
+        _temper(reading, run), others=tuple(_temper(other, run) for other in reading.others)
+    )
+
+
+def _read(crowd: Crowd, structure: Structure) -> Reading:
+    if crowd.n_classes > 2:
         return read_consensus(crowd, structure)
     kappa, rich = _measure_crowd(crowd)
     if structure == "edges" or (structure == "auto" and rich and kappa < COHERENT):
@@ -65,6 +85,15 @@ def interpret(ballots: ItemBlocks, structure: Structure, n_classes: int = 2) -> 
     reading = replace(read_consensus(crowd, structure), coherence=kappa)
     alone = kappa < COHERENT and structure == "auto"
     return reading.doubting(APART.format(kappa)) if alone else reading
+
+
+def _temper(reading: Reading, run: Ballots) -> Reading:
+    """Return the reading with its experience, and probabilities as sure as that."""
+    # there is no experience with graphs: all that is known are designed votes
+    temper = reading.name == "consensus"
+    found = gain_experience(run, reading.think(run), temper=temper)
+    correction = reading.correction._replace(slope=found.factor)
+    return replace(reading, experience=found, correction=correction)
 
 
 def _measure_crowd(crowd: Crowd) -> tuple[float, bool]:
@@ -93,17 +122,39 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     The prior odds of the ballots include gold labels. `identified` says whether the votes identify
     a truth at all.
     """
+    experience = reading.experience
+    if experience is None:  # only in files
+        return reading
     gold = known.gold if known.gold.any() else np.empty(0, dtype=np.int8)
-    counts, totals, *cases = ballots.sum(sum_answers, reading, ballots.n_voters, per_item=(gold,))
-    agreement = min((one.agreement for one in reading.others), default=1.0)
-    trust = judge_labels(Tally(counts, totals), known.checked, agreement, known.bounds)
+    n_voters = ballots.n_voters
+    counts, totals, *cases = ballots.sum(sum_answers, reading, n_voters, per_item=(gold,))
+    trust = judge_labels(Tally(*counts.tolist(), totals[:2], totals[2]), experience, known.checked)
+    run = take_ballots(ballots, draw_items(ballots.n_items, JUDGED_ITEMS))
+    independent = count_independent(run, np.exp(reading.weigh_run(run)), n_voters)
+    trust = settle(trust, known.bounds, independent)
     found = Cases(*cases)
     told = known.checked.enough or (identified and reading.branches >= LEAST_CLEAR)
-    worth = describe_worth(found, doubt=1.0)
+    worth = describe_worth(found, spread_shift(experience, known.checked))
     experts = find_experts(found) & told if reading.name == "consensus" else reading.experts
     return replace(
         reading,
         trust=trust if told else trust.unknown(),
         worth=worth if told else worth.untold(),
         experts=experts,
+    )
+
+
+def sum_answers(ballots: Ballots, gold: NDArray[np.int8], reading: Reading, n_voters: int) -> Sums:
+    """Return the parts of `Tally` and of the voters' `Cases`. A pass."""
+    logs = reading.weigh_run(ballots)
+    chances, heard = np.exp(logs), ballots.counts > 0
+    labels = np.bincount(chances.argmax(axis=1), minlength=logs.shape[1])
+    own = chances[heard]
+    totals = np.stack([own.sum(axis=0), (own * (1 - own)).sum(axis=0)])
+    experience = reading.experience
+    factors = (1.0, 1.0) if experience is None else (experience.flatter, experience.steeper)
+    return (
+        np.array([len(logs), heard.sum(), np.count_nonzero(gold)], dtype=np.float64),
+        np.vstack([totals, labels]),
+        *sum_cases(ballots, logs, factors, n_voters),
     )

@@ -7,7 +7,7 @@ The votes are read without them. Then, on the items with gold labels and votes:
 3. From ten labels on, the log-probabilities of the reading are corrected by a conditional logit
    with priors around "as the reading says"::
 
-       log P(k) ~ slope log P_reading(k) + offset_k + sum_s w_s [f_s = k]
+       log P(k) = slope log P_reading(k) + offset_k + sum_s w_s [f_s = k] - log sum
 
    slope ~ N(1, SLOPE^2), offset ~ N(0, OFFSET^2), w_s ~ N(0, sd^2). Several sd are fitted, sd = 0
    among them, and weighed by the likelihood of labels that were left out, fold by fold.
@@ -77,11 +77,14 @@ def follow_gold(
     if len(items) < LEAST_LABELS:
         return reading, _check(labeled.logs + labeled.known, labeled.classes)
     correction, left_out = _fit(labeled, ballots.n_voters)
+    correction = correction._replace(slope=correction.slope * reading.correction.slope)
     return replace(reading, correction=correction), _check(left_out, labeled.classes)
 
 
 def _check(logs: Floats, classes: NDArray[np.intp]) -> Checked:
-    return Checked(len(classes), int(np.count_nonzero(logs.argmax(axis=1) == classes)))
+    chances = softmax(logs, axis=1)
+    right = int(np.count_nonzero(logs.argmax(axis=1) == classes))
+    return Checked(len(classes), right, float((chances * (1 - chances)).mean(axis=1).sum()))
 
 
 def _choose(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Reading:
@@ -113,7 +116,7 @@ def _weigh_labels(run: Ballots, classes: NDArray[np.integer], reading: Reading) 
 
 def _list_labeled(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Labeled:
     n_classes, n_voters = reading.n_classes, len(reading.family)
-    logs = np.maximum(log_softmax(reading.think(run), axis=1), -MOST_LOG)
+    logs = np.maximum(reading.correction.apply(run, reading.think(run)), -MOST_LOG)
     known = run.log_priors(n_classes)
     answers, shape = run.answer(n_classes), (run.n_items, n_voters)
     votes = [
@@ -145,7 +148,7 @@ def _fit(labeled: Labeled, n_voters: int) -> tuple[Correction, Floats]:
         np.asarray(sum(w * one.offsets for w, one in zip(weights, parts, strict=True))),
         np.asarray(sum(w * one.votes for w, one in zip(weights, parts, strict=True))),
     )
-    return mean, np.einsum("m,mik->ik", weights, np.exp(held))
+    return mean, np.log(np.einsum("m,mik->ik", weights, np.exp(held)))
 
 
 def fit_correction(labeled: Labeled, n_voters: int, spread: float) -> Correction:

@@ -27,8 +27,9 @@ MODEL_POWER, SHARE_POWER = 0.50, 0.62
 LEAST_CHANCE = 1e-3  # in the average: nothing is surer than experience allows
 UNHEARD = 0.1  # factor of the odds of a class that nobody named on an item, of more than two
 
-# Trust: logit(accuracy) ~ N(features @ ACCURACY, ACCURACY_SPREAD^2), features 1, logit(stated),
-# dissent from the majority, log votes per item, disagreement of the readings
-ACCURACY = np.array([0.0, 0.8, -2.0, 0.0, 0.0])
-ACCURACY_SPREAD = 0.7
-SHARE_SPREAD = 0.5  # of the error of a class share's log-odds
+# Trust: log-odds of the accuracy, its margins below and above (90 %) and downward at 10 %
+ACCURACY = (-1.074, 1.570, 2.742)
+BELOW, ABOVE, TAIL = 0.854, 1.154, 0.527
+# A common error of all log-odds: SHIFT (1 + FEW / votes per item)
+SHIFT, FEW = 0.75, 3.0
+GATE = 0.125  # labels that differ from a plain majority's on more items: beyond experience

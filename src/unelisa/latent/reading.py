@@ -12,7 +12,7 @@ from unelisa.blocks import ItemBlocks
 from unelisa.errors import Sentence
 from unelisa.graph import Edge
 from unelisa.latent.ballots import Ballots, Floats
-from unelisa.latent.trust import Trust
+from unelisa.latent.trust import Experience, Trust
 from unelisa.latent.worth import Worth
 from unelisa.schema import stored
 
@@ -77,10 +77,9 @@ class Correction(NamedTuple):
         return self._replace(offsets=self.offsets[::-1])
 
     def apply(self, ballots: Ballots, logs: Floats) -> Floats:
-        """Return the corrected log-probabilities of a run of items; only offsets without votes."""
+        """Return the corrected log-probabilities of a run of items."""
         n_classes = len(self.offsets)
-        slopes = np.where(ballots.counts > 0, self.slope, 1.0)[:, None]
-        corrected = slopes * log_softmax(logs, axis=1) + self.offsets
+        corrected = self.slope * log_softmax(logs, axis=1) + self.offsets
         if self.votes.any():
             cells = ballots.items * n_classes + ballots.answer(n_classes)
             said = np.bincount(cells, self.votes[ballots.voters], ballots.n_items * n_classes)
@@ -97,6 +96,7 @@ class Correction(NamedTuple):
     coherence="float",
     agreement="float",
     correction="Correction",
+    experience="Experience | None",
     trust="Trust | None",
     worth="Worth | None",
     others="many Reading",
@@ -116,6 +116,7 @@ class Reading(ABC):
     correction: Correction
     coherence: float = 1.0  # kappa: how far the voters point the same way
     agreement: float = 1.0  # share of the items on which it agrees with the reading that is taken
+    experience: Experience | None = None  # with labels like these; None: not yet gained
     trust: Trust | None = None  # what it says of all items; None: not yet computed
     worth: Worth | None = None  # of every voter; None: not yet computed
     others: tuple["Reading", ...] = ()  # what else the votes allow
@@ -189,6 +190,12 @@ class Reading(ABC):
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
         """Return how easy every item is for the voters; NaN where the reading does not say."""
         return np.full(ballots.n_items, np.nan)
+
+    @property
+    def two_readings(self) -> bool:
+        """Whether the votes allow another truth."""
+        told = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)
+        return bool(self.others) or told
 
     @property
     def standard_errors(self) -> Floats:

@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from unelisa.latent.ballots import Floats
 from unelisa.latent.copies import Heads
 from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent.prior import RAMP, REPEATS
+from unelisa.latent import prior
 
 Singles = NDArray[np.float32]
 
@@ -98,13 +98,13 @@ def _compare_voters(crowd: Crowd) -> tuple[NDArray[np.int32], NDArray[np.int32],
     active = np.flatnonzero(own & (votes > 0))
     margin = np.sqrt(2 * np.log(max(len(active) * (len(active) - 1) / 2, 2)))
     # with fewer common items not even a perfect correlation has an excess
-    fewest = (margin / (1 - REPEATS)) ** 2
+    fewest = (margin / (1 - prior.REPEATS)) ** 2
     voters = active[votes[active] >= fewest]
     voters = np.sort(voters[np.argsort(-votes[voters], kind="stable")[:MOST_VOTERS]])
     found = measure_partial(sample, own, voters, crowd.n_classes)
     common = found.common
     bound = found.correlations - margin / np.sqrt(np.maximum(common, 1))
-    excess = np.clip((bound - REPEATS) / RAMP, 0, 1) * (common > fewest)
+    excess = np.clip((bound - prior.REPEATS) / prior.RAMP, 0, 1) * (common > fewest)
     s, t = np.nonzero(np.triu(excess, 1))
     # a copy of s repeats whom s repeats
     pairs = [

@@ -1,38 +1,155 @@
 """Trust: how right the labels are, going by sets of votes whose truth is known.
 
 What a model states of its own labels, the mean of max_k P(k), is wrong where its assumptions are.
-So it is corrected by experience: over sets of real votes, the accuracy's log-odds are regressed on
-the stated ones' and on what else the votes show (`prior.ACCURACY`), and the spread of what is left
-gives the interval: it holds for 90 % of the *sets*, as an interval of conformal prediction does for
-items.
+So experience corrects it. Over sets of real votes with known truth::
+
+    logit(accuracy) = c0 + c1 logit(stated) + c2 / (votes per item),
+
+and what is left gives the interval: it holds for 90 % of the *sets*, as an interval of conformal
+prediction holds for 90 % of the items. The probabilities are then made as sure as that: all
+log-probabilities are multiplied by the factor with which the mean of max_k P(k) is the accuracy
+that is expected. The numbers are in prior.py.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri, softmax
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtr, ndtri, softmax
 from scipy.stats import binom
 
 from unelisa.latent import prior
-from unelisa.latent.ballots import Ballots, Floats, Sums
-from unelisa.latent.worth import sum_cases
+from unelisa.latent.ballots import Ballots, Floats
 from unelisa.schema import stored
 
 LEAST_LABELS = 10  # gold labels that can tell how right labels are
 LEVEL = 0.9  # of all intervals
-LOSS, RISK = 0.10, 0.10  # reliable: P(accuracy < stated - LOSS) < RISK
-SURPRISE = 0.05  # chance of as few right gold labels if the labels are `LOSS` worse
+LOSS, RISK = 0.10, 0.10  # reliable: P(accuracy < expected - LOSS) < RISK
+SURPRISE = 0.05  # chance of as few right gold labels if the labels are `LOSS` worse than expected
 GRID = np.linspace(0.0005, 0.9995, 1000)  # of accuracies
+FLATTEST, STEEPEST = 0.05, 8.0  # factors of log-probabilities
+FEWEST_VOTES = 1.25  # per item, of which there is experience
+NARROW = "about 50 random gold labels would make it narrow"
 
 
-@stored(n="count", right="count")
+@stored(
+    center="finite",
+    depth="positive",
+    dissent="share",
+    factor="positive",
+    flatter="positive",
+    steeper="positive",
+)
+class Experience(NamedTuple):
+    """What sets of votes with known truth say of labels like these."""
+
+    center: float  # log-odds of the accuracy
+    depth: float  # votes per item
+    dissent: float  # share of the items whose label differs from a plain majority's
+    # factors of the log-probabilities: as sure as expected; as the interval's low and high end,
+    # times the first
+    factor: float
+    flatter: float
+    steeper: float
+
+    @property
+    def expected(self) -> float:
+        """The accuracy that is expected."""
+        return float(expit(self.center))
+
+
+def gain_experience(ballots: Ballots, logs: Floats, *, temper: bool) -> Experience:
+    """Return what experience says of the labels with these log-probabilities, on a run of items.
+
+    Without `temper` the probabilities are taken as they are, and only the interval is experience.
+    """
+    chances = np.maximum(softmax(logs, axis=1), 1e-9)
+    logs = np.log(chances)
+    heard = ballots.counts > 0
+    depth = max(float(ballots.counts[heard].mean()) if heard.any() else 0.0, FEWEST_VOTES)
+    stated = float(logit(np.clip(chances.max(axis=1).mean(), 0.005, 0.995)))
+    center = stated
+    if temper:
+        center = prior.ACCURACY[0] + prior.ACCURACY[1] * stated + prior.ACCURACY[2] / depth
+    wanted = center, center - prior.BELOW, center + prior.ABOVE
+    factor, flat, steep = (match_factor(logs, float(expit(one))) for one in wanted)
+    return Experience(
+        center,
+        depth,
+        measure_dissent(ballots, logs),
+        factor if temper else 1.0,
+        flat / factor,
+        steep / factor,
+    )
+
+
+def match_factor(logs: Floats, wanted: float) -> float:
+    """Return the factor of log-probabilities with which the mean of max P is as wanted."""
+
+    def miss(log_factor: float) -> float:
+        return float(softmax(np.exp(log_factor) * logs, axis=1).max(axis=1).mean()) - wanted
+
+    low, high = np.log(FLATTEST), np.log(STEEPEST)
+    if miss(low) >= 0:
+        return FLATTEST
+    if miss(high) <= 0:
+        return STEEPEST
+    return float(np.exp(brentq(miss, low, high, xtol=1e-3)))
+
+
+def measure_dissent(ballots: Ballots, logs: Floats) -> float:
+    """Return the share of the items with votes whose label is not a plain majority's."""
+    n_items, n_classes = logs.shape
+    cells = ballots.items * n_classes + ballots.answer(n_classes)
+    votes = np.bincount(cells, minlength=n_items * n_classes).reshape(n_items, n_classes)
+    best = votes == votes.max(axis=1, keepdims=True, initial=0)
+    same = best[np.arange(n_items), logs.argmax(axis=1)] / best.sum(axis=1)
+    heard = ballots.counts > 0
+    return float(1 - same[heard].mean()) if heard.any() else 0.0
+
+
+def count_independent(ballots: Ballots, chances: Floats, n_voters: int) -> float:
+    """Return Kish's n / (1 + (n - 1) rho): how many voters without common errors are as good.
+
+    n is the number of votes per item, rho the mean correlation of two votes' errors on one item,
+    both for a given truth, averaged over the truth by its probability::
+
+        rho = sum_i sum_k P_ik [(sum_s u_is)^2 - sum_s u_is^2] / sum_i n_i (n_i - 1)
+
+    with u_is = ([f_is != k] - e_s) / sqrt(e_s (1 - e_s)) and e_s the voter's share of errors.
+    """
+    items, voters = ballots.items, ballots.voters
+    n_items, n_classes = chances.shape
+    answers = ballots.answer(n_classes)
+    n_votes = np.bincount(voters, minlength=n_voters)
+    right = np.bincount(voters, chances[items, answers], n_voters) / np.maximum(n_votes, 1)
+    errors = np.clip(1 - right, 0.002, 0.998)
+    wrong_, right_ = (x / np.sqrt(errors * (1 - errors)) for x in (1 - errors, -errors))
+    cells = items * n_classes + answers
+    shape, size = (n_items, n_classes), n_items * n_classes
+    gaps = [
+        np.bincount(cells, (right_**power - wrong_**power)[voters], size).reshape(shape)
+        for power in (1, 2)
+    ]
+    totals = [np.bincount(items, wrong_[voters] ** power, n_items)[:, None] for power in (1, 2)]
+    together = (totals[0] + gaps[0]) ** 2 - (totals[1] + gaps[1])
+    counts = ballots.counts[ballots.counts > 0].astype(np.float64)
+    pairs = float(counts @ (counts - 1))
+    if pairs == 0:
+        return 1.0
+    rho = float(np.clip((chances * together).sum() / pairs, 0, 1))
+    depth = float(counts.mean())
+    return depth / (1 + (depth - 1) * rho)
+
+
+@stored(n="count", right="count", certain="float")
 class Checked(NamedTuple):
     """How many gold labels there were, and on how many the labels were right without them."""
 
     n: int = 0
     right: int = 0
+    certain: float = 0.0  # sum over these items of P (1 - P)
 
     @property
     def enough(self) -> bool:
@@ -71,7 +188,7 @@ class Trust:
     @property
     def contradicted(self) -> bool:
         """Whether the labels are clearly less right on gold items than they should be."""
-        n, right = self.checked
+        n, right, _ = self.checked
         worst = max(self.expected - LOSS, 0.0)
         return self.checked.enough and float(binom.cdf(right, n, worst)) < SURPRISE
 
@@ -84,7 +201,7 @@ class Trust:
     def reason(self) -> str:
         """What is expected of the labels, in words."""
         if self.contradicted:
-            n, right = self.checked
+            n, right, _ = self.checked
             return (
                 f"gold labels contradict the labels: {right} of {n} are right, where about "
                 f"{self.expected * n:.0f} were expected"
@@ -93,124 +210,105 @@ class Trust:
             return "nothing shows how right the labels are"
         found = f"{self.accuracy:.2f} ({self.low:.2f} - {self.high:.2f}) of the labels are right"
         if self.risk < RISK:
-            return f"as sets of votes with known truth go, {found}"
+            return f"going by sets of votes with known truth, {found}"
         return (
-            f"as sets of votes with known truth go, {found}, but with a chance of "
-            f"{self.risk:.0%} they are more than {LOSS:.2f} worse than that; gold labels would tell"
+            f"going by sets of votes with known truth, {found}, and less than "
+            f"{max(self.accuracy - LOSS, 0):.2f} with a chance of {self.risk:.0%}; {NARROW}"
         )
 
     def unknown(self) -> "Trust":
         """Return the same without any accuracy: the votes carry no truth."""
-        if self.risk == 0.0:
-            return self  # nearly all labels are gold
+        if self.low == self.high:
+            return self  # all labels are gold
         return replace(self, accuracy=np.nan, low=np.nan, high=np.nan, risk=1.0)
 
 
 class Tally(NamedTuple):
-    """Sums over the items, in one pass together with the voters' cases."""
+    """Sums over the items."""
 
-    # items; those with votes; votes; items without gold labels; of these: sum of max P, and how
-    # many labels differ from those of a plain majority
-    counts: Floats
-    totals: Floats  # P of items with votes; the same squared; labels: three rows of classes
-
-    @property
-    def stated(self) -> float:
-        """Mean of max P on the items without gold labels."""
-        return float(self.counts[4] / max(self.counts[3], 1.0))
-
-    @property
-    def known(self) -> float:
-        """Share of the items with gold labels."""
-        return float(1 - self.counts[3] / max(self.counts[0], 1.0))
-
-    @property
-    def dissent(self) -> float:
-        """Share of the other items whose label differs from a plain majority's."""
-        return float(self.counts[5] / max(self.counts[3], 1.0))
-
-    @property
-    def depth(self) -> float:
-        """Votes per item with votes."""
-        return float(self.counts[2] / max(self.counts[1], 1.0))
+    n_items: float
+    n_heard: float
+    n_gold: float
+    totals: Floats  # of items with votes, per class: P, and P (1 - P)
+    labels: Floats  # items labeled so, per class
 
 
-def sum_answers(ballots: Ballots, gold: NDArray[np.int8], reading: Any, n_voters: int) -> Sums:
-    """Return the parts of `Tally` and of the voters' `Cases`. A pass.
-
-    `gold` holds the codes of known labels, or nothing; the prior odds include them.
-    """
-    logs = reading.weigh_run(ballots)
-    chances, n_classes = softmax(logs, axis=1), logs.shape[1]
-    heard, open_ = ballots.counts > 0, np.ones(len(logs), dtype=np.bool_)
-    if gold.size:
-        open_ = gold == 0
-    labels = chances.argmax(axis=1)
-    cells = ballots.items * n_classes + ballots.answer(n_classes)
-    votes = np.bincount(cells, minlength=len(logs) * n_classes).reshape(len(logs), n_classes)
-    best = votes == votes.max(axis=1, keepdims=True)
-    same = best[np.arange(len(logs)), labels] / best.sum(axis=1)
-    sure = chances.max(axis=1, initial=0.0)
-    counts = len(logs), heard.sum(), len(ballots.voters), open_.sum()
-    totals = (
-        chances[heard].sum(axis=0),
-        (chances[heard] ** 2).sum(axis=0),
-        np.bincount(labels, minlength=n_classes),
-    )
-    return (
-        np.array([*counts, sure[open_].sum(), (1 - same)[open_].sum()], dtype=np.float64),
-        np.stack(totals).astype(np.float64),
-        *sum_cases(ballots, logs, n_voters),
-    )
-
-
-def judge_labels(tally: Tally, checked: Checked, agreement: float, stated: Floats | None) -> Trust:
-    """Return what is expected of the labels.
-
-    `agreement` is that of the two readings, `stated` bounds for the classes' shares, rows low and
-    high.
-    """
-    density = _weigh_accuracies(tally, agreement)
-    expected = float(density @ GRID)
+def judge_labels(tally: Tally, experience: Experience, checked: Checked) -> Trust:
+    """Return what is expected of the labels, by experience and by gold labels."""
+    center, expected = experience.center, experience.expected
+    mean, bounds = expected, expit([center - prior.BELOW, center + prior.ABOVE])
+    below = prior.TAIL / ndtri(1 - RISK)  # standard deviation of the log-odds downward
+    known = tally.n_gold / max(tally.n_items, 1.0)
+    rest = 1 - known
+    loss = LOSS / rest if rest > 0 else 1.0
+    worst = expected - loss
+    risk = float(ndtr((logit(worst) - center) / below)) if worst > 0 else 0.0
     if checked.enough:
-        density = density * binom.pmf(checked.right, checked.n, GRID)
-        density /= density.sum()
-    rest = 1 - tally.known
-    mean = float(density @ GRID)
-    tail = (1 - LEVEL) / 2
-    bounds = np.searchsorted(np.cumsum(density), [tail, 1 - tail]).clip(0, len(GRID) - 1)
-    low, high = tally.known + rest * GRID[bounds]
-    worst = mean - LOSS / rest if rest > 0 else 0.0
-    shares, share_bounds = _bound_shares(tally)
+        density = _weigh_accuracies(center, below, checked)
+        mean = float(density @ GRID)
+        tail = (1 - LEVEL) / 2
+        places = np.searchsorted(np.cumsum(density), [tail, 1 - tail]).clip(0, len(GRID) - 1)
+        bounds = GRID[places]
+        risk = float(density[mean - loss > GRID].sum())
+    elif _is_unusual(experience):
+        risk = 1.0 if rest > LOSS else risk
+    shares, share_bounds = bound_shares(tally, experience, checked)
     return Trust(
         shares,
-        share_bounds if stated is None else np.clip(share_bounds, *stated),
-        tally.totals[2] / max(tally.counts[0], 1.0),
-        tally.known + rest * mean,
-        float(low),
-        float(high),
-        float(density[worst > GRID].sum()),
+        share_bounds,
+        tally.labels / max(tally.n_items, 1.0),
+        known + rest * mean,
+        float(known + rest * bounds[0]),
+        float(known + rest * bounds[1]),
+        min(risk, 1.0),
         checked,
         expected,
         np.nan,
     )
 
 
-def _weigh_accuracies(tally: Tally, agreement: float) -> Floats:
-    """Return the density of the accuracy on a grid, going by experience."""
-    stated = float(np.clip(tally.stated, 1e-3, 1 - 1e-3))
-    features = np.array([1.0, logit(stated), tally.dissent, np.log(tally.depth), 1 - agreement])
-    center = float(features @ prior.ACCURACY)
-    density = np.exp(-0.5 * ((logit(GRID) - center) / prior.ACCURACY_SPREAD) ** 2)
-    density /= GRID * (1 - GRID)
+def _is_unusual(experience: Experience) -> bool:
+    """Return whether labels leave the majority so often that there is no experience with it."""
+    return experience.dissent >= prior.GATE
+
+
+def _weigh_accuracies(center: float, below: float, checked: Checked) -> Floats:
+    """Return the density of the accuracy on a grid: experience times the gold labels."""
+    odds = logit(GRID) - center
+    above = prior.ABOVE / ndtri((1 + LEVEL) / 2)
+    spread = np.where(odds < 0, below, above)
+    logs = -0.5 * (odds / spread) ** 2 - np.log(GRID * (1 - GRID))
+    logs = logs + binom.logpmf(checked.right, checked.n, GRID)
+    density = np.exp(logs - logs.max())
     return np.asarray(density / density.sum())
 
 
-def _bound_shares(tally: Tally) -> tuple[Floats, Floats]:
-    """Return the share of each class among the items with votes, and its interval."""
-    heard = max(float(tally.counts[1]), 1.0)
+def bound_shares(
+    tally: Tally, experience: Experience, checked: Checked, level: float = LEVEL
+) -> tuple[Floats, Floats]:
+    """Return the share of each class among the items with votes, and its interval.
+
+    As if all log-odds were off by a common shift, which is smaller with more votes per item, and
+    which gold labels tell::
+
+        logit(share) +- z shift (1 + FEW / depth) sum P (1 - P) / (n share (1 - share))
+    """
+    heard = max(float(tally.n_heard), 1.0)
     shares = np.clip(tally.totals[0] / heard, 0.5 / heard, 1 - 0.5 / heard)
     shares = shares / shares.sum()
-    reach = ndtri((1 + LEVEL) / 2) * prior.SHARE_SPREAD
+    slope = tally.totals[1] / heard / np.maximum(shares * (1 - shares), 1e-12)
+    reach = ndtri((1 + level) / 2) * spread_shift(experience, checked) * slope
     odds = logit(np.clip(shares, 1e-9, 1 - 1e-9))
     return shares, np.stack([expit(odds - reach), expit(odds + reach)])
+
+
+def spread_shift(experience: Experience, checked: Checked) -> float:
+    """Return how far all log-odds of a class may be off together."""
+    spread = prior.SHIFT * (1 + prior.FEW / experience.depth)
+    return float(1 / np.sqrt(1 / spread**2 + (checked.certain if checked.enough else 0.0)))
+
+
+def settle(trust: Trust, stated: Floats | None, voters: float) -> Trust:
+    """Return the trust with stated bounds of the shares (rows low, high), and Kish's number."""
+    bounds = trust.share_bounds if stated is None else np.clip(trust.share_bounds, *stated)
+    return replace(trust, share_bounds=bounds, voters=voters)

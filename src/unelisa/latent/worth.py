@@ -8,15 +8,10 @@ items V_s has::
     precision = sum_{i in V_sk} p_ik / |V_sk|                  (PPV, NPV)
 
 Two things make these uncertain. A voter's votes are a sample of what it would say, as with any
-share of n cases. And the probabilities may be wrong together: too sure or not sure enough, or too
-high for one class on all items. They are read as log-odds that are off by a common factor and a
-common shift::
-
-    logit p -> e^slope logit p + shift,    slope, shift ~ N(0, spread^2)
-
-The three variances add up, and the interval is that of a beta distribution with their sum. The
-spread is twice as large where something speaks against the labels and no gold labels have
-recalibrated the probabilities.
+share of n cases. And the probabilities may be wrong together: less or more sure, as far as the
+interval of the expected accuracy goes, or too high for one class on all items, by a common shift of
+the log-odds (`trust.spread_shift`). The three variances add up, and the interval is that of a beta
+distribution with their sum.
 """
 
 from dataclasses import dataclass
@@ -24,15 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax
+from scipy.special import ndtri, softmax
 from scipy.stats import beta
 
 from unelisa.kernels.ballots import tally_ballots
-from unelisa.latent.ballots import Ballots, Floats, Sums
+from unelisa.latent.ballots import Ballots, Floats
 from unelisa.schema import stored
 
-SPREAD = 0.4  # of slope and shift
-DOUBT = 2.0  # times as much where something speaks against the labels
+STEP = 0.5  # of log-odds, in which the effect of a shift is measured
 LEVEL = 0.9
 SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
 FEWEST_CASES = 0.5  # that any interval is worth
@@ -84,14 +78,14 @@ class Worth:
         return columns
 
 
-def describe_worth(cases: "Cases", doubt: float) -> Worth:
-    """Return the worth of the voters, of the sums over their votes; `doubt` widens intervals."""
+def describe_worth(cases: "Cases", shift: float) -> Worth:
+    """Return the worth of the voters, of the sums over their votes; `shift` is its spread."""
     accuracy, recall, precision = cases.compare()
     rows = [accuracy, *recall.each()]
     if cases.votes.shape[1] == 2:
         (specificity, sensitivity), (npv, ppv) = recall.each(), precision.each()
         rows = [accuracy, sensitivity, specificity, ppv, npv]
-    values, low, high = np.stack([row.bound(doubt) for row in rows], axis=1)
+    values, low, high = np.stack([row.bound(shift) for row in rows], axis=1)
     return Worth(values, low, high, cases.met[0])
 
 
@@ -100,20 +94,19 @@ class Measure(NamedTuple):
 
     value: Floats
     cases: Floats
-    # slope, shift: its change when the probabilities are off by one spread
-    slope: Floats
-    shift: Floats
+    slope: Floats  # its standard deviation as the probabilities are more or less sure
+    shift: Floats  # its change per unit of a common shift of the log-odds
 
     def each(self) -> list["Measure"]:
         """Return the measures of each class."""
         return [Measure(*(part[:, k] for part in self)) for k in range(self.value.shape[1])]
 
-    def bound(self, doubt: float) -> Floats:
+    def bound(self, spread: float) -> Floats:
         """Return value, low and high per voter: three rows."""
         share, cases = self.value, np.maximum(self.cases, 1)
         # a quarter of a case more keeps shares of 0 and 1 from being sure
         variance = (share * (1 - share) + 0.25 / cases) / cases
-        variance += doubt**2 * (self.slope**2 + self.shift**2)
+        variance += self.slope**2 + (spread * self.shift) ** 2
         inside = np.clip(share, 0.005, 0.995)
         worth = np.maximum(inside * (1 - inside) / variance, FEWEST_CASES)
         right, wrong = share * worth, (1 - share) * worth
@@ -126,25 +119,60 @@ class Measure(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """Sums over the votes of every voter, by class k."""
+    """Sums over the votes of every voter, by class k, under several forms of the probabilities.
+
+    The forms: as they are; less sure and surer, as the ends of an interval; and, of each class k,
+    its log-probabilities a step up and down.
+    """
 
     votes: Floats  # votes for k: voters x classes
-    # said, met: sum of p_ik over votes for k, and over all votes; as they are, with the slope up
-    # and down, with k's own shift up and down: 5 x voters x classes
+    # said, met: sum of p_ik over votes for k, and over all votes: forms x voters x classes
     said: Floats
     met: Floats
-    moved: Floats  # voters x classes: what one class's shift up instead of down adds to sum_k said
 
     def compare(self) -> tuple[Measure, Measure, Measure]:
         """Return accuracy per voter, and recall and precision per voter and class."""
         votes = self.votes.sum(axis=1)
-        right, many = self.said.sum(axis=2), np.maximum(votes, 1)
-        # K shifts, of which each pair differs by one spread
-        shift = np.sqrt((self.moved**2).sum(axis=1) / 2) / 2 / many
-        accuracy = Measure(right[0] / many, votes, (right[1] - right[2]) / 2 / many, shift)
+        accuracy = self.said.sum(axis=2) / np.maximum(votes, 1)
         recall = self.said / np.maximum(self.met, 1e-12)
         precision = self.said / np.maximum(self.votes, 1)
-        return accuracy, _compare(recall, self.met[0]), _compare(precision, self.votes)
+        return (
+            _measure(accuracy, votes),
+            _measure(recall, self.met[0]),
+            _measure(precision, self.votes),
+        )
+
+
+def _measure(shares: Floats, cases: Floats) -> Measure:
+    """Return a share with what moves it, of its values under all forms."""
+    plain, flat, steep, *shifted = np.clip(shares, 0, 1)
+    slope = (steep - flat) / (2 * ndtri((1 + LEVEL) / 2))
+    changes = np.array(shifted[::2]) - np.array(shifted[1::2])
+    # of two classes each shift is the other's turned around; of K any two differ by one spread
+    shift = np.sqrt((changes**2).sum(axis=0) / 2) / (2 * STEP)
+    return Measure(plain, cases, slope, shift)
+
+
+def sum_cases(
+    ballots: Ballots, logs: Floats, factors: tuple[float, float], n_voters: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return the parts of `Cases`, of the log-probabilities of a run of items.
+
+    `factors` are those of the log-probabilities at the ends of the interval.
+    """
+    n_classes = logs.shape[1]
+    shifts = [sign * STEP * unit for unit in np.eye(n_classes) for sign in (1, -1)]
+    forms = [logs, *(factor * logs for factor in factors), *(logs + by for by in shifts)]
+    items, voters, answers = ballots.items, ballots.voters, ballots.answer(n_classes)
+    cells, size = voters * np.intp(n_classes) + answers, n_voters * n_classes
+    shape = n_voters, n_classes
+    votes = np.bincount(cells, minlength=size).reshape(shape).astype(np.float64)
+    flags, said, met = np.ones(len(voters), dtype=np.int8), [], []
+    for form in forms:  # votes x classes x forms would not fit into memory
+        chances = softmax(form, axis=1)
+        said.append(np.bincount(cells, chances[items, answers], size).reshape(shape))
+        met.append(tally_ballots(ballots.starts, voters, flags, chances, n_voters)[1])
+    return votes, np.stack(said), np.stack(met)
 
 
 def find_experts(cases: Cases) -> NDArray[np.bool_]:
@@ -159,33 +187,3 @@ def find_experts(cases: Cases) -> NDArray[np.bool_]:
     spread = recall.value * (1 - recall.value) / np.maximum(recall.cases, 1)
     error = np.sqrt(spread.sum(axis=1)) / recall.value.shape[1]
     return np.asarray((votes > 0) & (merits - crowd > SURE_ERRORS * error + 1e-6))
-
-
-def _compare(shares: Floats, cases: Floats) -> Measure:
-    plain, steep, flat, up, down = np.clip(shares, 0, 1)
-    return Measure(plain, cases, (steep - flat) / 2, (up - down) / 2)
-
-
-def sum_cases(ballots: Ballots, logs: Floats, n_voters: int) -> Sums:
-    """Return the parts of `Cases`, of the log-probabilities of a run of items. A pass."""
-    n_classes = logs.shape[1]
-    chances = np.clip(softmax(logs, axis=1), MOST_SURE, 1 - MOST_SURE)
-    own = logit(chances)
-    steep, flat = (softmax(logs * np.exp(by), axis=1) for by in (SPREAD, -SPREAD))
-    each = np.stack([chances, steep, flat, expit(own + SPREAD), expit(own - SPREAD)])
-    items, voters, answers = ballots.items, ballots.voters, ballots.answer(n_classes)
-    cells, n_cells = voters * np.intp(n_classes) + answers, n_voters * n_classes
-    shape = n_voters, n_classes
-    votes = np.bincount(cells, minlength=n_cells).reshape(shape).astype(np.float64)
-    said = [np.bincount(cells, one[items, answers], n_cells).reshape(shape) for one in each]
-    flags = np.ones(len(voters), dtype=np.int8)
-    columns = np.ascontiguousarray(each.transpose(1, 0, 2).reshape(len(logs), 5 * n_classes))
-    met = tally_ballots(ballots.starts, voters, flags, columns, n_voters)[1]
-    # the shift of class k takes from the votes for other classes, in proportion
-    rise, chosen = each[3] - each[4], chances[items, answers]
-    loss, moved = -rise / (1 - chances), []
-    for k in range(n_classes):  # votes x classes would not fit into memory
-        gained = np.where(answers == k, rise[items, k], chosen * loss[items, k])
-        moved.append(np.bincount(voters, gained, n_voters))
-    met = met.reshape(n_voters, 5, n_classes).transpose(1, 0, 2)
-    return votes, np.stack(said), met, np.stack(moved, axis=1)

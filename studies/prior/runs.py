@@ -1,0 +1,187 @@
+"""Every set with the prior of the other sources, and every number of the prior tried otherwise."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studies.prior.fits import Values, fit_powers, fit_trust, share_right
+from studies.prior.sets import Fitted, Truth, fit_set, read_truth, setting
+from studies.records import Json
+from studies.sets import list_sets
+from unelisa import DawidSkene, LatentIsing
+from unelisa.latent import prior
+
+Floats = NDArray[np.float64]
+Advance = Callable[[str, int], None]
+
+FITTED = ("MODEL_POWER", "SHARE_POWER", "ACCURACY", "BELOW", "ABOVE", "TAIL")
+# other values of each number that is not fitted, half and double where nothing is more natural
+TRIED: dict[str, tuple[Any, ...]] = {
+    "MEAN_WEIGHT": (1.0, 2.0),
+    "PRIOR_VOTERS": (1.0, 10.0),
+    "WEIGHT_SPREAD": (0.3, 1.2),
+    "BIAS_SPREAD": (0.5, 2.0),
+    "EASE": (np.ones(1), np.array([0.35, 1.0])),
+    "LINK": (1.0, 4.0),
+    "CLASS_WEIGHT": (0.0, 1.0),
+    "REPEATS": (0.5, 2.0),
+    "RAMP": (0.05, 0.3),
+    "LEAST_CHANCE": (1e-6, 1e-2),
+    "UNHEARD": (0.01, 1.0),
+}
+LEAST_LOSS = 1e-3  # P in the log loss
+FEWEST = 20  # votes on labeled items of a voter whose interval is judged
+
+
+def read_sets(data: Path, names: Sequence[str] | None) -> list[Truth]:
+    """Return the sets, all or some of them."""
+    return [
+        read_truth(data, one) for one in list_sets(data) if names is None or one.name in names
+    ]
+
+
+def run_prior(sets: Sequence[Truth], advance: Advance, *, alternatives: bool) -> Json:
+    """Return the numbers fitted to all sources, every set with those of the others, and trials."""
+    fitted = _fit_all(sets, advance)
+    folds = _fit_folds(fitted)
+    rows = [_score(one, folds[one.source], advance) for one in fitted]
+    found = fit_all(fitted)
+    trials = []
+    for name, values in TRIED.items() if alternatives else ():
+        for value in values:
+            trials.append(_try(sets, name, value, advance))
+    return {
+        "values": {name: _plain(getattr(prior, name)) for name in (*TRIED, *FITTED)},
+        "fitted": {name: _plain(value) for name, value in found.items()},
+        "spread": _spread_folds(list(folds.values())),
+        "sets": rows,
+        "trials": trials,
+    }
+
+
+def fit_all(fitted: Sequence[Fitted]) -> Values:
+    """Return all fitted numbers."""
+    powers = fit_powers(fitted)
+    return powers | fit_trust(fitted, powers)
+
+
+def _fit_all(sets: Sequence[Truth], advance: Advance) -> list[Fitted]:
+    fitted = []
+    for one in sets:
+        fitted.append(fit_set(one))
+        advance(one.one.name, 1)
+    return fitted
+
+
+def _fit_folds(fitted: Sequence[Fitted]) -> dict[str, Values]:
+    """Return the numbers fitted to all other sources, by source."""
+    sources = dict.fromkeys(one.source for one in fitted)
+    return {
+        source: fit_all([one for one in fitted if one.source != source]) for source in sources
+    }
+
+
+def _spread_folds(folds: Sequence[Values]) -> dict[str, Any]:
+    tables = {name: np.array([fold[name] for fold in folds]) for name in folds[0]}
+    return {name: _plain(np.std(table, axis=0)) for name, table in tables.items()}
+
+
+def _try(sets: Sequence[Truth], name: str, value: Any, advance: Advance) -> Json:
+    """Return accuracy and log loss with another value of one number, all sources left out."""
+    with setting({name: value}):
+        fitted = _fit_all(sets, lambda doing, _: advance(f"{name}: {doing}", 1))
+        folds = _fit_folds(fitted)
+        rows = [_score_labels(one, folds[one.source]) for one in fitted]
+    accuracy, loss = np.mean([[row["accuracy"], row["log_loss"]] for row in rows], axis=0)
+    return {"name": name, "value": _plain(value), "accuracy": accuracy, "log_loss": loss}
+
+
+def _score_labels(one: Fitted, values: Values) -> Json:
+    """Return accuracy and log loss of a set with some prior."""
+    with setting(values):
+        model = LatentIsing().fit(one.truth.votes)
+        chances = model.predict_proba(one.truth.votes)
+    return score_chances(chances, one.truth.classes)
+
+
+def score_chances(chances: Floats, classes: NDArray[np.intp]) -> Json:
+    """Return accuracy and log loss, P at least .001, over the items with a true class."""
+    known = classes >= 0
+    true = chances[known][np.arange(int(known.sum())), classes[known]]
+    return {
+        "accuracy": share_right(chances[known], classes[known]),
+        "log_loss": float(-np.log(np.maximum(true, LEAST_LOSS)).mean()),
+    }
+
+
+def _score(one: Fitted, values: Values, advance: Advance) -> Json:
+    """Return what the default says of a set and of itself with the prior of the other sources."""
+    votes, classes = one.truth.votes, one.truth.classes
+    with setting(values):
+        model = LatentIsing().fit(votes)
+        chances = model.predict_proba(votes)
+    counts = one.truth.run
+    cells = counts.items * votes.n_classes + counts.answer(votes.n_classes)
+    plain = np.bincount(cells, minlength=votes.n_items * votes.n_classes) + 1.0
+    shares = plain.reshape(votes.n_items, -1)
+    rival = DawidSkene().fit(votes)
+    interval = model.expected_accuracy_interval_
+    row = {
+        "set": one.name,
+        "source": one.source,
+        "classes": votes.n_classes,
+        **score_chances(chances, classes),
+        "share": score_chances(shares / shares.sum(axis=1, keepdims=True), classes),
+        "dawid_skene": score_chances(rival.predict_proba(votes), classes),
+        "expected": model.expected_accuracy_,
+        "low": None if interval is None else interval[0],
+        "high": None if interval is None else interval[1],
+        "reliable": bool(model.reliable_),
+        "shares_held": _hold_shares(model, one),
+        **_hold_voters(model, one),
+    }
+    advance(one.name, 1)
+    return row
+
+
+def _hold_shares(model: LatentIsing, one: Fitted) -> float:
+    """Return how often the interval of a class's share holds the true one, over the classes."""
+    run, classes = one.truth.run, one.truth.classes
+    heard = (run.counts > 0) & (classes >= 0)
+    true = np.bincount(classes[heard], minlength=len(model.classes_)) / max(heard.sum(), 1)
+    bounds = model._reading.trust.share_bounds
+    return float(((bounds[0] <= true) & (true <= bounds[1])).mean())
+
+
+def _hold_voters(model: LatentIsing, one: Fitted) -> Json:
+    """Return how often voters' intervals hold the accuracy on the labeled items, and how many."""
+    run, table = one.truth.run, model.voters_full_
+    true = one.truth.classes[run.items]
+    labeled = true >= 0
+    right = (run.answer(len(model.classes_)) == true) & labeled
+    n_voters = len(table)
+    counts = np.bincount(run.voters[labeled], minlength=n_voters)
+    share = np.bincount(run.voters, right, n_voters) / np.maximum(counts, 1)
+    low, high = table["accuracy_low"].to_numpy(), table["accuracy_high"].to_numpy()
+    judged = (counts >= FEWEST) & np.isfinite(low)
+    held = (low <= share) & (share <= high)
+    return {
+        "voters": int(judged.sum()),
+        "voters_held": float(held[judged].mean()) if judged.any() else None,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return np.round(value, 4).tolist()
+
+
+def mean_sources(rows: Sequence[Json], values: Sequence[float]) -> float:
+    """Return the mean over sets with sources counted equally."""
+    sources = [row["source"] for row in rows]
+    weights = np.array([1 / sources.count(source) for source in sources])
+    return float(weights @ np.array(values) / weights.sum())
+
+
