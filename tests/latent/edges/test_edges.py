@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.ising import Ising
+from unelisa.latent import edges as edges_module
 from unelisa.latent.edges import fit_edges
 from unelisa.simulation import sample_ising, simulate_votes
 
@@ -68,6 +69,17 @@ def test_a_graph_without_truth_does_not_support_one():
         edges[s + 1, t + 1] = edges[t + 1, s + 1] = 0.6 if s % 2 else -0.6
     states = sample_ising(Ising(0.0, edges), 1000, random_state=0).states
     assert fit(states[:, 1:]).gain <= 20
+
+
+def test_where_experts_cannot_be_told_all_weights_count(monkeypatch):
+    """Edges freeze the votes: the labels are right, but who is an expert is not in the votes."""
+    simulated = simulate_votes(49, "quarter", "low", random_state=4)
+    values = np.asarray(simulated.votes.values)
+    found = fit(values)
+    assert found.gain < edges_module.UNTOLD
+    assert accuracy(found, values, simulated.truth) > 0.98
+    monkeypatch.setattr(edges_module, "UNTOLD", -np.inf)
+    assert np.abs(fit(values).weights).sum() < np.abs(found.weights).sum()
 
 
 def test_the_same_votes_give_the_same_bits():

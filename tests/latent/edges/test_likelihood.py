@@ -68,7 +68,7 @@ def test_scores_of_independent_voters_are_standard_normal(missing):
     values = rng.choice([-1, 1], size=(800, 40)).astype(np.int8)
     values[rng.random(values.shape) < missing] = 0
     likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=False)
-    scores = likelihood.score_pairs(likelihood.differentiate(empty_network(40), likelihood.even))
+    scores = likelihood.score_pairs(likelihood.differentiate(empty_network(40)))
     upper = scores[np.triu_indices(40, 1)]
     assert abs(upper.mean()) < 0.1
     assert upper.std() == pytest.approx(1.0, abs=0.08)
@@ -82,7 +82,7 @@ def test_scores_of_pairs_at_the_true_network_are_standard_normal():
     states = sample_ising(Ising(0.0, edges), 2000, random_state=0).states
     likelihood = PseudoLikelihood(states[:, 1:].astype(np.int8), np.zeros(1), fit_biases=False)
     network = empty_network(12)._replace(edges=edges[1:, 1:], support=edges[1:, 1:] != 0)
-    scores = likelihood.score_pairs(likelihood.differentiate(network, likelihood.even))
+    scores = likelihood.score_pairs(likelihood.differentiate(network))
     upper = scores[np.triu_indices(12, 1)]
     assert upper.std() == pytest.approx(1.0, abs=0.3)
     assert np.abs(upper).max() < 4

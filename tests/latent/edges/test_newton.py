@@ -133,7 +133,7 @@ def test_a_hessian_of_many_partners_is_taken_from_a_part_of_the_items():
     values = np.random.default_rng(0).choice([-1, 1], size=(4000, 30)).astype(np.int8)
     likelihood = PseudoLikelihood(values, np.zeros(1), fit_biases=False)
     wide, narrow = Newton(likelihood, all_pairs(30)), Newton(likelihood, np.zeros((30, 30), bool))
-    at = likelihood.differentiate(empty_network(30), likelihood.even)
+    at = likelihood.differentiate(empty_network(30))
     few, all_items = (newton.hessians(at)[0][-1, -1] for newton in (wide, narrow))
     assert wide.stride > 1
     assert few == pytest.approx(all_items, rel=0.01)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unelisa.latent.edges.slab import Slab, learn_weight_slab
+from unelisa.latent.edges.slab import Slab, learn_edge_slab, learn_weight_slab
 
 
 def test_an_edge_of_the_common_size_is_there_and_a_small_one_is_not():
@@ -24,7 +24,8 @@ def test_size_and_shares_of_the_slab_are_learned_from_the_edges():
     rng = np.random.default_rng(0)
     signs = rng.choice([-1, 1], size=100)
     edges = np.concatenate([signs * rng.normal(0.7, 0.08, 100), rng.normal(0, 0.05, 900)])
-    slab = Slab(0.4, 0.05)
+    slab = learn_edge_slab(edges, np.ones(1000))
+    assert slab.size == pytest.approx(0.7, abs=0.03)
     for _ in range(20):
         slab = slab.updated(edges, np.ones(1000), 0.2 * slab.size)
     assert slab.size == pytest.approx(0.7, abs=0.03)
@@ -37,6 +38,7 @@ def test_without_any_edge_the_size_stays():
     slab = Slab(0.4, 0.05).updated(np.zeros(50), np.zeros(50), 0.08)
     assert slab.size == 0.4
     assert slab.shares[0] > 0.9
+    assert learn_edge_slab(np.zeros(50), np.zeros(50)).size == 0.3
 
 
 def test_experts_are_learned_from_the_weights():

@@ -9,14 +9,12 @@ All of it maximizes one pseudo-likelihood (`likelihood`) by Newton steps (`newto
 spike-and-slab priors (`slab`).
 """
 
-from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.latent.crowd import draw_items
 from unelisa.latent.edges.likelihood import PseudoLikelihood
 from unelisa.latent.edges.newton import Newton, slab_penalty
 from unelisa.latent.edges.pilot import Start, fit_pilot, propose_starts, resembles, warm_up
@@ -27,10 +25,8 @@ from unelisa.progress import each, until
 __all__ = ["EdgesFit", "fit_edges"]
 
 UNBALANCED = 3.0  # mean chi-square of the voters' balance above which biases are fitted
-PART_FROM, PART = 2500, 2000  # with more items than this, starts are compared on a part
-SMALL = 1e7  # items x voters^2 up to which more starts are tried
-TRIED_SMALL, TRIED = 5, 2  # starts of each kind whose edges are selected anew
-CARRIED = 2  # the best of them, which are improved to the end
+UNTOLD = -10.0  # gain below which the votes do not tell who is an expert, and all weights count
+CARRIED = 3  # the cheapest starts, which are improved to the end
 
 
 class EdgesFit(NamedTuple):
@@ -53,43 +49,25 @@ def fit_edges(values: NDArray[np.int8], prior_odds: Floats) -> EdgesFit:
     """
     sums, counts = values.sum(axis=0, dtype=np.float64), np.count_nonzero(values, axis=0)
     unbalanced = bool(np.mean(sums**2 / np.maximum(counts, 1)) > UNBALANCED)
-    items = np.arange(len(values))
-    if len(items) > PART_FROM:
-        items = draw_items(len(items), PART)
     with one_blas_thread():
         likelihood = PseudoLikelihood(values, prior_odds, fit_biases=unbalanced)
-        part = PseudoLikelihood(values[items], prior_odds[items], fit_biases=unbalanced)
         with until(0.3):
             pilot = fit_pilot(likelihood)
-        search, quick = Search(likelihood, pilot), Search(part, pilot)
-        proposed = list(propose_starts(likelihood, pilot))
-        with until(0.5):
-            warm = [_price(warm_up(part, start), quick) for start in each(proposed)]
-        tried = TRIED_SMALL if values.size * values.shape[1] < SMALL else TRIED
-        starts = _keep_distinct(warm, tried, lambda start: start.explained)
+        search, proposed = Search(likelihood, pilot), list(propose_starts(likelihood, pilot))
+        with until(0.4):
+            warm = [warm_up(likelihood, start) for start in each(proposed)]
         with until(0.7):
-            candidates = [
-                _price(start._replace(network=search.reselect(start.network)), search)
-                for start in each(starts)
-            ]
+            starts = _keep_distinct([search.renew(start) for start in each(warm)])
         with until(0.95):
-            ends = [search.improve(start) for start in each(_keep_distinct(candidates, CARRIED))]
+            ends = [search.improve(start) for start in each(starts[:CARRIED])]
         return _summarize(sorted(ends, key=lambda end: end.cost), search)
 
 
-def _price(start: Start, search: Search) -> Start:
-    return start._replace(cost=search.cost(start.network))
-
-
-def _keep_distinct(
-    starts: list[Start], most: int, kind: Callable[[Start], Hashable] = lambda _: None
-) -> list[Start]:
-    """Return the cheapest starts that differ from each other, so many of each kind at most."""
+def _keep_distinct(starts: list[Start]) -> list[Start]:
+    """Return the starts that differ from each other, cheapest first."""
     kept: list[Start] = []
     for start in sorted(starts, key=lambda start: start.cost):
-        same_kind = sum(kind(other) == kind(start) for other in kept)
-        known = resembles(start.network.weights, [other.network.weights for other in kept])
-        if same_kind < most and not known:
+        if not resembles(start.network.weights, [other.network.weights for other in kept]):
             kept.append(start)
     return kept
 
@@ -101,17 +79,18 @@ def _summarize(ends: list[Start], search: Search) -> EdgesFit:
     newton = Newton(likelihood, network.support)
     free = newton.run(network, slab_penalty(network), 3, posterior=posterior)
     weights, errors = free.network.weights, newton.standard_errors(free.hessians)
-    slab = learn_weight_slab(weights, errors)
+    slab, gain = learn_weight_slab(weights, errors), search.gain(network)
+    shrunk = slab.shrink(weights, errors) if gain > UNTOLD else network.weights
     yes = posterior > 0.5
     shares = [float(np.mean((likelihood.posterior(end.network) > 0.5) == yes)) for end in ends]
     pairs = zip(ends, shares, strict=True)
     return EdgesFit(
         network.field,
-        slab.shrink(weights, errors),
+        shrunk,
         errors,
         slab.expert_probabilities(weights, errors),
         free.network.biases,
         network.edges,
-        search.gain(network),
+        gain,
         [end._replace(agreement=max(share, 1 - share)) for end, share in pairs],
     )

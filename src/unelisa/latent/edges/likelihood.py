@@ -21,6 +21,9 @@ from unelisa.latent.edges.slab import Floats, Slab
 Singles = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
+WEAK = 0.4  # edges below this share of the common size are removed
+SEED = 1e-3  # absolute value of a new edge
+
 
 class Network(NamedTuple):
     """The parameters of the model, and the prior of its edges, which is learned with them."""
@@ -36,6 +39,15 @@ class Network(NamedTuple):
         """Return the network with these of its edges only."""
         support = self.support & edges
         return self._replace(edges=np.where(support, self.edges, 0.0), support=support)
+
+    def pruned(self) -> "Network":
+        """Return the network without edges that stay far below the common size."""
+        return self.keep(np.abs(self.edges) >= WEAK * self.slab.size)
+
+    def joined(self, new: Mask, directions: Floats) -> "Network":
+        """Return the network with new edges, small ones with the sign of their directions."""
+        edges = np.where(new, SEED * np.sign(directions), self.edges)
+        return self._replace(edges=edges, support=self.support | new)
 
 
 class Derivatives(NamedTuple):
@@ -65,7 +77,6 @@ class PseudoLikelihood:
         self.design[:-1] = values.T
         self.votes = self.design[:-1]
         self.prior_odds = prior_odds
-        self.even = np.full(self.n_items, 0.5, np.float32)  # a posterior that knows nothing
 
     def predictors(self, edges: Floats, biases: Floats) -> Singles:
         """Return m_is = b_s + sum_t W_st f_it."""

@@ -78,9 +78,7 @@ class Newton:
         predictors = likelihood.predictors(network.edges, network.biases)
         for count in range(rounds):
             before = network
-            tau = posterior
-            if tau is None:
-                tau = likelihood.posterior(network) if self.with_truth else likelihood.even
+            tau = likelihood.posterior(network) if posterior is None else posterior
             at = likelihood.evaluate(predictors, tau, network.weights)
             if hessians is None or count in rebuild:
                 hessians = self.hessians(at)

@@ -1,23 +1,25 @@
 """Where the search for the truth begins: the graph without a truth node, and starts from it.
 
-An l1 fit finds the strong pairs. Spike and slab then keeps the edges of the common size; what the
-experts share is weaker and stays in the spike, and suggests where the truth may be.
+A folded l1 fit finds the edges. What the experts share is weaker than the common size of the edges
+and is left out of the graph; it suggests where the truth may be.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from unelisa.kernels.pairs import Penalty
 from unelisa.latent.edges.likelihood import Mask, Network, PseudoLikelihood, Singles, empty_network
 from unelisa.latent.edges.newton import Newton, no_penalty, slab_penalty
-from unelisa.latent.edges.slab import Floats, Slab
+from unelisa.latent.edges.slab import Floats, learn_edge_slab
 
 SCAD = 3.7  # Fan and Li (2001)
+GROWN = 6  # rounds in which missing edges join
+STRENGTHS = (1.0, 0.7, 0.7, 0.7)  # of the penalty: it shrinks with what the fit leaves unexplained
 MOST_PARTNERS = 128  # with more voters, only each voter's strongest pairs are considered
 SAME = 0.95  # correlation of two weight vectors above which they count as one start
-CLIPS = (0.03, 0.06, 0.12, 0.25)  # of the smooth edges: pairs of experts are many and weak
+CLIPS = (0.06, 0.25)  # of the smooth edges: pairs of experts are many and weak
 
 
 class Pilot(NamedTuple):
@@ -31,20 +33,14 @@ class Pilot(NamedTuple):
 def fit_pilot(likelihood: PseudoLikelihood) -> Pilot:
     """Return the graph of all voters without a truth node."""
     network = empty_network(likelihood.n_voters)
-    scores = likelihood.score_pairs(likelihood.differentiate(network, likelihood.even))
-    pairs = candidate_pairs(scores)
-    newton = Newton(likelihood, pairs, with_truth=False)
-    for strength in (1.0, 0.7):
-        penalty = _lasso(likelihood, network, strength, folded=strength < 1)
-        network = newton.run(network, penalty, 6).network
-    smooth = network.edges
-    sizes = np.abs(smooth[np.triu(pairs, 1)])
-    strong = sizes[sizes > 0]
-    size = float(np.quantile(strong, 0.75)) if len(strong) else 0.3
-    network = network._replace(slab=Slab(size, (0.4 * size) ** 2))
-    network = select_edges(newton, network, (0.4, 0.3, 0.2))
-    newton = Newton(likelihood, network.support, with_truth=False)
-    return Pilot(smooth, newton.run(network, slab_penalty(network), 4).network, pairs)
+    pairs = candidate_pairs(likelihood.score_pairs(likelihood.differentiate(network)))
+    network = find_edges(likelihood, network._replace(support=pairs), STRENGTHS)
+    smooth, some = network.edges, np.triu(pairs, 1)
+    information = likelihood.pair_information(likelihood.differentiate(network))
+    network = network._replace(slab=learn_edge_slab(smooth[some], information[some]))
+    graph = refit_graph(likelihood, network.pruned())
+    graph = grow(likelihood, graph, lambda larger: refit_graph(likelihood, larger))
+    return Pilot(smooth, graph, pairs)
 
 
 def candidate_pairs(scores: Floats) -> Mask:
@@ -59,47 +55,56 @@ def candidate_pairs(scores: Floats) -> Mask:
     return pairs
 
 
-def select_edges(
-    newton: Newton,
+def find_edges(
+    likelihood: PseudoLikelihood,
     network: Network,
-    spikes: tuple[float, ...],
+    strengths: tuple[float, ...],
     posterior: Singles | None = None,
 ) -> Network:
-    """Return the network with its edges selected, and the slab learned with them.
+    """Return the network with the edges of its support fitted, most of them to 0.
 
-    Spike-and-slab EM over all pairs of `newton` at a given posterior. The standard deviations of
-    the spike, in units of the slab's size, narrow from round to round.
+    An l1 fit per strength, without a truth unless its posterior is given. The penalty of a pair is
+    strength sqrt(log p) sd_st, less where its edge is large by now (SCAD).
     """
-    pairs, free = newton.pairs, no_penalty(len(network.weights))
-    for spike in spikes:
-        hessians = None  # computed once per spike
-        for _ in range(2):
-            slab, spike_sd = network.slab, spike * network.slab.size
-            precision, center = slab.expected_prior(network.edges, spike_sd)
-            penalty = free._replace(precision=precision, center=center)
-            network, at, hessians = newton.run(
-                network, penalty, 2, posterior=posterior, hessians=hessians
-            )
-            curvatures = at.curvatures.sum(axis=1, dtype=np.float64)
-            information = (curvatures[:, None] + curvatures)[pairs]
-            slab = slab.updated(network.edges[pairs], information, spike_sd)
-            network = network._replace(slab=slab)
-    support = np.zeros_like(network.support)
-    zero = slab.probabilities(network.edges[pairs], spikes[-1] * slab.size)[0]
-    support[pairs] = support[pairs[::-1]] = zero < 0.5
-    return network._replace(edges=np.where(support, network.edges, 0.0), support=support)
-
-
-def _lasso(
-    likelihood: PseudoLikelihood, network: Network, strength: float, *, folded: bool
-) -> Penalty:
-    """Return strength sqrt(log p) sd_st per pair; folded (SCAD), large edges are penalized less."""
-    at = likelihood.differentiate(network, likelihood.even)
-    l1 = strength * np.sqrt(np.log(likelihood.n_voters)) * likelihood.pair_sd(at)
-    if folded:
+    n_voters = likelihood.n_voters
+    newton = Newton(likelihood, network.support, with_truth=posterior is not None)
+    for strength in strengths:
+        at = likelihood.differentiate(network, posterior)
+        l1 = strength * math.sqrt(math.log(n_voters)) * likelihood.pair_sd(at)
         size = np.abs(network.edges) * likelihood.pair_information(at) / l1
         l1 = l1 * np.clip((SCAD - size) / (SCAD - 1), 0.0, 1.0)
-    return no_penalty(likelihood.n_voters)._replace(l1=l1)
+        penalty = no_penalty(n_voters)._replace(l1=l1)
+        network = newton.run(network, penalty, 6, posterior=posterior).network
+    return network
+
+
+def refit_graph(likelihood: PseudoLikelihood, network: Network) -> Network:
+    """Return the network with its edges fitted without a truth node."""
+    newton = Newton(likelihood, network.support, with_truth=False)
+    return newton.run(network, slab_penalty(network), 4).network
+
+
+def grow(
+    likelihood: PseudoLikelihood,
+    network: Network,
+    refit: Callable[[Network], Network],
+) -> Network:
+    """Return the network after joining pairs whose score is the largest of both voters.
+
+    The score must exceed sqrt(2 log #pairs), the expected maximum of as many N(0, 1).
+    """
+    n_voters = likelihood.n_voters
+    limit = math.sqrt(2 * math.log(max(n_voters * (n_voters - 1) // 2, 1)))
+    for _ in range(GROWN):
+        scores = likelihood.score_pairs(likelihood.differentiate(network))
+        sizes = np.where(network.support, 0.0, np.abs(scores))
+        largest = sizes.max(axis=1)
+        new = (sizes >= np.maximum(largest[:, None], largest) - 1e-9) & (sizes > limit)
+        pruned = network.pruned()
+        if not new.any() and pruned.support.sum() == network.support.sum():
+            break
+        network = refit(pruned.joined(new, scores))
+    return network
 
 
 class Start(NamedTuple):
@@ -107,7 +112,6 @@ class Start(NamedTuple):
 
     name: str
     network: Network
-    explained: bool  # whether the edges that its weights would explain were left out
     cost: float = np.inf  # nats, see `Search.cost`
     agreement: float = 1.0  # share of items with the cheapest start's truth, up to sign
 
@@ -120,12 +124,12 @@ def propose_starts(likelihood: PseudoLikelihood, pilot: Pilot) -> Iterator[Start
         if not np.any(weights) or resembles(weights, seen):
             continue
         seen.append(weights)
-        yield Start(name, graph._replace(weights=weights), explained=False)
+        yield Start(name, graph._replace(weights=weights))
         shared = np.outer(weights, weights)
         gone = graph.support & (np.abs(shared) > 0.2) & (np.sign(shared) == np.sign(graph.edges))
         if gone.any():
             network = graph.keep(~gone)._replace(weights=weights)
-            yield Start(f"{name}, fewer edges", network, explained=True)
+            yield Start(f"{name}, fewer edges", network)
 
 
 def resembles(weights: Floats, others: list[Floats]) -> bool:
@@ -150,23 +154,8 @@ def _matrices(likelihood: PseudoLikelihood, pilot: Pilot) -> Iterator[tuple[str,
     """Yield matrices whose leading eigenvector may be the experts' clique."""
     for clip in CLIPS:
         yield f"edges up to {clip:g}", np.clip(pilot.smooth, -clip, clip)
-    scores = likelihood.score_pairs(likelihood.differentiate(pilot.graph, likelihood.even))
-    scores = np.where(pilot.graph.support, 0.0, scores)
-    yield "residual scores", scores
-    yield "residual scores up to 4", np.clip(scores, -4.0, 4.0)
-    yield "correlations", _correlate(likelihood)
-
-
-def _correlate(likelihood: PseudoLikelihood) -> Floats:
-    """Return the correlations of the voters, abstentions as zeros, without the diagonal."""
-    votes = likelihood.votes
-    means = votes.mean(axis=1, dtype=np.float64)
-    moments = (votes @ votes.T).astype(np.float64) / likelihood.n_items
-    covariance = moments - np.outer(means, means)
-    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-9))
-    correlations = covariance / np.outer(scale, scale)
-    np.fill_diagonal(correlations, 0.0)
-    return np.asarray(correlations)
+    scores = likelihood.score_pairs(likelihood.differentiate(pilot.graph))
+    yield "residual scores", np.where(pilot.graph.support, 0.0, np.clip(scores, -4.0, 4.0))
 
 
 def _lead(matrix: Floats) -> Floats:

@@ -1,17 +1,17 @@
 """The search for the cheapest network with a truth node: EM, and moves that change the graph."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.special import entr
 
 from unelisa.latent.edges.likelihood import Derivatives, Mask, Network, PseudoLikelihood
 from unelisa.latent.edges.newton import Newton, slab_penalty
-from unelisa.latent.edges.pilot import Pilot, Start, select_edges
+from unelisa.latent.edges.pilot import Pilot, Start, find_edges, grow, refit_graph
 from unelisa.latent.edges.slab import Floats, learn_weight_slab
 
-WEAK = 0.4  # edges below this share of the common size are removed
-SEED = 1e-3  # absolute value of a new edge
+RENEWED = (0.7,)  # strength of the penalty when all edges are selected anew
 MAX_PASSES = 2  # through the moves, while the cost falls
 
 
@@ -26,7 +26,7 @@ class Search:
         """Return the cheapest network that the moves reach, in passes while the cost falls."""
         for _ in range(MAX_PASSES):
             before = start.cost
-            for move in (self.swap, self.cut, self.reselect):
+            for move in (self.swap, self.reselect):
                 network = move(start.network)
                 cost = self.cost(network)
                 if cost < start.cost:
@@ -35,22 +35,18 @@ class Search:
                 break
         return start
 
+    def renew(self, start: Start) -> Start:
+        """Return the start with its edges selected anew, and its cost."""
+        network = self.reselect(start.network)
+        return start._replace(network=network, cost=self.cost(network))
+
     def reselect(self, network: Network) -> Network:
         """Return the network with all edges selected anew, given its posterior."""
         posterior = self.likelihood.posterior(network)
-        network = network._replace(slab=self.pilot.graph.slab)
-        newton = Newton(self.likelihood, self.pilot.pairs)
-        network = select_edges(newton, network, (0.3, 0.2), posterior)
-        return self.grow(self.maximize(network), 6)
-
-    def cut(self, network: Network) -> Network:
-        """Return the network without the edges between experts that the truth may explain."""
-        experts = self.expert_probabilities(network) > 0.5
-        shared = np.outer(network.weights * experts, network.weights * experts)
-        explained = network.support & (shared * network.edges > 0)
-        if not explained.any():
-            return network
-        return self.grow(self.maximize(network.keep(~explained), rounds=3), 3)
+        network = network._replace(support=self.pilot.pairs)
+        network = find_edges(self.likelihood, network, RENEWED, posterior)
+        network = self.maximize(network.pruned())
+        return grow(self.likelihood, network, partial(self.maximize, cycles=1))
 
     def maximize(
         self, network: Network, rounds: int = 2, cycles: int = 2, trial: Mask | None = None
@@ -86,16 +82,14 @@ class Search:
         """Return the description length of votes and network in nats, which the search minimizes.
 
         The votes cost their marginal loss; an edge log(n) / 2 and minus the log density of its
-        size under the slab, relative to the pilot's slab at its center; the choice of the edges
-        #pairs H(#edges / #pairs), with H the entropy. An expert costs half of log(n) / 2 + log p,
-        since it is one parameter of one regression, where an edge is one of two.
+        size under the slab, relative to its center; the choice of the edges #pairs H(#edges /
+        #pairs), with H the entropy. An expert costs half of log(n) / 2 + log p, since it is one
+        parameter of one regression, where an edge is one of two.
         """
         n_pairs, per_edge = self.n_pairs, math.log(self.likelihood.n_items) / 2
         sizes = np.abs(network.edges[np.triu(network.support, 1)])
-        variance = network.slab.variance
-        edges = ((sizes - network.slab.size) ** 2).sum() / (2 * variance)
-        ratio = variance / self.pilot.graph.slab.variance
-        edges += len(sizes) * (per_edge + math.log(ratio) / 2)
+        edges = ((sizes - network.slab.size) ** 2).sum() / (2 * network.slab.variance)
+        edges += len(sizes) * per_edge
         graph = n_pairs * float(entr([len(sizes) / n_pairs, 1 - len(sizes) / n_pairs]).sum())
         experts = self.expert_probabilities(network).sum() if np.any(network.weights) else 0.0
         price = experts * (per_edge + math.log(self.likelihood.n_voters)) / 2
@@ -111,34 +105,12 @@ class Search:
         """
         probabilities = self.expert_probabilities(network)
         own = network._replace(weights=np.zeros_like(network.weights), field=0.0)
-        newton = Newton(self.likelihood, own.support, with_truth=False)
-        own = newton.run(own, slab_penalty(own), 4).network
+        own = refit_graph(self.likelihood, own)
         shrunk = network._replace(weights=network.weights * probabilities)
         gain = min(
             self.cost(own) - self.cost(shrunk), self.cost(self.pilot.graph) - self.cost(network)
         )
         return gain if np.count_nonzero(probabilities > 0.5) > 2 else min(gain, 0.0)
-
-    def prune(self, network: Network) -> Network:
-        """Return the network without edges that stay far below the common size."""
-        return network.keep(np.abs(network.edges) >= WEAK * network.slab.size)
-
-    def grow(self, network: Network, rounds: int) -> Network:
-        """Return the network after joining pairs whose score is the largest of both voters.
-
-        The score must exceed sqrt(2 log #pairs), the expected maximum of as many N(0, 1).
-        """
-        limit = math.sqrt(2 * math.log(self.n_pairs))
-        for _ in range(rounds):
-            scores = self.likelihood.score_pairs(self.likelihood.differentiate(network))
-            sizes = np.where(network.support, 0.0, np.abs(scores))
-            largest = sizes.max(axis=1)
-            new = (sizes >= np.maximum(largest[:, None], largest) - 1e-9) & (sizes > limit)
-            pruned = self.prune(network)
-            if not new.any() and pruned.support.sum() == network.support.sum():
-                break
-            network = self.maximize(_join(pruned, new, scores), cycles=1)
-        return network
 
     def swap(self, network: Network) -> Network:
         """Return the network after each expert was offered its best alternative edge.
@@ -156,8 +128,8 @@ class Search:
         trial = directions != 0
         if not trial.any():
             return network
-        network = self.maximize(_join(network, trial, directions), rounds=3, trial=trial)
-        return self.maximize(self.prune(network), cycles=1)
+        network = self.maximize(network.joined(trial, directions), rounds=3, trial=trial)
+        return self.maximize(network.pruned(), cycles=1)
 
     def _alternative(
         self, network: Network, s: int, at: Derivatives, scores: Floats
@@ -186,9 +158,3 @@ class Search:
         t = int(np.argmax(gains))
         enough = gains[t] > 2 * math.log(likelihood.n_voters)
         return t, float(np.sign(left[t])) if enough else 0.0
-
-
-def _join(network: Network, new: Mask, directions: Floats) -> Network:
-    """Return the network with new edges, small ones with the sign of their directions."""
-    edges = np.where(new, SEED * np.sign(directions), network.edges)
-    return network._replace(edges=edges, support=network.support | new)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 TINY = 1e-300
+SPIKES = (0.4, 0.4, 0.3, 0.3, 0.2, 0.2)  # widths of the edges' spike, in units of the slab's size
 PSEUDO_COUNTS = np.array([1.0, 0.5, 0.5])  # added to the counts from which shares are learned
 
 
@@ -63,6 +64,16 @@ class Slab(NamedTuple):
         center = np.sign(weights) * self.size
         trust = self.variance / (self.variance + errors**2)
         return self.expert_probabilities(weights, errors) * (center + trust * (weights - center))
+
+
+def learn_edge_slab(edges: Floats, information: Floats) -> Slab:
+    """Return the slab of the edges by EM, with a spike that narrows from round to round."""
+    sizes = np.abs(edges[edges != 0])
+    size = float(np.quantile(sizes, 0.75)) if len(sizes) else 0.3
+    slab = Slab(size, (0.4 * size) ** 2)
+    for spike in SPIKES:
+        slab = slab.updated(edges, information, spike * slab.size)
+    return slab
 
 
 def learn_weight_slab(weights: Floats, errors: Floats, rounds: int = 30) -> Slab:
