@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from unelisa.blocks import ItemBlocks
+from unelisa.errors import ModelError
 from unelisa.latent import interpret
 from unelisa.latent.ballots import Floats, set_prior_odds
 from unelisa.latent.reading import Reading
@@ -23,6 +24,8 @@ def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any
 
     `model` says which structure and which orientation are asked for.
     """
+    if votes.n_classes > 2 and model.orient != "majority":
+        raise ModelError("orient takes two classes; more than two have no sides to swap")
     with until(0.9):
         reading = interpret(ballots, model.structure, votes.n_classes)
     if votes.n_classes > 2:
