@@ -256,8 +256,10 @@ BROKEN_WORDS = """() => [...document.querySelectorAll("td, th, caption")].flatMa
 @pytest.mark.parametrize("width", [1280, 1200, 1130, 1000, 390])
 def test_no_word_of_a_table_breaks_and_no_label_of_a_chart_is_cut(visit, folder, width):
     page = visit(folder / "report.html", width).page
-    for table in ("#voters", ".structures", ".confusion", ".methods"):
+    page.click("#by-prevalence summary")
+    for table in ("#voters", "#by-prevalence table", ".confusion", ".methods"):
         assert page.locator(table).count() == 1
+        assert page.locator(table).is_visible()
     assert page.evaluate(BROKEN_WORDS) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     cut = "[...document.querySelectorAll('.panels text')].filter((t) => t.getBBox().x < 0).length"
@@ -409,9 +411,9 @@ def test_a_family_is_one_node_between_the_truth_and_its_voters(visit, divided):
 
 def test_many_voters_on_their_own_are_one_node_beside_the_families(visit, tmp_path):
     rng = np.random.default_rng(0)
-    truth = rng.choice(np.array([-1, 1]), (400, 1))
-    values = np.where(rng.random((400, 40)) < 0.75, truth, -truth)
-    values[:, :6] = np.where(rng.random((400, 6)) < 0.95, values[:, :1], -values[:, :1])
+    truth = rng.choice(np.array([-1, 1]), (1000, 1))
+    values = np.where(rng.random((1000, 40)) < 0.75, truth, -truth)
+    values[:, :6] = np.where(rng.random((1000, 6)) < 0.99, values[:, :1], -values[:, :1])
     votes = Votes.of(np.where(values > 0, "control", "case"))
     model = LatentIsing().fit(votes)
     assert len(model.families_) == 1

@@ -187,7 +187,7 @@ def test_stability_is_a_column_everywhere(run, files):
 def test_warnings_are_one_line_each(run, files):
     frame = pd.read_csv(files.votes).assign(silent=None, stuck="yes")
     frame.to_csv(files.votes, index=False)
-    result = run("fit", files.votes)
+    result = run("fit", files.votes, "--method", "wawa")
     lines = result.stderr.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("Warning: 1 voter ") for line in lines)
@@ -224,7 +224,18 @@ def test_hostile_names_neither_run_nor_break(run, files):
     [
         (["nope.csv"], "there is no file nope.csv"),
         (["votes.csv", "--method", "guess"], "choose latent-ising, unelisa"),
-        (["votes.csv", "--report", "/proc/page.html", "--out", "a.csv"], "cannot write page.html"),
+        (
+            ["votes.csv", "--method", "wawa", "--report", "/proc/page.html", "--out", "a.csv"],
+            "cannot write page.html",
+        ),
+        (["votes.csv", "--prevalence", "rare"], "takes a share such as .05"),
+        (["votes.csv", "--prevalence", ".1-.2-.3"], "found '.1-.2-.3'"),
+        (["votes.csv", "--prevalence", "5"], "a share between 0 and 1"),
+        (["votes.csv", "--prevalence", ".3-.1"], "a share between 0 and 1"),
+        (["votes.csv", "--prevalence", "maybe=.1"], "a class that the votes do not have"),
+        (["votes.csv", "--prevalence", ".1", "--prevalence", ".2"], "name each class once"),
+        (["votes.csv", "--prevalence", ".1", "--method", "wawa"], "wawa takes no prevalence"),
+        (["votes.csv", "--prevalence", ".1", "--stability", "2"], "omit --stability or"),
         (["votes.csv", "--orient", "nobody"], "not among the voters"),
         (["votes.csv", "--orient", "w1", "--method", "majority-vote"], "--orient"),
         (["votes.csv", "--labels", "no,yes", "--coding", "01"], "not both"),
@@ -332,7 +343,11 @@ def test_how_far_labels_can_be_trusted_is_printed(run, divided):
     result = run("fit", divided, "--out", divided.parent / "labels.csv")
     model, told = divided_model(), " ".join(result.stdout.split())
     low, high = model.expected_accuracy_interval_
-    assert f"Expected accuracy {model.expected_accuracy_:.1%} ({low:.1%} to {high:.1%})" in told
+    expected = f"{model.expected_accuracy_:.1%} (90% interval {low:.1%} to {high:.1%})"
+    assert f"Expected accuracy {expected}." in told
+    low, high = model.prevalence_interval_
+    share = f"{model.prevalence_:.1%} (90% interval {low:.1%} to {high:.1%})"
+    assert f"Estimated share of yes {share}." in told
     assert f"12 voters worth {model.effective_voters_:.1f} independent ones." in told
     family = next(line for line in result.stdout.splitlines() if line.startswith("Family: "))
     assert set(family[8:-1].split(", ")) == set(model.families_[0])
@@ -349,7 +364,7 @@ def test_another_reading_can_be_taken(run, divided):
     assert result.exit_code == 0, result.output
     other = divided_model().read(1)
     assert pd.read_csv(out).label.tolist() == other.predict(divided_crowd()).tolist()
-    assert "Family: " in result.stdout
+    assert "Readings of the votes" in result.stdout
     assert "readings of the same votes" in page.read_text(encoding="utf-8")
     labels = run("predict", model, divided).stdout
     assert labels == out.read_text()
@@ -364,6 +379,48 @@ def test_a_reading_that_is_not_there_is_refused(run, refused, files, divided):
     assert "wawa has one reading of the votes; omit --reading" in wrong
     both = refused("fit", divided, "--reading", 1, "--stability", 5)
     assert "omit --stability or --reading" in both
+
+
+def test_where_nothing_can_be_told_no_number_is_printed(run, files):
+    noise = pd.DataFrame(np.random.default_rng(4).choice(["yes", "no"], (300, 6)))
+    noise.to_csv(files.votes, index_label="item")
+    told = run("fit", files.votes, "--json", "-").stdout
+    assert json.loads(told)["expected_accuracy"] == {"share": None, "low": None, "high": None}
+    shown = run("fit", files.votes).stdout
+    assert "Expected accuracy cannot be told." in shown
+
+
+@pytest.mark.parametrize(
+    ("stated", "low", "high"),
+    [((".2",), 0.2, 0.2), ((".1-.25",), 0.1, 0.25), (("no=.7", "yes=.2-.4"), 0.3, 0.3)],
+)
+def test_a_stated_prevalence_is_that_of_the_labels(run, files, stated, low, high):
+    out, told = files.folder / "labels.csv", files.folder / "told.json"
+    options = [part for one in stated for part in ("--prevalence", one)]
+    result = run("fit", files.votes, *options, "--out", out, "--json", told)
+    assert result.exit_code == 0, result.output
+    share = pd.read_csv(out)["probability"].mean()
+    assert low - 1e-3 <= share <= high + 1e-3
+    assert json.loads(told.read_text())["prevalence"]["share"] == pytest.approx(share, abs=1e-3)
+
+
+def test_gold_items_have_their_label_for_certain_everywhere(run, files):
+    truth = pd.read_csv(files.truth)
+    turned = truth[:40].replace({"label": {"yes": "no", "no": "yes"}})
+    gold, out, page = (files.folder / name for name in ("gold.csv", "labels.csv", "page.html"))
+    turned.to_csv(gold, index=False)
+    outputs = ("--out", out, "--report", page, "--show-items", "--json", "-")
+    result = run("fit", files.votes, "--gold", gold, *outputs)
+    assert result.exit_code == 0, result.output
+    labels = pd.read_csv(out).set_index("item").loc[turned.item]
+    assert labels.label.tolist() == turned.label.tolist()
+    assert (labels.probability == (turned.label == "yes").to_numpy()).all()
+    assert (labels.expected_accuracy == 1).all()
+    found = json.loads(result.stdout)
+    for row in found["differing"]:
+        if row["item"] in set(turned.item):
+            assert row["probability"] in (0.0, 1.0)
+            assert row["label"] == labels.label[row["item"]]
 
 
 @pytest.fixture
@@ -406,13 +463,33 @@ def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
 
 
 def test_gold_labels_of_more_classes(run, ratings):
-    gold = ratings.parent / "gold.csv"
+    gold, out = (ratings.parent / name for name in ("gold.csv", "labels.csv"))
+    known = pd.read_csv(gold)
+    known["label"] = known["label"].replace({"poor": "good", "good": "poor"})
+    known.to_csv(gold, index=False)
+    assert run("fit", ratings, "--gold", gold, "--out", out).exit_code == 0
+    labels = pd.read_csv(out).set_index("item").loc[known.item]
+    assert labels.label.tolist() == known.label.tolist()
+    assert (labels.probability == 1).all()
+    chances = labels[[f"P({label})" for label in ("fair", "good", "poor")]].to_numpy()
+    assert (chances.max(axis=1) == 1).all()
+    assert chances.sum() == len(known)
     result = run("fit", ratings, "--method", "dawid-skene", "--gold", gold)
     assert result.exit_code == 0, result.output
     gold.write_text("item,label\nx1,excellent\n")
     result = run("fit", ratings, "--method", "dawid-skene", "--gold", gold)
     assert result.exit_code == 2
     assert "nobody ever voted, in data row 1" in result.stderr.replace("\n", " ")
+
+
+def test_prevalences_of_more_classes(run, refused, ratings):
+    out = ratings.parent / "labels.csv"
+    stated = ("--prevalence", "poor=.5", "--prevalence", "fair=.1-.2")
+    assert run("fit", ratings, *stated, "--out", out).exit_code == 0
+    shares = pd.read_csv(out)[["P(poor)", "P(fair)"]].mean()
+    assert shares["P(poor)"] == pytest.approx(0.5, abs=1e-3)
+    assert 0.099 < shares["P(fair)"] < 0.201
+    assert "must map classes to their shares" in refused("fit", ratings, "--prevalence", ".5")
 
 
 def test_a_method_of_two_classes_refuses_more(run, ratings):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 JUDGES = {"large": 0.9, "medium": 0.85, "other": 0.8, "fourth": 0.78, "guesses": 0.5}
@@ -67,7 +68,7 @@ def test_every_output_at_once(run, panel, tmp_path):
     cheaper = said["cheaper_panel"]
     assert "copy" in cheaper["drop"] or "fourth" in cheaper["drop"]
     assert cheaper["labels_kept"] >= 0.99
-    assert said["labels_needed"] is None
+    assert (said["labels_needed"] is None) == said["reliable"]
     assert [row["system"] for row in said["pass_rate"]["systems"]] == ["model-a", "model-b"]
     assert said["reliable"] in (True, False)
     assert run("jury", panel, "--json", found, "--out", labels).exit_code == 0  # ours, replaced
@@ -80,7 +81,12 @@ def test_json_on_stdout_is_all_there_is(run, panel):
 def test_gold_labels_come_from_a_file(run, refused, panel, tmp_path):
     gold = tmp_path / "gold.csv"
     gold.write_text("item,label\n" + "".join(f"model-a / q{i},pass\n" for i in range(15)))
-    assert run("jury", panel, "--gold", gold).exit_code == 0
+    out = tmp_path / "labels.csv"
+    assert run("jury", panel, "--gold", gold, "--out", out).exit_code == 0
+    labels = pd.read_csv(out).set_index("item")
+    known = labels.loc[[f"model-a / q{i}" for i in range(15)]]
+    assert (known.label == "pass").all()
+    assert (known.probability == 1).all()
     gold.write_text("item,label\nelsewhere,pass\n")
     assert "none of the items" in refused("jury", panel, "--gold", gold)
 

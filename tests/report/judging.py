@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from latent.worlds import echo, repeating_crowd, sides
+from latent.worlds import echo, sides
 from unelisa.aggregators import LatentIsing
 from unelisa.errors import UnelisaWarning
 from unelisa.report.findings import collect_findings
@@ -30,9 +30,9 @@ def divided_crowd():
     """Six voters on their own and six who repeat another opinion: each may be the truth's side."""
     rng = np.random.default_rng(0)
     truth = sides(rng, 900, 0.4)
-    opinion = echo(rng, truth, 0.65)
+    opinion = echo(rng, truth, 0.55)
     columns = [echo(rng, truth, rng.uniform(0.7, 0.85)) for _ in range(6)]
-    columns += [echo(rng, opinion, 0.9) for _ in range(6)]
+    columns += [echo(rng, opinion, 0.98) for _ in range(6)]
     values = np.asfortranarray(np.array(columns, dtype=np.int8).T)
     items = np.array([f"patient {i}" for i in range(900)], dtype=object)
     names = np.array([f"worker {s}" for s in range(12)], dtype=object)
@@ -47,15 +47,19 @@ def divided_model():
 
 @cache
 def family_model():
-    """Three families, six voters on their own, two who know nothing, a contrarian; one reading."""
-    values, truth = repeating_crowd(0)
-    rng = np.random.default_rng(5)
-    noise = rng.choice([-1, 1], (len(values), 2))
-    votes = Votes.of(np.c_[values, noise, -echo(rng, truth, 0.75)].astype(np.int8), coding="pm1")
+    """Three families, ten voters on their own, two who know nothing, a contrarian; one reading."""
+    rng = np.random.default_rng(0)
+    truth = sides(rng, 1500, 0.45)
+    columns = [echo(rng, truth, rng.uniform(0.65, 0.85)) for _ in range(10)]
+    for _ in range(3):
+        opinion = echo(rng, truth, 0.8)
+        columns += [echo(rng, opinion, 0.97) for _ in range(3)]
+    columns += [*rng.choice([-1, 1], (2, 1500)), -echo(rng, truth, 0.75)]
+    votes = Votes.of(np.array(columns, dtype=np.int8).T, coding="pm1")
     return fit_quietly(LatentIsing(), votes), votes
 
 
-def fit_quietly(model, votes):
+def fit_quietly(model, votes, y=None, **beside):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)
-        return model.fit(votes)
+        return model.fit(votes, y, **beside)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import unelisa
-from report.judging import divided_crowd, divided_model, family_model, findings_of
-from unelisa.aggregators import LatentIsing, MajorityVote, UnElisa
+from report.judging import family_model, findings_of, fit_quietly
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.rate import estimate_rate
 from unelisa.report.answer import estimate_shares, list_figures, tell_origin
 from unelisa.report.page import render_report
@@ -26,9 +26,11 @@ def test_the_answer_is_in_the_users_words_and_nothing_is_positive(crowd):
 
 def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
     model, votes = family_model()
-    rate = estimate_rate(model, votes).iloc[1]
+    rate = estimate_rate(model, votes, level=0.9).iloc[1]
     found = findings_of(model, votes)["prevalence"]
     assert found == pytest.approx({"share": rate.share, "low": rate.low, "high": rate.high})
+    assert (rate.low, rate.high) == pytest.approx(model.prevalence_interval_)
+    assert rate.share == pytest.approx(model.prevalence_)
     assert findings_of(MajorityVote().fit(votes), votes)["prevalence"] is None
 
 
@@ -42,13 +44,36 @@ def test_without_items_the_rate_is_that_of_the_fit():
 
 
 def test_it_is_said_why_a_rate_cannot_be_told(crowd):
-    model = LatentIsing().fit(crowd[0])  # a graph, whose hub nothing confirms
-    findings = findings_of(model, crowd[0])
+    pair = crowd[0].take_voters([0, 1])
+    findings = findings_of(fit_quietly(DawidSkene(), pair), pair)
     assert findings["prevalence"]["low"] is None
-    assert sum("hub of the voters' graph" in told for told in findings["warnings"]) == 1
-    divided = findings_of(divided_model(), divided_crowd())
-    assert divided["prevalence"]["low"] is None
-    assert not any("share of each class" in told for told in divided["warnings"])
+    assert sum("fewer than 3 voters vary" in told for told in findings["warnings"]) == 1
+    assert "its interval cannot be told" in render_report(findings)
+
+
+def test_where_votes_carry_no_truth_no_accuracy_is_shown():
+    rng = np.random.default_rng(0)
+    votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
+    findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
+    assert findings["expected_accuracy"] == {"share": None, "low": None, "high": None}
+    assert list_figures(findings)[0] == {
+        "value": "cannot be told",
+        "what": "expected accuracy of the labels",
+        "more": "",
+    }
+    assert "How many labels are right cannot be told" in render_report(findings)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_a_reliable_fit_is_not_accused():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 800)[:, None]
+    votes = Votes.of(np.where(rng.random((800, 9)) < 0.93, truth, -truth).astype(np.int8))
+    model = LatentIsing().fit(votes, dict(enumerate(truth[:200, 0].tolist())))
+    assert model.reliable_
+    findings = findings_of(model, votes)
+    assert findings["warnings"] == []
+    assert "Nothing in the votes speaks against these labels." in render_report(findings)
 
 
 def test_where_nothing_speaks_against_the_labels_it_is_said_what_was_checked(crowd):
@@ -77,7 +102,7 @@ def test_the_figures_on_top_are_in_the_users_words(crowd):
         "experts",
         "of the items decided: a label with probability above 95%",
     ]
-    assert figures[0]["more"].startswith("95% interval ")
+    assert figures[0]["more"].startswith("90% interval ")
 
 
 def test_a_margin_shows_its_ties_instead(crowd):
@@ -108,7 +133,7 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
         "of the items decided: a label with probability above 95%",
     ]
     low, high = model.expected_accuracy_interval_
-    assert figures[0]["more"] == f"{low:.1%} to {high:.1%}"
+    assert figures[0]["more"] == f"90% interval {low:.1%} to {high:.1%}"
     assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
     assert figures[3]["more"] == "what the 22 voters are worth"
 

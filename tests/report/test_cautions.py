@@ -23,7 +23,7 @@ def test_votes_without_a_common_cause_are_called_chance():
     rng = np.random.default_rng(1)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 8)))
     assert "cannot be relied on" in _told(DawidSkene(random_state=0), votes)
-    assert "no better than chance" in _told(UnElisa(random_state=0), votes)
+    assert "agree no more than independent voters" in _told(UnElisa(random_state=0), votes)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -99,7 +99,10 @@ def test_every_reason_is_a_line_of_its_own():
     model, votes = divided_model(), divided_crowd()
     told = findings_of(model, votes)["warnings"]
     assert not model.reliable_
-    assert [line.lower() for line in told] == [f"{one}.".lower() for one in model.cautions_]
+    lines = [line.lower() for line in told]
+    assert lines[-len(model.cautions_) :] == [f"{one}.".lower() for one in model.cautions_]
+    parts = [model.reliability_reason_.count(one) for one in model.cautions_]
+    assert sum(parts) + len(told) - len(model.cautions_) == len(parts) + len(told[: -len(parts)])
     assert sum("two readings" in line for line in told) == 1
     page = render_report(findings_of(model, votes))
     assert "These labels cannot be relied on" in page

@@ -162,7 +162,7 @@ def test_hard_items_are_counted_always_and_named_on_request():
     model, votes = divided_model(), divided_crowd()
     findings = findings_of(model, votes)
     ease = model.ease(votes)
-    assert findings["ease"]["hard"] == (ease < 0.5).sum() > 0
+    assert findings["ease"]["hard"] == (ease < 0.5).sum()
     assert sum(findings["ease"]["counts"]) == findings["ease"]["n"] == 900
     assert findings["hard"] is None
     assert "patient" not in json.dumps(findings)

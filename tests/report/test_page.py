@@ -91,11 +91,13 @@ def test_every_method_has_plain_findings_and_a_well_formed_page(name, crowd):
     assert findings["items"]["positive"] == (model.predict(votes) == 1).sum()
     page = render_report(findings, Judged.of(model, votes))
     tags = _check(page).tags
-    listed = bool(findings["differing"]) + bool(findings["hard"])
-    assert tags.count("table") == (5 if hasattr(model, "structure_") else 4) + listed
+    traced = findings["by_prevalence"] is not None
+    assert traced == (name == "latent-ising")
+    listed = bool(findings["differing"]) + bool(findings["hard"]) + traced
+    assert tags.count("table") == 4 + listed
     drawn = bool(findings["graph"]["links"] or findings["graph"]["families"])
     panels = 3 if hasattr(model, "predict_proba") else 2
-    assert tags.count("svg") == panels + drawn + 10  # a scale, and a dot for each voter
+    assert tags.count("svg") == panels + traced + drawn + 10  # a scale, and a dot for each voter
     assert ('id="graph"' in page) == ("Cytoscape Consortium" in page) == drawn
     assert "Against the known truth" in page
     assert findings["answer"] in page

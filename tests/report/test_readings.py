@@ -1,45 +1,34 @@
 import json
-import re
-import warnings
+from typing import get_args
 
-import numpy as np
 import pytest
 
-from report.judging import divided_crowd, divided_model, family_model, findings_of
+from report.judging import divided_crowd, divided_model, family_model, findings_of, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
-from unelisa.errors import UnelisaWarning
+from unelisa.latent import Structure
 from unelisa.report.page import render_report
 from unelisa.report.readings import describe_structure, explain_structure, list_readings
 from unelisa.report.voters import rank_voters
 
 
-def test_the_candidates_and_their_criterion_are_told():
+def test_the_reading_is_told_in_words():
     model, votes = family_model()
     findings = findings_of(model, votes)
     told = json.loads(json.dumps(findings["structure"], allow_nan=False))
-    assert told["reading"] == "consensus"
-    kept = [row for row in told["rows"] if row["kept"]]
-    assert [row["structure"] for row in kept] == [explain_structure(model.readings_.structure[0])]
-    assert kept[0]["structure"] == "families: voters who repeat each other count as one"
-    assert kept[0]["branches"] == model.readings_.branches[0]
-    assert {row["gain"] for row in told["rows"] if row["structure"].startswith("plain")} == {0}
+    assert (told["reading"], told["asked_for"], told["two_readings"]) == ("consensus", False, False)
+    assert told["coherence"] == model.coherence_
     page = render_report(findings)
     assert "Reading of the votes" in page
-    assert "voters who repeat each other count as one" in page
+    assert told["meaning"] in page
 
 
-def test_starts_of_a_graph_are_told_in_words_and_tenths(crowd):
+def test_a_graph_says_so(crowd):
     votes, _ = crowd
-    model = LatentIsing(random_state=0).fit(votes)
-    told = describe_structure(model)
-    assert told["reading"] == "edges"
-    assert all(np.isfinite(row["gain"]) for row in told["rows"])
-    assert all(row["structure"].startswith("edges: search started") for row in told["rows"])
-    page = render_report(findings_of(model, votes))
-    assert "hub of their graph" in page
-    table = page.split('class="structures')[1].split("</table>")[0]
-    assert re.findall(r'data-what="Gain" class="n">([^<]*)<', table)
-    assert not re.search(r"\d\.\d\d", table.split("<tbody>")[1].replace("clipped at 0.03", ""))
+    model = fit_quietly(LatentIsing(), votes)
+    assert describe_structure(model)["reading"] == "edges"
+    assert "do not share one consensus" in render_report(findings_of(model, votes))
+    asked = fit_quietly(LatentIsing("edges"), votes)
+    assert "as requested: the truth is the hub" in render_report(findings_of(asked, votes))
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -50,13 +39,9 @@ def test_a_method_that_chooses_nothing_tells_nothing(crowd):
     assert "Reading of the votes" not in render_report(findings_of(model, votes))
 
 
-@pytest.mark.parametrize(
-    "name", ["plain", "families, ease", "tilt, ease", "plain, silence filled in"]
-)
-def test_every_part_of_a_structure_is_explained(name):
-    told = explain_structure(name)
-    assert told.startswith(f"{name}: ")
-    assert told.count(";") == name.count(",")
+@pytest.mark.parametrize("name", get_args(Structure))
+def test_every_structure_is_explained(name):
+    assert explain_structure(name) != name
 
 
 def test_two_readings_stand_side_by_side():
@@ -69,7 +54,7 @@ def test_two_readings_stand_side_by_side():
     for found, row in zip((taken, other), model.readings_.itertuples(), strict=True):
         assert found["share_yes"] == row.share_yes
         assert found["branches"] == row.branches
-        assert found["evidence"] == row.evidence
+        assert found["structure"] == explain_structure(row.structure) != row.structure
     page = render_report(findings)
     assert "2 readings of the same votes" in page
     assert f"{other['differ']} of 900 items" in page
@@ -106,17 +91,3 @@ def test_one_reading_needs_no_comparison(crowd):
 def test_without_votes_nobody_counts_labels():
     model = divided_model()
     assert {one["differ"] for one in list_readings(model, rank_voters(model), None)} == {None}
-
-
-def test_regressions_on_gold_labels_are_listed_beside_the_structures():
-    votes = divided_crowd()
-    gold = {votes.items[i]: ("yes" if votes.values[i, 0] > 0 else "no") for i in range(60)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)
-        model = LatentIsing().fit(votes, gold)
-    findings = findings_of(model, votes)
-    rows = findings["structure"]["rows"]
-    assert {type(row["branches"]) for row in rows} == {int, type(None)}
-    weights = [row["weight"] for row in rows if row["weight"] is not None]
-    assert sum(weights) == pytest.approx(1)
-    assert "Gold log score: " in render_report(findings)

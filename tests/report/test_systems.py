@@ -15,7 +15,7 @@ def make_system(name, chances, first=0, shares=None):
     questions = [f"q{i}" for i in range(first, first + len(chances))]
     mean = float(np.mean(chances))
     every = np.array([mean, *(shares or ())])
-    return System(name, questions, np.asarray(chances, dtype=float), every, 0.0, 1.0)
+    return System(name, questions, np.asarray(chances, dtype=float), every)
 
 
 def test_certain_labels_of_two_systems_give_the_usual_interval():
@@ -114,7 +114,7 @@ def test_systems_of_a_panel(panel):
     votes, systems, good = panel
     model = LatentIsing().fit(votes)
     judged = Judged.of(model, votes)
-    found = describe_systems(model, judged, judged.as_shares(), systems)
+    found = describe_systems(judged, judged.as_shares(), systems, model.prevalence_interval_)
     assert found["systems"][0]["system"] == "one"
     assert found["systems"][0]["share"] == pytest.approx(good[:150].mean(), abs=0.06)
     assert [row["rank"][0] for row in found["systems"]] == [1, 2, 2]
@@ -127,7 +127,7 @@ def test_without_probabilities_there_are_no_intervals(panel):
     votes, systems, _ = panel
     model = MajorityVote().fit(votes)
     judged = Judged.of(model, votes)
-    found = describe_systems(model, judged, judged.as_shares(), systems)
+    found = describe_systems(judged, judged.as_shares(), systems, (None, None))
     assert found["differences"] == []
     assert {row["low"] for row in found["systems"]} == {None}
     assert {row["rank"] for row in found["systems"]} == {None}

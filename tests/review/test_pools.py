@@ -42,7 +42,7 @@ def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
     pool, (votes, _, model) = small_pool("rate"), small_crowd()
     told = pool.study(answered(20, sampled=True)).facts
     gold = answered(20).name(model.classes_)
-    expected = estimate_rate(model, votes, gold)
+    expected = estimate_rate(model, votes, gold, 0.9)
     assert told["rates"][1]["share"] == expected["share"].iloc[1]
     assert told["measured"]["labels"] == told["sampled"] == 20
     assert pool.tell_choice(0) == "random"

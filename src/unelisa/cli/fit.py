@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.aggregators.updating import Updating
+from unelisa.aggregators import AGGREGATORS, Aggregator, LatentIsing
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -99,6 +98,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             help="Gold labels of some items, a table like --truth, which the method learns from.",
         ),
     ] = None,
+    prevalence: options.Prevalence = None,
     reading: Annotated[
         int,
         typer.Option(
@@ -129,14 +129,17 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model = options.build_method(method, seed, jobs, orient, settings or ())
     if gold is not None and "orient" not in model.get_params():
         raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
-    if keep_votes and (reading or not isinstance(model, Updating)):
+    if keep_votes and (reading or not isinstance(model, LatentIsing)):
         raise ModelError("only latent-ising, in its usual reading, keeps votes; omit --keep-votes")
+    beside = options.read_stated(prevalence, model)
+    if beside and stability:
+        raise ModelError("resamples know no prevalence; omit --stability or --prevalence")
     if reading and stability:
         raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
     table = form.read(*votes)
     known = None if truth is None else options.read_known(truth, table)
     y = None if gold is None else options.read_known(gold, table).as_gold()
-    seconds, notes = fit_model(model, table, y)
+    seconds, notes = fit_model(model, table, y, **beside)
     model = take_reading(model, reading)
     if stability:
         resampled = bootstrap(table, model, stability, y=y, random_state=seed, n_jobs=jobs)
@@ -155,14 +158,16 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     show_fit(results(quiet=json == STDOUT), findings, outputs)
 
 
-def fit_model(model: Aggregator, votes: Votes, y: Any = None) -> tuple[float, list[str]]:
+def fit_model(
+    model: Aggregator, votes: Votes, y: Any = None, **beside: Any
+) -> tuple[float, list[str]]:
     """Fit the model; return the seconds without compilation, and notes for the report."""
     with (
         warnings.catch_warnings(record=True) as caught,
         busy(f"fitting {name_method(model)}"),
         Stopwatch() as watch,
     ):
-        model.fit(votes, y)
+        model.fit(votes, y, **beside)
     told = [str(warning.message) for warning in caught]
     if not any(one in model.reliability_reason_ for one in told):
         options.warn_if_unreliable(model)
@@ -238,15 +243,13 @@ def describe_trust(findings: Findings) -> Iterator[Text]:
     expected, crowd = findings["expected_accuracy"], findings["crowd"]
     share = findings["prevalence"]
     if expected is not None:
-        interval = show_range(expected["low"], expected["high"])
-        worth = f"{count_noun(crowd['voters'], 'voter')} worth {crowd['effective']:.1f} independent"
-        yield Text(f"Expected accuracy {expected['share']:.1%} ({interval}); {worth} ones.")
+        yield Text(f"Expected accuracy {_tell_share(expected)}.")
     if share is not None:
-        interval = "its interval cannot be told"
-        if share["low"] is not None:
-            interval = f"95% interval {show_range(share['low'], share['high'])}"
         label = printable(findings["classes"][1])
-        yield Text("Estimated share of ") + label + f" {share['share']:.1%} ({interval})."
+        yield Text("Estimated share of ") + label + f" {_tell_share(share)}."
+    if crowd["effective"] is not None:
+        many = count_noun(crowd["voters"], "voter")
+        yield Text(f"{many} worth {crowd['effective']:.1f} independent ones.")
     for family in crowd["families"][:LONGEST_FAMILIES]:
         names = [printable(findings["voters"][row]["voter"]) for row in family["voters"]]
         shown = Text(", ").join(names[:LONGEST_FAMILIES])
@@ -254,3 +257,12 @@ def describe_trust(findings: Findings) -> Iterator[Text]:
         yield Text("Family: ") + shown + (f" and {more} more." if more > 0 else ".")
     if findings["reliable"] is False:
         yield Text("These labels cannot be relied on: see the warnings.", "bold red")
+
+
+def _tell_share(found: dict[str, Any]) -> str:
+    """Return a share with its interval, or that it cannot be told."""
+    if found["share"] is None:
+        return "cannot be told"
+    if found["low"] is None:
+        return f"{found['share']:.1%} (its interval cannot be told)"
+    return f"{found['share']:.1%} (90% interval {show_range(found['low'], found['high'])})"

@@ -20,6 +20,7 @@ from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.frames import ColumnNames
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
+from unelisa.report.prevalence import takes_prevalence
 from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
 from unelisa.sources.tables import VoteTable, join_tables
 from unelisa.votes import Votes
@@ -107,6 +108,15 @@ KeepVotes = Annotated[
         "--keep-votes",
         help="Save the votes with the model, so that `update` needs them no more. They name the "
         "items, which may be patients: off by default.",
+    ),
+]
+Prevalence = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prevalence",
+        metavar=".05|.02-.1|CLASS=.3",
+        help="How common the positive class is, a share or a range, if you know: votes cannot "
+        "tell. CLASS=SHARE names another class; may be repeated.",
     ),
 ]
 Force = Annotated[
@@ -308,6 +318,43 @@ def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]
     if text.lower() in ("true", "false"):
         return {name: text.lower() == "true"}
     return {name: read_number(text, int, float)}
+
+
+def read_stated(texts: Sequence[str] | None, model: Aggregator) -> dict[str, Any]:
+    """Return the argument of `fit` for stated prevalences; nothing without any.
+
+    Examples
+    --------
+    >>> from unelisa.aggregators import LatentIsing
+    >>> read_stated([".02-.1"], LatentIsing())
+    {'prevalence': (0.02, 0.1)}
+    >>> read_stated(["poor=.3", "fair=.2-.4"], LatentIsing())
+    {'prevalence': {'poor': 0.3, 'fair': (0.2, 0.4)}}
+    """
+    if not texts:
+        return {}
+    if not takes_prevalence(model):
+        name = find_method(type(model).__name__)
+        raise ModelError(f"{name} takes no prevalence; omit --prevalence")
+    parts = [text.rpartition("=") for text in texts]
+    named = {label: _read_range(share) for label, _, share in parts}
+    if len(named) < len(texts):
+        raise ModelError("--prevalence says how common a class is twice; name each class once")
+    return {"prevalence": named.pop("") if list(named) == [""] else named}
+
+
+def _read_range(text: str) -> Any:
+    """Return the share or the pair of shares that a text spells."""
+    try:
+        return float(text)
+    except ValueError:
+        with suppress(ValueError):
+            low, high = text.split("-")
+            return float(low), float(high)
+    raise ModelError(
+        f"--prevalence takes a share such as .05, a range such as .02-.1, or CLASS=.3, found "
+        f"{text[:60]!r}"
+    )
 
 
 def read_number(text: str, *kinds: type[int] | type[float]) -> Any:

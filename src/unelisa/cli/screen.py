@@ -264,14 +264,13 @@ def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
     """
     table = bare_table(1, title="Readings of the votes", title_justify="left", title_style="bold")
     table.add_column("reading", no_wrap=True)
-    table.add_column("structure", overflow="fold")
-    for name in (f"share of {printable(label)}", "branches", "evidence", "labels that differ"):
+    table.add_column("meaning", overflow="fold")
+    for name in (f"share of {printable(label)}", "branches", "labels that differ"):
         table.add_column(name, justify="right")
     for k, row in enumerate(readings):
-        counts = figure(row["branches"], "d"), figure(row["evidence"], ".1f")
-        structure = row["structure"].split(":")[0]
+        branches = figure(row["branches"], "d")
         share, differ = figure(row.get("share_yes"), ".1%"), figure(row["differ"], ",d")
-        table.add_row("another" if k else "taken", structure, share, *counts, differ)
+        table.add_row("another" if k else "taken", row["structure"], share, branches, differ)
     return table
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.drift import find_drift
-from unelisa.aggregators.updating import Updating
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, results, tell_written
@@ -46,15 +46,15 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Add votes to a saved model: on old or new items, of old or new voters, or changed.
 
-    A vote replaces an earlier one of the same voter on the same item. A model that was saved with
-    its votes is saved with them again. Column names and coding are those of the fit unless given
-    here.
+    The model is fitted again to all votes, with the gold labels that it was saved with. A vote
+    replaces an earlier one of the same voter on the same item. A model that was saved with its
+    votes is saved with them again. Column names and coding are those of the fit unless given here.
     """
     old = earlier or []
     check_outputs(save, tables=(out,), json=json, inputs=(*votes, *old), force=force)
     check_outputs(tables=(out,), json=json, inputs=(model,), force=force)  # --save may replace it
     fitted = load(model)
-    if not isinstance(fitted, Updating):
+    if not isinstance(fitted, LatentIsing):
         name = type(fitted).__name__
         raise ModelError(f"only latent-ising is updated, found {name}; fit all votes again")
     keeps = keep_votes or hasattr(fitted, "_kept_votes")

@@ -21,13 +21,13 @@ from unelisa.report.wording import (
     show_range,
 )
 
-LEVEL = 0.95  # of the intervals
+LEVEL = 0.9  # of the intervals
 
 Shares = list[dict[str, Any]]
 
 
 def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | None, list[str]]:
-    """Return the share of each class among the items with a 95 % interval, and why there is none.
+    """Return the share of each class among the items with a 90 % interval, and why there is none.
 
     The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
     a method without probabilities. Bounds are None where the votes cannot tell them.
@@ -116,10 +116,10 @@ def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
     checks = ["the voters agree more than chance explains"]
     if getattr(model, "reading_", "") == "consensus":
         checks += [
-            "they form at least three independent branches",
-            "the labels are not those of one voter or family",
-            "one reading of the votes is clearly the best",
-            "every class occurs",
+            "most of them point the same way",
+            "at least three of them, relatives counted as one, can check each other",
+            "the votes allow no second reading",
+            "the labels are about as right as stated, going by sets of votes with known truth",
         ]
     if judged is not None:
         checks += ["every voter votes and varies", "every item has votes", "labels without ties"]
@@ -131,7 +131,7 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     items, expected = findings["items"], findings["expected_accuracy"]
     shown = []
     if expected is not None:
-        shown.append(_bounded(expected, "expected accuracy of the labels", ""))
+        shown.append(_bounded(expected, "expected accuracy of the labels"))
     shown += _show_rate(findings)
     shown += _show_crowd(findings["crowd"])
     if items is not None and items["sure"] is not None:
@@ -174,16 +174,17 @@ def _show_rate(findings: Mapping[str, Any]) -> list[dict[str, str]]:
         found, label = {**most, "share": most["prevalence"]}, most["label"]
     if found is None:
         return []
-    return [_bounded(found, f"estimated share of {quote(label)}", "95% interval ")]
+    return [_bounded(found, f"estimated share of {quote(label)}")]
 
 
-def _bounded(found: Mapping[str, Any], what: str, kind: str) -> dict[str, str]:
-    """Return a share with its interval, or that the votes cannot tell one."""
+def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
+    """Return a share with its interval, or that the votes cannot tell it."""
+    if found["share"] is None:
+        return _figure("cannot be told", what)
     if found["low"] is None:
         return _figure(show_percent(found["share"]), what, "its interval cannot be told")
-    return _figure(
-        show_percent(found["share"]), what, kind + show_range(found["low"], found["high"])
-    )
+    more = f"90% interval {show_range(found['low'], found['high'])}"
+    return _figure(show_percent(found["share"]), what, more)
 
 
 def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:

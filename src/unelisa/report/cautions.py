@@ -10,7 +10,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.blocks import Block, ItemBlocks, weigh_votes
 from unelisa.errors import Sentence
 from unelisa.report.judged import Judged
-from unelisa.report.wording import count_noun, quote, show_name
+from unelisa.report.wording import LONGEST_NAME, count_noun, quote, show_name
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
@@ -33,19 +33,28 @@ def list_cautions(
 
 def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
     """Yield warnings where the votes identify no truth, or two, and what the model says itself."""
-    cautions: list[str] = getattr(model, "cautions_", [])
+    cautions: list[Any] = getattr(model, "cautions_", [])
     reason = getattr(model, "reliability_reason_", "")
-    if not getattr(model, "reliable_", True) and not any(one in reason for one in cautions):
-        yield f"The labels may be no better than chance and cannot be relied on: {reason}."
+    for told in cautions:  # which are lines of their own
+        reason = reason.replace(told, "").removeprefix("; ").removesuffix("; ")
+    if reason and not getattr(model, "reliable_", True):
+        yield f"The labels cannot be relied on: {reason}."
     names = tuple(str(name) for name in model.voter_names_ if str(name))
     for caution in cautions:
         begin = caution[:1] if caution.startswith(names) else caution[:1].upper()
-        yield Sentence(f"{begin}{caution[1:]}.", getattr(caution, "voters", ()))
+        told = f"{begin}{caution[1:]}."
+        for name in filter(_is_long, names):
+            told = told.replace(name, show_name(name))
+        yield Sentence(told, getattr(caution, "voters", ()))
     if getattr(model, "two_readings_", False) and not any("two readings" in c for c in cautions):
         yield (
             "The votes allow two readings of the truth; a prior, or at least ten gold labels, can "
             "decide."
         )
+
+
+def _is_long(name: str) -> bool:
+    return len(name) > LONGEST_NAME
 
 
 def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
@@ -58,7 +67,8 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
         many = "1 expert was" if counted == 1 else f"{counted} experts were"
         yield f"Only {many} found; with fewer than three, their reliability cannot be estimated."
     by_majority = model.get_params(deep=False).get("orient") == "majority"
-    if len(model.classes_) == 2 and by_majority and contrarians and counted - 2 * contrarians <= 1:
+    by_majority &= len(model.classes_) == 2 and not crowd["consensus"]
+    if by_majority and contrarians and counted - 2 * contrarians <= 1:
         # one voter more or less would have swapped the two labels
         yield (
             f"Which side is {quote(model.classes_[1])} was decided by a bare majority, "
@@ -70,8 +80,9 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
 def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
     found, noise = np.inf, 0.0
-    # a consensus is compared with uninformative voters by its evidence
-    asked = not crowd["consensus"] and getattr(model, "reliable_", True) and votes.n_classes == 2
+    # a method that says how right its labels are has compared them with sets of votes
+    asked = not hasattr(model, "expected_accuracy_") and votes.n_classes == 2
+    asked &= getattr(model, "reliable_", True)
     if np.count_nonzero(weights) >= 2 and asked:
         found, noise = measure_agreement(votes.blocks, weights)
     if found < noise + MARGIN:

@@ -25,6 +25,7 @@ from unelisa.report.judged import (
     describe_items,
     score_reference,
 )
+from unelisa.report.prevalence import trace_prevalence
 from unelisa.report.readings import describe_structure, list_readings
 from unelisa.report.voters import (
     Network,
@@ -35,7 +36,7 @@ from unelisa.report.voters import (
 )
 from unelisa.report.wording import make_plain
 
-VERSION = 4  # of the findings' form; a reader of stored findings checks it
+VERSION = 5  # of the findings' form; a reader of stored findings checks it
 
 Findings = dict[str, Any]
 
@@ -67,6 +68,7 @@ def collect_findings(
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
     network, ranking = Network.of_model(model), rank_voters(model)
     shares, untold = estimate_shares(model, judged)
+    share = shares[1] if shares and len(shares) == 2 else None
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
@@ -75,7 +77,8 @@ def collect_findings(
         "crowd": _describe_crowd(model, network, ranking),
         "items": None if judged is None else describe_items(judged),
         "by_class": describe_classes(model, judged, ranking, shares),
-        "prevalence": shares[1] if shares and len(shares) == 2 else None,
+        "prevalence": share,
+        "by_prevalence": trace_prevalence(model, judged, share),
         "expected_accuracy": _describe_expected(model),
         "histogram": None if judged is None else count_scores(judged),
         "ease": None if judged is None else count_ease(judged),
@@ -101,12 +104,16 @@ def name_method(model: Aggregator) -> str:
 
 
 def _describe_expected(model: Aggregator) -> Findings | None:
-    """Return the accuracy that a model expects of its labels; None where it does not say."""
-    share: Any = getattr(model, "expected_accuracy_", None)
-    if share is None:
+    """Return the accuracy that a model expects of its labels, its values None where it cannot tell.
+
+    None where the method never says.
+    """
+    fitted: Any = model
+    if not hasattr(fitted, "expected_accuracy_"):
         return None
-    low, high = getattr(model, "expected_accuracy_interval_", (None, None))
-    return {"share": float(share), "low": make_plain(low), "high": make_plain(high)}
+    low, high = fitted.expected_accuracy_interval_ or (None, None)
+    values = {"share": fitted.expected_accuracy_, "low": low, "high": high}
+    return {name: make_plain(value) for name, value in values.items()}
 
 
 def _describe_voters(

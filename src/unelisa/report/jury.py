@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.coding import encode_classes
+from unelisa.report.answer import estimate_shares
 from unelisa.report.judged import MOST_LISTED, Judged
 from unelisa.report.systems import describe_systems
 from unelisa.report.trust import count_labels
@@ -130,12 +131,10 @@ def _describe_rates(
     model: Aggregator, judged: Judged, passing: Floats, systems: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the share of items that pass, of all and of each system under test."""
-    bounds: Any = getattr(model, "prevalence_interval_", None)
-    share, low, high = float(passing[judged.voted_on].mean()), None, None
-    if bounds is not None:
-        share, low, high = (float(np.atleast_1d(x)[-1]) for x in (model.prevalence_, *bounds))
-    ends = {"low": make_plain(low), "high": make_plain(high)}
-    return {"share": share, **ends, **describe_systems(model, judged, passing, systems)}
+    shares, _ = estimate_shares(model, judged)
+    mean: Any = {"share": float(passing[judged.voted_on].mean()), "low": None, "high": None}
+    rate = shares[-1] if shares else mean
+    return {**rate, **describe_systems(judged, passing, systems, (rate["low"], rate["high"]))}
 
 
 def _list_divided(judged: Judged, counts: NDArray[np.int64]) -> list[dict[str, Any]]:

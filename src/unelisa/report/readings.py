@@ -1,4 +1,4 @@
-"""What the votes were read as: the structures that were tried, and the readings side by side."""
+"""What the votes were read as, and the readings that they allow side by side."""
 
 from typing import Any
 
@@ -9,33 +9,18 @@ from unelisa.aggregators.classes import pick_classes
 from unelisa.report.judged import Judged
 from unelisa.report.wording import make_plain
 
-# key, title and kind of each column of the table of structures
-STRUCTURE_COLUMNS = (
-    ("structure", "Structure", "text"),
-    ("gain", "Gain", "log"),
-    ("branches", "Branches", "count"),
-    ("agreement", "Agreement", "percent"),
-    ("admissible", "Allowed", "flag"),
-    ("gold_log_score", "Gold log score", "number"),
-    ("weight", "Weight", "percent"),
-    ("kept", "Kept", "flag"),
-)
-# what the names of structures mean; for a graph, where the search for the truth started
 _MEANINGS = {
-    "plain": "votes depend on the truth alone",
-    "ease": "some items are harder than others for everybody",
-    "tilt": "voters also share a misreading of some items",
-    "families": "voters who repeat each other count as one",
-    "silence filled in": "where a rule says nothing, that is its other answer",
-    "residual scores up to 4": "search started from residuals of the edges, clipped at 4",
-    "residual scores": "search started from residuals of the edges",
-    "correlations": "search started from plain correlations",
-    "fewer edges": "edges explained by the truth removed",
+    "auto": "voters who repeat each other count for less, and some items are easier than others",
+    "plain": "every voter counts once, all items are as easy",
+    "ease": "every voter counts once, and some items are easier than others",
+    "families": "voters who repeat each other count for less, all items are as easy",
+    "repeaters apart": "voters who repeat each other count once each",
+    "edges": "the truth is the hub of the voters' graph",
 }
 
 
 def describe_structure(model: Aggregator) -> dict[str, Any] | None:
-    """Return the reading, its coherence and the candidates; None where a method chooses nothing.
+    """Return the reading that was taken, in words, and its coherence; None for other methods.
 
     Examples
     --------
@@ -44,51 +29,26 @@ def describe_structure(model: Aggregator) -> dict[str, Any] | None:
     True
     """
     fitted: Any = model
-    table: Any = getattr(fitted, "structure_", None)
-    if table is None:
+    if not hasattr(fitted, "readings_"):
         return None
-    columns = [column for column in STRUCTURE_COLUMNS if column[0] in table]
-    rows = [
-        {key: _make_plain(row[key], kind) for key, _, kind in columns}
-        | {"structure": explain_structure(row["structure"])}
-        for row in table.to_dict("records")
-    ]
     return {
         "reading": fitted.reading_,
+        "meaning": explain_structure(fitted.readings_["structure"].iloc[0]),
         "coherence": make_plain(fitted.coherence_),
         "asked_for": bool(fitted.structure != "auto"),
         "two_readings": bool(fitted.two_readings_),
-        "columns": [dict(zip(("key", "title", "kind"), one, strict=True)) for one in columns],
-        "rows": rows,
     }
 
 
-def _make_plain(value: Any, kind: str) -> Any:
-    plain = make_plain(value)
-    return int(plain) if kind == "count" and plain is not None else plain
-
-
 def explain_structure(name: str) -> str:
-    """Return the name of a structure with what it means.
+    """Return what the name of a structure means.
 
     Examples
     --------
-    >>> explain_structure("tilt")
-    'tilt: voters also share a misreading of some items'
-    >>> explain_structure("families, ease").split(": ")[0]
-    'families, ease'
-    >>> explain_structure("edges, start edges up to 0.3, fewer edges")
-    'edges: search started from edges clipped at 0.3; edges explained by the truth removed'
+    >>> explain_structure("repeaters apart")
+    'voters who repeat each other count once each'
     """
-    head, *starts = name.split(", start ")
-    parts = [*(part for part in head.split(", ") if part in _MEANINGS), *_split(starts)]
-    words = [part.replace("edges up to", "search started from edges clipped at") for part in parts]
-    told = [_MEANINGS.get(word, word) for word in words]
-    return f"{head}: {'; '.join(told)}" if told else name
-
-
-def _split(starts: list[str]) -> list[str]:
-    return [part for start in starts for part in start.split(", ")]
+    return _MEANINGS.get(name, name)
 
 
 def list_readings(

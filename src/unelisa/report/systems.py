@@ -17,10 +17,10 @@ the same questions are compared question by question (paired).
 
 All pairs are compared at once: the intervals of all differences hold together with the stated
 probability (max-t, from draws of the errors' joint normal distribution). They are widened by how
-far the difference varies over the models that the votes do not tell apart.
+far the difference varies while all log-odds move together, so that the pass rate of all items is at
+either end of its interval.
 """
 
-import warnings
 from collections.abc import Mapping
 from itertools import combinations
 from operator import itemgetter
@@ -30,15 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.aggregators import Aggregator
 from unelisa.em import bound_share
-from unelisa.errors import ReliabilityWarning
-from unelisa.rate import estimate_rate, list_shares
+from unelisa.report.answer import LEVEL
 from unelisa.report.judged import Judged
-from unelisa.report.wording import make_plain
+from unelisa.report.prevalence import find_offset
 
 Floats = NDArray[np.float64]
-LEVEL, DRAWS = 0.95, 10_000
+TOGETHER, DRAWS = 0.95, 10_000  # level of all differences together
 FLAT = 1e-12  # variance below which a difference has no error
 SHIFTS, SETTLED = 200, 1e-6  # steps of EM, and the change at which it ends
 LEAST_RATE = 1e-6
@@ -51,9 +49,7 @@ class System(NamedTuple):
     name: str
     questions: list[str]  # what its items are called in every system
     chances: Floats  # tau of its items
-    shares: Floats  # mean P(pass) under every model that the votes allow, the whole model first
-    low: float | None
-    high: float | None
+    shares: Floats  # its pass rate, and those at the ends of the interval of all items' pass rate
 
     @property
     def share(self) -> float:
@@ -67,29 +63,40 @@ class System(NamedTuple):
         scale = self.share * (1 - self.share) / max(float(apart @ apart), FLAT)
         return np.asarray(scale * apart)
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of its pass rate."""
+        information = max(float(np.sum((self.chances - self.share) ** 2)), FLAT)
+        low, high = np.clip([self.shares.min(), self.shares.max()], FLAT, 1 - FLAT).tolist()
+        return bound_share(low, information, LEVEL)[0], bound_share(high, information, LEVEL)[1]
+
 
 def describe_systems(
-    model: Aggregator, judged: Judged, passing: Floats, systems: Mapping[str, str]
+    judged: Judged,
+    passing: Floats,
+    systems: Mapping[str, str],
+    bounds: tuple[float | None, float | None],
 ) -> dict[str, Any]:
     """Return the rows of the systems under test, the best first, and of all pairs of them.
 
-    `passing` is P(pass) per item, `systems` names the system of an item.
+    `passing` is P(pass) per item, `systems` names the system of an item, and `bounds` is the
+    interval of the pass rate of all items: without one the systems have none.
     """
     known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
+    ends, told = [end for end in bounds if end is not None], None not in bounds
+    views = _move_together(passing, ends)
     found = [
-        _rate_system(model, judged, passing, np.flatnonzero(known == name), str(name))
+        _rate_system(judged, views, np.flatnonzero(known == name), str(name))
         for name in sorted(set(known.tolist()) - {""})
     ]
     found.sort(key=lambda one: -one.share)
-    told = all(one.low is not None for one in found)
     pairs = compare_systems(found) if told and len(found) <= MOST_COMPARED else []
     rows = [
         {
             "system": one.name,
             "items": len(one.chances),
             "share": one.share,
-            "low": one.low,
-            "high": one.high,
+            **dict(zip(("low", "high"), one.interval if told else (None, None), strict=True)),
             "rank": rank_system(one.name, pairs, len(found)) if pairs else None,
         }
         for one in found
@@ -97,30 +104,18 @@ def describe_systems(
     return {"systems": rows, "differences": pairs}
 
 
-def _rate_system(
-    model: Aggregator, judged: Judged, passing: Floats, items: NDArray[np.intp], name: str
-) -> System:
-    """Return the pass rate of one system; no interval where the votes cannot tell."""
-    votes = judged.votes.take_items(items)
-    names = [str(item).removeprefix(f"{name} / ") for item in votes.items]
-    mean = float(passing[items].mean())
-    if not hasattr(model, "predict_proba"):
-        return System(name, names, passing[items], np.array([mean]), None, None)
-    found = System(name, names, shift_chances(passing[items], float(passing.mean())), *_NO_BOUNDS)
-    with warnings.catch_warnings():
-        # what speaks against the labels has been said of all items together
-        warnings.simplefilter("ignore", ReliabilityWarning)
-        rate = estimate_rate(model, votes, level=LEVEL).iloc[-1]
-    if make_plain(rate.low) is None:
-        return found
-    shares = np.append(mean, list_shares(model, votes, counted=False)[:, -1])
-    information = max(float(np.sum((found.chances - found.share) ** 2)), FLAT)
-    low, high = bound_share(float(np.clip(found.share, FLAT, 1 - FLAT)), information, LEVEL)
-    ends = min(low, float(rate.low)), max(high, float(rate.high))
-    return found._replace(shares=shares, low=ends[0], high=ends[1])
+def _move_together(passing: Floats, ends: list[float]) -> list[Floats]:
+    """Return the probabilities, and those with which the pass rate is at either end."""
+    odds = logit(np.clip(passing, FLAT, 1 - FLAT))
+    offsets = [find_offset(np.sort(odds), end) or 0.0 for end in ends]
+    return [passing, *(expit(odds + offset) for offset in offsets)]
 
 
-_NO_BOUNDS = np.empty(0), None, None
+def _rate_system(judged: Judged, views: list[Floats], items: NDArray[np.intp], name: str) -> System:
+    """Return the pass rate of one system, as each view of all probabilities has it."""
+    names = [str(item).removeprefix(f"{name} / ") for item in judged.votes.items[items]]
+    own = [shift_chances(view[items], float(view.mean())) for view in views]
+    return System(name, names, own[0], np.array([chances.mean() for chances in own]))
 
 
 def shift_chances(chances: Floats, base: float) -> Floats:
@@ -191,7 +186,7 @@ def list_errors(systems: list[System]) -> Floats:
 
 
 def find_reach(spread: Floats, pairs: list[tuple[int, int]], variances: Floats) -> float:
-    """Return the standard errors that all differences stay within with probability `LEVEL`.
+    """Return the standard errors that all differences stay within with probability `TOGETHER`.
 
     Examples
     --------
@@ -210,7 +205,7 @@ def find_reach(spread: Floats, pairs: list[tuple[int, int]], variances: Floats) 
     for (a, b), variance in zip(pairs, variances, strict=True):
         if variance > FLAT:
             np.maximum(largest, np.abs(draws[:, a] - draws[:, b]) / np.sqrt(variance), out=largest)
-    return float(np.quantile(largest, LEVEL))
+    return float(np.quantile(largest, TOGETHER))
 
 
 def rank_system(name: str, pairs: list[dict[str, Any]], n_systems: int) -> list[int]:

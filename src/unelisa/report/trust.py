@@ -42,7 +42,7 @@ def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
         found = _tell_readings_apart(fitted, judged)
         if found is not None:
             return found
-    low = getattr(model, "expected_accuracy_interval_", (0.5, 0.5))[0]
+    low = (getattr(model, "expected_accuracy_interval_", None) or (0.5, 0.5))[0]
     n = count_for_accuracy(low, judged.votes.n_items)
     return {"n": n, "settles": "accuracy", "among": judged.votes.n_items}
 

@@ -309,7 +309,6 @@ FILTERS = {
     "short": partial(show_name, longest=SHORT_NAME),
     "percent": show_percent,
     "number": show_number,
-    "log_units": partial(show_number, form="z,.1f"),  # a tenth of a log score is fine enough
     "minus": show_minus,
     "lean": show_lean,
     "rank": show_rank,

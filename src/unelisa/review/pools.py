@@ -12,8 +12,9 @@ from unelisa.aggregators import Aggregator
 from unelisa.coding import encode_classes
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.ballots import Floats
-from unelisa.latent.gold import LEAST_LABELS
+from unelisa.latent.trust import LEAST_LABELS
 from unelisa.rate import estimate_rate
+from unelisa.report.answer import LEVEL
 from unelisa.review.order import mix_chances, rank_useful, spread_sample
 from unelisa.review.standing import (
     Facts,
@@ -94,14 +95,13 @@ class VotesPool:
         chances = model.predict_proba(self.votes)
         sample = known.only_sample()
         rates = (
-            estimate_rate(self.model, self.votes, sample.name(self.model.classes_))
+            estimate_rate(self.model, self.votes, sample.name(self.model.classes_), LEVEL)
             if sample.n_labels >= LEAST_LABELS
-            else estimate_rate(model, self.votes)
+            else estimate_rate(model, self.votes, level=LEVEL)
         )
-        interval = getattr(model, "expected_accuracy_interval_", None)
         readings = compare_readings(self.model, model)
         facts: Facts = {
-            "expected": expect_accuracy(chances, known, interval),
+            "expected": expect_accuracy(model, chances, known),
             "measured": None,
             "rates": list_rates(rates),
             "sampled": sample.n_labels if sample.n_labels >= LEAST_LABELS else 0,
@@ -114,17 +114,16 @@ class VotesPool:
 
     def _weigh_readings(self, model: Any, chances: Floats, known: Known) -> Floats:
         """Return probabilities over all readings, until there are labels enough to choose."""
-        readings = getattr(model, "_reading", None)
-        if readings is None or len(readings.readings) < 2 or known.n_labels >= LEAST_LABELS:
+        others = range(1, len(getattr(model, "readings_", ())))
+        if not others or known.n_labels >= LEAST_LABELS:
             return chances
-        others = range(1, len(readings.readings))
         tables = [model.read(k).predict_proba(self.votes) for k in others]
         return mix_chances([chances, *tables])
 
     def _sample(self, known: Known) -> Study:
         chances, sample = self.model.predict_proba(self.votes), known.only_sample()
         gold = sample.name(self.model.classes_) if sample.n_labels else None
-        rates = list_rates(estimate_rate(self.model, self.votes, gold))
+        rates = list_rates(estimate_rate(self.model, self.votes, gold, LEVEL))
         facts: Facts = {
             "expected": None,
             "measured": measure_accuracy(chances, sample),
@@ -145,9 +144,10 @@ def _list_news(first: Any, latest: Any) -> list[str]:
 
 def _find_obstacle(model: Any, readings: list[Facts]) -> str:
     """Return why the expected accuracy is not to be relied on; nothing if it is."""
-    if any(row["state"] == "possible" for row in readings):
-        return "the votes still allow another reading"
-    return "" if getattr(model, "reliable_", True) else "the labels cannot be relied on yet"
+    if getattr(model, "reliable_", True):
+        return ""
+    open_ = any(row["state"] == "possible" for row in readings)
+    return "the votes still allow another reading" if open_ else "the labels are not reliable yet"
 
 
 @dataclass(eq=False)

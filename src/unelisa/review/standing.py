@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.latent.ballots import Floats
+from unelisa.report.answer import LEVEL
+from unelisa.report.readings import explain_structure
 from unelisa.report.wording import count_noun, make_plain
 from unelisa.review.order import measure_gains
 from unelisa.scoring import bound_frequency
@@ -56,19 +58,16 @@ def fix_known(chances: Floats, known: Known) -> Floats:
     return fixed
 
 
-def expect_accuracy(chances: Floats, known: Known, interval: Any) -> Facts:
-    """Return the mean probability of the labels, gold labels being right.
+def expect_accuracy(model: Any, chances: Floats, known: Known) -> Facts:
+    """Return the accuracy that a model expects of its labels; None where it cannot tell.
 
-    `interval` is that of a model for all items; gold labels narrow it.
+    For methods that never say it is the mean probability of the labels, gold labels being right.
     """
-    left = 1 - known.n_labels / len(known.labels)
-    share = float(fix_known(chances, known).max(axis=1).mean())
-    low, high = (None, None) if interval is None else (1 - left * (1 - x) for x in interval)
-    return {
-        "share": share,
-        "low": None if low is None else min(float(low), share),
-        "high": None if high is None else max(float(high), share),
-    }
+    if not hasattr(model, "expected_accuracy_"):
+        share = float(fix_known(chances, known).max(axis=1).mean())
+        return {"share": share, "low": None, "high": None}
+    low, high = model.expected_accuracy_interval_ or (None, None)
+    return {"share": model.expected_accuracy_, "low": low, "high": high}
 
 
 def measure_accuracy(chances: Floats, known: Known, weights: Floats | None = None) -> Facts | None:
@@ -83,7 +82,7 @@ def measure_accuracy(chances: Floats, known: Known, weights: Floats | None = Non
 
 
 def bound_mean(values: NDArray[np.bool_], weights: Floats | None = None) -> Facts | None:
-    """Return a share and its 95 % interval (Wilson's), weighted if there are weights.
+    """Return a share and its 90 % interval (Wilson's), weighted if there are weights.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def bound_mean(values: NDArray[np.bool_], weights: Floats | None = None) -> Fact
     weight = np.ones(len(values)) if weights is None else weights
     share = float(weight @ values / weight.sum())
     worth = float(weight.sum() ** 2 / (weight @ weight))
-    low, high = bound_frequency(share, worth)
+    low, high = bound_frequency(share, worth, LEVEL)
     return {"share": share, "low": low, "high": high, "labels": len(values)}
 
 
@@ -110,27 +109,19 @@ def list_rates(table: Any) -> list[Facts]:
 def compare_readings(first: Any, latest: Any) -> list[Facts]:
     """Return the readings that the votes alone allowed, and what has become of each.
 
-    A reading is recognized by its structure and its evidence, which gold labels do not change.
     Nothing is returned for methods with one reading.
     """
-    readings = getattr(getattr(first, "_reading", None), "readings", ())
+    readings: Any = getattr(first, "readings_", ())
     if len(readings) < 2:
         return []
-    left = [(one.structure, one.evidence) for one in latest._reading.readings]
-    shares = first.readings_.get("share_yes", [None] * len(readings))
+    left = list(latest.readings_["structure"])
     rows = []
-    for one, share in zip(readings, shares, strict=True):
-        place = next((k for k, key in enumerate(left) if _same(key, one)), None)
+    for row in readings.to_dict("records"):
+        place = left.index(row["structure"]) if row["structure"] in left else None
         state = "ruled out" if place is None else "possible" if place else "taken"
-        name = one.structure.split(":")[0]
-        rows.append({"structure": name, "share": make_plain(share), "state": state})
+        name, share = explain_structure(row["structure"]), make_plain(row.get("share_yes"))
+        rows.append({"structure": name, "share": share, "state": state})
     return rows
-
-
-def _same(key: tuple[str, float], reading: Any) -> bool:
-    return key[0] == reading.structure and bool(
-        np.array_equal(key[1], reading.evidence, equal_nan=True)
-    )
 
 
 def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:

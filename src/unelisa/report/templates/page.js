@@ -261,7 +261,7 @@
       item.append(link);
       list.append(item);
     });
-    card.replaceChildren(closer(), make("h3", hub.data("label")), make("p", `${voters.length} voters who repeat each other count as one:`, "soft"), list);
+    card.replaceChildren(closer(), make("h3", hub.data("label")), make("p", `${voters.length} voters who repeat each other:`, "soft"), list);
     delete card.dataset.voter;
     choose(hub);
   }

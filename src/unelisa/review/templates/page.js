@@ -15,8 +15,8 @@ function element(name, text, className) {
 }
 
 function isolate(text) { return element("bdi", text); }
-function percent(share) { return `${(100 * share).toFixed(1)}%`; }
-function range(low, high) { return low === null || low === undefined ? "cannot be told yet" : `${percent(low)} to ${percent(high)}`; }
+function percent(share) { return share === null ? "cannot be told" : `${(100 * share).toFixed(1)}%`; }
+function range(low, high) { return low === null || low === undefined ? "no interval yet" : `${percent(low)} to ${percent(high)}`; }
 function tell(words, bad) { at("status").textContent = words; at("status").className = bad ? "bad" : ""; }
 
 async function call(path, body) {
@@ -186,7 +186,7 @@ async function stand() {
 
 function drawRates(told) {
   const table = element("table", undefined, "rates"), head = element("tr"), body = element("tbody");
-  for (const title of ["label", "share", "95% interval"]) head.append(Object.assign(element("th", title), { scope: "col" }));
+  for (const title of ["label", "share", "90% interval"]) head.append(Object.assign(element("th", title), { scope: "col" }));
   const top = element("thead"); top.append(head);
   for (const row of told.rates.slice(0, 20)) {
     const line = element("tr"), name = element("th");
