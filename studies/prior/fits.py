@@ -144,5 +144,3 @@ def find_quantile(values: Floats, weights: Floats, share: float) -> float:
     reached = np.cumsum(weights[order]) / weights.sum()
     place = min(int(np.searchsorted(reached, share - 1e-12)), len(values) - 1)
     return float(values[order][place])
-
-

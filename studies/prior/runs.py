@@ -38,9 +38,7 @@ FEWEST = 20  # votes on labeled items of a voter whose interval is judged
 
 def read_sets(data: Path, names: Sequence[str] | None) -> list[Truth]:
     """Return the sets, all or some of them."""
-    return [
-        read_truth(data, one) for one in list_sets(data) if names is None or one.name in names
-    ]
+    return [read_truth(data, one) for one in list_sets(data) if names is None or one.name in names]
 
 
 def run_prior(sets: Sequence[Truth], advance: Advance, *, alternatives: bool) -> Json:
@@ -79,9 +77,7 @@ def _fit_all(sets: Sequence[Truth], advance: Advance) -> list[Fitted]:
 def _fit_folds(fitted: Sequence[Fitted]) -> dict[str, Values]:
     """Return the numbers fitted to all other sources, by source."""
     sources = dict.fromkeys(one.source for one in fitted)
-    return {
-        source: fit_all([one for one in fitted if one.source != source]) for source in sources
-    }
+    return {source: fit_all([one for one in fitted if one.source != source]) for source in sources}
 
 
 def _spread_folds(folds: Sequence[Values]) -> dict[str, Any]:
@@ -183,5 +179,3 @@ def mean_sources(rows: Sequence[Json], values: Sequence[float]) -> float:
     sources = [row["source"] for row in rows]
     weights = np.array([1 / sources.count(source) for source in sources])
     return float(weights @ np.array(values) / weights.sum())
-
-

@@ -3,8 +3,8 @@
 A hidden truth stands behind the votes. Which reading of the votes is meant is an assumption that
 identifies the truth, and the likelihood cannot tell: on coherent votes a graph of the voters
 explains more than any truth does. So the coherence kappa of the votes decides, about (2 q - 1)^2
-where a share q of the voters points the same way. From kappa = .36 on (q = 4/5) the truth is what
-they agree on (the consensus). Below .2 (72 % of the voters), with two classes and enough items in
+where a share q of the voters points the same way. From kappa = .3 on (77 % of the voters) the truth is what
+they agree on (the consensus). Below .2 (72 %), with two classes and enough items in
 common, it is the hub of the voters' graph (the edges); section 5.1's designs, whose voters point
 either way by a coin, lie mostly within .1 of 0. In between it is the consensus if one common factor
 explains the voters' correlations, and the hub if edges are left.
@@ -35,6 +35,7 @@ from unelisa.latent.edges.factor import exceeds_factor
 from unelisa.latent.edges.reading import read_edges
 from unelisa.latent.pairs import Pairs, measure_coherence
 from unelisa.latent.reading import DECIDE, LEAST_CLEAR, Reading
+from unelisa.latent.repeats import find_repeaters
 from unelisa.latent.trust import (
     Checked,
     Tally,
@@ -51,7 +52,7 @@ Structure = Literal["auto", "plain", "ease", "families", "edges"]
 JUDGED_ITEMS = 20_000  # on which experience is gained
 SAMPLE_ITEMS = 5000  # on which coherence is measured
 COHERENT = 0.2  # kappa: nearly three quarters of the voters point the same way
-SURELY_COHERENT = 0.36  # kappa: four fifths do; few voters come near it by chance
+SURELY_COHERENT = 0.3  # kappa: nearly four fifths do; few voters come near it by chance
 HARDLY_COHERENT = 0.1  # what voters who point either way by a coin rarely reach
 HARDLY = (
     "the voters hardly point the same way (coherence {:.2f}): the truth is taken to be the hub of "
@@ -79,13 +80,14 @@ def interpret(ballots: ItemBlocks, structure: Structure, n_classes: int = 2) -> 
 
 
 def _read(crowd: Crowd, structure: Structure) -> Reading:
+    repeaters = find_repeaters(crowd, near=structure in ("auto", "families"))
     if crowd.n_classes > 2:
-        return read_consensus(crowd, structure)
-    kappa, graph = _measure_crowd(crowd)
+        return read_consensus(crowd, structure, repeaters)
+    kappa, graph = _measure_crowd(crowd, repeaters.counts)
     if structure == "edges" or (structure == "auto" and graph):
         hub = replace(read_edges(crowd), coherence=kappa)
         return hub.doubting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else hub
-    reading = replace(read_consensus(crowd, structure), coherence=kappa)
+    reading = replace(read_consensus(crowd, structure, repeaters), coherence=kappa)
     alone = kappa < COHERENT and structure == "auto"
     return reading.doubting(APART.format(kappa)) if alone else reading
 
@@ -99,15 +101,19 @@ def _temper(reading: Reading, run: Ballots) -> Reading:
     return replace(reading, experience=found, correction=correction)
 
 
-def _measure_crowd(crowd: Crowd) -> tuple[float, bool]:
-    """Return kappa, and whether the votes call for a graph and suffice for one."""
+def _measure_crowd(crowd: Crowd, counts: Floats) -> tuple[float, bool]:
+    """Return kappa, and whether the votes call for a graph and suffice for one.
+
+    Voters who repeat each other count for less: a ring is no crowd.
+    """
     sample = crowd.draw(SAMPLE_ITEMS)
     # coherence is that of the voters who vary: the others point nowhere
     first, second, common = sample.pairs
     varied = np.isin(first, crowd.varied) & np.isin(second, crowd.varied)
     pairs = Pairs(first[varied], second[varied], common[varied])
     correlations = sample.correlations[varied]
-    kappa, n_varied = measure_coherence(pairs, correlations), len(crowd.varied)
+    weights = counts[pairs.first] * counts[pairs.second]
+    kappa, n_varied = measure_coherence(pairs, correlations, weights), len(crowd.varied)
     rich = n_varied >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * n_varied
     graph = rich and kappa < SURELY_COHERENT
     return kappa, graph and (kappa < COHERENT or exceeds_factor(pairs, correlations))

@@ -84,15 +84,17 @@ class ConsensusReading(Reading):
         return replace(self, swapped=not self.swapped, correction=correction, others=others)
 
 
-def read_consensus(crowd: Crowd, structure: str = "auto") -> ConsensusReading:
+def read_consensus(
+    crowd: Crowd, structure: str = "auto", repeaters: Repeaters | None = None
+) -> ConsensusReading:
     """Return what the voters agree on.
 
     "plain" counts every voter once and gives all items one ease; "ease" and "families" do without
     one of the two.
     """
-    near, ease = structure in ("auto", "families"), structure in ("auto", "ease")
-    with until(0.2):
-        repeaters = find_repeaters(crowd, near=near)
+    if repeaters is None:
+        repeaters = find_repeaters(crowd, near=structure in ("auto", "families"))
+    ease = structure in ("auto", "ease")
     with until(0.7):
         reading = _read(crowd, repeaters, structure, ease=ease)
     if len(repeaters.excess) == repeaters.n_copies:

@@ -111,22 +111,23 @@ def _sum_products(
     return together
 
 
-def measure_coherence(pairs: Pairs, correlations: Singles) -> float:
+def measure_coherence(pairs: Pairs, correlations: Singles, weights: Floats | None = None) -> float:
     """Return the coherence kappa: how far the voters point the same way.
 
     ::
 
-        kappa = sum N C / sqrt(sum N (sum N C^2 - number of pairs))
+        kappa = sum w N C / sqrt(sum w N (sum w N C^2 - sum w))
 
-    over pairs with correlation C on N common items. It is about (2q - 1)^2 if a share q of the
-    voters points the same way, however strongly; dependences without a preferred sign give 0. The
-    number of pairs is what chance alone adds to the squares.
+    over pairs of weight w with correlation C on N common items. It is about (2q - 1)^2 if a share q
+    of the voters points the same way, however strongly; dependences without a preferred sign give
+    0. What is subtracted is what chance alone adds to the squares.
     """
-    n_pairs = len(correlations)
-    if n_pairs < FEW_PAIRS:
+    if len(correlations) < FEW_PAIRS:
         return 1.0
-    common, values = pairs.common.astype(np.float64), correlations.astype(np.float64)
-    excess = max(float(common @ values**2) - n_pairs, 0.05 * n_pairs)
+    weights = np.ones(len(correlations)) if weights is None else weights
+    common, values = weights * pairs.common, correlations.astype(np.float64)
+    total = float(weights.sum())
+    excess = max(float(common @ values**2) - total, 0.05 * total)
     return float(common @ values / np.sqrt(common.sum() * excess))
 
 
