@@ -144,10 +144,7 @@ def _leave_common(
 
 def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Floats, Floats]:
     """Return how probably each vote is right, and how far it surprises given everybody else's."""
-    if chances.shape[1] == 2:
-        said = (ballots.votes > 0).astype(np.intp)
-    else:
-        said = ballots.votes.view(np.uint8).astype(np.intp) - 1
+    said = ballots.answer(chances.shape[1])
     table = np.clip(tables, LEAST_CHANCE, 1)[ballots.voters]
     rows = np.arange(len(said))
     of_item = np.maximum(chances, LEAST_CHANCE)[ballots.items]
