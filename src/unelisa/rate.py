@@ -97,10 +97,10 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     >>> votes = np.where(rng.random((1000, 9)) < says_yes, 1, 0)
     >>> model = ue.LatentIsing().fit(votes)
     >>> gold = {int(i): int(good[i]) for i in rng.choice(1000, 50, replace=False)}
-    >>> ue.estimate_rate(model, votes, gold).round(2).reset_index()
-       class  share   low  high
-    0      0   0.73  0.68  0.78
-    1      1   0.27  0.22  0.32
+    >>> ue.estimate_rate(model, votes, gold).round(1).reset_index()
+       class  share  low  high
+    0      0    0.7  0.7   0.8
+    1      1    0.3  0.2   0.3
     """
     if not isinstance(model, Aggregator) or not hasattr(model, "predict_proba"):
         raise ModelError(
