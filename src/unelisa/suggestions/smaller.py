@@ -120,8 +120,8 @@ def _expect_accuracy(model: Any) -> float:
 def rank_silent(model: Any, votes: Votes) -> list[int]:
     """Return the voters in the order of how many labels stay without them; the model stays.
 
-    Where equally many stay, or nearly all, those first whose silence changes nothing at all, as that
-    of a copy, and then those of the least weight.
+    Where equally many stay, or nearly all, those first whose silence changes nothing at all, as
+    that of a copy, and then those of the least weight.
     """
     before, everybody = model.predict_proba(votes), np.arange(votes.n_voters)
     stay = []
@@ -129,5 +129,6 @@ def rank_silent(model: Any, votes: Votes) -> list[int]:
         blocks = votes.blocks.rearrange(np.where(everybody == s, -1, everybody))
         after = model.predict_proba(replace(votes, blocks=blocks))
         same = float(np.mean(after.argmax(axis=1) == before.argmax(axis=1)))
-        stay.append((-min(round(same, 3), SAME_LABELS), 0.0 if np.allclose(after, before) else weight, s))
+        least = 0.0 if np.allclose(after, before) else weight
+        stay.append((-min(round(same, 3), SAME_LABELS), least, s))
     return [s for _, _, s in sorted(stay)]
