@@ -3,11 +3,11 @@
 A hidden truth stands behind the votes. Which reading of the votes is meant is an assumption that
 identifies the truth, and the likelihood cannot tell: on coherent votes a graph of the voters
 explains more than any truth does. So the coherence kappa of the votes decides, about (2 q - 1)^2
-where a share q of the voters points the same way. From kappa = .3 on (77 % of the voters) the truth is what
-they agree on (the consensus). Below .2 (72 %), with two classes and enough items in
-common, it is the hub of the voters' graph (the edges); section 5.1's designs, whose voters point
-either way by a coin, lie mostly within .1 of 0. In between it is the consensus if one common factor
-explains the voters' correlations, and the hub if edges are left.
+where a share q of the voters points the same way. From kappa = .3 on (77 % of the voters) the truth
+is what they agree on (the consensus). Below .2 (72 %), with two classes and enough items in common,
+it is the hub of the voters' graph (the edges); section 5.1's designs, whose voters point either way
+by a coin, lie mostly within .1 of 0. In between it is the consensus if one common factor explains
+the voters' correlations, and the hub if edges are left.
 
 The walk of a fit::
 
@@ -35,7 +35,7 @@ from unelisa.latent.edges.factor import exceeds_factor
 from unelisa.latent.edges.reading import read_edges
 from unelisa.latent.pairs import Pairs, measure_coherence
 from unelisa.latent.reading import DECIDE, LEAST_CLEAR, Reading
-from unelisa.latent.repeats import find_repeaters
+from unelisa.latent.repeats import compare_voters, find_repeaters
 from unelisa.latent.trust import (
     Checked,
     Tally,
@@ -80,14 +80,16 @@ def interpret(ballots: ItemBlocks, structure: Structure, n_classes: int = 2) -> 
 
 
 def _read(crowd: Crowd, structure: Structure) -> Reading:
-    repeaters = find_repeaters(crowd, near=structure in ("auto", "families"))
     if crowd.n_classes > 2:
-        return read_consensus(crowd, structure, repeaters)
+        return read_consensus(crowd, structure)
+    near = structure in ("auto", "families", "edges")
+    compared = compare_voters(crowd) if near else None
+    repeaters = find_repeaters(crowd, near=near, compared=compared)
     kappa, graph = _measure_crowd(crowd, repeaters.counts)
     if structure == "edges" or (structure == "auto" and graph):
         hub = replace(read_edges(crowd), coherence=kappa)
         return hub.doubting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else hub
-    reading = replace(read_consensus(crowd, structure, repeaters), coherence=kappa)
+    reading = replace(read_consensus(crowd, structure, compared), coherence=kappa)
     alone = kappa < COHERENT and structure == "auto"
     return reading.doubting(APART.format(kappa)) if alone else reading
 
@@ -139,7 +141,9 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     gold = known.gold if known.gold.any() else np.empty(0, dtype=np.int8)
     n_voters = ballots.n_voters
     counts, totals, *cases = ballots.sum(sum_answers, reading, n_voters, per_item=(gold,))
-    trust = judge_labels(Tally(*counts.tolist(), totals[:2], totals[2]), experience, known.checked)
+    n_items, n_heard, n_gold = counts.tolist()
+    tally = Tally(n_items, n_heard, n_gold, totals[:2], totals[2])
+    trust = judge_labels(tally, experience, known.checked)
     run = take_ballots(ballots, draw_items(ballots.n_items, JUDGED_ITEMS))
     independent = count_independent(run, np.exp(reading.weigh_run(run)), n_voters)
     trust = settle(trust, known.bounds, independent)

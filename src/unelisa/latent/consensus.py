@@ -9,11 +9,20 @@ from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.model import Consensus, average, expect_ease, fit_consensus
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
-from unelisa.latent.repeats import Repeaters, find_repeaters
+from unelisa.latent.repeats import (
+    MOSTLY,
+    Compared,
+    Repeaters,
+    compare_voters,
+    find_repeaters,
+    suspect_repeaters,
+)
 from unelisa.progress import until
 from unelisa.schema import stored
 
-APART = "repeaters apart"  # the reading in which voters who repeat each other count once each
+# the readings in which voters who repeat each other count once each, and in which voters who
+# perhaps repeat each other, on few common items, count as one
+APART, TOGETHER = "repeaters apart", "suspects together"
 SAME_LABELS = 0.9  # share of the items on which two readings are one
 
 
@@ -85,23 +94,32 @@ class ConsensusReading(Reading):
 
 
 def read_consensus(
-    crowd: Crowd, structure: str = "auto", repeaters: Repeaters | None = None
+    crowd: Crowd, structure: str = "auto", compared: Compared | None = None
 ) -> ConsensusReading:
     """Return what the voters agree on.
 
     "plain" counts every voter once and gives all items one ease; "ease" and "families" do without
-    one of the two.
+    one of the two. Where voters repeat each other, or perhaps do, labels are compared with those of
+    each counted once, or of all these as one.
     """
-    if repeaters is None:
-        repeaters = find_repeaters(crowd, near=structure in ("auto", "families"))
-    ease = structure in ("auto", "ease")
-    with until(0.7):
+    near, ease = structure in ("auto", "families"), structure in ("auto", "ease")
+    if near and compared is None:
+        compared = compare_voters(crowd)
+    repeaters = find_repeaters(crowd, near=near, compared=compared)
+    with until(0.5):
         reading = _read(crowd, repeaters, structure, ease=ease)
-    if len(repeaters.excess) == repeaters.n_copies:
+    if compared is None:
         return reading
-    with until(1.0):
-        apart = _read(crowd, repeaters.only_copies(crowd), APART, ease=ease)
-    return _compare(crowd.ballots, reading, apart)
+    rivals = {}
+    if len(repeaters.excess) > repeaters.n_copies:
+        rivals[APART] = repeaters.only_copies(crowd)
+    suspected = suspect_repeaters(crowd, compared)
+    if np.abs(suspected.counts - repeaters.counts).max(initial=0) > MOSTLY / 2:
+        rivals[TOGETHER] = suspected
+    for name, other in rivals.items():
+        with until(1.0):
+            reading = _compare(crowd.ballots, reading, _read(crowd, other, name, ease=ease))
+    return reading
 
 
 def _read(crowd: Crowd, repeaters: Repeaters, structure: str, *, ease: bool) -> ConsensusReading:
@@ -118,17 +136,20 @@ def _read(crowd: Crowd, repeaters: Repeaters, structure: str, *, ease: bool) -> 
 
 
 def _compare(
-    ballots: ItemBlocks, reading: ConsensusReading, apart: ConsensusReading
+    ballots: ItemBlocks, reading: ConsensusReading, other: ConsensusReading
 ) -> ConsensusReading:
     """Return the reading, with the other one beside it where their labels differ."""
-    first, second = (one.weigh(ballots).argmax(axis=1) for one in (reading, apart))
+    first, second = (one.weigh(ballots).argmax(axis=1) for one in (reading, other))
     agreement = float(np.mean(first == second))
     if agreement >= SAME_LABELS:
         return reading
+    how, ties = "if each counted once", reading.ties
+    if other.structure == TOGETHER:
+        how, ties = "if they counted as one", other.ties
     text = (
-        f"{TWO_READINGS}: voters who repeat each other ({{voters}}) count for less, and labels "
-        f"would be others on {1 - agreement:.0%} of the items if each counted once; {DECIDE}"
+        f"{TWO_READINGS}: {{voters}} repeat each other more than they should, and labels would be "
+        f"others on {1 - agreement:.0%} of the items {how}; {DECIDE}"
     )
-    voters = tuple(np.union1d(reading.ties.first, reading.ties.second).tolist())
-    told = (*reading.reasons, Caution(text, voters))
-    return replace(reading, others=(replace(apart, agreement=agreement),), reasons=told)
+    told = Caution(text, tuple(np.union1d(ties.first, ties.second).tolist()))
+    others = (*reading.others, replace(other, agreement=agreement))
+    return replace(reading, others=others, reasons=(*reading.reasons, told))

@@ -20,15 +20,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from unelisa.latent import prior
 from unelisa.latent.ballots import Floats
 from unelisa.latent.copies import Heads
-from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent import prior
+from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Sample
 
 Singles = NDArray[np.float32]
 
 PART_ITEMS = 5000  # on which voters are compared
-MOST_VOTERS = 4000  # who are compared, the busiest
+MOST_VOTERS = 2000  # who are compared, the busiest
+MOST_WORK = 2e9  # items x voters^2 that are compared
+FEWEST = 10  # votes, and common items
+ALIKE = 4  # power of correlations with which voters share their weight
 RARE = 0.02  # share of the votes below which a class is left out
 TINY = 1e-6  # variance of votes or of residuals
 MOSTLY = 0.5  # excess from which two voters are in one family
@@ -68,15 +71,21 @@ class Repeaters(NamedTuple):
         return Repeaters.of(crowd, (self.first[:n], self.second[:n], self.excess[:n]), n)
 
 
-def find_repeaters(crowd: Crowd, *, near: bool = True) -> Repeaters:
-    """Return who repeats whom; without `near`, only exact copies."""
+def find_repeaters(
+    crowd: Crowd, *, near: bool = True, compared: "Compared | None" = None
+) -> Repeaters:
+    """Return who surely repeats whom; without `near`, only exact copies."""
     copies = _list_copies(crowd.heads)
     if not near:
         return Repeaters.of(crowd, copies, len(copies[0]))
-    near_ones = _compare_voters(crowd)
-    first, second = (np.append(copies[k], near_ones[k]).astype(np.int32) for k in (0, 1))
-    excess = np.append(copies[2], near_ones[2])
-    return Repeaters.of(crowd, (first, second, excess), len(copies[0]))
+    compared = compare_voters(crowd) if compared is None else compared
+    return _add_pairs(crowd, copies, compared, compared.bound_surely())
+
+
+def suspect_repeaters(crowd: Crowd, compared: "Compared") -> Repeaters:
+    """Return who perhaps repeats whom: also voters who share few items and agree on nearly all."""
+    copies = _list_copies(crowd.heads)
+    return _add_pairs(crowd, copies, compared, compared.bound_perhaps())
 
 
 def _list_copies(heads: Heads) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
@@ -91,30 +100,59 @@ def _list_copies(heads: Heads) -> tuple[NDArray[np.int32], NDArray[np.int32], Fl
     return first, second, np.ones(len(first))
 
 
-def _compare_voters(crowd: Crowd) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
-    """Return pairs of voters with their excess; copies are compared as one, and listed each."""
-    sample, heads, own = crowd.draw(PART_ITEMS), crowd.heads, crowd.distinct
-    votes = np.bincount(sample.ballots.voters, minlength=len(heads))
-    active = np.flatnonzero(own & (votes > 0))
-    margin = np.sqrt(2 * np.log(max(len(active) * (len(active) - 1) / 2, 2)))
-    # with fewer common items not even a perfect correlation has an excess
-    fewest = (margin / (1 - prior.REPEATS)) ** 2
-    voters = active[votes[active] >= fewest]
+def compare_voters(crowd: Crowd) -> "Compared":
+    """Return the partial correlations of the voters with enough votes, the busiest of many."""
+    n_active = int(np.count_nonzero(crowd.votes * crowd.distinct))
+    n_compared = min(n_active, MOST_VOTERS)
+    sample = crowd.draw(int(np.clip(MOST_WORK / max(n_compared, 1) ** 2, LEAST_ITEMS, PART_ITEMS)))
+    votes = np.bincount(sample.ballots.voters, minlength=len(crowd.heads))
+    voters = np.flatnonzero(crowd.distinct & (votes >= FEWEST))
     voters = np.sort(voters[np.argsort(-votes[voters], kind="stable")[:MOST_VOTERS]])
-    found = measure_partial(sample, own, voters, crowd.n_classes)
-    common = found.common
-    bound = found.correlations - margin / np.sqrt(np.maximum(common, 1))
-    excess = np.clip((bound - prior.REPEATS) / prior.RAMP, 0, 1) * (common > fewest)
+    partial = measure_partial(sample, crowd.distinct, voters, crowd.n_classes)
+    margin = np.sqrt(2 * np.log(max(n_active * (n_active - 1) / 2, 2)))
+    return Compared(voters, partial, float(margin))
+
+
+class Compared(NamedTuple):
+    """Partial correlations of some voters."""
+
+    voters: NDArray[np.intp]
+    partial: "Partial"
+    margin: float  # standard errors that chance alone reaches among so many pairs
+
+    def bound_surely(self) -> Floats:
+        """Return lower bounds with the standard error of independent votes, 1 / sqrt(n)."""
+        common = np.maximum(self.partial.common, 1)
+        return np.asarray(self.partial.correlations - self.margin / np.sqrt(common))
+
+    def bound_perhaps(self) -> Floats:
+        """Return lower bounds by Fisher's z, which are close to correlations near 1."""
+        common = self.partial.common
+        most = 1 - 1 / np.maximum(common, 2)
+        z = np.arctanh(np.clip(self.partial.correlations, -most, most))
+        z -= self.margin / np.sqrt(np.maximum(common - 3, 1))
+        return np.where(common >= FEWEST, np.tanh(z), 0.0)
+
+
+def _add_pairs(
+    crowd: Crowd,
+    copies: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
+    compared: Compared,
+    bounds: Floats,
+) -> Repeaters:
+    """Return the repeaters by lower bounds of correlations; a copy of s repeats whom s repeats."""
+    excess = np.clip((bounds - prior.REPEATS) / prior.RAMP, 0, 1)
     s, t = np.nonzero(np.triu(excess, 1))
-    # a copy of s repeats whom s repeats
+    alike = [np.flatnonzero(crowd.heads == head) for head in compared.voters]
     pairs = [
         (a, b, excess[i, j])
         for i, j in zip(s.tolist(), t.tolist(), strict=True)
-        for a in np.flatnonzero(heads == voters[i])
-        for b in np.flatnonzero(heads == voters[j])
+        for a in alike[i]
+        for b in alike[j]
     ]
-    columns = np.array(pairs, dtype=np.float64).reshape(-1, 3).T
-    return columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2]
+    found = np.array(pairs, dtype=np.float64).reshape(-1, 3).T
+    first, second = (np.append(copies[k], found[k]).astype(np.int32) for k in (0, 1))
+    return Repeaters.of(crowd, (first, second, np.append(copies[2], found[2])), len(copies[0]))
 
 
 class Partial(NamedTuple):
@@ -128,22 +166,17 @@ def measure_partial(
     sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], n_classes: int
 ) -> Partial:
     """Return the partial correlations of some voters given the mean of all others `heard`."""
-    ballots, place = sample.ballots, np.full(len(heard), -1)
-    place[voters] = np.arange(len(voters))
-    items, answers = ballots.items, ballots.answer(n_classes)
-    kept, listed = heard[ballots.voters], place[ballots.voters] >= 0
-    shape = ballots.n_items, len(voters)
-    many = np.bincount(items[kept], minlength=ballots.n_items).astype(np.float32)
     found, total, common = np.zeros((len(voters), len(voters))), 0.0, np.empty(0)
+    if len(voters) < 2:
+        return Partial(found, found)
+    answers = sample.ballots.answer(n_classes)
     for c in range(n_classes) if n_classes > 2 else (1,):
         share = float(np.mean(answers == c)) if len(answers) else 0.0
         if n_classes > 2 and share < RARE:
             continue
         signs = np.where(answers == c, 1, -1).astype(np.float32)
-        sums = np.bincount(items[kept], signs[kept], ballots.n_items).astype(np.float32)
-        table = np.zeros(shape, dtype=np.float32)
-        table[items[listed], place[ballots.voters[listed]]] = signs[listed]
-        partial, common = _correlate_rest(table, sums, many)
+        panel = _seat(sample, heard, voters, signs)
+        partial, common = _correlate_rest(panel, weigh_crowd(panel.votes))
         found += share * (1 - share) * partial
         total += share * (1 - share)
     if not common.size:
@@ -151,31 +184,75 @@ def measure_partial(
     return Partial(found / max(total, 1e-12), common)
 
 
-def _correlate_rest(votes: Singles, sums: Singles, many: Singles) -> tuple[Floats, Floats]:
-    """Return the partial correlation of all pairs given the mean of the others, and common items.
+class Panel(NamedTuple):
+    """The votes of the voters who are compared, as signs, and the sums of the others'."""
 
-    `sums` and `many` are the sum and the number of all votes per item. With v_is = 1 where s voted,
-    f_is its vote and u_i = 1 / (many_i - 2), the mean of the others is
-    u_i (sums_i - f_is - f_it), so that all moments are products of f and v with weights per item.
+    votes: Singles  # items x voters
+    # sums, many: sum and number of the other voters' votes per item
+    sums: Singles
+    many: Singles
+
+
+def _seat(
+    sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], signs: Singles
+) -> Panel:
+    ballots, place = sample.ballots, np.full(len(heard), -1)
+    place[voters] = np.arange(len(voters))
+    items, own = ballots.items, place[ballots.voters] >= 0
+    rest = heard[ballots.voters] & ~own
+    table = np.zeros((ballots.n_items, len(voters)), dtype=np.float32)
+    table[items[own], place[ballots.voters[own]]] = signs[own]
+    sums = np.bincount(items[rest], signs[rest], ballots.n_items).astype(np.float32)
+    many = np.bincount(items[rest], minlength=ballots.n_items).astype(np.float32)
+    return Panel(table, sums, many)
+
+
+def weigh_crowd(votes: Singles) -> Singles:
+    """Return how much each voter adds to the crowd: 1 / sum_t max(C_st, 0)^ALIKE, at most 1.
+
+    C_st is the correlation of two voters' votes, with itself 1: of many who say nearly the same
+    each adds little, so that a clique cannot hide by being most of what its members are compared
+    with.
     """
     there = np.abs(votes)
-    u = np.asarray(1 / np.maximum(many - 2, 1))
+    n = np.maximum(there.T @ there, 1)
+    mean = votes.T @ there / n
+    spread = np.sqrt(np.maximum(1 - mean**2, TINY))
+    correlations = (votes.T @ votes / n - mean * mean.T) / (spread * spread.T)
+    alike = np.maximum(correlations, 0) ** ALIKE * (n >= FEWEST)
+    np.fill_diagonal(alike, 1.0)
+    return np.asarray(1 / alike.sum(axis=1), dtype=np.float32)
 
-    def products(left: Singles, weights: NDArray[Any], right: Singles) -> Floats:
-        return (left.T @ (weights[:, None] * right)).astype(np.float64)
+
+def _correlate_rest(panel: Panel, weights: Singles) -> tuple[Floats, Floats]:
+    """Return the partial correlation of all pairs given the rest of the crowd, and common items.
+
+    With f_is the vote, v_is = 1 where s voted and w_s its weight, the rest on item i is
+    u_i (T_i - w_s f_is - w_t f_it), where T_i is the weighted sum of all votes and u_i one over
+    their weight without two average voters. So all moments are products of f and v with weights per
+    item.
+    """
+    votes, there = panel.votes, np.abs(panel.votes)
+    total = panel.sums + votes @ weights
+    u = 1 / np.maximum(panel.many + there @ weights - 2 * weights.mean(), weights.min())
+    w = weights.astype(np.float64)[:, None]
+
+    def products(left: Singles, by: NDArray[Any], right: Singles) -> Floats:
+        return (left.T @ (by[:, None] * right)).astype(np.float64)
 
     one = np.ones_like(u)
     common = products(there, one, there)
     n = np.maximum(common, 1)
     mean = products(votes, one, there) / n  # of s on the common items
     both = products(votes, one, votes) / n
-    cross = products(votes, u, there)
-    rest = (products(there, u * sums, there) - cross - cross.T) / n
-    tilted = products(votes, u**2 * sums, there)
-    squares = products(there, (u * sums) ** 2, there) - 2 * (tilted + tilted.T)
-    squares += 2 * products(there, u**2, there) + 2 * products(votes, u**2, votes)
-    with_rest = products(votes, u * sums, there) - products(there, u, there)
-    with_rest -= products(votes, u, votes)
+    cross = w * products(votes, u, there)
+    rest = (products(there, u * total, there) - cross - cross.T) / n
+    tilted = w * products(votes, u**2 * total, there)
+    squares = products(there, (u * total) ** 2, there) - 2 * (tilted + tilted.T)
+    squares += (w**2 + w.T**2) * products(there, u**2, there)
+    squares += 2 * w * w.T * products(votes, u**2, votes)
+    with_rest = products(votes, u * total, there) - w * products(there, u, there)
+    with_rest -= w.T * products(votes, u, votes)
     spread = np.maximum(squares / n - rest**2, TINY)
     own = with_rest / n - mean * rest  # covariance of s with the rest; of t: its transpose
     left = np.maximum(1 - mean**2 - own**2 / spread, TINY)
