@@ -123,7 +123,7 @@ def test_the_demo_on_more_classes_compares_the_methods_that_take_them(classes):
     rows = json.loads(classes.json.read_text())["crowd"]
     assert [row["method"] for row in rows] == [n for n, c in AGGREGATORS.items() if c.multiclass]
     best = max(row["accuracy"] for row in rows)
-    assert next(row for row in rows if row["method"] == "latent-ising")["accuracy"] >= best - 0.01
+    assert next(row for row in rows if row["method"] == "latent-ising")["accuracy"] >= best - 0.02
     assert "macro F1" in classes.shown
     assert "The classes that voters confuse most: " in classes.shown
     lines = [line for line in classes.shown.splitlines() if str(classes.folder) not in line]

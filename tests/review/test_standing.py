@@ -28,18 +28,18 @@ def known(*labels):
 def test_gold_labels_are_certain():
     chances = np.array([[0.6, 0.4], [0.2, 0.8]])
     assert fix_known(chances, known(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
-    told = expect_accuracy(DawidSkene(), chances, known(1, -1))
+    told = expect_accuracy(DawidSkene(), fix_known(chances, known(1, -1)))
     assert told == pytest.approx({"share": 0.9, "low": None, "high": None})
 
 
 def test_the_expected_accuracy_is_that_of_the_model():
     model, chances = divided_model(), np.full((2, 2), 0.5)
-    told = expect_accuracy(model, chances, known(1, -1))
+    told = expect_accuracy(model, chances)
     assert told["share"] == model.expected_accuracy_
     assert (told["low"], told["high"]) == model.expected_accuracy_interval_
     rng = np.random.default_rng(0)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (200, 5)))
-    untold = expect_accuracy(fit_quietly(LatentIsing(), votes), chances, known(-1, -1))
+    untold = expect_accuracy(fit_quietly(LatentIsing(), votes), chances)
     assert untold == {"share": None, "low": None, "high": None}
 
 
@@ -63,7 +63,7 @@ def test_only_items_that_were_drawn_are_a_sample():
 def test_more_answers_are_worth_it_while_labels_are_uncertain():
     unsure, sure = np.full((200, 2), 0.5), np.tile([0.001, 0.999], (200, 1))
     answered = np.where(np.arange(200) < 30, 1, -1)
-    ahead = look_ahead(unsure, known(*answered))
+    ahead = look_ahead(fix_known(unsure, known(*answered)), known(*answered))
     assert (ahead["enough"], ahead["more"]) == (False, 30)
     assert "30 more answers are expected to raise accuracy by 7.5 points" in ahead["words"]
     told = look_ahead(sure, known(*answered))

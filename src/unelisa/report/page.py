@@ -28,6 +28,7 @@ from unelisa.report.items import MOST_LISTED
 from unelisa.report.judged import Judged, Reference
 from unelisa.report.labels import LARGEST, Download, pack_labels, pack_voters
 from unelisa.report.next_votes import describe_next
+from unelisa.report.prevalence import draw_prevalence
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def render_report(findings: Findings, judged: Judged | None = None, source: str 
 
 
 def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
-    graph, voters = findings["graph"], findings["voters"]
+    graph, voters, traced = findings["graph"], findings["voters"], findings["by_prevalence"]
     # a burst of spokes without edges or families says nothing that the dot plot does not
     drawn = draw_graph(graph) if graph["links"] or graph["families"] else None
     dots = draw_dots(voters, graph["families"])
@@ -89,6 +90,7 @@ def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
         scores=wording.choose_scores(findings["comparison"]),
         fitted=wording.describe_fit(findings),
         drawn=drawn,
+        traced=draw_prevalence(traced, findings["prevalence"]) if traced else None,
         roles=wording.list_roles(findings),
         family_of=wording.number_families(findings),
         downloads=[*([labels] if labels else []), pack_voters(voters)],

@@ -23,6 +23,7 @@ from unelisa.review.standing import (
     bound_mean,
     compare_readings,
     expect_accuracy,
+    fix_known,
     list_rates,
     look_ahead,
     look_at_width,
@@ -92,7 +93,7 @@ class VotesPool:
         model = self.model
         if known.n_labels:
             model = clone(self.model).fit(self.votes, known.name(self.model.classes_))
-        chances = model.predict_proba(self.votes)
+        chances = fix_known(model.predict_proba(self.votes), known)
         sample = known.only_sample()
         rates = (
             estimate_rate(self.model, self.votes, sample.name(self.model.classes_), LEVEL)
@@ -101,7 +102,7 @@ class VotesPool:
         )
         readings = compare_readings(self.model, model)
         facts: Facts = {
-            "expected": expect_accuracy(model, chances, known),
+            "expected": expect_accuracy(model, chances),
             "measured": None,
             "rates": list_rates(rates),
             "sampled": sample.n_labels if sample.n_labels >= LEAST_LABELS else 0,

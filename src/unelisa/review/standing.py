@@ -58,14 +58,13 @@ def fix_known(chances: Floats, known: Known) -> Floats:
     return fixed
 
 
-def expect_accuracy(model: Any, chances: Floats, known: Known) -> Facts:
+def expect_accuracy(model: Any, chances: Floats) -> Facts:
     """Return the accuracy that a model expects of its labels; None where it cannot tell.
 
-    For methods that never say it is the mean probability of the labels, gold labels being right.
+    For methods that never say it is the mean probability of the labels.
     """
     if not hasattr(model, "expected_accuracy_"):
-        share = float(fix_known(chances, known).max(axis=1).mean())
-        return {"share": share, "low": None, "high": None}
+        return {"share": float(chances.max(axis=1).mean()), "low": None, "high": None}
     low, high = model.expected_accuracy_interval_ or (None, None)
     return {"share": model.expected_accuracy_, "low": low, "high": high}
 
@@ -127,9 +126,10 @@ def compare_readings(first: Any, latest: Any) -> list[Facts]:
 def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
     """Return whether as many labels again would raise the expected accuracy.
 
-    `obstacle` says why the expectation cannot be relied on yet.
+    Gold labels are certain in `chances`. `obstacle` says why the expectation cannot be relied on
+    yet.
     """
-    gains = np.sort(measure_gains(fix_known(chances, known)))[::-1]
+    gains = np.sort(measure_gains(chances))[::-1]
     more = max(known.n_labels, LEAST_ANSWERS // 2)
     rise = float(gains[:more].sum() / len(gains))
     enough = known.n_labels >= LEAST_ANSWERS and rise < LITTLE and not obstacle
