@@ -15,7 +15,7 @@ from latent.worlds import (
     run_of,
     uneven_crowd,
 )
-from unelisa.latent.consensus import APART, SAME_LABELS, read_consensus
+from unelisa.latent.consensus import APART, SAME_LABELS, TOGETHER, read_consensus
 from unelisa.latent.model import average, expect_ease
 from unelisa.latent.reading import TWO_READINGS
 
@@ -113,8 +113,8 @@ def test_a_second_reading_is_told_where_repeaters_decide():
     assert reason.text.startswith(TWO_READINGS)
     assert reason.voters == tuple(range(6))
     told = str(reason.tell(np.array(list("abcdefghijklmn"), dtype=object)))
-    assert "(a, b, c and 3 more)" in told
-    assert f"{1 - other.agreement:.0%} of the items" in told
+    assert "a, b, c and 3 more repeat each other" in told
+    assert f"{1 - other.agreement:.0%} of the items if each counted once" in told
     turned = reading.turned().others[0]
     assert np.array_equal(turned.weigh(crowd.ballots), other.weigh(crowd.ballots)[:, ::-1])
 
@@ -125,6 +125,17 @@ def test_who_repeats_others_a_little_is_named_too():
     assert reading.family.max() == -1
     assert (reading.model.counts[:4] < 1).all()
     assert [reason.voters for reason in reading.reasons] == [(0, 1, 2, 3)]
+
+
+def test_who_perhaps_repeats_others_on_few_items_makes_a_second_reading():
+    values, _ = bad_clique(0, n_items=20, repeat=0.97)
+    reading = read_consensus(crowd_of(values))
+    (other,), (reason,) = reading.others, reading.reasons
+    assert reading.model.counts.tolist() == [1.0] * 14
+    assert other.structure == TOGETHER
+    assert (other.model.counts[:6] < 1).all()
+    assert reason.voters == tuple(range(6))
+    assert "if they counted as one" in reason.text
 
 
 def test_one_reading_where_repeaters_change_little():

@@ -1,100 +1,64 @@
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+"""Gold labels: what they decide and correct, beside slow computations and in simulations."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.special import expit, log_expit
-from sklearn.linear_model import LogisticRegression
+from scipy.special import log_softmax
 
-import unelisa as ue
-from latent.worlds import ballots_of, echo, plain_crowd, rules, sides
-from unelisa.errors import ReliabilityWarning
-from unelisa.latent import interpret
-from unelisa.latent.ballots import set_prior_odds
+from latent.worlds import ballots_of, echo, model_of, name_class, reading_of, run_of, sides
+from unelisa.latent import gold as module
+from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.gold import (
-    CHOSEN,
-    LIKELIER,
-    MOST_ODDS,
-    MOVED,
-    OVERRULED,
-    SLOPE_WIDTH,
+    OFFSET,
+    SLOPE,
     TURNED,
-    Candidate,
-    GoldReading,
     Labeled,
+    _list_labeled,
+    fit_correction,
     follow_gold,
-    list_candidates,
-    solve_ridge,
-    weigh_axis,
-    weigh_candidates,
+    match_prevalence,
 )
-from unelisa.latent.reading import TWO_READINGS, Caution, Links, Reading
+from unelisa.latent.reading import Correction
+from unelisa.latent.trust import LEAST_LABELS, Checked
 
 
-def weigh(run, weights):
-    """2 sum_s a_s f_is and the prior odds."""
-    said = np.bincount(run.items, weights[run.voters] * run.votes, run.n_items)
-    return 2 * said + run.prior_odds
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Count(Reading):
-    """A reading whose log-odds are a weighted count of the votes."""
-
-    weights: np.ndarray
-
-    field, links, effective_voters = 0.0, Links.none(), 1.0
-
-    def score(self, ballots):
-        return ballots.concatenate(weigh, self.weights)
-
-    def is_upside_down(self, ballots, prior_odds):
-        return False
-
-    def turned(self):
-        others = tuple(other.turned() for other in self.others)
-        return replace(self, weights=-self.weights, others=others)
-
-
-class OpenCount(Count):
+class OpenReading(ConsensusReading):
     """One whose sign is open, as in a graph."""
 
     sign_is_open = True
 
 
-def count(weights, kind=Count, **more):
-    n_voters = len(weights)
-    return kind(
-        name="consensus",
-        structure="plain",
-        model=SimpleNamespace(weights=np.asarray(weights, dtype=float)),
-        experts=np.zeros(n_voters, dtype=bool),
-        silence=np.zeros(n_voters, dtype=np.int8),
-        family=np.full(n_voters, -1, dtype=np.int32),
-        branches=n_voters,
-        weights=np.asarray(weights, dtype=float),
-        **more,
-    )
-
-
 def crowd(seed, accuracies, n_items=600):
-    """Independent voters and the truth."""
+    """Independent voters, and the truth."""
     rng = np.random.default_rng(seed)
     truth = sides(rng, n_items)
     votes = [echo(rng, truth, accuracy) for accuracy in accuracies]
     return np.array(votes, dtype=np.int8).T, truth
 
 
+def classes_crowd(seed, accuracies, n_classes=3, n_items=600):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_items)
+    votes = [name_class(rng, truth, accuracy, n_classes) for accuracy in accuracies]
+    return np.array(votes, dtype=np.int8).T + 1, truth
+
+
 def labels(truth, chosen):
-    gold = np.zeros(len(truth), dtype=np.int8)
-    gold[chosen] = truth[chosen]
-    return gold
+    """Gold labels as classes from 0 on some items, of sides or of classes."""
+    known = np.full(len(truth), -1)
+    known[chosen] = np.where(truth > 0, 1, 0)[chosen] if truth.min() < 0 else truth[chosen]
+    return known
 
 
-def follow(values, gold, reading, prior_odds=None):
-    prior = np.zeros(len(values)) if prior_odds is None else prior_odds
-    return follow_gold(ballots_of(values), prior, gold, reading)
+def trust_equally(n_voters, n_classes=2, weight=1.4, **more):
+    return reading_of(
+        model_of([weight] * n_voters, classes=np.full(n_classes, 1 / n_classes)), **more
+    )
+
+
+def follow(values, gold, reading, odds=None):
+    return follow_gold(ballots_of(values, odds), gold, reading)
 
 
 def told(reading):
@@ -102,283 +66,295 @@ def told(reading):
 
 
 def accuracy(reading, values, truth):
-    return np.mean((reading.score(ballots_of(values)) > 0) == (truth > 0))
+    chosen = reading.weigh(ballots_of(values)).argmax(axis=1)
+    return np.mean(chosen == labels(truth, np.arange(len(truth))))
 
 
-def log_loss(reading, values, truth):
-    return -log_expit(truth * reading.score(ballots_of(values))).mean()
+def log_loss(reading, values, truth, items):
+    logs = reading.weigh(ballots_of(values))
+    return -logs[items, labels(truth, items)[items]].mean()
 
 
-def labeled(seed=0, n_labels=40, n_columns=5):
-    rng = np.random.default_rng(seed)
-    columns = rng.normal(size=(n_labels, n_columns))
-    signs = np.where(rng.random(n_labels) < expit(columns[:, 1]), 1.0, -1.0)
-    return Labeled(sp.csr_array(columns), signs, rng.normal(size=n_labels))
+def labeled_items(n_classes, n_items=60):
+    """Labeled items, some with odds known besides the votes."""
+    if n_classes == 2:
+        values, truth = crowd(0, [0.8, 0.7, 0.6, 0.5], n_items)
+        odds = np.random.default_rng(0).normal(size=n_items)
+    else:
+        values, truth = classes_crowd(0, [0.8, 0.7, 0.6, 0.5], n_classes, n_items)
+        odds = np.random.default_rng(0).normal(size=(n_items, n_classes))
+    values[::4, 1] = 0
+    reading = reading_of(model_of([1.0, 0.5, 0.4, 0.7], classes=np.full(n_classes, 1 / n_classes)))
+    run = run_of(values, odds)
+    return _list_labeled(run, labels(truth, np.arange(n_items)), reading), reading, run
 
 
-def test_the_ridge_is_that_of_scikit_learn():
-    given = labeled()._replace(prior_odds=np.zeros(40))
-    found = solve_ridge(given, np.zeros(5), np.full(5, 0.7))
-    peer = LogisticRegression(C=0.7**2, fit_intercept=False, tol=1e-8)
-    peer.fit(given.columns.toarray(), given.signs)
-    assert found == pytest.approx(peer.coef_[0], abs=1e-3)
+def cost(labeled: Labeled, x, spread):
+    """What the correction minimizes, item by item; x is slope, offsets and weights."""
+    n_classes, total = labeled.logs.shape[1], 0.0
+    slope, offsets, weights = x[0], x[1 : 1 + n_classes], x[1 + n_classes :]
+    for i, truth in enumerate(labeled.classes):
+        odds = slope * labeled.logs[i] + offsets + labeled.known[i]
+        odds += np.array([labeled.votes[k][[i]].toarray()[0] @ weights for k in range(n_classes)])
+        total -= log_softmax(odds)[truth]
+    total += ((slope - 1) / SLOPE) ** 2 / 2 + (offsets**2).sum() / OFFSET**2 / 2
+    return total + ((weights / spread) ** 2).sum() / 2 if spread else total
 
 
-def test_the_ridge_solves_its_equations_around_any_center():
-    """sum_i (y_i - P_i) x_ij = distance_j / width_j^2; a width of 0 keeps the center."""
-    given, center = labeled(), np.array([0.3, 1.0, 0.0, -0.5, 0.0])
-    widths = np.array([0.5, 0.5, 0.0, 1.0, 0.2])
-    distance = solve_ridge(given, center, widths)
-    columns = given.columns.toarray()
-    chances = expit(given.prior_odds + columns @ (center + distance))
-    pull = columns.T @ ((given.signs > 0) - chances)
-    used = widths > 0
-    assert distance[2] == 0
-    assert pull[used] == pytest.approx(distance[used] / widths[used] ** 2, abs=1e-3)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_at_the_correction_the_gradient_vanishes(n_classes, spread):
+    labeled, _, _ = labeled_items(n_classes)
+    found = fit_correction(labeled, 4, spread)
+    x = np.concatenate([[found.slope], found.offsets, found.votes])
+    free = np.eye(len(x))[: len(x) if spread else 1 + n_classes]
+    ends = np.array(
+        [[cost(labeled, x + sign * 1e-4 * e, spread) for sign in (1, -1)] for e in free]
+    )
+    assert (ends[:, 0] - ends[:, 1]) / 2e-4 == pytest.approx(0, abs=0.02)
+    assert found.votes.any() == bool(spread)
+    assert cost(labeled, x, spread) < cost(labeled, np.eye(len(x))[0], spread) - 0.1
 
 
-def test_the_first_candidate_is_the_most_probable_slope():
-    given = labeled(n_columns=2)
-    slope = list_candidates(1, 0, pivot=0.4)[0].fit(given)
-    odds = given.columns.toarray()[:, 1]
-
-    def posterior(x):
-        fit = log_expit(given.signs * (given.prior_odds + x * odds)).sum()
-        return fit - (x - 1) ** 2 / (2 * SLOPE_WIDTH**2)
-
-    assert slope[0] == 0
-    assert all(posterior(slope[1]) >= posterior(slope[1] + step) for step in (-0.1, 0.1))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_corrected_reading_predicts_what_was_fitted(n_classes):
+    labeled, reading, run = labeled_items(n_classes)
+    found = fit_correction(labeled, 4, 0.3)
+    corrected = replace(reading, correction=found)
+    assert corrected.weigh_run(run) == pytest.approx(labeled.predict(found))
 
 
-def test_a_slope_turns_about_the_share_of_yes():
-    """An item without information gets the share of yes, whatever the slope."""
-    given, pivot = labeled(n_columns=2), -1.5
-    shift, slope = Candidate("", np.zeros(2), pivot).fit(given)
-    assert shift + slope * pivot == pytest.approx(pivot)
-
-
-def test_the_evidence_of_an_axis_is_an_average_over_slopes_and_shifts():
-    rng = np.random.default_rng(0)
-    slopes, shifts = rng.normal(1, 1, 400_000), rng.normal(0, 1, 400_000)
-    right = slopes > 0
-    odds, signs = np.array([1.2, -0.4, -0.8]), np.array([1.0, -1.0, 1.0])
-    chances = expit(signs * (shifts[right, None] + np.outer(slopes[right], odds)))
-    assert weigh_axis(odds, signs) == pytest.approx(np.log(chances.prod(axis=1).mean()), abs=0.02)
-
-
-def test_who_is_wrong_more_often_on_labels_left_out_has_no_weight():
-    rng = np.random.default_rng(1)
-    signs = np.tile([1.0, -1.0], 10)
-    noise = rng.choice([-1.0, 1.0], (20, 30))
-    columns = sp.csr_array(np.column_stack([np.ones(20), 0.1 * signs, noise]))
-    given = Labeled(columns, signs, np.zeros(20))
-    candidates = list_candidates(1, 30, 0.0)
-    weights, scores = weigh_candidates(given, candidates)
-    assert weights[-1] == 0
-    assert weights.sum() == pytest.approx(1)
-    held_out = candidates[0].predict(given)
-    assert scores[0] == pytest.approx(log_expit(signs * held_out).sum())
-
-
-def test_five_labels_against_the_voters_swap_the_sides_and_one_does_not():
+def test_clear_labels_against_the_voters_swap_the_sides():
     values, truth = crowd(0, [0.8] * 7)
-    reading = count([0.7] * 7)
+    reading = trust_equally(7)
     mixed = np.r_[np.flatnonzero(truth > 0)[:3], np.flatnonzero(truth < 0)[:3]]
-    agreeing = follow(values, labels(truth, mixed), reading)
-    against = follow(values, labels(-truth, mixed), reading)
-    weak = follow(values, labels(-truth, mixed[:1]), reading)
-    assert (told(agreeing), told(against), told(weak)) == ([], [TURNED], [OVERRULED])
-    assert accuracy(against, values, -truth) == accuracy(agreeing, values, truth) > 0.9
-    assert not any(isinstance(one, GoldReading) for one in (agreeing, against, weak))
+    agreeing, _ = follow(values, labels(truth, mixed), reading)
+    against, _ = follow(values, labels(-truth, mixed), reading)
+    assert agreeing is reading
+    assert told(against) == [TURNED]
+    assert accuracy(against, values, -truth) == accuracy(reading, values, truth) > 0.9
+
+
+@pytest.mark.xfail(strict=True, reason="a label of an item of which the model is sure has 7 nats")
+def test_one_label_against_the_voters_swaps_nothing():
+    values, truth = crowd(0, [0.8] * 7)
+    reading, sure = trust_equally(7), np.flatnonzero(values.sum(axis=1) == 7 * truth)[:1]
+    assert follow(values, labels(-truth, sure), reading)[0] is reading
 
 
 def test_one_label_decides_a_sign_that_is_open():
     values, truth = crowd(0, [0.8] * 7)
-    reading = count([0.7] * 7, OpenCount)
-    sure = np.flatnonzero(values.sum(axis=1) == 7 * truth)[:1]
+    reading = trust_equally(7, kind=OpenReading)
+    unsure = np.flatnonzero(values.sum(axis=1) == truth)[:1]
     for side in (1, -1):
-        found = follow(values, labels(side * truth, sure), reading)
+        found, _ = follow(values, labels(side * truth, unsure), reading)
         assert told(found) == []
         assert accuracy(found, values, side * truth) > 0.9
 
 
-def test_labels_against_the_voters_swap_a_regression_too():
-    values, truth = crowd(1, [0.8] * 7)
-    found = follow(values, labels(-truth, np.arange(30)), count([0.7] * 7))
-    assert TURNED in told(found)
-    assert found.name == "consensus"
-    assert accuracy(found, values, -truth) > 0.9
+def test_more_than_two_classes_are_never_turned():
+    values, truth = classes_crowd(0, [0.8] * 7)
+    reading = trust_equally(7, 3)
+    assert follow(values, labels(2 - truth, np.arange(9)), reading)[0] is reading
 
 
-def test_a_score_is_what_the_equation_says():
-    values, truth = crowd(2, [0.9, 0.8, 0.7, 0.6, 0.55])
-    values[::5, 1] = 0
-    prior = np.random.default_rng(0).normal(size=len(values))
-    reading = count([3.0, 2.0, 0.5, 0.5, 0.0])
-    found = follow(values, labels(truth, np.arange(40)), reading)
-    odds = MOST_ODDS * np.tanh(2 * values @ reading.weights / MOST_ODDS)
-    by_hand = found.intercept + found.slopes[0] * odds + values @ found.vote_weights
-    assert found.score(ballots_of(values)) == pytest.approx(by_hand)
-    informed = set_prior_odds(ballots_of(values), prior)
-    assert found.score(informed) == pytest.approx(by_hand + prior)
-    assert found.turned().score(ballots_of(values)) == pytest.approx(-by_hand)
-
-
-def test_labels_choose_between_readings_and_settle_them():
+@pytest.mark.parametrize("n_labels", [LEAST_LABELS - 1, LEAST_LABELS])
+def test_ten_labels_choose_between_readings(n_labels):
     rng = np.random.default_rng(3)
     truth, cue = sides(rng, 800), sides(rng, 800)
-    values = np.array([echo(rng, side, 0.8) for side in [cue] * 5 + [truth] * 4], dtype=np.int8).T
-    rival = count([0.0] * 5 + [0.7] * 4)
-    reading = count([0.7] * 5 + [0.0] * 4, others=(rival,), coherence=0.4)
-    few = follow(values, labels(truth, np.arange(5)), reading)
-    chosen = follow(values, labels(truth, np.arange(30)), reading)
-    kept = follow(values, labels(cue, np.arange(30)), reading)
-    assert few.others == (rival,)
-    assert CHOSEN in told(chosen)
-    assert CHOSEN not in told(kept)
-    assert (chosen.coherence, chosen.others, kept.others) == (0.4, (), ())
-    assert accuracy(chosen, values, truth) > 0.9
-    assert accuracy(kept, values, cue) > 0.9
+    values = np.array([echo(rng, side, 0.9) for side in [cue] * 5 + [truth] * 5], dtype=np.int8).T
+    rival = reading_of(model_of([0.0] * 5 + [2.0] * 5), structure="rival")
+    reading = reading_of(model_of([2.0] * 5 + [0.0] * 5), others=(rival,), coherence=0.4)
+    found, _ = follow(values, labels(truth, np.arange(n_labels)), reading)
+    kept, _ = follow(values, labels(cue, np.arange(n_labels)), reading)
+    many = n_labels >= LEAST_LABELS
+    assert found.structure == ("rival" if many else "ease")
+    assert [one.structure for one in found.others] == ["ease" if many else "rival"]
+    assert (kept.structure, found.coherence) == ("ease", 0.4)
+    if many:
+        assert accuracy(found, values, truth) > 0.85
 
 
-def test_labels_settle_a_doubt_without_a_rival_unless_they_are_chance():
-    values, truth = crowd(12, [0.8] * 7)
-    doubt = Caution(f"{TWO_READINGS}: of which one is not known")
-    reading = count([0.7] * 7, OpenCount, reasons=(doubt,))
-    noise = sides(np.random.default_rng(0), 600)
-    assert follow(values, labels(truth, np.arange(30)), reading).reasons == ()
-    assert follow(values, labels(noise, np.arange(30)), reading).reasons == (doubt,)
-    assert follow(values, labels(truth, np.arange(5)), reading).reasons == (doubt,)
+def test_another_reading_must_be_clearly_better():
+    values, truth = crowd(0, [0.8] * 7)
+    rival = trust_equally(7, weight=1.5)
+    reading = trust_equally(7, weight=1.4, others=(rival,))
+    found, _ = follow(values, labels(truth, np.arange(20)), reading)
+    assert found.others == (rival,)
 
 
-def test_two_readings_that_both_know_something_are_combined():
-    rng = np.random.default_rng(4)
-    truth = sides(rng, 800)
-    values = np.array([echo(rng, truth, 0.8) for _ in range(8)], dtype=np.int8).T
-    rival = count([0.0] * 4 + [0.7] * 4)
-    reading = count([0.7] * 4 + [0.0] * 4, others=(rival,))
-    found = follow(values, labels(truth, np.arange(60)), reading)
-    assert found.slopes.min() > 0.1
-    assert accuracy(found, values, truth) > accuracy(reading, values, truth) + 0.02
+def test_few_labels_check_and_correct_nothing():
+    values, truth = crowd(0, [0.8] * 7)
+    reading, known = trust_equally(7), labels(truth, np.arange(9))
+    found, checked = follow(values, known, reading)
+    right = accuracy(reading, values[:9], truth[:9])
+    assert found is reading
+    assert checked[:2] == (9, round(9 * right))
 
 
-def test_labels_that_the_voters_do_not_follow_judge_the_voters_anew():
-    rng = np.random.default_rng(5)
-    truth, cue = sides(rng, 600), sides(rng, 600)
-    said = [echo(rng, cue, 0.9) for _ in range(6)] + [echo(rng, truth, 0.9) for _ in range(2)]
-    values = np.array([*said, np.zeros(600)], dtype=np.int8).T
-    reading = count([0.8] * 6 + [0.1] * 2 + [0.0])
-    found = follow(values, labels(truth, np.arange(60)), reading)
-    assert found.name == "gold"
-    assert told(found)[0].startswith(MOVED)
-    assert accuracy(found, values, truth) > accuracy(reading, values, truth) + 0.2
-    assert set(np.flatnonzero(found.experts)) == {6, 7}
-    right = np.mean(values[:, 6] == truth)
-    assert expit(2 * found.model.weights[6]) == pytest.approx(right, abs=0.1)
-    assert found.model.weights[-1] == found.vote_weights[-1] == 0
-    assert found.turned().model.weights == pytest.approx(-found.model.weights)
-    rows = found.table[-5:]
-    assert sum(row["weight"] for row in rows) == pytest.approx(1)
+def biased_crowd(seed, n_classes, n_items=800):
+    """Voters who name the last class too often, all of them: the votes cannot tell."""
+    rng = np.random.default_rng(seed)
+    values, truth = classes_crowd(seed, [0.8] * 5, n_classes, n_items)
+    values = np.where(rng.random(values.shape) < 0.35, n_classes, values)
+    if n_classes == 2:
+        return (2 * values - 3).astype(np.int8), 2 * truth - 1
+    return values.astype(np.int8), truth
 
 
-@pytest.mark.parametrize("factor", [0.3, 3.0])
-def test_chances_are_recalibrated(factor):
-    """Log-odds that are off by a factor."""
-    values, truth = crowd(6, [0.75] * 9)
-    reading = count([factor * np.log(3) / 2] * 9)
-    losses = []
-    for seed in range(10):
-        chosen = np.random.default_rng(seed).choice(600, 50, replace=False)
-        losses.append(log_loss(follow(values, labels(truth, chosen), reading), values, truth))
-    assert np.mean(losses) < log_loss(reading, values, truth) - 0.02
-    assert np.mean(losses) < log_loss(count([np.log(3) / 2] * 9), values, truth) + 0.05
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_correction_lowers_the_log_loss_of_other_items(n_classes):
+    gains, right = [], []
+    for seed in range(5):
+        values, truth = biased_crowd(seed, n_classes)
+        reading, rest = trust_equally(5, n_classes), np.arange(100, 800)
+        found, _ = follow(values, labels(truth, np.arange(100)), reading)
+        gains.append(log_loss(reading, values, truth, rest) - log_loss(found, values, truth, rest))
+        right.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
+    assert np.mean(gains) > 0.05
+    assert np.mean(right) > 0.02
 
 
-@pytest.mark.parametrize("world", [plain_crowd, rules])
+def test_voters_who_are_misjudged_are_judged_anew():
+    values, truth = crowd(5, [0.95, 0.95, 0.55, 0.55, 0.55])
+    reading = reading_of(model_of([0.2, 0.2, 1.5, 1.5, 1.5]))
+    found, _ = follow(values, labels(truth, np.arange(150)), reading)
+    assert found.correction.votes[:2].min() > found.correction.votes[2:].max()
+    assert accuracy(found, values, truth) > accuracy(reading, values, truth) + 0.1
+
+
 @pytest.mark.parametrize("n_labels", [10, 50])
-def test_labels_do_no_harm(world, n_labels):
-    values, truth = world(1, n_items=600)
-    reading = interpret(ballots_of(values), "auto")
-    gains = []
+def test_labels_do_no_harm(n_labels):
+    values, truth = crowd(6, [0.75] * 9)
+    reading, everything = trust_equally(9, weight=2.2), np.arange(600)
+    losses = []
     for seed in range(8):
         chosen = np.random.default_rng(seed).choice(600, n_labels, replace=False)
-        found = follow(values, labels(truth, chosen), reading)
-        gains.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
-    assert np.mean(gains) > -0.015
+        found, _ = follow(values, labels(truth, chosen), reading)
+        losses.append(log_loss(found, values, truth, everything))
+    assert np.mean(losses) < log_loss(reading, values, truth, everything) + 0.02
 
 
-def test_labels_of_which_a_third_are_wrong_do_little_harm():
-    values, truth = crowd(7, [0.8] * 9)
-    reading, rng = count([0.7] * 9), np.random.default_rng(0)
-    before = accuracy(reading, values, truth)
-    after = [
-        accuracy(
-            follow(values, labels(echo(rng, truth, 2 / 3), np.arange(30)), reading), values, truth
-        )
-        for _ in range(8)
-    ]
-    assert np.mean(after) > before - 0.02
+def test_what_is_checked_was_left_out():
+    """Labels without any relation to the votes of 300 voters, who could fit all of them."""
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([-1, 1], dtype=np.int8), (80, 300))
+    _, checked = follow(values, rng.integers(0, 2, 80), trust_equally(300, weight=0.1))
+    assert checked.n == 80
+    assert 20 < checked.right < 60
 
 
-def test_labels_of_one_class_leave_most_answers():
-    values, truth = crowd(8, [0.8] * 9)
-    reading = count([0.7] * 9)
-    yes = np.flatnonzero(truth > 0)[:15]
-    found = follow(values, labels(truth, yes), reading)
-    assert np.isfinite(found.score(ballots_of(values))).all()
-    assert accuracy(found, values, truth) > accuracy(reading, values, truth) - 0.05
+def test_every_label_is_checked_by_the_correction_of_the_other_folds(monkeypatch):
+    """With one prior only, by hand."""
+    monkeypatch.setattr(module, "VOTES", (0.3,))
+    values, truth = biased_crowd(0, 3)
+    reading, known = trust_equally(5, 3), labels(truth, np.arange(40))
+    found, checked = follow(values, known, reading)
+    labeled = _list_labeled(run_of(values[:40]), known[:40], reading)
+    folds, right = np.arange(40) % module.FOLDS, 0
+    for fold in range(module.FOLDS):
+        part = fit_correction(labeled.take(folds != fold), 5, 0.3)
+        logs = labeled.take(folds == fold).predict(part)
+        right += np.count_nonzero(logs.argmax(axis=1) == known[:40][folds == fold])
+    assert checked[:2] == (40, right)
+    whole = fit_correction(labeled, 5, 0.3)
+    for one, other in zip(found.correction, whole, strict=True):
+        assert one == pytest.approx(other)
 
 
-def test_every_item_may_have_a_label():
-    values, truth = crowd(9, [0.85, 0.75, 0.6, 0.4, 0.5], n_items=6000)
-    found = follow(values, truth.astype(np.int8), count([0.5] * 5))
-    peer = LogisticRegression().fit(values, truth)
-    assert accuracy(found, values, truth) == pytest.approx(peer.score(values, truth), abs=0.01)
-
-
-def test_items_without_votes_keep_their_odds_and_their_labels_are_not_used():
+def test_items_without_votes_teach_nothing():
     values, truth = crowd(10, [0.8] * 5)
     values[:30] = 0
-    reading, prior = count([0.7] * 5), np.linspace(-2, 2, 600)
-    silent = np.arange(600) < 30
-    assert follow(values, labels(-truth, silent), reading) is reading
-    voted = labels(truth, np.arange(30, 90))
-    both = voted + labels(-truth, silent)
-    found, same = follow(values, voted, reading), follow(values, both, reading)
-    informed = set_prior_odds(ballots_of(values), prior)
-    assert np.array_equal(found.score(informed), same.score(informed))
-    assert found.score(informed)[silent] == pytest.approx(prior[silent])
-    assert found.field == reading.field
+    reading, silent = trust_equally(5), np.arange(30)
+    assert follow(values, labels(-truth, silent), reading) == (reading, Checked())
+    voted, both = labels(truth, np.arange(30, 90)), labels(truth, np.arange(90))
+    one, other = (follow(values, known, reading) for known in (voted, both))
+    assert one[1] == other[1]
+    assert np.array_equal(one[0].weigh(ballots_of(values)), other[0].weigh(ballots_of(values)))
+
+
+def test_without_labels_nothing_happens():
+    values, _ = crowd(0, [0.8] * 5)
+    reading = trust_equally(5)
+    assert follow(values, np.full(600, -1), reading) == (reading, Checked())
 
 
 def test_prior_odds_are_not_learned_again():
     """What a prior explains needs no vote."""
     values, truth = crowd(11, [0.5] * 5)
-    found = follow(values, labels(truth, np.arange(100)), count([0.01] * 5), 3.0 * truth)
-    assert np.abs(found.vote_weights).max() < 0.3
-    assert abs(found.intercept) < 0.5
+    found, _ = follow(
+        values, labels(truth, np.arange(100)), trust_equally(5, weight=0.01), 3.0 * truth
+    )
+    assert np.abs(found.correction.votes).max() < 0.3
+    assert np.abs(found.correction.offsets).max() < 0.5
 
 
-def test_the_toll_of_another_axis_is_paid_once():
-    """Labels twenty times likelier on the other side swap, with a little less they do not."""
-    odds = np.array([1.0, -1.0] * 2)
-    signs = -np.sign(odds)
-    gap = weigh_axis(-odds, signs) - weigh_axis(odds, signs)
-    assert gap > LIKELIER
-    assert weigh_axis(-odds[:2], signs[:2]) - weigh_axis(odds[:2], signs[:2]) < LIKELIER
+def test_of_very_many_labels_evenly_spaced_ones_are_used(monkeypatch):
+    monkeypatch.setattr(module, "MOST_LABELS", 50)
+    values, truth = crowd(1, [0.8] * 5)
+    known = labels(truth, np.arange(600))
+    _, checked = follow(values, known, trust_equally(5))
+    assert checked.n == 50
 
 
-@pytest.mark.parametrize("n_labels", [60, 400])
-def test_a_model_that_followed_labels_is_stored(tmp_path, n_labels):
-    values, _ = plain_crowd(7, n_items=400, votes_per_item=20)
-    rng = np.random.default_rng(0)
-    truth = sides(rng, 400)
-    known = np.array([echo(rng, truth, 0.75) for _ in range(5)]).T
-    votes = ue.Votes.of(np.hstack([values, known]).astype(np.int8), coding="pm1")
-    with pytest.warns(ReliabilityWarning, match=MOVED):
-        model = ue.LatentIsing().fit(votes, dict(enumerate(truth[:n_labels])))
-    ue.save(model, tmp_path / "model.npz")
-    again = ue.load(tmp_path / "model.npz")
-    assert (again.reading_, model.reading_) == ("gold", "gold")
-    assert np.array_equal(again.decision_function(votes), model.decision_function(votes))
-    assert again.voters_.equals(model.voters_)
+def shares_of(values, reading, odds=None):
+    """The mean P of each class over the items with votes."""
+    return np.exp(reading.weigh(ballots_of(values, odds)))[values.any(axis=1)].mean(axis=0)
+
+
+def match(values, reading, low, high, odds=None):
+    bounds = np.array([low, high], dtype=float)
+    correction = match_prevalence(ballots_of(values, odds), reading, bounds)
+    return replace(reading, correction=correction)
+
+
+def test_a_stated_share_is_that_of_the_labels():
+    values, _ = biased_crowd(0, 2)
+    values[:50] = 0  # without votes: not among those that are counted
+    reading = trust_equally(5)
+    found = match(values, reading, [0, 0.2], [1, 0.2])
+    assert shares_of(values, reading)[1] > 0.6
+    assert shares_of(values, found)[1] == pytest.approx(0.2, abs=1e-5)
+    before, after = reading.score(ballots_of(values)), found.score(ballots_of(values))
+    assert after - before == pytest.approx(after[0] - before[0])  # the order of items stays
+
+
+def test_a_stated_interval_is_reached_at_its_end_and_otherwise_left():
+    values, _ = biased_crowd(0, 2)
+    reading = trust_equally(5)
+    share = shares_of(values, reading)[1]
+    above, below = (
+        match(values, reading, [0, 0.9], [1, 0.95]),
+        match(values, reading, [0, 0], [1, 0.3]),
+    )
+    assert shares_of(values, above)[1] == pytest.approx(0.9, abs=1e-5)
+    assert shares_of(values, below)[1] == pytest.approx(0.3, abs=1e-5)
+    inside = match_prevalence(ballots_of(values), reading, np.array([[0, share - 0.1], [1, 1.0]]))
+    assert inside is reading.correction
+
+
+def test_the_shares_of_three_classes_may_be_stated_in_part():
+    values, _ = biased_crowd(0, 3)
+    reading = trust_equally(5, 3)
+    one = shares_of(values, match(values, reading, [0, 0, 0.1], [1, 1, 0.1]))
+    assert one[2] == pytest.approx(0.1, abs=1e-5)
+    every = shares_of(values, match(values, reading, [0.5, 0.3, 0.2], [0.5, 0.3, 0.2]))
+    assert every == pytest.approx([0.5, 0.3, 0.2], abs=1e-5)
+    ranges = shares_of(values, match(values, reading, [0.4, 0, 0], [1, 1, 0.3]))
+    assert ranges == pytest.approx([0.4, 0.3, 0.3], abs=1e-5)
+
+
+def test_known_labels_count_in_the_share():
+    values, truth = biased_crowd(0, 2)
+    odds = np.where(np.arange(800) < 200, 1e3 * truth, 0.0)
+    found = match(values, trust_equally(5), [0, 0.5], [1, 0.5], odds)
+    assert shares_of(values, found, odds)[1] == pytest.approx(0.5, abs=1e-5)
+
+
+def test_a_correction_by_labels_is_kept_beside_a_stated_share():
+    values, _ = biased_crowd(0, 3)
+    before = Correction(0.7, np.array([0.1, 0.2, 0.0]), np.linspace(0.1, 0.5, 5))
+    found = match(values, trust_equally(5, 3, correction=before), [0, 0, 0.1], [1, 1, 0.1])
+    assert found.correction.slope == 0.7
+    assert np.array_equal(found.correction.votes, before.votes)
+    assert shares_of(values, found)[2] == pytest.approx(0.1, abs=1e-5)

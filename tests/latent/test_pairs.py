@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from latent.worlds import plain_crowd, repeating_crowd, sample_of
+from latent.worlds import copying_crowd, plain_crowd, sample_of
 from unelisa.latent import pairs as module
 from unelisa.latent.pairs import measure_coherence
 
@@ -43,7 +43,7 @@ def coherence(values):
 
 
 def test_coherence_is_1_for_voters_who_look_the_same_way_and_falls_with_contrarians():
-    values, _ = repeating_crowd(0)
+    values, _ = copying_crowd(0, n_others=12)
     assert coherence(values) > 0.7
     half = values * np.where(np.arange(values.shape[1]) % 2, 1, -1).astype(np.int8)
     assert coherence(half) < 0.2
@@ -61,9 +61,14 @@ def test_coherence_is_2q_less_1_squared_where_a_share_q_looks_one_way():
         assert coherence(values) == pytest.approx(expected, abs=0.03)
 
 
-def polarized_crowd(turned, n_voters=40, n_items=1000):
+def test_chance_adds_nothing_to_the_coherence_of_few_items():
+    found = [coherence(polarized_crowd(0, n_items=40, seed=seed)) for seed in range(10)]
+    assert np.mean(found) == pytest.approx(1, abs=0.05)
+
+
+def polarized_crowd(turned, n_voters=40, n_items=1000, seed=0):
     """Votes of which 73 % are right; the first voters are turned around."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     truth = rng.choice([-1, 1], size=(n_items, 1))
     right = np.where(rng.random((n_items, n_voters)) < 0.73, truth, -truth)
     return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8)

@@ -1,5 +1,7 @@
 """Who repeats whom: partial correlations beside a slow computation, and the counts they give."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
@@ -15,15 +17,35 @@ from latent.worlds import (
 from unelisa.latent import prior
 from unelisa.latent import repeats as module
 from unelisa.latent.consensus import read_consensus
-from unelisa.latent.repeats import RARE, Repeaters, find_repeaters, measure_partial
+from unelisa.latent.repeats import (
+    RARE,
+    Repeaters,
+    compare_voters,
+    find_repeaters,
+    measure_partial,
+    suspect_repeaters,
+)
 
 
-def naive_partial(signs, there, s, t):
-    """The correlation of two voters on their common items, given the mean of all others there."""
+def naive_weights(signs, there):
+    """1 / sum_t max(C_st, 0)^ALIKE, the voter itself among them, on at least FEWEST items."""
+    totals = np.ones(signs.shape[1])
+    for s, t in permutations(range(len(totals)), 2):
+        common = there[:, s] & there[:, t]
+        if common.sum() >= module.FEWEST:
+            correlation = np.corrcoef(signs[common, s], signs[common, t])[0, 1]
+            totals[s] += max(correlation, 0) ** module.ALIKE
+    return 1 / totals
+
+
+def naive_partial(signs, there, s, t, weights, compared=slice(None)):
+    """The correlation of two voters on their common items, given the rest of the crowd there."""
     common = there[:, s] & there[:, t]
-    others = np.delete(np.where(there, signs, 0.0), [s, t], axis=1).sum(axis=1)
-    rest = others / np.maximum(there.sum(axis=1) - 2, 1)
-    table = np.corrcoef([signs[common, s], signs[common, t], rest[common]])
+    own = np.where(there, signs * weights, 0.0)
+    others = own.sum(axis=1) - own[:, s] - own[:, t]
+    few = weights[compared].min()
+    many = np.maximum(there @ weights - 2 * weights[compared].mean(), few)
+    table = np.corrcoef([signs[common, s], signs[common, t], (others / many)[common]])
     st, sr, tr = table[0, 1], table[0, 2], table[1, 2]
     return (st - sr * tr) / np.sqrt((1 - sr**2) * (1 - tr**2))
 
@@ -39,9 +61,10 @@ def measure(values, n_classes=2, heard=None, voters=None):
 def test_partial_correlations_are_given_all_others(votes_per_item):
     values, _ = plain_crowd(0, 600, n_voters=8, votes_per_item=votes_per_item)
     found, there = measure(values), values != 0
+    weights = naive_weights(values, there)
     assert np.array_equal(found.common, there.T.astype(int) @ there)
     for s, t in np.argwhere(np.triu(np.ones((8, 8)), 1)):
-        expected = naive_partial(values, there, s, t)
+        expected = naive_partial(values, there, s, t, weights)
         assert found.correlations[s, t] == pytest.approx(expected, abs=1e-4)
     assert np.array_equal(found.correlations, found.correlations.T)
 
@@ -54,7 +77,8 @@ def test_of_more_classes_it_is_the_mean_of_who_names_each():
     assert shares[3] < RARE
     own = (shares * (1 - shares))[:3]
     for s, t in [(0, 1), (2, 4), (3, 5)]:
-        parts = [naive_partial(np.where(values == k, 1.0, -1.0), there, s, t) for k in (1, 2, 3)]
+        named = [np.where(values == k, 1.0, -1.0) for k in (1, 2, 3)]
+        parts = [naive_partial(x, there, s, t, naive_weights(x, there)) for x in named]
         assert found[s, t] == pytest.approx(own @ parts / own.sum(), abs=1e-4)
 
 
@@ -62,8 +86,10 @@ def test_only_some_voters_are_heard_and_compared():
     values, _ = plain_crowd(0, 400, n_voters=8, votes_per_item=6)
     heard, voters = np.arange(8) != 3, np.array([0, 2, 5])
     found = measure(values, heard=heard, voters=voters)
-    alone = measure(values[:, heard]).correlations
-    assert found.correlations == pytest.approx(alone[np.ix_([0, 2, 4], [0, 2, 4])], abs=1e-6)
+    there, weights = (values != 0) & heard, np.ones(8)
+    weights[voters] = naive_weights(values[:, voters], there[:, voters])
+    expected = naive_partial(values, there, 0, 5, weights, voters)
+    assert found.correlations[0, 2] == pytest.approx(expected, abs=1e-4)
 
 
 def test_voters_who_never_met_or_never_vary_have_no_correlation():
@@ -102,6 +128,19 @@ def test_excess_is_what_a_correlation_has_beyond_chance():
     assert 0 < expected < 1
     assert (found.first.tolist(), found.second.tolist()) == ([0], [1])
     assert found.excess == pytest.approx([expected], abs=1e-6)
+
+
+def test_lower_bounds_by_fishers_z_suspect_what_independent_errors_do_not_prove():
+    values, _ = copying_crowd(0, n_items=60, repeat=0.99)
+    found = compare_voters(crowd_of(values))
+    r, margin = found.partial.correlations[0, 1], np.sqrt(2 * np.log(11 * 10 / 2))
+    assert found.bound_surely()[0, 1] == pytest.approx(r - margin / np.sqrt(60))
+    bound = np.tanh(np.arctanh(r) - margin / np.sqrt(57))
+    assert found.bound_perhaps()[0, 1] == pytest.approx(bound)
+    surely = find_repeaters(crowd_of(values), compared=found)
+    perhaps = suspect_repeaters(crowd_of(values), found)
+    assert np.all(perhaps.counts <= surely.counts)
+    assert perhaps.counts[:3].max() < 0.5
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,7 +61,9 @@ def test_followers_are_clearly_on_the_truths_side(reading):
 
 def test_readings_are_told_in_a_table(reading):
     rival = reading_of(model_of([1.0] * 7), structure="other", agreement=0.8)
-    table = tabulate_readings([reading, rival], NAMES, np.array(["no", "yes"]))
+    table = tabulate_readings(
+        [replace(reading, agreement=0.7), rival], NAMES, np.array(["no", "yes"])
+    )
     assert list(table) == ["structure", "branches", "agreement", "share_yes", "voters"]
     assert table.structure.tolist() == ["ease", "other"]
     assert table.branches.tolist() == [5, 7]

@@ -1,167 +1,139 @@
-"""What each voter is worth: the sums against plain arithmetic, and intervals that hold."""
-
-import warnings
-from types import SimpleNamespace
+"""What each voter is worth: the sums against plain loops, and intervals that hold."""
 
 import numpy as np
 import pytest
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, softmax
 
-import unelisa as ue
-from unelisa.errors import UnelisaWarning
-from unelisa.latent.ballots import list_ballots
-from unelisa.latent.worth import (
-    DOUBT,
-    Cases,
-    _sum_many,
-    _sum_two,
-    measure_worth,
-)
-from unelisa.votes import Votes
+from latent.worlds import class_crowd, plain_crowd, run_of
+from unelisa.latent.worth import STEP, TWO_CLASSES, Cases, describe_worth, find_experts, sum_cases
 
-TWO = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
+FACTORS = 0.6, 1.5
 
 
-def read_as(scores, n_voters, silence=None):
-    """A reading whose scores are given."""
-    silence = np.zeros(n_voters, dtype=np.int8) if silence is None else silence
-    return SimpleNamespace(score=lambda _: scores, silence=silence)
+def draw(n_classes, n_items=150, n_voters=4):
+    """Votes as classes from 0 (-1: none), their run, and log-probabilities."""
+    if n_classes == 2:
+        values, _ = plain_crowd(0, n_items, n_voters, votes_per_item=3)
+        answers = np.where(values == 0, -1, values > 0)
+    else:
+        values, _ = class_crowd(0, n_items, n_classes, n_voters, votes_per_item=3)
+        answers = values - 1
+    logs = np.random.default_rng(1).normal(0, 2, (n_items, n_classes))
+    return answers, run_of(values), log_softmax(logs, axis=1)
 
 
-def draw_two(rng, n_items=400, accuracies=(0.9, 0.8, 0.7, 0.75, 0.6)):
-    truth = rng.choice([-1, 1], n_items, p=[0.6, 0.4])
-    right = rng.random((n_items, len(accuracies))) < accuracies
-    return np.where(right, truth[:, None], -truth[:, None]).astype(np.int8), truth
+def cases_of(n_classes):
+    answers, run, logs = draw(n_classes)
+    return answers, softmax(logs, axis=1), Cases(*sum_cases(run, logs, FACTORS, 4))
 
 
-def count_shares(values, yes):
-    """Return the measures of two classes by their definitions."""
-    said, no = np.where(values > 0, 1.0, 0.0), np.where(values < 0, 1.0, 0.0)
-    met_yes, met_no = (np.abs(values).T @ p for p in (yes, 1 - yes))
-    right = said.T @ yes, no.T @ (1 - yes)
-    votes = said.sum(axis=0), no.sum(axis=0)
-    return np.array(
-        [
-            sum(right) / sum(votes),
-            right[0] / met_yes,
-            right[1] / met_no,
-            right[0] / votes[0],
-            right[1] / votes[1],
-        ]
-    )
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cases_are_summed_vote_by_vote_under_every_form(n_classes):
+    answers, run, logs = draw(n_classes)
+    found = Cases(*sum_cases(run, logs, FACTORS, 4))
+    forms = [logs, *(factor * logs for factor in FACTORS)]
+    for k in range(n_classes):
+        forms += [logs + sign * STEP * np.eye(n_classes)[k] for sign in (1, -1)]
+    assert found.said.shape == found.met.shape == (len(forms), 4, n_classes)
+    votes = np.zeros((4, n_classes))
+    said, met = np.zeros(found.said.shape), np.zeros(found.met.shape)
+    for i, s in np.argwhere(answers >= 0):
+        c = answers[i, s]
+        votes[s, c] += 1
+        for form, own in enumerate(forms):
+            chances = np.exp(own[i] - np.logaddexp.reduce(own[i]))
+            said[form, s, c] += chances[c]
+            met[form, s] += chances
+    assert np.array_equal(found.votes, votes)
+    assert found.said == pytest.approx(said)
+    assert found.met == pytest.approx(met)
 
 
 def test_measures_of_two_classes_are_shares_of_expected_cases():
-    rng = np.random.default_rng(0)
-    values, _ = draw_two(rng)
-    values[rng.random(values.shape) < 0.3] = 0
-    odds = rng.normal(0, 2, len(values))
-    ballots = list_ballots(Votes.of(values, coding="pm1").blocks)
-    worth = measure_worth(ballots, read_as(odds, 5), 2)
-    assert worth.values == pytest.approx(count_shares(values, expit(odds)))
-    assert np.all(worth.low <= worth.values)
-    assert np.all(worth.values <= worth.high)
+    answers, chances, cases = cases_of(2)
+    worth, yes = describe_worth(cases, 0.5), chances[:, 1]
+    for s, column in enumerate(answers.T):
+        said, no, voted = column == 1, column == 0, column >= 0
+        right = yes[said].sum(), (1 - yes[no]).sum()
+        assert worth.values[:, s] == pytest.approx(
+            [
+                sum(right) / voted.sum(),
+                right[0] / yes[voted].sum(),
+                right[1] / (1 - yes[voted]).sum(),
+                right[0] / said.sum(),
+                right[1] / no.sum(),
+            ]
+        )
+    assert worth.coins == pytest.approx(np.stack([1 - worth.values[2], worth.values[1]]))
+    assert worth.met == pytest.approx(np.array([chances[c >= 0].sum(axis=0) for c in answers.T]))
+    assert list(worth.tabulate(np.array(["no", "yes"])))[::3] == list(TWO_CLASSES)
 
 
-def test_two_classes_are_a_case_of_many():
-    rng = np.random.default_rng(1)
-    values, _ = draw_two(rng)
-    odds = rng.normal(0, 1.5, len(values))
-    (run,) = list_ballots(Votes.of(values, coding="pm1").blocks)
-    two = Cases(*_sum_two(run, read_as(odds, 5), 5, 2))
-    classes = run._replace(votes=np.where(run.votes > 0, 2, 1).astype(np.int8))
-    logs = log_softmax(np.stack([0 * odds, odds], axis=1), axis=1)
-    many = Cases(*_sum_many(classes, read_as(logs, 5), 5, 2))
-    for one, other in zip(two, many, strict=True):
-        assert np.abs(one) == pytest.approx(np.abs(other), abs=1e-6)
+def test_measures_of_more_classes_are_accuracy_and_recalls():
+    answers, chances, cases = cases_of(3)
+    worth = describe_worth(cases, 0.5)
+    for s, column in enumerate(answers.T):
+        own = [chances[column == k, k].sum() for k in range(3)]
+        recall = own / chances[column >= 0].sum(axis=0)
+        assert worth.values[:, s] == pytest.approx([sum(own) / (column >= 0).sum(), *recall])
+    columns = worth.tabulate(np.array(["a", "b", "c"]))
+    assert list(columns)[:3] == ["accuracy", "accuracy_low", "accuracy_high"]
+    assert list(columns)[::3] == ["accuracy", "recall_a", "recall_b", "recall_c"]
+    assert np.array_equal(columns["recall_b"], worth.values[2])
 
 
-def test_measures_of_many_classes_are_shares_of_expected_cases():
-    rng = np.random.default_rng(2)
-    said = rng.integers(0, 3, (300, 4))
-    votes = Votes.of(np.array(["a", "b", "c"])[said])
-    logs = log_softmax(rng.normal(0, 2, (300, 3)), axis=1)
-    worth = measure_worth(list_ballots(votes.blocks), read_as(logs, 4), 3)
-    chances = np.exp(logs)
-    right = np.array([chances[np.arange(300), column] for column in said.T])
-    assert worth.values[0] == pytest.approx(right.mean(axis=1))
-    for k in range(3):
-        named = [(chances[:, k] * (column == k)).sum() for column in said.T]
-        assert worth.values[1 + k] == pytest.approx(named / chances[:, k].sum())
-    names = [
-        name
-        for name in worth.tabulate(np.array(votes.classes))
-        if not name.endswith(("low", "high"))
-    ]
-    assert names == ["accuracy", "recall_a", "recall_b", "recall_c"]
-
-
-def test_a_rule_is_as_accurate_as_what_it_says():
-    """Its silence is no: how often it is right is the share of its yes votes that are."""
-    rng = np.random.default_rng(3)
-    truth = rng.random(500) < 0.3
-    fires = np.where(truth, rng.random(500) < 0.6, rng.random(500) < 0.05)
-    values = np.stack([fires, rng.random(500) < 0.5], axis=1).astype(np.int8)
-    odds = np.where(truth, 30.0, -30.0)
-    silence = np.array([-1, -1], dtype=np.int8)
-    ballots = list_ballots(Votes.of(values, coding="pm1").blocks)
-    worth = measure_worth(ballots, read_as(odds, 2, silence), 2)
-    heard = values.any(axis=1)
-    assert worth.values[0, 0] == pytest.approx(truth[fires].mean())
-    assert worth.values[1, 0] == pytest.approx(fires[truth & heard].mean())
-
-
-def test_intervals_grow_with_doubt():
-    rng = np.random.default_rng(4)
-    values, _ = draw_two(rng)
-    ballots = list_ballots(Votes.of(values, coding="pm1").blocks)
-    reading = read_as(rng.normal(0, 2, len(values)), 5)
-    sure, doubtful = (measure_worth(ballots, reading, 2, doubt) for doubt in (1.0, DOUBT))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_intervals_hold_their_value_and_grow_with_doubt(n_classes):
+    _, _, cases = cases_of(n_classes)
+    sure, doubtful = describe_worth(cases, 0.1), describe_worth(cases, 1.0)
     assert np.array_equal(sure.values, doubtful.values)
+    assert np.all((sure.low <= sure.values) & (sure.values <= sure.high))
     assert np.all(doubtful.high - doubtful.low > sure.high - sure.low)
+    narrow = describe_worth(cases._replace(said=cases.said[[0] * len(cases.said)]), 0.1)
+    assert np.all(narrow.high[0] - narrow.low[0] < sure.high[0] - sure.low[0])
 
 
-def test_intervals_hold_where_the_model_is_true():
-    """25 crowds: the accuracies that the votes were drawn with."""
-    held = []
-    for seed in range(25):
-        rng = np.random.default_rng(seed)
-        accuracies = rng.uniform(0.55, 0.95, 8)
-        values, _ = draw_two(rng, 300, accuracies)
-        table = ue.LatentIsing().fit(values).voters_
-        held += list((table.accuracy_low <= accuracies) & (accuracies <= table.accuracy_high))
-    assert 0.85 <= np.mean(held) <= 0.98
+def test_a_shift_moves_accuracy_as_log_odds_that_are_all_higher_do():
+    answers, run, logs = draw(2)
+    accuracy = Cases(*sum_cases(run, logs, FACTORS, 4)).compare()[0]
+    for s, column in enumerate(answers.T):
+        voted, sign = column >= 0, 2 * column - 1
+        odds = logs[voted, 1] - logs[voted, 0]
+        ends = [expit(sign[voted] * (odds + step)).mean() for step in (STEP, -STEP)]
+        assert accuracy.shift[s] == pytest.approx(abs(ends[0] - ends[1]) / (2 * STEP))
 
 
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-@pytest.mark.parametrize("crowd", ["two voters", "copies", "one family"])
-def test_what_cannot_be_told_is_not_told(crowd):
-    rng = np.random.default_rng(5)
-    values, truth = draw_two(rng)
-    found = {
-        "two voters": values[:, :2],
-        "copies": np.repeat(values[:, :1], 5, axis=1),
-        "one family": values[:, [0, 0, 0, 1]],
-    }[crowd]
-    table = ue.LatentIsing().fit(found).voters_
-    assert table[[name for name in table if name.startswith(TWO)]].isna().all(axis=None)
-    gold = {i: truth[i] for i in range(100)}
-    judged = ue.LatentIsing().fit(found, gold).voters_
-    right = (found == truth[:, None]).mean(axis=0)
-    assert np.all((judged.accuracy_low <= right) & (right <= judged.accuracy_high))
+def test_a_voter_without_votes_has_no_worth():
+    _, run, logs = draw(2)
+    worth = describe_worth(Cases(*sum_cases(run, logs, FACTORS, 5)), 0.5)
+    for part in (worth.values, worth.low, worth.high):
+        assert np.isnan(part[:, 4]).all()
+        assert np.isfinite(part[:, :4]).all()
+    untold = worth.untold()
+    assert np.isnan([untold.values, untold.low, untold.high]).all()
+    assert np.array_equal(untold.met, worth.met)
 
 
-def test_gold_labels_count_as_the_truth_of_their_items():
-    rng = np.random.default_rng(6)
-    values, truth = draw_two(rng, 200)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)
-        table = ue.LatentIsing().fit(values, truth).voters_
-    assert table.accuracy.to_numpy() == pytest.approx((values == truth[:, None]).mean(axis=0))
+def test_intervals_of_known_truth_hold_nine_times_in_ten():
+    rng, held = np.random.default_rng(0), []
+    for _ in range(40):
+        truth, rates = rng.random(60) < 0.4, rng.uniform(0.55, 0.95, 5)
+        values = np.where((rng.random((60, 5)) < rates) == truth[:, None], 1, -1)
+        logs = np.log(np.stack([~truth, truth], axis=1) + 1e-12)
+        cases = Cases(*sum_cases(run_of(values.astype(np.int8)), logs, FACTORS, 5))
+        worth = describe_worth(cases, 0.0)
+        held += list((worth.low[0] <= rates) & (rates <= worth.high[0]))
+    assert 0.85 < np.mean(held) < 0.97
 
 
-def test_the_worth_of_more_classes_is_stored(tmp_path):
-    votes = ue.simulate_classes(n_items=200, random_state=0).votes
-    model = ue.LatentIsing().fit(votes)
-    ue.save(model, tmp_path / "model")
-    assert ue.load(tmp_path / "model").voters_full_.equals(model.voters_full_)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_experts_are_clearly_better_than_the_crowd(n_classes):
+    rng = np.random.default_rng(0)
+    truth, rates = rng.integers(0, n_classes, 400), [0.7, 0.7, 0.97, 0.72, 0.74, 0.5]
+    other = (truth + 1) % n_classes
+    said = np.array([np.where(rng.random(400) < rate, truth, other) for rate in rates]).T
+    values = (2 * said - 1 if n_classes == 2 else said + 1).astype(np.int8)
+    values[:398, 5] = 0  # nearly no votes: nothing is clear
+    logs = np.log(np.eye(n_classes)[truth] + 1e-9)
+    found = find_experts(Cases(*sum_cases(run_of(values), logs, FACTORS, 7)))
+    assert np.flatnonzero(found).tolist() == [2]

@@ -96,28 +96,6 @@ def plain_crowd(seed, n_items=300, n_voters=20, votes_per_item=6, share=0.4):
     return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
 
 
-def tilted_crowd(seed, n_items=1500, n_voters=100, votes_per_item=7, pull=0.6):
-    """Voters who share a misreading of each item, seven of whom vote on it."""
-    rng = np.random.default_rng(seed)
-    truth, misreading = sides(rng, n_items, 0.4), sides(rng, n_items)
-    skill, bias = rng.normal(0.7, 0.4, n_voters), rng.normal(0, 0.3, n_voters)
-    field = bias + skill * truth[:, None] + pull * misreading[:, None]
-    values = np.where(rng.random(field.shape) < 1 / (1 + np.exp(-2 * field)), 1, -1)
-    order = rng.random(field.shape).argsort(axis=1).argsort(axis=1)
-    return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
-
-
-def repeating_crowd(seed, n_items=1500):
-    """Three groups of near-duplicates (6, 4 and 3 voters) beside six independent voters."""
-    rng = np.random.default_rng(seed)
-    truth, columns = sides(rng, n_items, 0.4), []
-    for size in (6, 4, 3):
-        said = echo(rng, truth, rng.uniform(0.68, 0.78))
-        columns += [echo(rng, said, 0.92) for _ in range(size)]
-    columns += [echo(rng, truth, rng.uniform(0.6, 0.8)) for _ in range(6)]
-    return np.array(columns, dtype=np.int8).T, truth
-
-
 def copying_crowd(seed, n_items=600, n_copies=3, repeat=0.97, n_others=8):
     """One voter's opinion said several times, beside voters who err on their own."""
     rng = np.random.default_rng(seed)
@@ -136,14 +114,6 @@ def bad_clique(seed, n_items=1000, size=6, n_others=8, repeat=0.93):
     columns = [echo(rng, said, repeat) for _ in range(size)]
     columns += [echo(rng, truth, rng.uniform(0.7, 0.85)) for _ in range(n_others)]
     return np.array(columns, dtype=np.int8).T, truth
-
-
-def two_camps(seed, n_items=800, size=6, accuracy=0.85):
-    """As many voters see the truth as see a cue that has nothing to do with it."""
-    rng = np.random.default_rng(seed)
-    truth, cue = sides(rng, n_items), sides(rng, n_items)
-    columns = [echo(rng, side, accuracy) for side in (truth, cue) for _ in range(size)]
-    return np.array(columns, dtype=np.int8).T, truth, cue
 
 
 def uneven_crowd(seed, n_items=1500, n_voters=15):
@@ -202,17 +172,6 @@ def copied_classes(seed, n_items=800, n_classes=4, n_copies=6, n_others=6, repea
     said = name_class(rng, truth, 0.45, n_classes)
     columns += [name_class(rng, said, repeat, n_classes) for _ in range(n_copies)]
     return np.array(columns, dtype=np.int8).T + 1, truth
-
-
-def ordered_crowd(seed, n_items=600, n_classes=5, n_voters=12, votes_per_item=5):
-    """Voters who see the class with noise and a shift of their own, and round it."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(0, n_classes, n_items)
-    noise, shift = rng.uniform(0.5, 1.2, n_voters), rng.normal(0, 0.4, n_voters)
-    seen = truth[:, None] + shift + noise * rng.normal(size=(n_items, n_voters))
-    values = np.clip(np.round(seen), 0, n_classes - 1).astype(np.int8) + 1
-    order = rng.random(values.shape).argsort(axis=1).argsort(axis=1)
-    return np.where(order < votes_per_item, values, 0).astype(np.int8), truth
 
 
 def class_rules(seed, n_items=1500, n_classes=3, n_rules=12):
