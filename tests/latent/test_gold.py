@@ -183,6 +183,18 @@ def test_another_reading_must_be_clearly_better():
     assert found.others == (rival,)
 
 
+def test_where_another_readings_other_side_is_chosen_all_sides_are_swapped():
+    rng = np.random.default_rng(3)
+    truth, cue = sides(rng, 800), sides(rng, 800)
+    values = np.array([echo(rng, side, 0.9) for side in [cue] * 5 + [truth] * 5], dtype=np.int8).T
+    rival = reading_of(model_of([0.0] * 5 + [2.0] * 5), structure="rival")
+    reading = reading_of(model_of([2.0] * 5 + [0.0] * 5), others=(rival,))
+    found, _ = follow(values, labels(-truth, np.arange(40)), reading)
+    assert (found.structure, told(found)) == ("rival", [TURNED])
+    other = found.others[0].score(ballots_of(values))
+    assert other == pytest.approx(-reading.score(ballots_of(values)))
+
+
 def test_few_labels_check_and_correct_nothing():
     values, truth = crowd(0, [0.8] * 7)
     reading, known = trust_equally(7), labels(truth, np.arange(9))
