@@ -12,18 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from unelisa.aggregators.base import Floats, LogOdds
 from unelisa.aggregators.drift import find_drift, tell_drift
 from unelisa.aggregators.known import add_prior, number_codes, read_prevalence, read_prior
-from unelisa.aggregators.memory import KeptVotes, Memory, name_gold, unpack_votes
+from unelisa.aggregators.memory import KeptVotes, Memory, name_gold, read_more, unpack_votes
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.voters import describe_votes, idle_reason
 from unelisa.blocks import ItemBlocks
-from unelisa.errors import ModelError, ReliabilityWarning, Sentence, VotesError, warn_user
+from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.joining import join_votes
 from unelisa.latent import Known, Structure, describe, verdicts
 from unelisa.latent.ballots import count_heard, fix_labels, list_ballots, set_prior_odds
 from unelisa.latent.gold import follow_gold, match_prevalence
-from unelisa.latent.reading import NAMED, Reading
+from unelisa.latent.reading import Reading
 from unelisa.latent.trust import Checked, Trust
 from unelisa.orientation import Orient
 from unelisa.partitioned import is_partitioned
@@ -35,7 +35,6 @@ NO_VOTES = (
     "the model does not hold the votes it was fitted to, which an update needs: pass them as "
     "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
 )
-REPEATS = "repeats {} vote for vote: they count as one voter"
 
 
 def _of_reading(name: str, doc: str) -> Any:
@@ -279,7 +278,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             low, high = trust.share_bounds[:, 1].tolist()
             self.prevalence_interval_ = low, high
         else:
-            self._confusion, self._confusion_votes = reading.confusions, worth.met
+            told = ~np.isnan(worth.values[:1].T[:, :, None])
+            self._confusion = np.where(told, reading.confusions, np.nan)
+            self._confusion_votes = worth.met
             self.prevalence_, self.prevalence_interval_ = trust.shares, trust.share_bounds
         self._rely(trust, reading)
 
@@ -297,20 +298,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     def cautions_(self) -> list[Sentence]:
         """What speaks against the labels, then what else to know, one sentence each."""
         told = (*self._reading.reasons, *self._reading.notes)
-        return [*(one.tell(self.voter_names_) for one in told), *self._tell_copies()]
-
-    def _tell_copies(self) -> list[Sentence]:
-        """Return that voters are copies, in a sentence; nothing if there are none."""
-        heads = self._reading.heads
-        groups = np.flatnonzero(np.bincount(heads, minlength=len(heads)) > 1)
-        if not len(groups):
-            return []
-        alike = [[str(name) for name in self.voter_names_[heads == k]] for k in groups]
-        names = Sentence.listing("{}", alike[0], NAMED)
-        rest = len(groups) - 1
-        more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
-        told = f"{names} repeat each other vote for vote and count as one voter{more}"
-        return [Sentence(told, map(", ".join, alike) if more else names.voters)]
+        copies = verdicts.tell_copies(self._reading.heads, self.voter_names_)
+        return [*(one.tell(self.voter_names_) for one in told), *copies]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.
@@ -368,7 +357,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
                 f"a model fitted with {self._beside} cannot be updated; fit it to all votes again"
             )
         memory = self._recall() if earlier is None else Memory(self._reenter(earlier))
-        joined = join_votes(memory.votes, self._read_more(votes))
+        joined = join_votes(memory.votes, read_more(self, votes))
         self.fit(joined.votes, name_gold(memory.gold, joined.votes))
         drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
         if drifted:
@@ -388,20 +377,6 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         if "_beside" in self.__dict__:
             raise ModelError(f"a model fitted with {self._beside} cannot keep its votes")
         return self._recall().pack()
-
-    def _read_more(self, X: Any) -> Votes:
-        """Return votes in the labels of the fit, which may have other voters."""
-        votes = self._in_own_labels(X if isinstance(X, Votes) else self._read(X))
-        if votes.named != self.named_voters_:
-            raise VotesError(
-                "voters with names and voters without cannot be joined; name the voters in both"
-            )
-        if not votes.named and votes.n_voters != self.n_features_in_:
-            raise VotesError(
-                f"X has {votes.n_voters} voters without names, but the model has "
-                f"{self.n_features_in_}; name the voters"
-            )
-        return votes
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what copies and pickles hold: not the votes, which name items."""

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unelisa.blocks import hold_sparse
+from unelisa.errors import VotesError
 from unelisa.joining import as_matrix
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -104,3 +105,18 @@ def name_gold(gold: NDArray[np.int8] | None, votes: Votes) -> NDArray[Any] | Non
     if gold is None:
         return None
     return votes.name_codes(np.append(gold, np.zeros(votes.n_items - len(gold), dtype=np.int8)))
+
+
+def read_more(model: Any, X: Any) -> Votes:
+    """Return votes in the labels of a fitted model, which may have other voters."""
+    votes: Votes = model._in_own_labels(X if isinstance(X, Votes) else model._read(X))
+    if votes.named != model.named_voters_:
+        raise VotesError(
+            "voters with names and voters without cannot be joined; name the voters in both"
+        )
+    if not votes.named and votes.n_voters != model.n_features_in_:
+        raise VotesError(
+            f"X has {votes.n_voters} voters without names, but the model has "
+            f"{model.n_features_in_}; name the voters"
+        )
+    return votes

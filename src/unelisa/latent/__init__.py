@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Ballots, Floats, Sums, take_ballots
+from unelisa.latent.ballots import Ballots, Floats, Sums, keep_voters, take_ballots
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.crowd import Crowd, draw_items
 from unelisa.latent.edges.factor import exceeds_factor
@@ -98,7 +98,8 @@ def _temper(reading: Reading, run: Ballots) -> Reading:
     """Return the reading with its experience, and probabilities as sure as that."""
     # there is no experience with graphs: all that is known are designed votes
     temper = reading.name == "consensus"
-    found = gain_experience(run, reading.think(run), temper=temper)
+    voted = keep_voters(run, reading.distinct)
+    found = gain_experience(voted, reading.think(run), temper=temper)
     correction = reading.correction._replace(slope=found.factor)
     return replace(reading, experience=found, correction=correction)
 
@@ -145,7 +146,8 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     tally = Tally(n_items, n_heard, n_gold, totals[:2], totals[2])
     trust = judge_labels(tally, experience, known.checked)
     run = take_ballots(ballots, draw_items(ballots.n_items, JUDGED_ITEMS))
-    independent = count_independent(run, np.exp(reading.weigh_run(run)), n_voters)
+    chances = np.exp(reading.weigh_run(run))
+    independent = count_independent(keep_voters(run, reading.distinct), chances, n_voters)
     trust = settle(trust, known.bounds, independent)
     found = Cases(*cases)
     told = known.checked.enough or (identified and reading.branches >= LEAST_CLEAR)

@@ -106,6 +106,17 @@ def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
     return Ballots(mark_starts(np.concatenate([part.counts for part in parts])), *columns[1:])
 
 
+def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
+    """Return the ballots of some voters; the others have not voted."""
+    if kept.all():
+        return ballots
+    own = kept[ballots.voters]
+    counts = np.bincount(ballots.items[own], minlength=ballots.n_items)
+    return ballots._replace(
+        starts=mark_starts(counts), voters=ballots.voters[own], votes=ballots.votes[own]
+    )
+
+
 def count_heard(ballots: Ballots) -> NDArray[np.int64]:
     """Return the number of votes per item. A pass."""
     return ballots.counts

@@ -23,6 +23,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from unelisa.blocks import ItemBlocks
+from unelisa.latent import prior
 from unelisa.latent.ballots import Ballots, Floats, count_heard, take_ballots
 from unelisa.latent.reading import Correction, Reading
 from unelisa.latent.trust import LEAST_LABELS, Checked
@@ -92,20 +93,23 @@ def _choose(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Rea
     turn = reading.n_classes == 2
     sides = [(one, one.turned()) if turn else (one,) for one in reading.readings]
     fits = [[_weigh_labels(run, classes, side) for side in pair] for pair in sides]
-    toll = 0.0 if reading.sign_is_open else CLEAR
-    best, kept, turned = fits[0][0], 0, 0
-    many = len(classes) >= LEAST_LABELS
-    for k, pair in enumerate(fits if many else fits[:1]):
-        for side, fit in enumerate(pair):
-            if fit > best and fit > fits[0][0] + (CLEAR if k else 0.0) + (toll if side else 0.0):
-                best, kept, turned = fit, k, side
-    if not kept and not turned:
-        return reading
-    chosen = sides[kept][turned]
+    toll, many = 0.0 if reading.sign_is_open else CLEAR, len(classes) >= LEAST_LABELS
+    places = [(k, side) for k, pair in enumerate(fits if many else fits[:1]) for side in (0, 1)]
+    places = [(k, side) for k, side in places if side < len(fits[k])]
+    gains = [
+        fits[k][side] - fits[0][0] - (CLEAR if k else 0.0) - (toll if side else 0.0)
+        for k, side in places
+    ]
+    kept, side = places[int(np.argmax(gains))]
+    chosen, best = sides[kept][side], fits[kept][side]
     if kept:
-        others = tuple(pair[turned] for k, pair in enumerate(sides) if k != kept)
+        others = tuple(pair[side] for k, pair in enumerate(sides) if k != kept)
         chosen = replace(chosen, others=others, coherence=reading.coherence)
-    return chosen.noting(TURNED) if turned and not reading.sign_is_open else chosen
+    if side and not reading.sign_is_open:
+        chosen = chosen.noting(TURNED)
+    rest = [max(pair) for k, pair in enumerate(fits) if k != kept]
+    clear = many and all(best - other > CLEAR for other in rest)
+    return chosen.settled() if clear else chosen
 
 
 def _weigh_labels(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> float:
@@ -179,10 +183,12 @@ def fit_correction(labeled: Labeled, n_voters: int, spread: float) -> Correction
 def match_prevalence(
     ballots: ItemBlocks, reading: Reading, bounds: Floats, rounds: int = 100
 ) -> Correction:
-    """Return the correction with which the mean P of each class lies within its bounds.
+    """Return the correction with which the share of each class lies within its bounds.
 
     `bounds` has the rows low and high, 0 and 1 where nothing is stated of a class. Offsets are
-    added to the log-probabilities, so that the order of the items within a class stays.
+    added to the log-probabilities, so that the order of the items within a class stays. The share
+    is the mean of P to the power `prior.STATED_POWER`, normalized: between the mean of P and the
+    share of the labels.
     """
     correction = reading.correction
     for _ in range(rounds):
@@ -200,7 +206,8 @@ def match_prevalence(
 
 
 def _sum_chances(ballots: Ballots, reading: Reading) -> tuple[Floats, ...]:
-    """Return the sum of P over the items with votes, and their number. A pass."""
+    """Return the sum of sharper P over the items with votes, and their number. A pass."""
     heard = ballots.counts > 0
-    chances = np.exp(reading.weigh_run(ballots))[heard].sum(axis=0)
+    sharper = softmax(prior.STATED_POWER * reading.weigh_run(ballots)[heard], axis=1)
+    chances = sharper.sum(axis=0)
     return (np.append(chances, np.count_nonzero(heard)),)

@@ -104,7 +104,7 @@ def start(crowd: Crowd, counts: Floats, levels: Levels) -> Consensus:
     shares = shares / shares.sum()
     n_voters = len(counts)
     return Consensus(
-        np.full(n_voters, prior.START_WEIGHT),
+        np.full(n_voters, prior.MEAN_WEIGHT),
         np.zeros((n_voters, crowd.n_classes)),
         counts,
         prior.CLASS_WEIGHT * np.log(shares),

@@ -11,7 +11,6 @@ import numpy as np
 # b_sc ~ N(0, BIAS_SPREAD^2).
 MEAN_WEIGHT, PRIOR_VOTERS = 1.5, 3.0
 WEIGHT_SPREAD, BIAS_SPREAD = 0.6, 1.0
-START_WEIGHT = 1.0  # of all voters, where EM starts
 
 # The items: their ease is one of three levels; 1 is about ordinary.
 EASE = np.array([0.3, 0.9, 1.6])
@@ -20,7 +19,7 @@ CLASS_WEIGHT = 0.5  # of the log of the votes' shares, as log P(class): EM does 
 
 # Two voters repeat each other where their partial correlation, less what chance adds, exceeds
 # REPEATS; from REPEATS + RAMP on they are one.
-REPEATS, RAMP = 0.65, 0.15
+REPEATS, RAMP = 0.68, 0.12
 
 # The average: exponents of the model's probabilities and of the share of the votes.
 MODEL_POWER, SHARE_POWER = 0.50, 0.62
@@ -33,3 +32,7 @@ BELOW, ABOVE, TAIL = 0.854, 1.154, 0.527
 # A common error of all log-odds: SHIFT (1 + FEW / votes per item)
 SHIFT, FEW = 0.75, 3.0
 GATE = 0.125  # labels that differ from a plain majority's on more items: beyond experience
+
+# A stated prevalence is matched by probabilities that are so many times as sure: those of the model
+# are calibrated over sets, where the sure ones are too sure; most sets are surer than that
+STATED_POWER = 2.0

@@ -168,6 +168,11 @@ class Reading(ABC):
         return int(np.count_nonzero(heard & (self.family < 0)) + self.family.max(initial=-1) + 1)
 
     @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Which voters are no copies of an earlier one."""
+        return np.asarray(self.heads == np.arange(len(self.heads)))
+
+    @property
     def readings(self) -> list["Reading"]:
         """The reading itself, and what else the votes allow."""
         return [self, *self.others]
@@ -206,6 +211,11 @@ class Reading(ABC):
     def confusions(self) -> Floats:
         """P(says c | class k) per voter, voters x classes x answers, as the model has it."""
         raise NotImplementedError
+
+    def settled(self) -> Self:
+        """Return the same reading as the only one that the votes and gold labels allow."""
+        kept = tuple(reason for reason in self.reasons if not reason.text.startswith(TWO_READINGS))
+        return replace(self, others=(), reasons=kept)
 
     def doubting(self, *reasons: str) -> Self:
         """Return the same reading with more that speaks against its labels."""

@@ -2,7 +2,7 @@
 
 A voter counts once, whoever it repeats::
 
-    count_s = 1 / (1 + sum_t excess_st)
+    count_s = 1 / (1 + sum_t excess_st)    (t: other voters, copies as one)
     excess_st = min(max(r_st - m / sqrt(n_st) - REPEATS, 0) / RAMP, 1),   m = sqrt(2 log pairs)
 
 r_st is the partial correlation of the votes of s and t on their n_st common items, given the mean
@@ -10,7 +10,7 @@ vote of all others there; m / sqrt(n_st) is about the largest that chance makes 
 With more than two classes it is the mean over "says c", weighted by share_c (1 - share_c). Two
 voters who know the truth agree as well, but so do the others with them: what is left is small.
 
-Exact copies (the same votes on the same items) are one voter: their excess is 1.
+Exact copies (the same votes on the same items) are one voter, of whom each counts an equal part.
 """
 
 from typing import Any, NamedTuple
@@ -56,9 +56,14 @@ class Repeaters(NamedTuple):
         n_copies: int,
     ) -> "Repeaters":
         """Return the counts of the voters, of the pairs that repeat each other."""
-        (first, second, excess), n_voters = pairs, len(crowd.cast)
-        total = np.bincount(first, excess, n_voters) + np.bincount(second, excess, n_voters)
-        counts = 1 / (1 + total)
+        (first, second, excess), heads = pairs, crowd.heads
+        n_voters = len(heads)
+        sizes = np.bincount(heads, minlength=n_voters)[heads]
+        # a relative and its copies are one relative
+        near = slice(n_copies, None)
+        total = np.bincount(first[near], (excess / sizes[second])[near], n_voters)
+        total += np.bincount(second[near], (excess / sizes[first])[near], n_voters)
+        counts = 1 / (sizes * (1 + total))
         constant = (crowd.cast == crowd.ballots.n_items).any(axis=1)
         if not constant.all():
             counts[constant] = 0.0  # votes that do not tell items apart

@@ -30,7 +30,7 @@ SURPRISE = 0.05  # chance of as few right gold labels if the labels are `LOSS` w
 GRID = np.linspace(0.0005, 0.9995, 1000)  # of accuracies
 FLATTEST, STEEPEST = 0.05, 8.0  # factors of log-probabilities
 FEWEST_VOTES = 1.25  # per item, of which there is experience
-NARROW = "about 50 random gold labels would make it narrow"
+NARROW = "about 50 random gold labels would tell"
 
 
 @stored(
@@ -159,7 +159,7 @@ class Checked(NamedTuple):
 
 @stored(
     shares="share[classes]",
-    share_bounds="share[2, classes]",
+    share_bounds="estimate[2, classes]",
     labels="share[classes]",
     accuracy="float",
     low="float",
@@ -167,6 +167,7 @@ class Checked(NamedTuple):
     risk="share",
     checked="Checked",
     expected="float",
+    dissent="share",
     voters="float",
 )
 @dataclass(frozen=True, eq=False)
@@ -183,6 +184,7 @@ class Trust:
     risk: float  # chance that the true accuracy is more than `LOSS` below `accuracy`
     checked: Checked
     expected: float  # accuracy expected of labels without gold labels
+    dissent: float  # share of the items whose label differs from a plain majority's
     voters: float  # how many independent voters have as little error in common
 
     @property
@@ -193,9 +195,14 @@ class Trust:
         return self.checked.enough and float(binom.cdf(right, n, worst)) < SURPRISE
 
     @property
+    def unusual(self) -> bool:
+        """Whether labels leave the majority so often that there is no experience with it."""
+        return self.dissent >= prior.GATE and not self.checked.enough and self.risk > 0
+
+    @property
     def reliable(self) -> bool:
         """Whether the labels are probably as right as stated."""
-        return self.risk < RISK and not self.contradicted
+        return self.risk < RISK and not self.contradicted and not self.unusual
 
     @property
     def reason(self) -> str:
@@ -209,6 +216,11 @@ class Trust:
         if np.isnan(self.accuracy):
             return "nothing shows how right the labels are"
         found = f"{self.accuracy:.2f} ({self.low:.2f} - {self.high:.2f}) of the labels are right"
+        if self.unusual:
+            return (
+                f"{self.dissent:.0%} of the labels differ from a plain majority's, more than in "
+                f"sets of votes with known truth that would tell how right they are; {NARROW}"
+            )
         if self.risk < RISK:
             return f"going by sets of votes with known truth, {found}"
         return (
@@ -220,7 +232,9 @@ class Trust:
         """Return the same without any accuracy: the votes carry no truth."""
         if self.low == self.high:
             return self  # all labels are gold
-        return replace(self, accuracy=np.nan, low=np.nan, high=np.nan, risk=1.0)
+        bounds = np.full_like(self.share_bounds, np.nan)
+        told = replace(self, accuracy=np.nan, low=np.nan, high=np.nan, risk=1.0)
+        return replace(told, share_bounds=bounds)
 
 
 class Tally(NamedTuple):
@@ -250,8 +264,6 @@ def judge_labels(tally: Tally, experience: Experience, checked: Checked) -> Trus
         places = np.searchsorted(np.cumsum(density), [tail, 1 - tail]).clip(0, len(GRID) - 1)
         bounds = GRID[places]
         risk = float(density[mean - loss > GRID].sum())
-    elif _is_unusual(experience):
-        risk = 1.0 if rest > LOSS else risk
     shares, share_bounds = bound_shares(tally, experience, checked)
     return Trust(
         shares,
@@ -263,13 +275,9 @@ def judge_labels(tally: Tally, experience: Experience, checked: Checked) -> Trus
         min(risk, 1.0),
         checked,
         expected,
+        experience.dissent,
         np.nan,
     )
-
-
-def _is_unusual(experience: Experience) -> bool:
-    """Return whether labels leave the majority so often that there is no experience with it."""
-    return experience.dissent >= prior.GATE
 
 
 def _weigh_accuracies(center: float, below: float, checked: Checked) -> Floats:
@@ -310,5 +318,12 @@ def spread_shift(experience: Experience, checked: Checked) -> float:
 
 def settle(trust: Trust, stated: Floats | None, voters: float) -> Trust:
     """Return the trust with stated bounds of the shares (rows low, high), and Kish's number."""
-    bounds = trust.share_bounds if stated is None else np.clip(trust.share_bounds, *stated)
-    return replace(trust, share_bounds=bounds, voters=voters)
+    trust = replace(trust, voters=voters)
+    if stated is None:
+        return trust
+    shares = np.clip(trust.shares, *stated)
+    moved = shares != trust.shares
+    rest = shares[~moved].sum()
+    if rest > 0:  # the other classes share what is left
+        shares[~moved] *= max(1 - shares[moved].sum(), 0.0) / rest
+    return replace(trust, shares=shares, share_bounds=np.clip(trust.share_bounds, *stated))

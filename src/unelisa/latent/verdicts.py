@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.latent.reading import Reading
+from unelisa.errors import Sentence
+from unelisa.latent.reading import NAMED, Reading
 
 SURE_ERRORS = 2.0  # standard errors by which a weight is clearly not 0
 WORDS = {
@@ -47,10 +48,26 @@ def explain_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
     if reading.name == "edges":
         return _explain_graph(reading)
     verdicts, heads = judge_voters(reading, names), find_heads(reading, names)
-    return [
+    reasons = [
         WORDS.get(verdict, f"repeats {head}: the family counts as one voter")
         for verdict, head in zip(verdicts, heads, strict=True)
     ]
+    for s in np.flatnonzero(~reading.distinct):
+        reasons[s] = f"repeats {names[reading.heads[s]]} vote for vote: they count as one voter"
+    return reasons
+
+
+def tell_copies(heads: NDArray[np.integer], names: NDArray[Any]) -> list[Sentence]:
+    """Return that voters are copies, in a sentence; nothing if there are none."""
+    groups = np.flatnonzero(np.bincount(heads, minlength=len(heads)) > 1)
+    if not len(groups):
+        return []
+    alike = [[str(name) for name in names[heads == k]] for k in groups]
+    first = Sentence.listing("{}", alike[0], NAMED)
+    rest = len(groups) - 1
+    more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
+    told = f"{first} repeat each other vote for vote and count as one voter{more}"
+    return [Sentence(told, map(", ".join, alike) if more else first.voters)]
 
 
 def list_followers(reading: Reading) -> NDArray[np.intp]:
