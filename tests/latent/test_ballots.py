@@ -11,6 +11,7 @@ from unelisa.latent.ballots import (
     count_heard,
     count_votes,
     fix_labels,
+    keep_voters,
     list_ballots,
     set_prior_odds,
     take_ballots,
@@ -118,3 +119,11 @@ def test_ballots_are_the_same_wherever_the_votes_are(values, place, tmp_path, mo
 def test_without_prior_odds_they_are_zero(values):
     (run,) = set_prior_odds(ballots_of(values), np.zeros(50))
     assert run.prior_odds.tolist() == [0.0] * 50
+
+
+def test_votes_of_some_voters_are_kept(values):
+    kept, ballots = np.arange(7) != 2, run_of(values, np.linspace(-1, 1, 50))
+    found = keep_voters(ballots, kept)
+    assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
+    assert np.array_equal(found.prior_odds, ballots.prior_odds)
+    assert keep_voters(ballots, np.ones(7, dtype=bool)) is ballots

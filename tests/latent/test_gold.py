@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from latent.worlds import ballots_of, echo, model_of, name_class, reading_of, run_of, sides
 from unelisa.latent import gold as module
+from unelisa.latent import prior
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.gold import (
     OFFSET,
@@ -19,7 +20,7 @@ from unelisa.latent.gold import (
     follow_gold,
     match_prevalence,
 )
-from unelisa.latent.reading import Correction
+from unelisa.latent.reading import TWO_READINGS, Caution, Correction
 from unelisa.latent.trust import LEAST_LABELS, Checked
 
 
@@ -164,12 +165,15 @@ def test_ten_labels_choose_between_readings(n_labels):
     truth, cue = sides(rng, 800), sides(rng, 800)
     values = np.array([echo(rng, side, 0.9) for side in [cue] * 5 + [truth] * 5], dtype=np.int8).T
     rival = reading_of(model_of([0.0] * 5 + [2.0] * 5), structure="rival")
-    reading = reading_of(model_of([2.0] * 5 + [0.0] * 5), others=(rival,), coherence=0.4)
+    doubt = Caution(f"{TWO_READINGS}: of which one is not known")
+    model = model_of([2.0] * 5 + [0.0] * 5)
+    reading = reading_of(model, others=(rival,), coherence=0.4, reasons=(doubt,))
     found, _ = follow(values, labels(truth, np.arange(n_labels)), reading)
     kept, _ = follow(values, labels(cue, np.arange(n_labels)), reading)
     many = n_labels >= LEAST_LABELS
     assert found.structure == ("rival" if many else "ease")
-    assert [one.structure for one in found.others] == ["ease" if many else "rival"]
+    assert [one.structure for one in found.others] == ([] if many else ["rival"])
+    assert found.two_readings == (not many)
     assert (kept.structure, found.coherence) == ("ease", 0.4)
     if many:
         assert accuracy(found, values, truth) > 0.85
@@ -187,12 +191,14 @@ def test_where_another_readings_other_side_is_chosen_all_sides_are_swapped():
     rng = np.random.default_rng(3)
     truth, cue = sides(rng, 800), sides(rng, 800)
     values = np.array([echo(rng, side, 0.9) for side in [cue] * 5 + [truth] * 5], dtype=np.int8).T
-    rival = reading_of(model_of([0.0] * 5 + [2.0] * 5), structure="rival")
-    reading = reading_of(model_of([2.0] * 5 + [0.0] * 5), others=(rival,))
+    near = [
+        reading_of(model_of([0.0] * 5 + [weight] * 5), structure="rival") for weight in (2, 1.9)
+    ]
+    reading = reading_of(model_of([2.0] * 5 + [0.0] * 5), others=tuple(near))
     found, _ = follow(values, labels(-truth, np.arange(40)), reading)
     assert (found.structure, told(found)) == ("rival", [TURNED])
-    other = found.others[0].score(ballots_of(values))
-    assert other == pytest.approx(-reading.score(ballots_of(values)))
+    first = found.others[0].score(ballots_of(values))
+    assert first == pytest.approx(-reading.score(ballots_of(values)))
 
 
 def test_few_labels_check_and_correct_nothing():
@@ -310,8 +316,9 @@ def test_of_very_many_labels_evenly_spaced_ones_are_used(monkeypatch):
 
 
 def shares_of(values, reading, odds=None):
-    """The mean P of each class over the items with votes."""
-    return np.exp(reading.weigh(ballots_of(values, odds)))[values.any(axis=1)].mean(axis=0)
+    """The mean of each class's P, made surer, over the items with votes."""
+    logs = prior.STATED_POWER * reading.weigh(ballots_of(values, odds))
+    return softmax(logs[values.any(axis=1)], axis=1).mean(axis=0)
 
 
 def match(values, reading, low, high, odds=None):
