@@ -320,6 +320,7 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 app.command(cls=PlainCommand)(classes)
 app.command(cls=PlainCommand)(rate)
+app.command(cls=PlainCommand)(prior)
 app.command(cls=PlainCommand)(worth)
 app.command(cls=PlainCommand)(jury)
 app.command(cls=PlainCommand)(replay)

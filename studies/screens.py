@@ -244,6 +244,16 @@ def show_worth(screen: Console, archive: Json) -> None:
     screen.print(table)
 
 
+def show_prior(screen: Console, archive: Json) -> None:
+    """Print what the default reaches on sets whose source was left out."""
+    table = _new_table(["set", "source"], ["accuracy", "share", "log loss", "expected", "reliable"])
+    for row in archive["sets"]:
+        expected = "-" if row["expected"] is None else share(row["expected"], 2)
+        scores = share(row["accuracy"]), share(row["share"]["accuracy"]), share(row["log_loss"])
+        table.add_row(row["set"], row["source"], *scores, expected, str(row["reliable"]))
+    screen.print(table)
+
+
 def show_reviews(screen: Console, archive: Json) -> None:
     """Print how many answers a review needs on every set, and how many a random order."""
     table = _new_table(["set"], ["labels", "goal", "review", "gain alone", "random order"])

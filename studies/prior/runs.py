@@ -148,7 +148,8 @@ def _hold_shares(model: LatentIsing, one: Fitted) -> float:
     run, classes = one.truth.run, one.truth.classes
     heard = (run.counts > 0) & (classes >= 0)
     true = np.bincount(classes[heard], minlength=len(model.classes_)) / max(heard.sum(), 1)
-    bounds = model._reading.trust.share_bounds
+    trust = model._reading.trust
+    bounds = np.empty((2, 0)) if trust is None else trust.share_bounds
     return float(((bounds[0] <= true) & (true <= bounds[1])).mean())
 
 

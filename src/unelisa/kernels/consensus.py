@@ -143,25 +143,37 @@ def step_voters(
     for s in range(n_voters):
         slope = -(weights[s] - center) * weight_precision
         curve = weight_precision
-        bias_slopes = cast[s] - biases[s] * bias_precision
-        bias_curves = np.full(n_classes, bias_precision)
         for g in range(n_eases):
             slope += ease[g] * right[s, g]
             for k in range(n_classes):
-                chances[:] = biases[s]
-                chances[k] += ease[g] * weights[s]
-                chances[:] = np.exp(chances - chances.max())
-                chances /= chances.sum()
+                _choose(biases[s], k, ease[g] * weights[s], chances)
                 slope -= met[s, k, g] * ease[g] * chances[k]
                 curve += met[s, k, g] * ease[g] ** 2 * chances[k] * (1 - chances[k])
-                bias_slopes -= met[s, k, g] * chances
-                bias_curves += met[s, k, g] * chances * (1 - chances)
         new_weights[s] += min(max(slope / curve, -1.0), 1.0)
-        for c in range(n_classes):
-            step = 0.7 * bias_slopes[c] / bias_curves[c]  # the Hessian is not diagonal
-            new_biases[s, c] += min(max(step, -1.0), 1.0)
         curvature[s] = curve
+        # then the biases, with the new weight: both at once would overshoot, step after step
+        slopes = cast[s] - biases[s] * bias_precision
+        curves = np.full(n_classes, bias_precision)
+        for g in range(n_eases):
+            for k in range(n_classes):
+                _choose(biases[s], k, ease[g] * new_weights[s], chances)
+                slopes -= met[s, k, g] * chances
+                curves += met[s, k, g] * chances * (1 - chances)
+        for c in range(n_classes):
+            step = (
+                0.7 * slopes[c] / curves[c]
+            )  # the Hessian is not diagonal, but at most twice that
+            new_biases[s, c] += min(max(step, -1.0), 1.0)
     return new_weights, new_biases, curvature
+
+
+@kernel
+def _choose(biases: Floats, k: int, lean: float, chances: Floats) -> None:
+    """Set the chances of a voter's answers where class k is raised by `lean`."""
+    chances[:] = biases
+    chances[k] += lean
+    chances[:] = np.exp(chances - chances.max())
+    chances /= chances.sum()
 
 
 @kernel

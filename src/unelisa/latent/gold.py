@@ -29,6 +29,7 @@ from unelisa.latent.reading import Correction, Reading
 from unelisa.latent.trust import LEAST_LABELS, Checked
 
 CLEAR = 3.0  # nats by which labels prefer another reading or the other side
+WRONG = 0.1  # share of gold labels that are allowed for, so that one alone decides nothing
 MOST_LOG = 7.0  # the largest difference of log-probabilities that counts
 SLOPE, OFFSET = 0.5, 1.0  # spreads of their priors
 VOTES = (0.0, 0.1, 0.3, 1.0)  # spreads of the prior of w_s
@@ -113,9 +114,9 @@ def _choose(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Rea
 
 
 def _weigh_labels(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> float:
-    """Return the log-likelihood of the labels."""
-    logs = np.maximum(reading.weigh_run(run), -MOST_LOG)
-    return float(logs[np.arange(len(classes)), classes].sum())
+    """Return the log-likelihood of the labels, of which some may be wrong."""
+    chances = (1 - WRONG) * np.exp(reading.weigh_run(run)) + WRONG / reading.n_classes
+    return float(np.log(chances[np.arange(len(classes)), classes]).sum())
 
 
 def _list_labeled(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Labeled:

@@ -118,11 +118,13 @@ def run_rounds(ballots: ItemBlocks, model: Consensus, cast: Floats, rounds: int)
     """Return the model after some rounds of EM, or when the likelihood has settled."""
     last = -np.inf
     for _ in each(range(rounds)):
-        met, right, states, likelihood = ballots.sum(sum_expected, model.parameters)
+        met, right, states, found = ballots.sum(sum_expected, model.parameters)
+        # the biases of the votes that were cast are the same in all states
+        likelihood = float(found) + float(model.counts @ (cast * model.biases).sum(axis=1))
         model = _maximize(model, cast, met, right, states)
-        if abs(float(likelihood) - last) < TOLERANCE * max(float(states.sum()), 1.0):
+        if abs(likelihood - last) < TOLERANCE * max(float(states.sum()), 1.0):
             break
-        last = float(likelihood)
+        last = likelihood
     return model
 
 
@@ -183,8 +185,7 @@ def believe(ballots: Ballots, model: Consensus) -> Floats:
         chances = posterior[:, :, 0]
     if n_classes > 2:
         votes = count_shares(ballots, model)
-        unheard = (votes == 0) & (votes.sum(axis=1, keepdims=True) > 0)
-        chances = np.where(unheard, prior.UNHEARD * chances, chances)
+        chances = np.where(votes == 0, prior.UNHEARD * chances, chances)
         chances /= chances.sum(axis=1, keepdims=True)
     return np.asarray(chances)
 

@@ -4,7 +4,7 @@ Only pairs who met often enough are considered, and their products are computed 
 voters, so that a table of voters x voters is never in memory.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,45 +69,27 @@ def _take_voters(
 
 
 def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -> Singles:
-    """Return per pair the correlation of the residuals votes - `expected` (one per vote)."""
-    return correlate_residuals(ballots, pairs, (ballots.votes - expected)[:, None], n_voters)
+    """Return per pair the correlation of the residuals votes - `expected` (one per vote).
 
-
-def correlate_residuals(
-    ballots: Ballots, pairs: Pairs, residuals: Floats, n_voters: int
-) -> Singles:
-    """Return per pair the correlation of the votes' residuals, which may have several parts.
-
-    The mean of r_is' r_it over common items; a voter's residuals are scaled to a mean r'r of 1.
+    The mean of r_is r_it over common items; a voter's residuals are scaled to a mean square of 1.
     """
+    residuals = ballots.votes - expected
     counts = np.bincount(ballots.voters, minlength=n_voters)
-    squares = np.bincount(ballots.voters, (residuals**2).sum(axis=1), n_voters)
+    squares = np.bincount(ballots.voters, residuals**2, n_voters)
     spread = np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_SPREAD)
-    scaled = (part / spread[ballots.voters] for part in residuals.T)
+    scaled = (residuals / spread[ballots.voters]).astype(np.float32)
     return _sum_products(ballots, pairs, scaled, n_voters) / pairs.common
 
 
-def measure_agreement(
-    ballots: Ballots, pairs: Pairs, answers: NDArray[np.integer], n_voters: int
-) -> Singles:
-    """Return per pair the share of the common items on which both gave the same answer."""
-    said = (answers == answer for answer in np.unique(answers))
-    return _sum_products(ballots, pairs, said, n_voters) / pairs.common
-
-
-def _sum_products(
-    ballots: Ballots, pairs: Pairs, parts: Iterable[NDArray[Any]], n_voters: int
-) -> Singles:
-    """Return per pair the sum of r_is r_it over items and parts; a part has one entry per vote."""
+def _sum_products(ballots: Ballots, pairs: Pairs, residuals: Singles, n_voters: int) -> Singles:
+    """Return per pair the sum of r_is r_it over items."""
     together = np.zeros(len(pairs.first), dtype=np.float32)
     voters = _find_busiest(ballots, n_voters)
     taken, own = _take_voters(ballots, voters, n_voters)
     s, t = (np.searchsorted(voters, one) for one in (pairs.first, pairs.second))
-    for part in parts:
-        table = _table(taken, part[own].astype(np.float32), len(voters))
-        for first, products in _strips(table):
-            here = slice(*np.searchsorted(s, [first, first + len(products)]))
-            together[here] += products[s[here] - first, t[here]]
+    for first, products in _strips(_table(taken, residuals[own], len(voters))):
+        here = slice(*np.searchsorted(s, [first, first + len(products)]))
+        together[here] += products[s[here] - first, t[here]]
     return together
 
 

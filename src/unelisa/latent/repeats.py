@@ -6,9 +6,10 @@ A voter counts once, whoever it repeats::
     excess_st = min(max(r_st - m / sqrt(n_st) - REPEATS, 0) / RAMP, 1),   m = sqrt(2 log pairs)
 
 r_st is the partial correlation of the votes of s and t on their n_st common items, given the mean
-vote of all others there; m / sqrt(n_st) is about the largest that chance makes it among all pairs.
-With more than two classes it is the mean over "says c", weighted by share_c (1 - share_c). Two
-voters who know the truth agree as well, but so do the others with them: what is left is small.
+vote of all others there, of whom many who say the same weigh less; m / sqrt(n_st) is about the
+largest that chance makes it among all pairs. With more than two classes it is the mean over
+"says c", weighted by share_c (1 - share_c). Two voters who know the truth agree as well, but so do
+the others with them: what is left is small.
 
 Exact copies (the same votes on the same items) are one voter, of whom each counts an equal part.
 """
@@ -234,8 +235,8 @@ def _correlate_rest(panel: Panel, weights: Singles) -> tuple[Floats, Floats]:
 
     With f_is the vote, v_is = 1 where s voted and w_s its weight, the rest on item i is
     u_i (T_i - w_s f_is - w_t f_it), where T_i is the weighted sum of all votes and u_i one over
-    their weight without two average voters. So all moments are products of f and v with weights per
-    item.
+    their weight, less two average voters for s and t themselves. So all moments are products of f
+    and v with weights per item.
     """
     votes, there = panel.votes, np.abs(panel.votes)
     total = panel.sums + votes @ weights

@@ -30,7 +30,6 @@ STEP = 0.5  # of log-odds, in which the effect of a shift is measured
 LEVEL = 0.9
 SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
 FEWEST_CASES = 0.5  # that any interval is worth
-MOST_SURE = 1e-9
 TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
 
 
@@ -175,15 +174,16 @@ def sum_cases(
     return votes, np.stack(said), np.stack(met)
 
 
-def find_experts(cases: Cases) -> NDArray[np.bool_]:
+def find_experts(found: Cases) -> NDArray[np.bool_]:
     """Return who is clearly better than the crowd, by two standard errors of its mean recall.
 
     The crowd's is the mean over the voters, each weighted by its votes.
     """
-    _, recall, _ = cases.compare()
+    _, recall, _ = found.compare()
     merits = recall.value.mean(axis=1)
-    votes = cases.votes.sum(axis=1)
+    votes = found.votes.sum(axis=1)
     crowd = float(votes @ merits) / max(float(votes.sum()), 1.0)
-    spread = recall.value * (1 - recall.value) / np.maximum(recall.cases, 1)
+    cases = np.maximum(recall.cases, 1)
+    spread = (recall.value * (1 - recall.value) + 0.25 / cases) / cases
     error = np.sqrt(spread.sum(axis=1)) / recall.value.shape[1]
-    return np.asarray((votes > 0) & (merits - crowd > SURE_ERRORS * error + 1e-6))
+    return np.asarray((votes > 0) & (merits - crowd > SURE_ERRORS * error))

@@ -1,0 +1,39 @@
+"""`unelisa reproduce prior`: the numbers of the default, learned from real votes, and a page."""
+
+from typing import Annotated
+
+import typer
+
+from studies import screens
+from studies.commands import Docs, SignedSets, Stored, Study, require_data, run_study, running
+from studies.prior.page import render_prior
+from studies.prior.runs import TRIED, read_sets, run_prior
+from studies.records import Json
+from unelisa.cli import options
+
+STUDY = Study("prior", "numbers of the prior", (), render_prior, screens.show_prior, "prior.md")
+
+Trials = Annotated[
+    bool, typer.Option("--trials/--no-trials", help="Try other values of every number.")
+]
+Named = Annotated[str | None, typer.Option("--sets", help="Only these sets, separated by commas.")]
+
+
+def prior(
+    data: SignedSets = None,
+    sets: Named = None,
+    trials: Trials = True,
+    out: Docs = None,
+    stored: Stored = None,
+    json: options.JsonFile = None,
+) -> None:
+    """Learn the prior from real votes, leaving one source out at a time."""
+
+    def collect(_: Json | None) -> Json:
+        names = None if sets is None else [name.strip() for name in sets.split(",")]
+        found = read_sets(require_data(data), names)
+        tried = sum(map(len, TRIED.values())) if trials else 0
+        with running(len(found) * (2 + tried)) as advance:
+            return run_prior(found, advance, alternatives=trials)
+
+    run_study(STUDY, collect, out, stored, json)

@@ -1,0 +1,212 @@
+"""docs/prior.md, made from the archive: numbers come from there, words from here."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from studies.markdown import join_blocks, markdown_table, share
+from studies.records import Json
+
+_INTRODUCTION = """# The prior, learned from real votes
+
+What votes cannot tell, `LatentIsing` takes from experience: {n} sets of votes whose truth is known,
+from {sources} sources. Its numbers are in `unelisa/latent/prior.py`. This page says what each is
+for, how the fitted ones were fitted, and what the default reaches on sets that had no part in it:
+**each set is labeled with the numbers that the sets of all other sources give**. Sources, not sets,
+are independent.
+
+All numbers are in `docs/study/prior.json`. These commands, run in a clone, write this page:
+
+```
+unelisa reproduce prior --from docs/study/prior.json --out docs    # from the stored numbers
+unelisa reproduce prior --data FOLDER --out docs    # fit and label everything again
+```
+"""
+_LEFT_OUT = """## Sets whose source was left out
+
+Accuracy and log loss (P at least .001) over the items with known truth. The share of the votes is
+(count + 1) / (votes + K). An interval holds if it contains the accuracy; *too sure* are sets whose
+accuracy is more than .10 below the expected one."""
+_FITTED = """## Numbers that are fitted
+
+The powers of the average have the least mean log loss over the sets. The expected accuracy is a
+regression over sets, sources counted equally, on the stated accuracy and the votes per item; its
+margins are quantiles of what it leaves on sources that were left out (see
+[how it works](model.md)). *Spread* is the standard deviation over the fits that leave one source
+out."""
+_TRIED = """## Numbers that are not fitted
+
+Every number with other values in its place: accuracy and log loss over the same sets, each labeled
+with what the other sources give. All values in use were chosen on these sets, within the range
+where little changes, and where simulated worlds for choosing ask for a value (repeaters), between
+what worlds and real votes prefer. With its present values the default has {accuracy} and {loss}."""
+_MEANING = {
+    "MEAN_WEIGHT": "mean weight of voters, where EM starts",
+    "PRIOR_VOTERS": "voters that this counts for",
+    "WEIGHT_SPREAD": "spread of the weights",
+    "BIAS_SPREAD": "spread of the biases",
+    "EASE": "levels of the items' ease",
+    "LINK": "how surely the truth follows the voters, by ease",
+    "CLASS_WEIGHT": "power of the votes' shares as P(class)",
+    "REPEATS": "partial correlation from which voters repeat each other",
+    "RAMP": "and how much more makes them one",
+    "LEAST_CHANCE": "least P in the average",
+    "UNHEARD": "factor of a class that nobody named (K > 2)",
+    "MODEL_POWER": "power of the model's P in the average",
+    "SHARE_POWER": "power of the share of the votes",
+    "ACCURACY": "log-odds of the accuracy: constant, per stated log-odds, per 1 / votes per item",
+    "BELOW": "90 % margin below, in log-odds",
+    "ABOVE": "90 % margin above",
+    "TAIL": "10 % margin below",
+}
+
+
+def render_prior(archive: Json) -> str:
+    """Return the page in Markdown."""
+    rows = archive["sets"]
+    sources = len({row["source"] for row in rows})
+    return join_blocks(
+        _INTRODUCTION.format(n=len(rows), sources=sources),
+        _LEFT_OUT,
+        _summarize(rows),
+        _list_sets(rows),
+        _FITTED,
+        _list_fitted(archive),
+        *_list_tried(archive),
+    )
+
+
+def mean_of(rows: Sequence[Json], value: Callable[[Json], float]) -> float:
+    """Return the mean of a value over some rows."""
+    return float(np.mean([value(row) for row in rows]))
+
+
+def holds(row: Json) -> bool:
+    """Return whether the interval of a set contains its accuracy."""
+    return bool(row["low"] <= row["accuracy"] <= row["high"])
+
+
+def is_too_sure(row: Json) -> bool:
+    """Return whether a set's accuracy is more than .10 below the expected one."""
+    return bool(row["expected"] is not None and row["expected"] - row["accuracy"] > 0.1)
+
+
+def _summarize(rows: Sequence[Json]) -> str:
+    told = [row for row in rows if row["expected"] is not None]
+    reliable = [row for row in rows if row["reliable"]]
+    voters = [row for row in rows if row["voters_held"] is not None]
+    methods = {None: "`LatentIsing`", "share": "share of the votes", "dawid_skene": "Dawid-Skene"}
+    scores = [
+        (
+            f"{words}: accuracy, log loss",
+            f"{share(_mean(rows, part, 'accuracy'))}, {share(_mean(rows, part, 'log_loss'))}",
+        )
+        for part, words in methods.items()
+    ]
+    lines = [
+        ("sets", str(len(rows))),
+        *scores,
+        ("intervals of the accuracy that hold, of 90 %", share(mean_of(told, holds))),
+        ("their median width", share(float(np.median([r["high"] - r["low"] for r in told])))),
+        ("intervals of the classes' shares that hold", share(mean_of(rows, _held_shares))),
+        ("intervals of voters' accuracies that hold", share(mean_of(voters, _held_voters))),
+        ("sets called reliable", share(len(reliable) / len(rows))),
+        ("of these too sure", share(mean_of(reliable, is_too_sure))),
+        ("of all sets too sure", share(mean_of(told, is_too_sure))),
+    ]
+    return markdown_table(["", "leaving sources out"], lines)
+
+
+def _held_shares(row: Json) -> float:
+    return float(row["shares_held"])
+
+
+def _held_voters(row: Json) -> float:
+    return float(row["voters_held"])
+
+
+def _mean(rows: Sequence[Json], part: str | None, score: str) -> float:
+    """Return the mean score of the default, or of another method."""
+    return float(np.mean([(row if part is None else row[part])[score] for row in rows]))
+
+
+def _list_sets(rows: Sequence[Json]) -> str:
+    heads = [
+        "set",
+        "source",
+        "K",
+        "accuracy",
+        "share",
+        "Dawid-Skene",
+        "log loss",
+        "share",
+        "expected (90 %)",
+        "reliable",
+    ]
+    lines = []
+    for row in sorted(rows, key=_lead):
+        expected = "-"
+        if row["expected"] is not None:
+            expected = f"{share(row['expected'], 2)} ({share(row['low'], 2)} to "
+            expected += f"{share(row['high'], 2)})"
+        lines.append(
+            [
+                row["set"],
+                row["source"],
+                row["classes"],
+                share(row["accuracy"]),
+                share(row["share"]["accuracy"]),
+                share(row["dawid_skene"]["accuracy"]),
+                share(row["log_loss"]),
+                share(row["share"]["log_loss"]),
+                expected,
+                "yes" if row["reliable"] else "no",
+            ]
+        )
+    return markdown_table(heads, lines)
+
+
+def _lead(row: Json) -> float:
+    """Return how far a set's accuracy is above the better of the two others."""
+    better = max(row["share"]["accuracy"], row["dawid_skene"]["accuracy"])
+    return float(row["accuracy"] - better)
+
+
+def _list_fitted(archive: Json) -> str:
+    lines = [
+        [
+            f"`{name}`",
+            _MEANING[name],
+            _show(archive["values"][name]),
+            _show(value),
+            _show(archive["spread"][name]),
+        ]
+        for name, value in archive["fitted"].items()
+    ]
+    return markdown_table(["number", "for", "in use", "fitted to all", "spread"], lines)
+
+
+def _list_tried(archive: Json) -> list[str]:
+    if not archive["trials"]:
+        return []
+    rows = archive["sets"]
+    accuracy = mean_of(rows, lambda row: row["accuracy"])
+    loss = mean_of(rows, lambda row: row["log_loss"])
+    lines = [
+        [
+            f"`{one['name']}`",
+            _MEANING[one["name"]],
+            _show(archive["values"][one["name"]]),
+            _show(one["value"]),
+            f"{one['accuracy'] - accuracy:+.4f}",
+            f"{one['log_loss'] - loss:+.4f}",
+        ]
+        for one in archive["trials"]
+    ]
+    heads = ["number", "for", "in use", "instead", "accuracy", "log loss"]
+    words = _TRIED.format(accuracy=share(accuracy, 4), loss=share(loss, 4))
+    return [words, markdown_table(heads, lines)]
+
+
+def _show(value: float | list[float]) -> str:
+    return ", ".join(f"{one:g}" for one in np.atleast_1d(value))
