@@ -13,6 +13,7 @@ import typer
 from studies import screens
 from studies.cli_classes import classes
 from studies.cli_jury import jury
+from studies.cli_prior import prior
 from studies.cli_rate import rate
 from studies.cli_replay import replay
 from studies.cli_review import review

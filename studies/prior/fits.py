@@ -15,7 +15,7 @@ from unelisa.latent.trust import LEVEL, RISK, gain_experience
 
 Floats = NDArray[np.float64]
 
-SAFETY = 0.15  # log-odds by which the expected accuracy errs on the low side
+SAFETY = 0.2  # log-odds by which the expected accuracy errs on the low side
 Values = dict[str, float | tuple[float, ...]]
 
 
