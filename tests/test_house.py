@@ -16,8 +16,8 @@ TESTED_ELSEWHERE: dict[str, tuple[str, str]] = {}
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *STUDIES], ids=lambda path: path.stem)
-def test_files_stay_under_400_lines(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_files_stay_under_500_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
 
 
 @pytest.mark.parametrize("path", [*SOURCES, *STUDIES], ids=lambda path: path.stem)

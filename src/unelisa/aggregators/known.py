@@ -66,6 +66,11 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
     return check_odds(odds, votes.n_items, votes.n_classes)
 
 
+def no_odds(votes: Votes) -> Floats:
+    """Return prior log-odds that say nothing."""
+    return np.zeros(votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes))
+
+
 def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
     """Return bounds for the share of each class: rows low and high, 0 and 1 where nothing is said.
 

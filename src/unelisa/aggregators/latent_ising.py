@@ -11,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from unelisa.aggregators.base import Floats, LogOdds
 from unelisa.aggregators.drift import find_drift, tell_drift
-from unelisa.aggregators.known import add_prior, number_codes, read_prevalence, read_prior
+from unelisa.aggregators.known import (
+    add_prior,
+    no_odds,
+    number_codes,
+    read_prevalence,
+    read_prior,
+)
+from unelisa.aggregators.label_table import tabulate_labels
 from unelisa.aggregators.memory import KeptVotes, Memory, name_gold, read_more, unpack_votes
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
@@ -21,7 +28,7 @@ from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
 from unelisa.graph import VoterGraph
 from unelisa.joining import join_votes
 from unelisa.latent import Known, Structure, describe, verdicts
-from unelisa.latent.ballots import count_heard, fix_labels, list_ballots, set_prior_odds
+from unelisa.latent.ballots import fix_labels, list_ballots, set_prior_odds
 from unelisa.latent.gold import follow_gold, match_prevalence
 from unelisa.latent.reading import Reading
 from unelisa.latent.trust import Checked, Trust
@@ -219,7 +226,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels and stated shares."""
-        odds = _no_odds(votes) if prior is None else prior
+        odds = no_odds(votes) if prior is None else prior
         ballots = set_prior_odds(self._list_ballots(votes), odds)
         reading, self._checked = read_sides(votes, ballots, odds, self), Checked()
         if gold is not None and gold.any():
@@ -240,18 +247,14 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     def _check_identifiability(self, votes: Votes) -> bool:
         """Return whether the votes identify a truth at all; voters who repeat others left out."""
-        reading = self._reading
-        _, first = np.unique(reading.family, return_index=True)
-        kept = (reading.family < 0) & (reading.heads == np.arange(votes.n_voters))
-        kept[first[reading.family[first] >= 0]] = True
-        return super()._check_identifiability(votes.take_voters(np.flatnonzero(kept)))
+        return super()._check_identifiability(votes.take_voters(self._reading.independent))
 
     def _judge_voters(
         self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
     ) -> None:
         """Say how right labels and voters are, whether that is reliable, and what to know."""
         labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
-        odds = fix_labels(_no_odds(votes) if prior is None else prior, labels)
+        odds = fix_labels(no_odds(votes) if prior is None else prior, labels)
         ballots = set_prior_odds(self._list_ballots(votes), odds)
         stated = self._stated
         bounds = None if stated is None else read_prevalence(stated, votes.classes)
@@ -395,18 +398,10 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         >>> ue.LatentIsing().fit(votes).labels(votes)["status"].unique().tolist()
         ['model']
         """
-        import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
-
         votes = self._reenter(X)
-        chances = self.predict_proba(votes, prior)
-        gold = self._recall_gold(votes)
-        heard = self._list_ballots(votes).concatenate(count_heard) > 0
-        status = np.where(heard, "model", "no votes").astype(object)
-        if gold is not None:
-            status[gold != 0] = "gold"
-        labels = self._label(self.decision_function(votes, prior))
-        columns = {"item": list(votes.items), "label": labels, "probability": chances.max(axis=1)}
-        return pd.DataFrame({**columns, "status": status})
+        scores = self.decision_function(votes, prior)
+        known = self._label(scores), self._pair(scores), self._recall_gold(votes)
+        return tabulate_labels(votes, *known)
 
     def _recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
         """Return the gold labels that the fit was given of these items; None: of none."""
@@ -513,8 +508,3 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     def _reasons(self, votes: Votes) -> list[str]:
         reasons = verdicts.explain_voters(self._reading, self.voter_names_)
         return [idle_reason(votes, s) or reason for s, reason in enumerate(reasons)]
-
-
-def _no_odds(votes: Votes) -> Floats:
-    """Return prior log-odds that say nothing."""
-    return np.zeros(votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes))

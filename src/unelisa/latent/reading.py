@@ -173,6 +173,14 @@ class Reading(ABC):
         return np.asarray(self.heads == np.arange(len(self.heads)))
 
     @property
+    def independent(self) -> NDArray[np.intp]:
+        """One voter of every family, and those without one; no copies."""
+        _, first = np.unique(self.family, return_index=True)
+        kept = (self.family < 0) & self.distinct
+        kept[first[self.family[first] >= 0]] = True
+        return np.flatnonzero(kept)
+
+    @property
     def readings(self) -> list["Reading"]:
         """The reading itself, and what else the votes allow."""
         return [self, *self.others]
