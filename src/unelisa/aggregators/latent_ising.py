@@ -453,17 +453,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     effective_voters_ = _of_reading("trust.voters", "How many independent voters they are.")
     edges_ = _of_reading("links.edges", "Ties between voters beyond the truth: s, t, weight.")
 
-    @property
-    def expected_accuracy_(self) -> float | None:
-        """How right the labels are expected to be; None where nothing can be said."""
-        trust = self._reading.trust
-        return None if trust is None or np.isnan(trust.accuracy) else trust.accuracy
-
-    @property
-    def expected_accuracy_interval_(self) -> tuple[float, float] | None:
-        """Its 90 % interval."""
-        trust = self._reading.trust
-        return None if trust is None or np.isnan(trust.accuracy) else (trust.low, trust.high)
+    expected_accuracy_ = _of_reading("trust.told", "How right labels are expected to be, or None.")
+    expected_accuracy_interval_ = _of_reading("trust.interval", "Its 90 % interval, or None.")
 
     @property
     def readings_(self) -> Any:

@@ -188,6 +188,16 @@ class Trust:
     voters: float  # how many independent voters have as little error in common
 
     @property
+    def told(self) -> float | None:
+        """The accuracy that is expected; None where nothing can be said."""
+        return None if np.isnan(self.accuracy) else self.accuracy
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Its interval; None where nothing can be said."""
+        return None if np.isnan(self.accuracy) else (self.low, self.high)
+
+    @property
     def contradicted(self) -> bool:
         """Whether the labels are clearly less right on gold items than they should be."""
         n, right, _ = self.checked
