@@ -1,5 +1,6 @@
 """`unelisa reproduce prior`: the numbers of the default, learned from real votes, and a page."""
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -7,11 +8,13 @@ import typer
 from studies import screens
 from studies.commands import Docs, SignedSets, Stored, Study, require_data, run_study, running
 from studies.prior.page import render_prior
-from studies.prior.runs import TRIED, read_sets, run_prior
+from studies.prior.runs import TRIED, TRIED_TRUST, read_sets, run_prior
 from studies.records import Json
 from unelisa.cli import options
+from unelisa.errors import UnelisaWarning
+from unelisa.kernels.blas import one_blas_thread
 
-STUDY = Study("prior", "numbers of the prior", (), render_prior, screens.show_prior, "prior.md")
+STUDY = Study("prior", "fitted", ("set", "name"), render_prior, screens.show_prior, "prior.md")
 
 Trials = Annotated[
     bool, typer.Option("--trials/--no-trials", help="Try other values of every number.")
@@ -32,8 +35,13 @@ def prior(
     def collect(_: Json | None) -> Json:
         names = None if sets is None else [name.strip() for name in sets.split(",")]
         found = read_sets(require_data(data), names)
-        tried = sum(map(len, TRIED.values())) if trials else 0
-        with running(len(found) * (2 + tried)) as advance:
+        tried = [*map(len, TRIED.values()), *(1 + len(x) for x in TRIED_TRUST.values())]
+        with (
+            running(len(found) * (2 + sum(tried) * trials)) as advance,
+            one_blas_thread(),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
             return run_prior(found, advance, alternatives=trials)
 
     run_study(STUDY, collect, out, stored, json)

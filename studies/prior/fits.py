@@ -10,6 +10,7 @@ from scipy.special import log_softmax, logit
 
 from studies.prior.sets import Fitted, setting
 from unelisa.latent import prior
+from unelisa.latent.ballots import keep_voters
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.trust import LEVEL, RISK, gain_experience
 
@@ -113,9 +114,10 @@ def fit_trust(sets: Sequence[Fitted], powers: Values) -> Values:
 
 def measure_outcome(one: Fitted, powers: Values, weight: float) -> Outcome:
     """Return the outcome of a set with these powers of the average."""
+    voted = keep_voters(one.truth.run, one.reading.distinct)
     with setting(powers):
         logs = one.reading.think(one.truth.run)
-        found = gain_experience(one.truth.run, logs, temper=False)
+        found = gain_experience(voted, logs, temper=False)
     known = one.truth.classes >= 0
     accuracy = share_right(logs[known], one.truth.classes[known])
     return Outcome(accuracy, int(known.sum()), found.center, found.depth, weight)
@@ -128,8 +130,9 @@ def share_right(logs: Floats, classes: NDArray[np.intp]) -> float:
 
 
 def _regress(design: Floats, targets: Floats, weights: Floats) -> Floats:
-    weighted = design * weights[:, None]
-    return np.asarray(np.linalg.solve(weighted.T @ design, weighted.T @ targets))
+    """Return the coefficients; of fewer sets than coefficients, the smallest that fit."""
+    root = np.sqrt(weights)
+    return np.asarray(np.linalg.lstsq(design * root[:, None], targets * root)[0])
 
 
 def find_quantile(values: Floats, weights: Floats, share: float) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from studies.markdown import join_blocks, markdown_table, share
+from studies.prior.fits import SAFETY
 from studies.records import Json
 
 _INTRODUCTION = """# The prior, learned from real votes
@@ -32,14 +33,22 @@ _FITTED = """## Numbers that are fitted
 The powers of the average have the least mean log loss over the sets. The expected accuracy is a
 regression over sets, sources counted equally, on the stated accuracy and the votes per item; its
 margins are quantiles of what it leaves on sources that were left out (see
-[how it works](model.md)). *Spread* is the standard deviation over the fits that leave one source
-out."""
+[how it works](model.md)). It is then lowered by {safety:g} in log-odds, to err on the low side; the
+ends of its interval stay where they are. *Spread* is the standard deviation over the fits that
+leave one source out."""
 _TRIED = """## Numbers that are not fitted
 
 Every number with other values in its place: accuracy and log loss over the same sets, each labeled
 with what the other sources give. All values in use were chosen on these sets, within the range
 where little changes, and where simulated worlds for choosing ask for a value (repeaters), between
 what worlds and real votes prefer. With its present values the default has {accuracy} and {loss}."""
+_JUDGED = """## Numbers that decide no label
+
+They say how wide the intervals of the classes' shares are, and what is called reliable; over the
+same sets, each with what the other sources give. The first line of each number has the value in
+use."""
+_STATED = """The last one belongs to a stated prevalence: accuracy and log loss on the sets of two
+classes whose true share of positive items is stated."""
 _MEANING = {
     "MEAN_WEIGHT": "mean weight of voters, where EM starts",
     "PRIOR_VOTERS": "voters that this counts for",
@@ -58,6 +67,10 @@ _MEANING = {
     "BELOW": "90 % margin below, in log-odds",
     "ABOVE": "90 % margin above",
     "TAIL": "10 % margin below",
+    "SHIFT": "common error of all log-odds, with many votes per item",
+    "FEW": "votes per item with which it is twice that",
+    "GATE": "share of labels that are not a plain majority's, beyond experience",
+    "STATED_POWER": "power of P whose mean is the stated share",
 }
 
 
@@ -70,15 +83,16 @@ def render_prior(archive: Json) -> str:
         _LEFT_OUT,
         _summarize(rows),
         _list_sets(rows),
-        _FITTED,
+        _FITTED.format(safety=SAFETY),
         _list_fitted(archive),
         *_list_tried(archive),
+        *_list_judged(archive),
     )
 
 
 def mean_of(rows: Sequence[Json], value: Callable[[Json], float]) -> float:
-    """Return the mean of a value over some rows."""
-    return float(np.mean([value(row) for row in rows]))
+    """Return the mean of a value over some rows; NaN without any."""
+    return float(np.mean([value(row) for row in rows])) if rows else float("nan")
 
 
 def holds(row: Json) -> bool:
@@ -95,6 +109,8 @@ def _summarize(rows: Sequence[Json]) -> str:
     told = [row for row in rows if row["expected"] is not None]
     reliable = [row for row in rows if row["reliable"]]
     voters = [row for row in rows if row["voters_held"] is not None]
+    shares = [row for row in rows if row["shares_held"] is not None]
+    widths = [row["high"] - row["low"] for row in told]
     methods = {None: "`LatentIsing`", "share": "share of the votes", "dawid_skene": "Dawid-Skene"}
     scores = [
         (
@@ -106,15 +122,19 @@ def _summarize(rows: Sequence[Json]) -> str:
     lines = [
         ("sets", str(len(rows))),
         *scores,
-        ("intervals of the accuracy that hold, of 90 %", share(mean_of(told, holds))),
-        ("their median width", share(float(np.median([r["high"] - r["low"] for r in told])))),
-        ("intervals of the classes' shares that hold", share(mean_of(rows, _held_shares))),
-        ("intervals of voters' accuracies that hold", share(mean_of(voters, _held_voters))),
+        ("intervals of the accuracy that hold, of 90 %", _share(mean_of(told, holds))),
+        ("their median width", share(float(np.median(widths)) if widths else None)),
+        ("intervals of the classes' shares that hold", _share(mean_of(shares, _held_shares))),
+        ("intervals of voters' accuracies that hold", _share(mean_of(voters, _held_voters))),
         ("sets called reliable", share(len(reliable) / len(rows))),
-        ("of these too sure", share(mean_of(reliable, is_too_sure))),
-        ("of all sets too sure", share(mean_of(told, is_too_sure))),
+        ("of these too sure", _share(mean_of(reliable, is_too_sure))),
+        ("of all sets too sure", _share(mean_of(told, is_too_sure))),
     ]
     return markdown_table(["", "leaving sources out"], lines)
+
+
+def _share(value: float) -> str:
+    return share(None if np.isnan(value) else value)
 
 
 def _held_shares(row: Json) -> float:
@@ -206,6 +226,28 @@ def _list_tried(archive: Json) -> list[str]:
     heads = ["number", "for", "in use", "instead", "accuracy", "log loss"]
     words = _TRIED.format(accuracy=share(accuracy, 4), loss=share(loss, 4))
     return [words, markdown_table(heads, lines)]
+
+
+def _list_judged(archive: Json) -> list[str]:
+    rows = archive.get("judged", [])
+    said = [row for row in rows if "reliable" in row]
+    stated = [row for row in rows if "accuracy" in row]
+    if not rows:
+        return []
+    heads = ["number", "for", "value", "intervals of shares that hold", "reliable", "too sure"]
+    names = "shares_held", "reliable", "too_sure"
+    scores = ["number", "for", "value", "accuracy", "log loss"]
+    return [
+        _JUDGED,
+        markdown_table(heads, [_list_scores(row, names) for row in said]),
+        _STATED,
+        markdown_table(scores, [_list_scores(row, ("accuracy", "log_loss")) for row in stated]),
+    ]
+
+
+def _list_scores(row: Json, names: Sequence[str]) -> list[str]:
+    scores = [share(row.get(name)) for name in names]
+    return [f"`{row['name']}`", _MEANING[row["name"]], _show(row["value"]), *scores]
 
 
 def _show(value: float | list[float]) -> str:

@@ -7,16 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.commands import choose
 from studies.prior.fits import Values, fit_powers, fit_trust, share_right
 from studies.prior.sets import Fitted, Truth, fit_set, read_truth, setting
-from studies.records import Json
+from studies.records import Json, make_archive
 from studies.sets import list_sets
 from unelisa import DawidSkene, LatentIsing
+from unelisa.errors import ModelError
 from unelisa.latent import prior
 
 Floats = NDArray[np.float64]
 Advance = Callable[[str, int], None]
 
+Folds = dict[str, Values]  # the numbers that all other sources give, by source
+
+TWO = 2  # classes
 FITTED = ("MODEL_POWER", "SHARE_POWER", "ACCURACY", "BELOW", "ABOVE", "TAIL")
 # other values of each number that is not fitted, half and double where nothing is more natural
 TRIED: dict[str, tuple[Any, ...]] = {
@@ -32,32 +37,53 @@ TRIED: dict[str, tuple[Any, ...]] = {
     "LEAST_CHANCE": (1e-6, 1e-2),
     "UNHEARD": (0.01, 1.0),
 }
+# and of those that decide no label, only what is said of them
+TRIED_TRUST: dict[str, tuple[float, ...]] = {
+    "SHIFT": (0.4, 1.5),
+    "FEW": (0.0, 6.0),
+    "GATE": (0.05, 1.0),
+    "STATED_POWER": (1.0, 4.0),
+}
 LEAST_LOSS = 1e-3  # P in the log loss
+FEWEST_SOURCES = 3  # one is left out, and one of the others for the margins
+TOO_SURE = 0.1  # by which the expected accuracy exceeds the true one
 FEWEST = 20  # votes on labeled items of a voter whose interval is judged
 
 
 def read_sets(data: Path, names: Sequence[str] | None) -> list[Truth]:
     """Return the sets, all or some of them."""
-    return [read_truth(data, one) for one in list_sets(data) if names is None or one.name in names]
+    listed = list_sets(data)
+    for name in names or ():
+        choose("--sets", name, [one.name for one in listed])
+    chosen = [one for one in listed if names is None or one.name in names]
+    if len({one.source for one in chosen}) < FEWEST_SOURCES:
+        raise ModelError(
+            f"the sets come from fewer than {FEWEST_SOURCES} sources, so none can be left out; "
+            "name sets of more sources"
+        )
+    return [read_truth(data, one) for one in chosen]
 
 
 def run_prior(sets: Sequence[Truth], advance: Advance, *, alternatives: bool) -> Json:
     """Return the numbers fitted to all sources, every set with those of the others, and trials."""
     fitted = _fit_all(sets, advance)
-    folds = _fit_folds(fitted)
+    folds = fit_folds(fitted)
     rows = [_score(one, folds[one.source], advance) for one in fitted]
     found = fit_all(fitted)
-    trials = []
-    for name, values in TRIED.items() if alternatives else ():
-        for value in values:
-            trials.append(_try(sets, name, value, advance))
-    return {
-        "values": {name: _plain(getattr(prior, name)) for name in (*TRIED, *FITTED)},
-        "fitted": {name: _plain(value) for name, value in found.items()},
-        "spread": _spread_folds(list(folds.values())),
-        "sets": rows,
-        "trials": trials,
-    }
+    tried = TRIED.items() if alternatives else ()
+    judged = TRIED_TRUST.items() if alternatives else ()
+    return make_archive(
+        values={name: _plain(getattr(prior, name)) for name in (*TRIED, *FITTED, *TRIED_TRUST)},
+        fitted={name: _plain(value) for name, value in found.items()},
+        spread=_spread_folds(list(folds.values())),
+        sets=rows,
+        trials=[_try(sets, name, value, advance) for name, values in tried for value in values],
+        judged=[
+            _judge(fitted, folds, name, value, advance)
+            for name, values in judged
+            for value in (_plain(getattr(prior, name)), *values)
+        ],
+    )
 
 
 def fit_all(fitted: Sequence[Fitted]) -> Values:
@@ -74,7 +100,7 @@ def _fit_all(sets: Sequence[Truth], advance: Advance) -> list[Fitted]:
     return fitted
 
 
-def _fit_folds(fitted: Sequence[Fitted]) -> dict[str, Values]:
+def fit_folds(fitted: Sequence[Fitted]) -> Folds:
     """Return the numbers fitted to all other sources, by source."""
     sources = dict.fromkeys(one.source for one in fitted)
     return {source: fit_all([one for one in fitted if one.source != source]) for source in sources}
@@ -89,18 +115,52 @@ def _try(sets: Sequence[Truth], name: str, value: Any, advance: Advance) -> Json
     """Return accuracy and log loss with another value of one number, all sources left out."""
     with setting({name: value}):
         fitted = _fit_all(sets, lambda doing, _: advance(f"{name}: {doing}", 1))
-        folds = _fit_folds(fitted)
+        folds = fit_folds(fitted)
         rows = [_score_labels(one, folds[one.source]) for one in fitted]
     accuracy, loss = np.mean([[row["accuracy"], row["log_loss"]] for row in rows], axis=0)
     return {"name": name, "value": _plain(value), "accuracy": accuracy, "log_loss": loss}
 
 
-def _score_labels(one: Fitted, values: Values) -> Json:
+def _score_labels(one: Fitted, values: Values, prevalence: float | None = None) -> Json:
     """Return accuracy and log loss of a set with some prior."""
     with setting(values):
-        model = LatentIsing().fit(one.truth.votes)
+        model = LatentIsing().fit(one.truth.votes, prevalence=prevalence)
         chances = model.predict_proba(one.truth.votes)
     return score_chances(chances, one.truth.classes)
+
+
+def _judge(
+    fitted: Sequence[Fitted], folds: Folds, name: str, value: float, advance: Advance
+) -> Json:
+    """Return what is said of labels with another value of a number, all sources left out."""
+    found: list[Json] = []
+    for one in fitted:
+        values = folds[one.source] | {name: value}
+        if name != "STATED_POWER":
+            with setting(values):
+                found.append(_describe(LatentIsing().fit(one.truth.votes), one))
+        elif one.truth.votes.n_classes == TWO:
+            found.append(_score_labels(one, values, float(count_true(one)[1])))
+        advance(f"{name}: {one.name}", 1)
+    means = {score: _mean_told([row[score] for row in found]) for score in (found or [{}])[0]}
+    return {"name": name, "value": value, **means}
+
+
+def _describe(model: LatentIsing, one: Fitted) -> Json:
+    """Return what a model says of its labels that other numbers would change."""
+    right = score_chances(model.predict_proba(one.truth.votes), one.truth.classes)["accuracy"]
+    expected, reliable = model.expected_accuracy_, bool(model.reliable_)
+    too_sure = expected is not None and expected - right > TOO_SURE
+    return {
+        "shares_held": _hold_shares(model, one),
+        "reliable": float(reliable),
+        "too_sure": float(too_sure) if reliable else None,
+    }
+
+
+def _mean_told(values: Sequence[float | None]) -> float | None:
+    told = [value for value in values if value is not None]
+    return float(np.mean(told)) if told else None
 
 
 def score_chances(chances: Floats, classes: NDArray[np.intp]) -> Json:
@@ -143,14 +203,20 @@ def _score(one: Fitted, values: Values, advance: Advance) -> Json:
     return row
 
 
-def _hold_shares(model: LatentIsing, one: Fitted) -> float:
-    """Return how often the interval of a class's share holds the true one, over the classes."""
+def count_true(one: Fitted) -> Floats:
+    """Return the true share of each class among the labeled items with votes."""
     run, classes = one.truth.run, one.truth.classes
     heard = (run.counts > 0) & (classes >= 0)
-    true = np.bincount(classes[heard], minlength=len(model.classes_)) / max(heard.sum(), 1)
-    trust = model._reading.trust
-    bounds = np.empty((2, 0)) if trust is None else trust.share_bounds
-    return float(((bounds[0] <= true) & (true <= bounds[1])).mean())
+    counts = np.bincount(classes[heard], minlength=one.truth.votes.n_classes)
+    return np.asarray(counts / max(heard.sum(), 1))
+
+
+def _hold_shares(model: LatentIsing, one: Fitted) -> float | None:
+    """Return how often the interval of a class's share holds the true one; None: none is told."""
+    true, bounds = count_true(one), np.array(model.prevalence_interval_)
+    low, high = bounds if len(true) > TWO else np.stack([1 - bounds[::-1], bounds], axis=1)
+    told = np.isfinite(low)
+    return float(((low <= true) & (true <= high))[told].mean()) if told.any() else None
 
 
 def _hold_voters(model: LatentIsing, one: Fitted) -> Json:
@@ -173,10 +239,3 @@ def _hold_voters(model: LatentIsing, one: Fitted) -> Json:
 
 def _plain(value: Any) -> Any:
     return np.round(value, 4).tolist()
-
-
-def mean_sources(rows: Sequence[Json], values: Sequence[float]) -> float:
-    """Return the mean over sets with sources counted equally."""
-    sources = [row["source"] for row in rows]
-    weights = np.array([1 / sources.count(source) for source in sources])
-    return float(weights @ np.array(values) / weights.sum())
