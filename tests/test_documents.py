@@ -158,6 +158,20 @@ def test_the_readme_repeats_what_the_comparison_found():
     assert f"is {losses[0]}, against {losses[1]} for plain shares of votes" in told
 
 
+def test_the_readme_says_from_how_many_sets_the_prior_was_learned():
+    stored = DOCS / "study" / "prior.json"
+    if not stored.is_file():
+        pytest.skip("docs/study/prior.json is not there: run unelisa reproduce prior --out docs")
+    rows = json.loads(stored.read_text(encoding="utf-8"))["sets"]
+    sets, sources = (len({row[part] for row in rows}) for part in ("set", "source"))
+    words = "more than (\\d+) sets of votes with known truth,? from more than (\\d+) sources"
+    for page in ("README.md", "CHANGELOG.md"):
+        told = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        least = re.search(words, told)
+        assert int(least[1]) < sets < int(least[1]) + 10, page
+        assert int(least[2]) < sources < int(least[2]) + 10, page
+
+
 def test_the_guide_to_judges_repeats_the_table_of_gold_labels():
     table = (DOCS / "model_tables.md").read_text(encoding="utf-8")
     row = re.search(
