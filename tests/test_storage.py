@@ -115,6 +115,10 @@ def test_what_is_no_fitted_aggregator_is_not_saved(tmp_path):
 def test_a_model_of_an_earlier_version_still_speaks(file):
     """Written once by the version in the file's name, together with what it said then."""
     told = json.loads(file.with_suffix(".json").read_text())
+    if file.stem.startswith("latent-ising"):
+        with pytest.raises(ModelError, match="whose model was replaced; fit it again"):
+            load(file)
+        return
     model = load(file)
     assert model.predict(np.array(told["votes"])).tolist() == told["labels"]
     assert model.decision_function(np.array(told["votes"])) == pytest.approx(told["scores"])

@@ -226,6 +226,8 @@ def _extend_shares(model: LatentIsing, chances: Floats, level: float) -> list[Ra
     n = max(len(chances), 1)
     shares = np.clip(chances.sum(axis=0) / n, 0.5 / n, 1 - 0.5 / n)
     shares /= shares.sum()
+    if model.__dict__.get("_beside") == "prevalence":
+        shares = own  # what was stated, which the mean of P is near
     wider = ndtri((1 + level) / 2) / ndtri((1 + LEVEL) / 2)
     reach = wider * (logit(bounds) - logit(own))
     low = expit(logit(shares) + np.minimum(reach[0], 0))  # a stated share is met but for rounding

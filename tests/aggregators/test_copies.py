@@ -54,19 +54,14 @@ def test_effective_judges_and_chances_stay(panel, judge, times):
     assert len(model.fields_) == len(model.standard_errors_) == len(rows)
 
 
-def test_a_copy_speaks_where_the_first_is_silent(panel, tmp_path):
+def test_a_copy_is_stored_as_one(panel, tmp_path):
     values, once = panel
     votes = name(repeat(values, 0, 2), extra=1)
     model = LatentIsing().fit(votes)
     save(model, tmp_path / "model.npz")
     kept = load(tmp_path / "model.npz")
-    other = repeat(values, 0, 2)
-    other[:, 0] = 0
-    for one in (model, kept):
-        chances = one.predict_proba(name(other, extra=1))
-        assert np.allclose(chances, once.predict_proba(name(values)))
     assert kept.families_ == model.families_
-    assert np.allclose(estimate_rate(model, votes), estimate_rate(once, name(values)))
+    assert np.allclose(estimate_rate(kept, votes), estimate_rate(once, name(values)))
 
 
 def test_a_copy_is_not_asked(panel):

@@ -136,7 +136,6 @@ def test_clear_labels_against_the_voters_swap_the_sides():
     assert accuracy(against, values, -truth) == accuracy(reading, values, truth) > 0.9
 
 
-@pytest.mark.xfail(strict=True, reason="a label of an item of which the model is sure has 7 nats")
 def test_one_label_against_the_voters_swaps_nothing():
     values, truth = crowd(0, [0.8] * 7)
     reading, sure = trust_equally(7), np.flatnonzero(values.sum(axis=1) == 7 * truth)[:1]

@@ -19,7 +19,14 @@ from unelisa.aggregators.known import (
     read_prior,
 )
 from unelisa.aggregators.label_table import tabulate_labels
-from unelisa.aggregators.memory import KeptVotes, Memory, name_gold, read_more, unpack_votes
+from unelisa.aggregators.memory import (
+    NO_VOTES,
+    KeptVotes,
+    Memory,
+    name_gold,
+    read_more,
+    unpack_votes,
+)
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.voters import describe_votes, idle_reason
@@ -38,10 +45,6 @@ from unelisa.schema import stored
 from unelisa.votes import Votes
 
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
-NO_VOTES = (
-    "the model does not hold the votes it was fitted to, which an update needs: pass them as "
-    "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
-)
 
 
 def _of_reading(name: str, doc: str) -> Any:
@@ -83,20 +86,19 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     n_jobs
         Threads; the result does not depend on them.
     random_state
-        Has no influence: the votes determine the result.
+        Has no influence.
 
     Attributes
     ----------
     experts_, weights_, polarity_
-        Voters who are clearly better than the crowd (in a graph: tied to the truth with a
-        probability above one half), a_s and its sign.
+        Voters who are clearly better than the crowd (in a graph: tied to the truth), a_s, its sign.
     voters_, voters_full_
         A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv, each
         with a 90 % interval (accuracy_low, accuracy_high), NaN where the votes cannot tell; with
         more than two classes accuracy and recall_<class>. The first prints its main columns only.
     families_, effective_voters_
-        Voters who repeat each other; how many independent voters have as little error in common:
-        Kish's n / (1 + (n - 1) rho), rho the mean correlation of their errors.
+        Voters who repeat each other; how many independent voters they are worth: Kish's
+        n / (1 + (n - 1) rho), rho the mean correlation of their errors.
     prevalence_, prevalence_interval_
         Share of positive items (of each class) among those with votes, and its 90 % interval.
     expected_accuracy_, expected_accuracy_interval_
@@ -114,24 +116,20 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         P(says c | class k) per voter, as a pandas table.
     standard_errors_, edges_, graph_
         Standard error of each weight; ties between voters as a list, and as a `VoterGraph`.
-    readings_, reading_, two_readings_
-        The readings that the votes allow; "consensus" or "edges"; whether there are two.
-    coherence_
-        kappa: how far the voters point the same way; 1 all, 0 no preferred side.
+    readings_, reading_, two_readings_, coherence_
+        The readings that the votes allow; "consensus" or "edges"; whether there are two; kappa: how
+        far the voters point the same way (1 all, 0 no preferred side).
 
     Notes
     -----
-    Which reading is meant is an identifying assumption: where nearly three quarters of the voters
-    point the same way (kappa >= .2), the truth is what they agree on (the consensus), else the hub
-    of their graph (the edges).
+    Which reading is meant is an identifying assumption: where most voters point the same way, the
+    truth is what they agree on (the consensus), else the hub of their graph (the edges).
 
-    What votes cannot tell (how voters' weights and biases spread, how much repeaters count, how far
-    the share of the votes pulls) was learned from real votes with known truth: see docs/prior.md.
+    What votes cannot tell was learned from real votes with known truth: see docs/prior.md.
 
-    Gold labels are the truth of their items in all that the model says of the votes of the fit, and
-    decide which side is yes. Ten or more also choose between readings and correct the
-    probabilities: by a slope, an offset for each class and, where labels that were left out ask for
-    it, weights of the voters.
+    Gold labels are the truth of their items in all that the model says of the votes of the fit.
+    Ten or more also choose between readings and correct the probabilities: by a slope, an offset
+    for each class and, where labels that were left out ask for it, weights of the voters.
 
     Examples
     --------
@@ -150,10 +148,17 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     1  ham  ham  ham  spam  NaN
     >>> model = ue.LatentIsing().fit(votes)  # it never sees the truth
     >>> model.predict(votes)[:2].tolist(), model.predict_proba(votes)[0].round(2).tolist()
-    (['ham', 'ham'], [0.97, 0.03])
+    (['ham', 'ham'], [0.91, 0.09])
     >>> model.score(votes, truth) > ue.MajorityVote().fit(votes).score(votes, truth) + 0.05
     True
     >>> model.voters_
+      voter        verdict accuracy   low  high  votes
+    4   eve  uninformative     0.56  0.51  0.61    293
+    2   cem        counted     0.73  0.63  0.82    275
+    3   dia        counted     0.76  0.64  0.85    283
+    1   bob         expert     0.81  0.64  0.92    267
+    0   ann         expert     0.81  0.59  0.94    288
+    accuracy with a 90 % interval; 19 more columns: voters_full_
     """
 
     verdicts = ("contrarian", "pruned", "expert")
@@ -201,13 +206,12 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent). With more than two classes a
-            table, one column per class. A model keeps no items, so `predict` needs the log-odds of
-            its items again.
+            table, one column per class. `predict` needs the log-odds of its items again.
         prevalence
             Optional share of positive items, which votes cannot tell and people often know: a
             number, a pair (low, high), or a mapping from class to either.
         sample_weight
-            Optional number of items that each item stands for, as for every aggregator.
+            Optional number of items that each item stands for.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -216,9 +220,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         try:
             self._fit_known(X, y, prior, sample_weight)
         finally:
-            self.__dict__.pop("_stated", None)
-            self.__dict__.pop("_checked", None)
-        self.__dict__.pop("_beside", None)
+            for passing in ("_stated", "_checked", "_beside"):
+                self.__dict__.pop(passing, None)
         beside = {"prior log-odds": prior, "prevalence": prevalence, "sample_weight": sample_weight}
         for what in [name for name, given in beside.items() if given is not None]:
             self._beside = what
@@ -332,17 +335,15 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     def update(self, votes: Any, *, earlier: Any = None) -> Self:
         """Return self with more votes: on old or new items, of old or new voters, or changed.
 
-        Everything is fitted again to all votes, with the gold labels of the fit. Warns of voters
-        whose accuracy changed: see `find_drift`.
+        Everything is fitted again, with the gold labels of the fit; warns of drift (`find_drift`).
 
         Parameters
         ----------
         votes
-            What is new, as in `fit`; items and voters are matched by name. A vote replaces an
-            earlier one of the same voter on the same item. The rows of a bare array are new items.
+            What is new, as in `fit`, matched by name. A vote replaces an earlier one of the same
+            voter on the same item. The rows of a bare array are new items.
         earlier
-            The votes so far. A model in use refers to those of its fit; a loaded one has them only
-            if it was saved with ``keep_votes=True``, because they name items.
+            The votes so far, which a loaded model has only if saved with ``keep_votes=True``.
 
         Examples
         --------
@@ -356,9 +357,8 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         """
         check_is_fitted(self, "voter_names_")
         if "_beside" in self.__dict__:
-            raise ModelError(
-                f"a model fitted with {self._beside} cannot be updated; fit it to all votes again"
-            )
+            told = f"a model fitted with {self._beside} cannot be updated"
+            raise ModelError(f"{told}; fit it to all votes again")
         memory = self._recall() if earlier is None else Memory(self._reenter(earlier))
         joined = join_votes(memory.votes, read_more(self, votes))
         self.fit(joined.votes, name_gold(memory.gold, joined.votes))
@@ -389,7 +389,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     def labels(self, X: Any, prior: Any = None) -> Any:
         """Return the label of every item, as a pandas table: item, label, probability, status.
 
-        The status is "gold" (its gold label, with probability 1), "model", or "no votes".
+        The status is "gold" (the gold label, with probability 1), "model", or "no votes".
 
         Examples
         --------
@@ -420,8 +420,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             scores = super().decision_function(X)
             return scores if prior is None else add_prior(scores, prior)
         votes = self._reenter(X)
-        scores = self._score_all(votes)
-        scores = scores if prior is None else scores + read_prior(prior, votes)
+        scores = self._score_all(votes) + (0 if prior is None else read_prior(prior, votes))
         gold = self._recall_gold(votes)
         return scores if gold is None else fix_labels(scores, gold)
 

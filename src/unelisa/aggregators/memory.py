@@ -12,6 +12,11 @@ from unelisa.joining import as_matrix
 from unelisa.schema import stored
 from unelisa.votes import Votes
 
+NO_VOTES = (
+    "the model does not hold the votes it was fitted to, which an update needs: pass them as "
+    "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
+)
+
 
 def _names_differ(kept: Any) -> bool:
     try:
