@@ -238,4 +238,6 @@ def _hold_voters(model: LatentIsing, one: Fitted) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    return np.round(value, 4).tolist()
+    """Return numbers with five digits."""
+    digits = np.vectorize("{:.5g}".format)(value)
+    return digits.astype(np.float64).tolist()

@@ -113,6 +113,13 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     assert sum(n for _, n in asked) == len(truths) * (2 + 1 + 2 + 2)
 
 
+def test_small_numbers_keep_their_digits(truths, monkeypatch):
+    monkeypatch.setattr("studies.prior.runs.TRIED", {"LEAST_CHANCE": (1.23456e-6,)})
+    monkeypatch.setattr("studies.prior.runs.TRIED_TRUST", {})
+    (tried,) = run_prior(truths, ignore, alternatives=True)["trials"]
+    assert tried["value"] == 1.2346e-6
+
+
 def test_true_shares_are_those_of_labeled_items(fitted):
     for one in fitted:
         classes = one.truth.classes
