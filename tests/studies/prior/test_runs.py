@@ -71,8 +71,8 @@ def test_the_archive_holds_what_was_fitted_and_what_is_in_use(fitted, archive):
     assert set(archive["fitted"]) == set(archive["spread"]) == set(FITTED)
     found = fit_all(fitted)
     for name in FITTED:
-        assert archive["fitted"][name] == pytest.approx(found[name], abs=1e-4)
-        assert archive["values"][name] == pytest.approx(getattr(prior, name), abs=1e-4)
+        assert archive["fitted"][name] == pytest.approx(found[name], rel=1e-4)
+        assert archive["values"][name] == pytest.approx(getattr(prior, name), rel=1e-4)
     assert set(archive["values"]) == {*FITTED, *TRIED, *TRIED_TRUST}
     assert archive["trials"] == archive["judged"] == []
     assert found.items() >= fit_trust(fitted, found).items()
