@@ -67,13 +67,14 @@ axes.set_xlabel("pass rate")
 axes.legend(loc="upper left")
 
 # %%
-# A judge that was logged three times changes nothing: copies count as one, and the fit says so.
+# A judge that was logged three times changes nothing: copies count as one, and the fit says so. It
+# also says which judges repeat each other more than they should.
 
 jury = ue.read_jury(panel)
-model = ue.LatentIsing().fit(jury)
 copies = [panel[panel["judge"] == "kind"].assign(judge=f"kind, run {k}") for k in (2, 3)]
 more = ue.read_jury(pd.concat([panel, *copies]))
 with warnings.catch_warnings(record=True, action="always") as caught:
+    model = ue.LatentIsing().fit(jury)
     again = ue.LatentIsing().fit(more)
 print(*(warning.message for warning in caught))
 print(f"{jury.n_voters} judges worth {model.effective_voters_:.1f}")

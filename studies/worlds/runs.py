@@ -144,11 +144,8 @@ def _answer(name: str, votes: Votes) -> Answer:
 
 
 def _name_structure(model: Any) -> str:
-    """Return the structures that a method kept of those that it tried, if it tries any."""
-    table = getattr(model, "structure_", None)
-    if table is None:
-        return ""
-    return ", ".join(table["structure"][table["kept"].astype(bool)].astype(str))
+    """Return which reading of the votes a method took, if it has several."""
+    return str(getattr(model, "reading_", ""))
 
 
 def score_answer(world: World, scores: Floats, chances: Floats | None) -> dict[str, float]:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.blocks import ItemBlocks
+from unelisa.errors import ModelError
 from unelisa.latent.ballots import Ballots, Floats, Sums, keep_voters, take_ballots
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.crowd import Crowd, draw_items
@@ -81,6 +82,8 @@ def interpret(ballots: ItemBlocks, structure: Structure, n_classes: int = 2) -> 
 
 def _read(crowd: Crowd, structure: Structure) -> Reading:
     if crowd.n_classes > 2:
+        if structure == "edges":
+            raise ModelError("structure 'edges' takes two classes: choose another")
         return read_consensus(crowd, structure)
     near = structure in ("auto", "families", "edges")
     compared = compare_voters(crowd) if near else None

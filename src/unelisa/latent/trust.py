@@ -77,7 +77,8 @@ def gain_experience(ballots: Ballots, logs: Floats, *, temper: bool) -> Experien
     return Experience(
         center,
         depth,
-        measure_dissent(ballots, logs),
+        # in a graph the truth need not be what the majority says
+        measure_dissent(ballots, logs) if temper else 0.0,
         factor if temper else 1.0,
         flat / factor,
         steep / factor,
