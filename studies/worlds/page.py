@@ -54,7 +54,7 @@ losses, a P below .001 counts as .001. The share of votes is (count + 1) / (vote
 of K classes that majority vote implies. Intervals: how many hold and, in parentheses, their mean
 width; a world counts once, and not at all where nothing is said. Expected accuracy:
 `expected_accuracy_interval_`, and the accuracy of the labels. Shares of classes:
-`prevalence_interval_`, and the truth of the items with votes; 95 % intervals. Voters:
+`prevalence_interval_`, and the truth of the items with votes; 90 % intervals. Voters:
 `accuracy_low` to `accuracy_high` in `voters_full_`, and the share of the voter's votes that are
 right; 90 % intervals. The best of the rest is the one of {rest} that answers on all kinds with the
 highest mean accuracy. Seconds are the median CPU time of a fit."""
@@ -104,7 +104,7 @@ def _show_targets(parts: dict[str, PartSummary]) -> str:
         "mean log loss: ours / share of votes": (DASH, _two_losses),
         "kinds with a log loss above the share of votes": ("none", _worse),
         "intervals of the expected accuracy": (DASH, lambda x: _hold(x.intervals["expected"])),
-        "intervals of the shares of classes": ("95 %", lambda x: _hold(x.intervals["rate"])),
+        "intervals of the shares of classes": ("90 %", lambda x: _hold(x.intervals["rate"])),
         "intervals of voters": ("90 %", lambda x: _hold(x.intervals["voters"])),
         "worlds without an answer": ("0", lambda x: f"{x.unanswered}"),
     }
