@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.commands import choose
 from studies.prior.fits import Values, fit_powers, fit_trust, share_right
 from studies.prior.sets import Fitted, Truth, fit_set, read_truth, setting
 from studies.records import Json, make_archive
@@ -53,8 +52,10 @@ FEWEST = 20  # votes on labeled items of a voter whose interval is judged
 def read_sets(data: Path, names: Sequence[str] | None) -> list[Truth]:
     """Return the sets, all or some of them."""
     listed = list_sets(data)
+    known = [one.name for one in listed]
     for name in names or ():
-        choose("--sets", name, [one.name for one in listed])
+        if name not in known:
+            raise ModelError(f"--sets must be one of {', '.join(known)}, found {name[:60]!r}")
     chosen = [one for one in listed if names is None or one.name in names]
     if len({one.source for one in chosen}) < FEWEST_SOURCES:
         raise ModelError(
