@@ -154,10 +154,10 @@ class LatentIsing(TwoCoinVoters, LogOdds):
     >>> model.voters_
       voter        verdict accuracy   low  high  votes
     4   eve  uninformative     0.56  0.51  0.61    293
-    2   cem        counted     0.73  0.63  0.82    275
+    2   cem        counted     0.73  0.62  0.82    275
     3   dia        counted     0.76  0.64  0.85    283
-    1   bob         expert     0.81  0.64  0.92    267
-    0   ann         expert     0.81  0.59  0.94    288
+    1   bob         expert     0.81  0.63  0.92    267
+    0   ann         expert     0.81  0.59  0.93    288
     accuracy with a 90 % interval; 19 more columns: voters_full_
     """
 

@@ -22,7 +22,7 @@ def test_the_summary_shows_targets_beside_both_parts(world_archive):
     assert f"| called reliable | {DASH} | 100.0% | 83.3% |" in table
     assert f"| reliable, yet .10 too sure | {DASH} | 0.0% | 20.0% |" in table
     assert "| intervals of voters | 90 % | 50% (.200) | 50% (.200) |" in table
-    assert f"| intervals of the shares of classes | 95 % | {DASH} | {DASH} |" in table
+    assert f"| intervals of the shares of classes | 90 % | {DASH} | {DASH} |" in table
     assert "at least -.010 | +.100 (copied_expert) | +.010 (rules) |" in table
     assert ".900 / .800 / .700 | .880 / .775 / .750 |" in table
 
