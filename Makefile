@@ -14,7 +14,7 @@ test: .venv/.test
 
 # the GPU solver, on the processor where there is no GPU; apart, because torch can bring gigabytes
 test-gpu: .venv/.gpu
-	$(BIN)/python -m pytest tests/solvers -k torch
+	$(BIN)/python -m pytest tests/paper/solvers -k torch
 
 check: .venv/.check
 	$(BIN)/ruff format --check .
@@ -63,9 +63,9 @@ test-min:
 		pytest pytest-timeout pytest-xdist hypothesis polars
 	.venv-min/bin/python -m pytest --numprocesses 2 tests/hostile tests/kernels tests/report \
 		tests/cli/test_fit.py tests/cli/test_compare.py tests/cli/test_predict.py \
-		tests/test_votes.py tests/test_coding.py tests/test_storage.py tests/test_identifiability.py \
+		tests/votes/test_votes.py tests/votes/test_coding.py tests/test_storage.py tests/aggregators/test_identifiability.py \
 		tests/test_degenerate.py tests/test_determinism.py tests/test_estimator.py \
-		tests/test_neighborhood.py tests/test_selection.py tests/test_ising.py tests/test_em.py
+		tests/paper/test_neighborhood.py tests/test_selection.py tests/paper/test_ising.py tests/paper/test_em.py
 
 # ten minutes of coverage-guided fuzzing of the readers
 fuzz: .venv/.test

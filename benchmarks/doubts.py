@@ -4,7 +4,7 @@
     python benchmarks/doubts.py --seeds 0,1,2 --out x.json
 
 Cases are left out to make the disease rarer, and patients to make the cohort smaller. Seeds 0 to 4
-were used to choose the constants of `unelisa.phenotyping.cautions` and `MISSED`; the default seeds
+were used to choose the constants of `unelisa.ehr.cautions` and `MISSED`; the default seeds
 were not. A row is one share of cases, one number of patients and one set of anchors: means over the
 seeds, how many fits were called reliable, and in how many the 95 % intervals hold.
 
@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from studies.rules.worlds import PREVALENCES, SIMULATORS
-from unelisa.datamart import simulate_ehr
-from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.scoring import score_labels
+from unelisa.analysis.scoring import score_labels
+from unelisa.ehr.datamart import simulate_ehr
+from unelisa.ehr.phenotyper import Phenotyper
 
 RESULTS = Path(__file__).parent / "results" / "doubts.json"
 CODE, CONCEPT = "ICD:714.0", "NLP:rheumatoid arthritis"

@@ -20,11 +20,11 @@ import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
-from unelisa.datamart import simulate_ehr, write_datamart
-from unelisa.phenotyping.omop.counts import count_patients
-from unelisa.phenotyping.omop.database import OmopTables, open_database
-from unelisa.phenotyping.omop.requests import CountRequest
-from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.ehr.datamart import simulate_ehr, write_datamart
+from unelisa.ehr.omop.counts import count_patients
+from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.omop.requests import CountRequest
+from unelisa.ehr.phenotyper import Phenotyper
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "ehr.json"

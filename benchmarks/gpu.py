@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from solver_votes import stored_votes
 
-from unelisa.solvers import L1Problem, WorkingSet, optimality
-from unelisa.solvers.torch_batched import fetch, finish, solve_items
-from unelisa.solvers.torch_sums import DeviceItems
+from unelisa.paper.solvers import L1Problem, WorkingSet, optimality
+from unelisa.paper.solvers.torch_batched import fetch, finish, solve_items
+from unelisa.paper.solvers.torch_sums import DeviceItems
 
 HERE = Path(__file__).parent
 VOTES = HERE / ".envs" / "votes"

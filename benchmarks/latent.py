@@ -29,9 +29,9 @@ import unelisa as ue
 from studies.pages.model import write_pages
 from studies.real.gold import run_gold as run_gold_labels
 from studies.real.sets import find_sets
-from unelisa.comparison import build_aggregator
+from unelisa.analysis.comparison import build_aggregator
+from unelisa.analysis.scoring import score_experts
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.scoring import score_experts
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "results" / "latent.jsonl"

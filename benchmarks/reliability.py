@@ -32,9 +32,9 @@ from studies.markdown import write_page
 from studies.pages.reliability import render_reliability
 from studies.paper.cells import CELLS
 from studies.records import read_archive
+from unelisa.aggregators.identifiability import check_identifiability
+from unelisa.analysis.scoring import calibration_error
 from unelisa.errors import UnelisaWarning
-from unelisa.identifiability import check_identifiability
-from unelisa.scoring import calibration_error
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -45,7 +45,7 @@ KINDS = {
     "bad commands": "tests/hostile/test_commands.py",
     "generated files": "tests/hostile/test_generated.py",
     "degenerate votes": "tests/test_degenerate.py",
-    "statistical honesty": "tests/test_identifiability.py",
+    "statistical honesty": "tests/aggregators/test_identifiability.py",
     "damaged model files": "tests/test_storage.py",
     "determinism": "tests/test_determinism.py",
     "privacy": "tests/test_privacy.py",

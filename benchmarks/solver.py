@@ -222,7 +222,7 @@ def measure_start() -> dict:
     """CPU seconds of importing the solvers, and of a first small solve, from a warm cache."""
     code = """
 import time; a = time.process_time()
-import numpy as np; from unelisa.solvers import SOLVERS, L1Problem
+import numpy as np; from unelisa.paper.solvers import SOLVERS, L1Problem
 b = time.process_time()
 votes = np.sign(np.random.default_rng(0).standard_normal((1000, 20))).astype(np.int8)
 SOLVERS["working_set"]().solve(L1Problem(np.asfortranarray(votes), np.full(20, .1)))

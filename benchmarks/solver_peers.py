@@ -19,12 +19,12 @@ class Unelisa:
     """Ours: all voters at once."""
 
     def load(self, votes):
-        from unelisa.solvers import SOLVERS  # noqa: PLC0415 - only this peer needs it
+        from unelisa.paper.solvers import SOLVERS  # noqa: PLC0415 - only this peer needs it
 
         self.votes, self.solver = votes, SOLVERS["working_set"]()
 
     def solve(self, request):
-        from unelisa.solvers import L1Problem  # noqa: PLC0415 - only this peer needs it
+        from unelisa.paper.solvers import L1Problem  # noqa: PLC0415 - only this peer needs it
 
         problem = L1Problem(
             self.votes,

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import unelisa as ue
-from unelisa import plots
+from unelisa.report import plots
 
 rng = np.random.default_rng(5)
 truth = rng.choice(np.array([-1, 1], dtype=np.int8), 108)

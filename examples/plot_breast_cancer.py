@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 import unelisa as ue
-from unelisa import plots
 from unelisa.errors import ReliabilityWarning
+from unelisa.report import plots
 
 cancer = load_breast_cancer(as_frame=True)
 above = cancer.data > cancer.data.median()

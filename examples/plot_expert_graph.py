@@ -14,7 +14,7 @@ import sys
 import matplotlib.pyplot as plt
 
 import unelisa as ue
-from unelisa import plots
+from unelisa.report import plots
 
 simulated = ue.simulate_votes(n_voters=25, n_experts="quarter", snr="high", random_state=2)
 model = ue.LatentIsing().fit(simulated.votes)

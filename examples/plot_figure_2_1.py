@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import unelisa as ue
-from unelisa import plots
-from unelisa.simulation import figure_2_1, sample_ising
+from unelisa.report import plots
+from unelisa.simulation.designs import figure_2_1, sample_ising
 
 # %%
 # The true graph, including the truth.

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import unelisa as ue
-from unelisa import plots
+from unelisa.report import plots
 
 rng = np.random.default_rng(1)
 n = 2000

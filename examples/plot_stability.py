@@ -9,7 +9,7 @@ With other items, would the same voters be experts, and would the same pairs hav
 import matplotlib.pyplot as plt
 
 import unelisa as ue
-from unelisa import plots
+from unelisa.report import plots
 
 simulated = ue.simulate_votes(n_voters=16, n_experts=5, snr="medium", random_state=4)
 stability = ue.bootstrap(simulated.votes, ue.UnElisa(), n_resamples=200, random_state=0)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 import unelisa as ue
-from unelisa import plots
 from unelisa.errors import VotesWarning
+from unelisa.report import plots
 
 rng = np.random.default_rng(3)
 SPAM = ["win", "free", "click", "prize", "cash", "offer"]

@@ -15,11 +15,11 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["unelisa"]):
-    from unelisa.coding import encode_classes
     from unelisa.errors import VotesError
     from unelisa.sources.labels import read_labels
     from unelisa.sources.tables import read_votes
     from unelisa.votes import Votes
+    from unelisa.votes.coding import encode_classes
 
 import numpy as np
 

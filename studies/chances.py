@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import encode_classes
-from unelisa.scoring import calibration_error
+from unelisa.analysis.scoring import calibration_error
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]

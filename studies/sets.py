@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import WholeTable
-from unelisa.coding import CodingChoice
 from unelisa.errors import ModelError
-from unelisa.joining import join_votes
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
+from unelisa.votes.coding import CodingChoice
+from unelisa.votes.joining import join_votes
 
 LIST = "sources.csv"
 VOTES = ("votes.csv", "votes.csv.gz", "votes_wide.csv", "votes_wide.csv.gz")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from unelisa.datamart import SimulatedEhr, write_datamart
+from unelisa.ehr.datamart import SimulatedEhr, write_datamart
 from unelisa.kernels import compilation
 from unelisa.votes import Votes
 

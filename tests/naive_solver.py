@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unelisa.solvers import L1Problem, L1Solution, optimality
-from unelisa.solvers.base import design_voters, scores, warn_missed
+from unelisa.paper.solvers import L1Problem, L1Solution, optimality
+from unelisa.paper.solvers.base import design_voters, scores, warn_missed
 
 
 def agreements(votes, weights=None):

@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from unelisa.blocks import MappedBlocks, SparseBlocks, WholeTable
-from unelisa.blocks import sparse as sparse_module
-from unelisa.blocks.partitions import Partitions
 from unelisa.kernels.l1_logistic import CHUNK
+from unelisa.votes.blocks import MappedBlocks, SparseBlocks, WholeTable
+from unelisa.votes.blocks import sparse as sparse_module
+from unelisa.votes.blocks.partitions import Partitions
 
 NAMES = ("memory", "mapped", "sparse", "partitions", "uneven partitions")
 

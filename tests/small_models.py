@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from unelisa.ising import Ising
+from unelisa.paper.ising import Ising
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -14,9 +14,9 @@ import pytest
 
 from studies.paper.cells import CELLS
 from unelisa.aggregators import LatentIsing
+from unelisa.analysis.scoring import calibration_error
 from unelisa.errors import UnelisaWarning
-from unelisa.scoring import calibration_error
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 0.02

@@ -7,7 +7,7 @@ import pytest
 
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.selection import ExpertSelector
+from unelisa.paper.experts import ExpertSelector
 from unelisa.votes import Votes
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import UnelisaWarning
-from unelisa.neighborhood import select_neighborhoods
-from unelisa.simulation import simulate_votes
+from unelisa.paper.neighborhood import select_neighborhoods
+from unelisa.simulation.designs import simulate_votes
 from unelisa.sources.tables import read_votes
 from unelisa.votes import Votes
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import LatentIsing, MajorityVote, UnElisa
+from unelisa.analysis.stability import bootstrap
 from unelisa.errors import UnelisaWarning, VotesWarning, warn_user
 from unelisa.sources.tables import read_votes
-from unelisa.stability import bootstrap
 from unelisa.votes import Votes
 
 STUCK = np.hstack([np.random.default_rng(0).choice([-1, 1], (60, 4)), np.ones((60, 1))])

@@ -12,7 +12,7 @@ from unelisa.errors import (
     VotesError,
     VotesWarning,
 )
-from unelisa.selection import ExpertSelector
+from unelisa.paper.experts import ExpertSelector
 from unelisa.storage import load, save
 from unelisa.votes import Votes
 

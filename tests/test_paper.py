@@ -5,14 +5,14 @@ import pytest
 
 import naive
 from unelisa.aggregators import DawidSkene, UnElisa
-from unelisa.blocks import WholeTable
-from unelisa.em import best_reliability
-from unelisa.ising import Ising
-from unelisa.neighborhood import select_neighborhoods, theory_penalty
-from unelisa.scoring import score_experts, score_labels
-from unelisa.selection import ExpertSelector
-from unelisa.simulation import figure_2_1, simulate_votes
+from unelisa.analysis.scoring import score_experts, score_labels
+from unelisa.paper.em import best_reliability
+from unelisa.paper.experts import ExpertSelector
+from unelisa.paper.ising import Ising
+from unelisa.paper.neighborhood import select_neighborhoods, theory_penalty
+from unelisa.simulation.designs import figure_2_1, simulate_votes
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 
 def objective(values, voter, theta, penalty, sign):

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote
 from unelisa.aggregators.base import LogOdds
 from unelisa.estimator import VotesEstimator
-from unelisa.selection import ExpertSelector
-from unelisa.simulation import simulate_votes
+from unelisa.paper.experts import ExpertSelector
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
 ESTIMATORS = [*AGGREGATORS.values(), ExpertSelector]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
-from unelisa.crowds import simulate_classes
-from unelisa.datamart import simulate_ehr
+from unelisa.ehr.datamart import simulate_ehr
+from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import ModelError, UnelisaError
-from unelisa.phenotyping.phenotyper import Phenotyper
+from unelisa.paper.experts import ExpertSelector
 from unelisa.schema import SCHEMAS
-from unelisa.selection import ExpertSelector
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.storage import FORMAT, MARK, _seal, load, save
 
 MODELS = Path(__file__).parent / "models"

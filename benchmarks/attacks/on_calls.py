@@ -10,7 +10,7 @@ import pandas as pd
 from ground import ANCHORS
 
 import unelisa as ue
-from unelisa.datamart import simulate_ehr
+from unelisa.ehr.datamart import simulate_ehr
 
 Outcomes = Iterator[tuple[str, str]]
 N = 60

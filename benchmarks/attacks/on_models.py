@@ -20,10 +20,10 @@ from pyarrow import feather, parquet
 
 import unelisa as ue
 from unelisa.aggregators import AGGREGATORS
-from unelisa.crowds import simulate_classes
-from unelisa.datamart import simulate_ehr
+from unelisa.ehr.datamart import simulate_ehr
 from unelisa.errors import ModelError, UnelisaError
 from unelisa.schema import SCHEMAS
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.storage import MARK, _seal
 
 Outcomes = Iterator[tuple[str, str]]

@@ -12,9 +12,9 @@ import duckdb
 import numpy as np
 from ground import ANCHORS, PAYLOADS, RULES, blame, fresh, run
 
+from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.rules.atlas import find_members, read_definition
 from unelisa.errors import UnelisaError
-from unelisa.phenotyping.omop.database import OmopTables, open_database
-from unelisa.rules.atlas import find_members, read_definition
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
 from postgres_server import find_programs, load_tables, start_server

@@ -18,58 +18,39 @@ if TYPE_CHECKING:
         UnElisa,
         Wawa,
         ZeroBasedSkill,
+        find_drift,
     )
-    from unelisa.comparison import compare_methods
-    from unelisa.crowds import simulate_classes
-    from unelisa.datamart import simulate_ehr
-    from unelisa.graph import VoterGraph
-    from unelisa.ising import Ising
-    from unelisa.neighborhood import Neighborhoods, select_neighborhoods
-    from unelisa.phenotyping.omop.counts import read_omop
-    from unelisa.phenotyping.phenotyper import Phenotyper
-    from unelisa.rate import estimate_rate
-    from unelisa.rules.evaluation import evaluate_rules
-    from unelisa.selection import ExpertSelector, select_experts
-    from unelisa.simulation import simulate_votes
-    from unelisa.sources.ensembles import votes_from_estimators, votes_from_forest
-    from unelisa.sources.jury import read_jury
-    from unelisa.sources.tables import read_votes
-    from unelisa.stability import Stability, bootstrap
+    from unelisa.analysis import Stability, bootstrap, compare_methods, estimate_rate, suggest_votes
+    from unelisa.ehr import Phenotyper, evaluate_rules, read_omop, simulate_ehr
+    from unelisa.jury import read_jury
+    from unelisa.paper import (
+        ExpertSelector,
+        Ising,
+        Neighborhoods,
+        VoterGraph,
+        select_experts,
+        select_neighborhoods,
+    )
+    from unelisa.simulation import simulate_classes, simulate_votes
+    from unelisa.sources import read_votes, votes_from_estimators, votes_from_forest
     from unelisa.storage import load, save
-    from unelisa.suggestions import suggest_votes
     from unelisa.votes import Votes
 
 __version__ = "0.1.0"
 
 # Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
 # Names that are not listed here are aggregators.
-_HOMES = {
-    "ExpertSelector": "selection",
-    "Ising": "ising",
-    "Neighborhoods": "neighborhood",
-    "Phenotyper": "phenotyping.phenotyper",
-    "Stability": "stability",
-    "VoterGraph": "graph",
-    "Votes": "votes",
-    "bootstrap": "stability",
-    "compare_methods": "comparison",
-    "estimate_rate": "rate",
-    "evaluate_rules": "rules.evaluation",
-    "find_drift": "aggregators.drift",
-    "load": "storage",
-    "read_jury": "sources.jury",
-    "read_omop": "phenotyping.omop.counts",
-    "read_votes": "sources.tables",
-    "save": "storage",
-    "select_experts": "selection",
-    "select_neighborhoods": "neighborhood",
-    "simulate_classes": "crowds",
-    "simulate_ehr": "datamart",
-    "simulate_votes": "simulation",
-    "suggest_votes": "suggestions",
-    "votes_from_estimators": "sources.ensembles",
-    "votes_from_forest": "sources.ensembles",
+_ROOMS = {
+    "analysis": "Stability bootstrap compare_methods estimate_rate suggest_votes",
+    "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
+    "jury": "read_jury",
+    "paper": "ExpertSelector Ising Neighborhoods VoterGraph select_experts select_neighborhoods",
+    "simulation": "simulate_classes simulate_votes",
+    "sources": "read_votes votes_from_estimators votes_from_forest",
+    "storage": "load save",
+    "votes": "Votes",
 }
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __all__ = [
     "AGGREGATORS",

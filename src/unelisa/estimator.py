@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from unelisa.coding import CodingChoice, Declared, as_labels
 from unelisa.errors import ModelError, VotesError
-from unelisa.frames import ColumnNames
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.schema import list_fields, stored
 from unelisa.votes import Votes
+from unelisa.votes.coding import CodingChoice, Declared, as_labels
+from unelisa.votes.frames import ColumnNames
 
 Model = TypeVar("Model", bound=BaseEstimator)
 Given = ParamSpec("Given")

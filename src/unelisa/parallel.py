@@ -1,5 +1,6 @@
 """How many threads `n_jobs` asks for, and where independent work runs: threads or Dask workers."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -9,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from unelisa.blocks.partitions import active_client
 from unelisa.errors import ModelError, warn_user
 from unelisa.kernels.threads import run_threads
 
@@ -71,6 +71,27 @@ def run_all(
         return result
 
     return run_threads(run, tasks, count_jobs(n_jobs))
+
+
+def active_client() -> Any:
+    """Return the Dask client of this process, or None; a worker's own tasks have none.
+
+    A task that waited for other tasks of the same worker could wait forever.
+    """
+    if "distributed" not in sys.modules:
+        return None
+    import distributed  # noqa: PLC0415 - an extra, loaded already
+
+    try:
+        distributed.get_worker()
+    except ValueError:  # not within a worker's task
+        pass
+    else:
+        return None
+    try:
+        return distributed.Client.current()
+    except ValueError:
+        return None
 
 
 def _run_on_workers(

@@ -20,11 +20,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from unelisa.aggregators import Aggregator, LatentIsing
+from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator, check_settings
 from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.outputs import whole_file
-from unelisa.phenotyping.phenotyper import Phenotyper
 from unelisa.schema import SCHEMAS, check_parts, find_class, list_parts, list_settings
 
 Model = Aggregator | Phenotyper

@@ -16,9 +16,9 @@ from studies.records import Json, make_archive, read_lines, run_missing
 from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS, LatentIsing, OneVsRest
 from unelisa.aggregators.classes import normalize_scores
-from unelisa.comparison import build_aggregator
+from unelisa.analysis.comparison import build_aggregator
+from unelisa.analysis.scoring import score_classes
 from unelisa.errors import ModelError
-from unelisa.scoring import score_classes
 from unelisa.sources.labels import KnownLabels
 
 Floats = NDArray[np.float64]

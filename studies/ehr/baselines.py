@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from studies.ehr.voters import two_means
-from unelisa.phenotyping.counts import CountTable
+from unelisa.ehr.counts import CountTable
 
 Floats = NDArray[np.float64]
 ROUNDS = 200

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from studies.ehr.sets import ReviewedSet, rare_cohort
 from studies.ehr.splits import fit_phenotyper
 from studies.records import Json, open_results, read_lines
+from unelisa.analysis.scoring import score_labels
 from unelisa.errors import UnelisaWarning
-from unelisa.scoring import score_labels
 
 PATIENTS, SHARE, COHORTS = 2000, 0.03, 10
 CHARTS = 100

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.datamart import simulate_ehr
+from unelisa.ehr.counts import CountTable, read_counts
+from unelisa.ehr.datamart import simulate_ehr
 from unelisa.errors import ModelError
-from unelisa.phenotyping.counts import CountTable, read_counts
 
 Signs = NDArray[np.int8]
 Places = NDArray[np.intp]

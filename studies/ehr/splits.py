@@ -36,10 +36,10 @@ from unelisa.aggregators import (
     SpectralMetaLearner,
     UnElisa,
 )
+from unelisa.analysis.scoring import score_labels
+from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.scoring import score_labels
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]

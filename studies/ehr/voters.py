@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.phenotyping.counts import Counts, CountTable
+from unelisa.ehr.counts import Counts, CountTable
 from unelisa.votes import Votes
 
 PERCENTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -33,7 +33,7 @@ def votes_from_percentiles(
     Examples
     --------
     >>> import pandas as pd
-    >>> from unelisa.phenotyping.counts import read_counts
+    >>> from unelisa.ehr.counts import read_counts
     >>> table = read_counts(pd.DataFrame({"ICD:714.0": [0, 0, 0, 1, 2, 2, 30, 40]}))
     >>> votes_from_percentiles(table, [.25, .5]).votes.voters
     array(['ICD:714.0 > 0', 'ICD:714.0 > 1.5', 'ICD:714.0 > 16 (k-means)'],

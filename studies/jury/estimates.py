@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.rate import Rate
+from unelisa.analysis.rate import Rate
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

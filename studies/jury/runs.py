@@ -20,15 +20,15 @@ from studies.rate.runs import find_rate_sets
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from studies.sets import Reader
 from unelisa.aggregators import LatentIsing, MajorityVote
-from unelisa.coding import encode_classes
+from unelisa.analysis.rate import Rate, correct_shares
+from unelisa.analysis.scoring import bound_frequency, share_ties
+from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.errors import ModelError
-from unelisa.rate import Rate, correct_shares
 from unelisa.report.judged import Judged
 from unelisa.report.trust import count_labels
-from unelisa.scoring import bound_frequency, share_ties
 from unelisa.sources.labels import KnownLabels
-from unelisa.suggestions.smaller import find_smaller_panel
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from unelisa.errors import ModelError
-from unelisa.simulation import Density, Sampler, count_experts
+from unelisa.simulation.designs import Density, Sampler, count_experts
 
 Level = Literal["high", "medium", "low"]
 Size = Literal["log", "sqrt", "quarter"]

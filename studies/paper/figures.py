@@ -12,9 +12,9 @@ from studies.paper.cells import LEVELS, PUBLISHED, SIZES, VOTERS, Cell, Level, T
 from studies.paper.tables import tabulate_sizes
 from studies.paper.trials import COLUMNS, LABELS
 from studies.records import Json
-from unelisa.approximation import approximate_edges, project
-from unelisa.ising import Ising
-from unelisa.simulation import figure_2_1
+from unelisa.paper.approximation import approximate_edges, project
+from unelisa.paper.ising import Ising
+from unelisa.simulation.designs import figure_2_1
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,7 @@ from studies.paper.cells import (
 from studies.paper.trials import COLUMNS, FIRST_TRIALS, read_results, results_path
 from studies.records import Json, make_archive
 from unelisa.errors import ModelError
-from unelisa.simulation import Density
+from unelisa.simulation.designs import Density
 
 Mark = Literal["within", "above", "below"]
 Floats = NDArray[np.float64]

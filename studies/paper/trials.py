@@ -17,15 +17,15 @@ from studies.names import pick_names
 from studies.paper.cells import FACTOR, SAMPLERS, StudySampler, Trial, find_cell, seed_trial
 from studies.records import Json, open_results, read_lines
 from unelisa.aggregators import UnElisa
-from unelisa.blocks import weigh_votes
-from unelisa.comparison import build_aggregator
+from unelisa.analysis.comparison import build_aggregator
+from unelisa.analysis.scoring import score_experts
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
-from unelisa.ising import Ising
 from unelisa.kernels.blas import one_blas_thread
+from unelisa.paper.ising import Ising
 from unelisa.parallel import run_all
-from unelisa.scoring import score_experts
-from unelisa.simulation import Density, count_items, design_graph, sample_ising
+from unelisa.simulation.designs import Density, count_items, design_graph, sample_ising
 from unelisa.votes import Votes
+from unelisa.votes.blocks import weigh_votes
 
 Floats = NDArray[np.float64]
 

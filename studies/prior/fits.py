@@ -10,9 +10,9 @@ from scipy.special import log_softmax, logit
 
 from studies.prior.sets import Fitted, setting
 from unelisa.latent import prior
-from unelisa.latent.ballots import keep_voters
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.trust import LEVEL, RISK, gain_experience
+from unelisa.votes.ballots import keep_voters
 
 Floats = NDArray[np.float64]
 

@@ -18,11 +18,11 @@ from studies.real.sets import find_panels, find_sets
 from studies.records import Json, make_archive, merge_sets, open_results, read_lines
 from studies.sets import Reader, is_listed
 from unelisa.aggregators import LatentIsing
-from unelisa.coding import encode_classes
+from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.rate import estimate_rate
 from unelisa.sources.labels import KnownLabels
+from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 DRAWS, LABELS = 200, 50

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
 from studies.records import Json
-from unelisa.rate import correct_shares
-from unelisa.scoring import bound_frequency
+from unelisa.analysis.rate import correct_shares
+from unelisa.analysis.scoring import bound_frequency
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

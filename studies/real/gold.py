@@ -10,12 +10,12 @@ from sklearn.linear_model import LogisticRegression
 
 from studies.records import Json
 from unelisa.aggregators.known import number_codes
+from unelisa.analysis.scoring import score_labels
 from unelisa.errors import UnelisaWarning
 from unelisa.latent import interpret
-from unelisa.latent.ballots import list_ballots
 from unelisa.latent.gold import MOST_LOG, follow_gold
-from unelisa.scoring import score_labels
 from unelisa.sources.labels import KnownLabels
+from unelisa.votes.ballots import list_ballots
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]

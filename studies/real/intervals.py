@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.chances import rate_honesty
-from unelisa.scoring import score_labels
+from unelisa.analysis.scoring import score_labels
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]

@@ -22,7 +22,7 @@ from studies.real.supervised import BUDGETS, REFERENCES, score_reference
 from studies.records import Json, make_archive, read_lines, run_missing
 from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS
-from unelisa.comparison import build_aggregator
+from unelisa.analysis.comparison import build_aggregator
 from unelisa.errors import ModelError
 from unelisa.sources.labels import KnownLabels
 

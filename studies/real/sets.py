@@ -9,11 +9,11 @@ import numpy as np
 
 from studies.records import Json
 from studies.sets import TRUTH, VOTES, Reader, find_listed, is_listed
-from unelisa.coding import CodingChoice
-from unelisa.datasets import DATASETS, fetch_set
 from unelisa.errors import ModelError
+from unelisa.sources.datasets import DATASETS, fetch_set
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
+from unelisa.votes.coding import CodingChoice
 
 VARIABLE = "UNELISA_SETS"
 ONE_SIDED = 0.98  # share of equal votes, of voters such as rules
@@ -85,7 +85,7 @@ def _read_two_labels(truth: Path) -> tuple[str, str] | None:
 
 
 def fetched_sets() -> dict[str, Reader]:
-    """Return how to fetch each public set that `unelisa.datasets` knows, by name."""
+    """Return how to fetch each public set that `unelisa.sources.datasets` knows, by name."""
     return {name: partial(fetch_set, name) for name in DATASETS}
 
 

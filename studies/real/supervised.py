@@ -130,7 +130,7 @@ def score_reference(name: str, known: KnownLabels, budget: int) -> dict[str, Fig
 
     Examples
     --------
-    >>> from unelisa.simulation import simulate_votes
+    >>> from unelisa.simulation.designs import simulate_votes
     >>> drawn = simulate_votes(25, 9, "high", n_items=400, random_state=0)
     >>> known = KnownLabels(drawn.votes, drawn.truth, np.empty(0, object), np.empty(0, np.int8))
     >>> score_reference("ordered-aggregation", known, 50)["accuracy"].value > 0.8

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from unelisa.aggregators import DawidSkene, LatentIsing
-from unelisa.latent.ballots import list_ballots
-from unelisa.suggestions import plan_batch, share_evenly
-from unelisa.suggestions.batch import Terms
-from unelisa.suggestions.gains import Criterion
-from unelisa.suggestions.panels import seat_panel
+from unelisa.analysis.suggestions import plan_batch, share_evenly
+from unelisa.analysis.suggestions.batch import Terms
+from unelisa.analysis.suggestions.gains import Criterion
+from unelisa.analysis.suggestions.panels import seat_panel
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 
 Pairs = NDArray[np.intp]  # item and voter, two columns
 Floats = NDArray[np.float64]

@@ -12,10 +12,10 @@ from studies.records import Json, make_archive, open_results, read_lines
 from studies.replay.policies import POLICIES, Market
 from studies.replay.recordings import Recording, draw_recording
 from studies.replay.summary import LATER, STOPS, has_arrived
-from unelisa.coding import encode_classes
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.sources.labels import KnownLabels
+from unelisa.votes.coding import encode_classes
 
 Reader = Callable[[int], KnownLabels]  # of a seed: a set is the same for all, a world is not
 BATCHES = 4  # in which the votes of a stop are bought; the models are fitted again before each

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
-from unelisa.coding import encode_classes
 from unelisa.latent import interpret
-from unelisa.latent.ballots import list_ballots
 from unelisa.latent.gold import follow_gold
 from unelisa.latent.trust import LEAST_LABELS
 from unelisa.review.order import measure_gains, mix_chances, rank_useful
 from unelisa.review.session import EVERY
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -8,7 +8,7 @@ from studies.markdown import DASH, group_by, join_blocks, markdown_table, share
 from studies.records import Json
 from studies.rules.runs import CHARTS, PARTS
 from studies.rules.worlds import PATIENTS
-from unelisa.rules.evaluation import MOST_DOUBTFUL, QUANTITIES, WIDEST
+from unelisa.ehr.rules.evaluation import MOST_DOUBTFUL, QUANTITIES, WIDEST
 
 _TITLES = {"ppv": "PPV", "npv": "NPV"}
 AIMS = {"sensitivity": 0.05, "specificity": 0.02, "ppv": 0.10}

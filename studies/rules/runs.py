@@ -15,13 +15,13 @@ from studies.markdown import group_by
 from studies.records import Json, make_archive, open_results, read_lines
 from studies.rules.worlds import PATIENTS, SIMULATORS, World
 from unelisa.aggregators import DawidSkene
+from unelisa.ehr.charts import draw_charts
+from unelisa.ehr.counts import read_counts
+from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.ehr.rules.definition import apply_rules, parse_rule
+from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules, measure
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.phenotyping.charts import draw_charts
-from unelisa.phenotyping.counts import read_counts
-from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.rules.definition import apply_rules, parse_rule
-from unelisa.rules.evaluation import QUANTITIES, evaluate_rules, measure
 
 CHARTS = 100
 PARTS = {"choosing": "100-104", "reporting": "0-9"}  # the seeds of each

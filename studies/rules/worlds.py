@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.datamart import simulate_ehr
+from unelisa.ehr.datamart import simulate_ehr
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from studies.worlds.voters import Floats, Rng, World, seat_crowd
-from unelisa.coding import encode_classes
+from unelisa.votes.coding import encode_classes
 
 Classes = NDArray[np.intp]
 

@@ -18,9 +18,9 @@ from studies.names import pick_names
 from studies.records import find_commit, open_results, read_lines
 from studies.worlds.kinds import Part, Place, draw_world
 from studies.worlds.voters import Floats, World
-from unelisa.comparison import build_aggregator
+from unelisa.analysis.comparison import build_aggregator
+from unelisa.analysis.scoring import score_classes
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.scoring import score_classes
 from unelisa.votes import Votes
 
 OURS, MAJORITY, DAWID_SKENE = "latent-ising", "majority-vote", "dawid-skene"

@@ -14,7 +14,7 @@ from studies.worlds.voters import (
     respond,
     seat_crowd,
 )
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 
 SIZES = (300, 1000, 3000)
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from unelisa.coding import encode_classes
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
 
 Rng = np.random.Generator
 Floats = NDArray[np.float64]

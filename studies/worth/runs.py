@@ -19,10 +19,10 @@ from studies.worlds.kinds import KINDS as WORLDS
 from studies.worlds.kinds import Place, draw_world
 from studies.worth.simulated import KINDS, draw_crowd
 from unelisa.aggregators import LatentIsing
-from unelisa.coding import encode_classes
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 CROWDS, LABELS, FEWEST = range(100, 120), 50, 10

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators.coins import CoinAggregator, list_shares
-from unelisa.blocks import SparseVotes, WholeTable
-from unelisa.em import list_starts
 from unelisa.errors import ConvergenceWarning, ExpertsWarning
+from unelisa.paper.em import list_starts
 from unelisa.votes import Votes
+from unelisa.votes.blocks import SparseVotes, WholeTable
 
 TABLE = np.array([[1, 1, -1], [1, 0, 0], [0, 0, 0], [-1, -1, 1]], dtype=np.int8, order="F")
 

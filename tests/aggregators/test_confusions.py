@@ -12,9 +12,9 @@ from unelisa.aggregators.confusions import (
     score_classes,
     spread_errors,
 )
-from unelisa.blocks import WholeTable
-from unelisa.em import OneCoin, estimate_reliability
-from unelisa.latent.ballots import list_ballots
+from unelisa.paper.em import OneCoin, estimate_reliability
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import WholeTable
 
 NONE = np.empty(0, dtype=np.uint8)
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from unelisa.aggregators import AGGREGATORS, OrientedAggregator
 from unelisa.errors import ModelError, UnelisaWarning, VotesError, VotesWarning
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
 ORIENTED = [name for name, cls in AGGREGATORS.items() if issubclass(cls, OrientedAggregator)]

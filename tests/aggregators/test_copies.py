@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unelisa import LatentIsing, Votes, simulate_classes, suggest_votes
-from unelisa.rate import estimate_rate
+from unelisa.analysis.rate import estimate_rate
 from unelisa.storage import load, save
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

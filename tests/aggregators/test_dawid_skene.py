@@ -7,9 +7,9 @@ from hypothesis.extra.numpy import arrays
 
 from unelisa.aggregators.coins import estimate_coins
 from unelisa.aggregators.dawid_skene import DawidSkene
-from unelisa.blocks import WholeTable
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 SMALL = np.asfortranarray([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, -1]], dtype=np.int8)
 small_votes = arrays(np.int8, (6, 4), elements=st.sampled_from([-1, 0, 1])).filter(np.any)

@@ -13,7 +13,7 @@ import pytest
 
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import UnelisaWarning
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
 ONE_PERCENT = 0.01  # of the other items' labels may move with one item more

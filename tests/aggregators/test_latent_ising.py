@@ -163,7 +163,7 @@ def test_noise_claims_nothing(share):
 
 @pytest.mark.parametrize("world", [copying_crowd, rules, plain_crowd])
 def test_neither_seeds_nor_threads_change_a_bit(world, monkeypatch):
-    monkeypatch.setattr("unelisa.latent.ballots.RUN", 200)
+    monkeypatch.setattr("unelisa.votes.ballots.RUN", 200)
     values = world(3)[0]
     one = fit(values)
     for other in (fit(values, n_jobs=2), fit(values, random_state=1)):

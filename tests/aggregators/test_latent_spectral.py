@@ -11,9 +11,9 @@ from unelisa.aggregators.latent_spectral import (
     score_pairs,
 )
 from unelisa.aggregators.spectral import PairMoments, SpectralMetaLearner, measure_pairs
-from unelisa.blocks import WholeTable
 from unelisa.errors import ModelError
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 
 def rng():

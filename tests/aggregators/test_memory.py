@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import unelisa as ue
-from unelisa.blocks import SparseBlocks
 from unelisa.errors import ModelError, VotesError
 from unelisa.schema import check_parts
+from unelisa.votes.blocks import SparseBlocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 N_OLD = 280

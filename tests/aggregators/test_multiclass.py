@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 import unelisa as ue
 from unelisa.aggregators import AGGREGATORS
-from unelisa.blocks import sparse as sparse_module
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.votes import Votes
+from unelisa.votes.blocks import sparse as sparse_module
 
 da = pytest.importorskip("dask.array")
 

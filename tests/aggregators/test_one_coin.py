@@ -5,10 +5,10 @@ import pytest
 from scipy.special import expit, logit
 
 from unelisa.aggregators import OneCoinDawidSkene
-from unelisa.blocks import WholeTable
-from unelisa.em import OneCoin, estimate_reliability
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.paper.em import OneCoin, estimate_reliability
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from unelisa.aggregators.shares import measure_class_agreement, weigh_shares, weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
-from unelisa.blocks import WholeTable
-from unelisa.latent.ballots import list_ballots
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import WholeTable
 
 
 def draw(n_classes, seed, n_items=30, n_voters=6):

@@ -4,8 +4,8 @@ import numpy as np
 
 from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.sides import CONTRADICTION, read_sides
-from unelisa.latent.ballots import list_ballots
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 
 
 def test_an_anchor_turns_the_reading_around():

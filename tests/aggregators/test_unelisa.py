@@ -3,7 +3,7 @@ import pytest
 
 from unelisa.aggregators import UnElisa
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
 

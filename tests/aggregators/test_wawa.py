@@ -7,8 +7,8 @@ from crowdkit.aggregation.utils import get_accuracy
 from unelisa.aggregators import Wawa
 from unelisa.aggregators.shares import weighed_margin
 from unelisa.aggregators.wawa import measure_agreement
-from unelisa.blocks import WholeTable
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 HAND = np.array(
     [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1], [1, 0, -1, 0]], dtype=np.int8

@@ -3,8 +3,8 @@ import pytest
 
 from unelisa.aggregators import Wawa, ZeroBasedSkill
 from unelisa.aggregators.zero_based_skill import follow_agreement
-from unelisa.blocks import WholeTable
 from unelisa.errors import ModelError
+from unelisa.votes.blocks import WholeTable
 
 HAND = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1], [1, 1, 1]], dtype=np.int8)
 

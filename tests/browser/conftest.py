@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unelisa.cli import app
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"

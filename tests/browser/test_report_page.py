@@ -8,9 +8,9 @@ import pytest
 
 from report.judging import divided_crowd, divided_model
 from unelisa.aggregators import DawidSkene, LatentIsing, UnElisa
-from unelisa.comparison import compare_methods
-from unelisa.crowds import simulate_classes
+from unelisa.analysis.comparison import compare_methods
 from unelisa.report.page import write_report
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.votes import Votes
 
 HOSTILE = [

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from unelisa.cli import app
-from unelisa.datamart import SimulatedEhr, simulate_ehr
+from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr
 
 
 class CrowdFiles(NamedTuple):

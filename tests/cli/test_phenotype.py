@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import unelisa as ue
 from unelisa.cli import app
-from unelisa.datamart import simulate_ehr, write_datamart
+from unelisa.ehr.datamart import simulate_ehr, write_datamart
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unelisa.rate import estimate_rate
+from unelisa.analysis.rate import estimate_rate
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from unelisa.cli.rules_config import read_rules_config
+from unelisa.ehr.rules.atlas import CohortDefinition
 from unelisa.errors import ModelError, RecordsError
-from unelisa.rules.atlas import CohortDefinition
 
 REST = """
 [records]

@@ -7,6 +7,7 @@ from numba import njit
 from rich.console import Console
 
 from unelisa import progress
+from unelisa.analysis.comparison import MethodScore
 from unelisa.cli.screen import (
     announce_compilation,
     busy,
@@ -17,7 +18,6 @@ from unelisa.cli.screen import (
     spell_hints,
     voter_table,
 )
-from unelisa.comparison import MethodScore
 from unelisa.errors import Hint, VotesError, VotesWarning
 from unelisa.kernels import compilation
 

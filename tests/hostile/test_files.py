@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 
 from hostile.corpus import ACCEPTED, ITEMS, REFUSED, SECRET, long_names
 from unelisa.aggregators import MajorityVote
-from unelisa.blocks import MappedBlocks
 from unelisa.cli import app
 from unelisa.errors import ModelError, UnelisaWarning, VotesError
 from unelisa.memory import limit_memory
 from unelisa.sources.labels import read_labels
 from unelisa.sources.tables import read_votes
 from unelisa.storage import _seal, load
+from unelisa.votes.blocks import MappedBlocks
 
 
 def run(*arguments):

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from hostile.corpus import ACCEPTED, GOOD, LONG, SECRET
 from unelisa.cli import app
-from unelisa.coding import encode_classes
 from unelisa.errors import UnelisaWarning, VotesError
 from unelisa.sources.labels import read_labels
 from unelisa.sources.tables import read_votes
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
 
 CELLS = st.sampled_from(
     [

@@ -148,7 +148,7 @@ def test_a_damaged_cache_is_rebuilt(ending, tmp_path):
 
 def test_importing_compiles_nothing(tmp_path):
     code = """
-import unelisa.solvers
+import unelisa.paper.solvers
 from numba.core.dispatcher import Dispatcher
 import gc
 kernels = [d for d in gc.get_objects() if isinstance(d, Dispatcher)]

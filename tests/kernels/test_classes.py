@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unelisa.blocks import WholeTable
 from unelisa.kernels.classes import expect_classes, join_classes, tally_majority
-from unelisa.latent.ballots import list_ballots
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import WholeTable
 
 NONE = np.empty(0, dtype=np.uint8)
 

@@ -6,8 +6,8 @@ import pytest
 import naive_solver
 from unelisa.kernels.l1_logistic import Regressions
 from unelisa.kernels.prox_newton import AGAIN, FAILED, REBUILD, begin_state, judge, step_all
-from unelisa.solvers.rows import place_squares
-from unelisa.solvers.working_set import Frame, _rebuild
+from unelisa.paper.solvers.rows import place_squares
+from unelisa.paper.solvers.working_set import Frame, _rebuild
 
 Q = np.array([0])
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import naive
-from unelisa.blocks import SparseVotes
 from unelisa.kernels.tally import (
     compare_classes,
     compare_sparse_classes,
@@ -16,6 +15,7 @@ from unelisa.kernels.tally import (
     weigh_sparse,
     weigh_votes,
 )
+from unelisa.votes.blocks import SparseVotes
 
 VOTES = hnp.arrays(
     np.int8,

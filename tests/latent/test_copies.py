@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from unelisa.blocks import KeptBlocks, WholeTable
-from unelisa.latent.ballots import list_ballots, take_ballots
 from unelisa.latent.copies import DISSENTS, find_copies
+from unelisa.votes.ballots import list_ballots, take_ballots
+from unelisa.votes.blocks import KeptBlocks, WholeTable
 
 
 def make_votes(n_items=300, accuracies=(0.8, 0.7, 0.75, 0.6, 0.9), seed=0):

@@ -19,9 +19,9 @@ from latent.worlds import (
 from unelisa.errors import VotesError
 from unelisa.latent import COHERENT, Known, describe, interpret, sum_answers
 from unelisa.latent import ballots as ballots_module
-from unelisa.latent.ballots import fix_labels
 from unelisa.latent.trust import Checked
 from unelisa.latent.worth import sum_cases
+from unelisa.votes.ballots import fix_labels
 
 
 def read(values, structure="auto", n_classes=2):

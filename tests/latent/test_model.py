@@ -20,7 +20,6 @@ from places import put
 from unelisa.latent import ballots as ballots_module
 from unelisa.latent import model as module
 from unelisa.latent import prior
-from unelisa.latent.ballots import list_ballots
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.model import (
     average,
@@ -30,6 +29,7 @@ from unelisa.latent.model import (
     fit_consensus,
     infer,
 )
+from unelisa.votes.ballots import list_ballots
 
 EASE = (0.3, 0.9, 1.6)
 

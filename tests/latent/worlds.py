@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from unelisa.blocks import WholeTable
-from unelisa.latent.ballots import list_ballots, set_prior_odds, take_ballots
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.crowd import Crowd, Sample
 from unelisa.latent.model import Consensus
 from unelisa.latent.reading import Correction, Links
+from unelisa.votes.ballots import list_ballots, set_prior_odds, take_ballots
+from unelisa.votes.blocks import WholeTable
 
 
 def ballots_of(values, prior_odds=None, n_jobs=None):

@@ -6,7 +6,7 @@ import pytest
 import unelisa
 from report.judging import family_model, findings_of, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.rate import estimate_rate
+from unelisa.analysis.rate import estimate_rate
 from unelisa.report.answer import estimate_shares, list_figures, tell_origin
 from unelisa.report.page import render_report
 from unelisa.votes import Votes

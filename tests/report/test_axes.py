@@ -3,7 +3,7 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
-from unelisa.ising import Ising
+from unelisa.paper.ising import Ising
 from unelisa.report.axes import FAMILIES, SKY, color_family, draw_network, label_text
 from unelisa.report.voters import Network
 

@@ -3,11 +3,11 @@ import pytest
 
 from report.judging import divided_crowd, divided_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.blocks import WholeTable
 from unelisa.errors import VotesWarning
 from unelisa.report.cautions import MARGIN, measure_agreement
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 
 def _told(model, votes):

@@ -7,16 +7,16 @@ import scipy.sparse as sp
 
 from report.judging import findings_of, page_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
-from unelisa.blocks import SparseBlocks
-from unelisa.comparison import compare_methods
-from unelisa.crowds import simulate_classes
-from unelisa.rate import estimate_rate
+from unelisa.analysis.comparison import compare_methods
+from unelisa.analysis.rate import estimate_rate
 from unelisa.report import classes
 from unelisa.report.classes import describe_classes, list_pairs, pool_confusions, tally_confusions
 from unelisa.report.judged import Judged
 from unelisa.report.page import render_report
 from unelisa.report.voters import rank_voters
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.votes import Votes
+from unelisa.votes.blocks import SparseBlocks
 
 
 @pytest.fixture(scope="module")

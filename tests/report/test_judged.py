@@ -8,7 +8,6 @@ from sklearn.metrics import roc_curve
 
 from places import crowd, write_blocks
 from unelisa.aggregators import DawidSkene, MajorityVote
-from unelisa.blocks import SparseBlocks, WholeTable
 from unelisa.report.judged import (
     BINS,
     ROC_POINTS,
@@ -24,6 +23,7 @@ from unelisa.report.judged import (
     trace_roc,
 )
 from unelisa.votes import Votes
+from unelisa.votes.blocks import SparseBlocks, WholeTable
 
 
 def judged(scores, chances=None, values=None):

@@ -9,7 +9,7 @@ import pytest
 
 from report.judging import divided_crowd, divided_model, findings_of, fit_quietly, page_of
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.comparison import MethodScore
+from unelisa.analysis.comparison import MethodScore
 from unelisa.report import labels
 from unelisa.report.findings import VERSION
 from unelisa.report.judged import Judged

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from unelisa.phenotyping.counts import FEWEST_SHOWN
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.report.rules import draw_nested, draw_patterns, draw_shares, render_rules
 
 NASTY = "<b>&\"two' codes"

@@ -13,7 +13,7 @@ from unelisa.report.voters import (
     rank_voters,
     selects_experts,
 )
-from unelisa.simulation import figure_2_1
+from unelisa.simulation.designs import figure_2_1
 from unelisa.votes import Votes
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 
 from review.reviewing import small_crowd
-from unelisa.rate import correct_shares
+from unelisa.analysis.rate import correct_shares
+from unelisa.analysis.suggestions import suggest_votes
 from unelisa.review.order import (
     _count_alike,
     measure_gains,
@@ -9,7 +10,6 @@ from unelisa.review.order import (
     rank_useful,
     spread_sample,
 )
-from unelisa.suggestions import suggest_votes
 
 
 def pair(yes):

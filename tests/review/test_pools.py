@@ -3,8 +3,8 @@ import pytest
 
 from review.reviewing import N_ITEMS, small_crowd, small_pool
 from unelisa.aggregators import MajorityVote
+from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, VotesError
-from unelisa.rate import estimate_rate
 from unelisa.review.pools import ChartsPool, VotesPool, is_charts
 from unelisa.review.standing import Known
 

@@ -6,6 +6,7 @@ import pytest
 
 from report.judging import divided_model, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing
+from unelisa.analysis.scoring import bound_frequency
 from unelisa.review.standing import (
     Known,
     bound_mean,
@@ -17,7 +18,6 @@ from unelisa.review.standing import (
     look_at_width,
     measure_accuracy,
 )
-from unelisa.scoring import bound_frequency
 from unelisa.votes import Votes
 
 

@@ -9,11 +9,11 @@ import pytest
 
 import unelisa as ue
 from places import crowd
-from unelisa.blocks import MappedBlocks, RowNumbers
-from unelisa.blocks import mapped as mapped_module
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.sources import parquet
+from unelisa.votes.blocks import MappedBlocks, RowNumbers
+from unelisa.votes.blocks import mapped as mapped_module
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from studies.records import format_archive
-from unelisa.crowds import simulate_classes
+from unelisa.simulation.crowds import simulate_classes
 
 
 @pytest.fixture

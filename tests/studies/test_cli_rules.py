@@ -4,7 +4,7 @@ import pytest
 
 from studies.records import format_archive, make_archive
 from studies.rules import runs
-from unelisa.rules.evaluation import QUANTITIES
+from unelisa.ehr.rules.evaluation import QUANTITIES
 
 
 @pytest.fixture

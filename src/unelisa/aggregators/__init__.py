@@ -2,6 +2,7 @@
 
 from unelisa.aggregators.base import Aggregator, OrientedAggregator, PosteriorAggregator
 from unelisa.aggregators.dawid_skene import DawidSkene
+from unelisa.aggregators.drift import find_drift
 from unelisa.aggregators.latent_ising import LatentIsing
 from unelisa.aggregators.latent_spectral import LatentSpectralMetaLearner
 from unelisa.aggregators.log_linear import LogLinear
@@ -45,4 +46,5 @@ __all__ = [
     "UnElisa",
     "Wawa",
     "ZeroBasedSkill",
+    "find_drift",
 ]

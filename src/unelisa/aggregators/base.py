@@ -18,18 +18,18 @@ from unelisa.aggregators.classes import (
     pair_probabilities,
     pick_classes,
 )
+from unelisa.aggregators.identifiability import check_identifiability
 from unelisa.aggregators.known import read_gold, read_prior, repeat_rows
+from unelisa.aggregators.orientation import Orient, find_side, is_upside_down
 from unelisa.aggregators.voters import describe_votes, idle_reason
-from unelisa.blocks import Block, WholeTable
-from unelisa.coding import encode_classes
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
-from unelisa.identifiability import check_identifiability
-from unelisa.orientation import Orient, find_side, is_upside_down
-from unelisa.partitioned import is_partitioned, map_scores, score_items
 from unelisa.progress import show_fit, until
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.blocks import Block, WholeTable
+from unelisa.votes.coding import encode_classes
+from unelisa.votes.partitioned import is_partitioned, map_scores, score_items
 
 Floats = NDArray[np.float64]
 SAME = 0.01  # share of items on which answers may differ and still count as one
@@ -62,7 +62,7 @@ class Aggregator(VotesEstimator):
     experts_
         Indices of the voters that count, sorted.
     reliable_, reliability_reason_
-        Whether the votes can identify a truth at all, and why: see `unelisa.identifiability`.
+        Whether the votes can identify a truth at all, and why.
     voters_
         A pandas table, one row per voter: verdict, weight, coverage, overlaps, conflicts, reason.
     """

@@ -11,13 +11,13 @@ from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator
 from unelisa.aggregators.confusions import Confusions, VoterModel, estimate_confusions
-from unelisa.blocks import ItemBlocks
-from unelisa.canonical import order_voters
-from unelisa.em import Reliability, list_starts, rank_fits
+from unelisa.aggregators.orientation import Orient
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
-from unelisa.latent.ballots import list_ballots
-from unelisa.orientation import Orient
+from unelisa.paper.em import Reliability, list_starts, rank_fits
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import ItemBlocks
+from unelisa.votes.canonical import order_voters
 
 # without smoothing a coin may reach 0 or 1, where the log-odds are infinite
 CLIP = 1e-9

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks
 from unelisa.kernels.classes import expect_classes, join_classes, tally_majority
-from unelisa.latent.ballots import Ballots
+from unelisa.votes.ballots import Ballots
+from unelisa.votes.blocks import ItemBlocks
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]

@@ -11,11 +11,11 @@ from unelisa.aggregators.classes import is_two_class
 from unelisa.aggregators.coins import CLIP, CoinAggregator, TwoCoins, estimate_coins, log_joint
 from unelisa.aggregators.confusions import Confusions, FullTables, score_classes
 from unelisa.aggregators.two_coins import TwoCoinVoters
-from unelisa.blocks import ItemBlocks
 from unelisa.errors import ExpertsWarning, warn_user
-from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 
 @stored(

@@ -21,10 +21,10 @@ from scipy.stats import norm
 
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.errors import ModelError
-from unelisa.frames import list_names
-from unelisa.latent.ballots import Ballots, list_ballots, take_ballots
 from unelisa.latent.crowd import draw_items
 from unelisa.votes import Votes
+from unelisa.votes.ballots import Ballots, list_ballots, take_ballots
+from unelisa.votes.frames import list_names
 
 Floats = NDArray[np.float64]
 

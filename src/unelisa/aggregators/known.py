@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import settle_coding
-from unelisa.columns import Column, Label, NumberColumn, TextColumn, fill_mask
 from unelisa.errors import ModelError, VotesError, VotesWarning, warn_user
 from unelisa.memory import refuse_beyond
-from unelisa.partitioned import is_partitioned
 from unelisa.votes import Votes, name_unvoted
+from unelisa.votes.coding import settle_coding
+from unelisa.votes.columns import Column, Label, NumberColumn, TextColumn, fill_mask
+from unelisa.votes.partitioned import is_partitioned
 
 Floats = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.latent.ballots import count_heard, list_ballots
 from unelisa.votes import Votes
+from unelisa.votes.ballots import count_heard, list_ballots
 
 
 def tabulate_labels(

@@ -27,22 +27,22 @@ from unelisa.aggregators.memory import (
     read_more,
     unpack_votes,
 )
+from unelisa.aggregators.orientation import Orient
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.voters import describe_votes, idle_reason
-from unelisa.blocks import ItemBlocks
 from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
-from unelisa.graph import VoterGraph
-from unelisa.joining import join_votes
 from unelisa.latent import Known, Structure, describe, verdicts
-from unelisa.latent.ballots import fix_labels, list_ballots, set_prior_odds
 from unelisa.latent.gold import follow_gold, match_prevalence
 from unelisa.latent.reading import Reading
 from unelisa.latent.trust import Checked, Trust
-from unelisa.orientation import Orient
-from unelisa.partitioned import is_partitioned
+from unelisa.paper.graph import VoterGraph
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import fix_labels, list_ballots, set_prior_odds
+from unelisa.votes.blocks import ItemBlocks
+from unelisa.votes.joining import join_votes
+from unelisa.votes.partitioned import is_partitioned
 
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, polar, qr
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
+from unelisa.aggregators.orientation import Orient
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
-from unelisa.blocks import ItemBlocks, weigh_votes
-from unelisa.canonical import order_voters
 from unelisa.kernels.rank_one import sum_minors
-from unelisa.orientation import Orient
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.blocks import ItemBlocks, weigh_votes
+from unelisa.votes.canonical import order_voters
 
 Groups = NDArray[np.intp]
 # sums over k and l use at most so many voters: 956 take 2 s, not 2 min

@@ -16,12 +16,12 @@ from unelisa.aggregators.coins import (
     estimate_coins,
     list_shares,
 )
-from unelisa.blocks import WholeTable
-from unelisa.canonical import order_voters
+from unelisa.aggregators.orientation import Orient
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
-from unelisa.orientation import Orient
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
+from unelisa.votes.canonical import order_voters
 
 # items converted to floats at a time
 BLOCK = 4096

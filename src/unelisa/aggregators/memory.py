@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unelisa.blocks import hold_sparse
 from unelisa.errors import VotesError
-from unelisa.joining import as_matrix
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.blocks import hold_sparse
+from unelisa.votes.joining import as_matrix
 
 NO_VOTES = (
     "the model does not hold the votes it was fitted to, which an update needs: pass them as "

@@ -15,11 +15,11 @@ from unelisa.aggregators.confusions import (
     spread_errors,
 )
 from unelisa.aggregators.voters import tabulate_confusions
-from unelisa.blocks import ItemBlocks
-from unelisa.em import OneCoin, Reliability, estimate_reliability
-from unelisa.latent.ballots import list_ballots
+from unelisa.paper.em import OneCoin, Reliability, estimate_reliability
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 
 @stored(

@@ -11,12 +11,12 @@ from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.aggregators.classes import normalize_scores, pair_probabilities
-from unelisa.coding import encode_classes
 from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
-from unelisa.partitioned import map_scores
 from unelisa.progress import each
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
+from unelisa.votes.partitioned import map_scores
 
 NEVER = -1e3  # log-odds of a class that nobody voted
 

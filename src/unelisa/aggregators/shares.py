@@ -3,10 +3,10 @@
 import numpy as np
 
 from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.blocks import ItemBlocks
 from unelisa.kernels.classes import tally_agreement, weigh_classes
-from unelisa.latent.ballots import Ballots, list_ballots
 from unelisa.votes import Votes
+from unelisa.votes.ballots import Ballots, list_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 
 class WeightedMajority(Aggregator):
@@ -25,7 +25,7 @@ def weighed_margin(blocks: ItemBlocks, weights: Floats) -> Floats:
 
     Examples
     --------
-    >>> from unelisa.blocks import WholeTable
+    >>> from unelisa.votes.blocks import WholeTable
     >>> votes = WholeTable(np.array([[1, -1, 0]], dtype=np.int8))
     >>> weighed_margin(votes, np.array([3.0, 1.0, 5.0]))
     array([0.5])
@@ -40,7 +40,7 @@ def weigh_shares(ballots: ItemBlocks, weights: Floats, n_classes: int) -> Floats
 
     Examples
     --------
-    >>> from unelisa.blocks import WholeTable
+    >>> from unelisa.votes.blocks import WholeTable
     >>> votes = list_ballots(WholeTable(np.array([[1, 3, 0]], dtype=np.int8)))
     >>> weigh_shares(votes, np.array([3.0, 1.0, 5.0]), 3)
     array([[0.75, 0.  , 0.25]])

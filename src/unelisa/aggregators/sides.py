@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from unelisa.blocks import ItemBlocks
+from unelisa.aggregators.orientation import is_upside_down
 from unelisa.errors import ModelError
 from unelisa.latent import interpret
-from unelisa.latent.ballots import Floats, set_prior_odds
 from unelisa.latent.reading import Reading
-from unelisa.orientation import is_upside_down
 from unelisa.progress import until
 from unelisa.votes import Votes
+from unelisa.votes.ballots import Floats, set_prior_odds
+from unelisa.votes.blocks import ItemBlocks
 
 CONTRADICTION = (
     "the prior and the anchor voter point to opposite sides: the anchor decides which side is yes, "

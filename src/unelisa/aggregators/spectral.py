@@ -8,12 +8,12 @@ from scipy.linalg import eigh
 from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
-from unelisa.canonical import order_voters
+from unelisa.aggregators.orientation import Orient
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
-from unelisa.orientation import Orient
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.canonical import order_voters
 
 # items converted to float32 at a time; whole numbers up to 2**24 are exact there
 BLOCK = 4096

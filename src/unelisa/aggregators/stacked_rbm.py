@@ -12,12 +12,12 @@ from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import LEAST_VARYING, choose_fits, estimate_coins, list_shares
-from unelisa.blocks import WholeTable, tally_votes, weigh_votes
-from unelisa.canonical import order_voters
+from unelisa.aggregators.orientation import Orient
 from unelisa.errors import ModelError
-from unelisa.orientation import Orient
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable, tally_votes, weigh_votes
+from unelisa.votes.canonical import order_voters
 
 # items converted to floats at a time
 BLOCK = 4096

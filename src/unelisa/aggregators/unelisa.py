@@ -10,13 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator
 from unelisa.aggregators.coins import TIED_FITS
-from unelisa.em import (
-    OneCoin,
-    Reliability,
-    best_reliability,
-    estimate_reliability,
-    weigh_posterior,
-)
+from unelisa.aggregators.orientation import Orient
 from unelisa.errors import (
     ConvergenceWarning,
     ExpertsWarning,
@@ -25,11 +19,17 @@ from unelisa.errors import (
     VotesWarning,
     warn_user,
 )
-from unelisa.graph import Edge, EdgeRule
-from unelisa.neighborhood import Penalty
-from unelisa.orientation import Orient
+from unelisa.paper.em import (
+    OneCoin,
+    Reliability,
+    best_reliability,
+    estimate_reliability,
+    weigh_posterior,
+)
+from unelisa.paper.experts import ExpertSelector, measure_leans, select_experts, split_polarity
+from unelisa.paper.graph import Edge, EdgeRule
+from unelisa.paper.neighborhood import Penalty
 from unelisa.schema import stored
-from unelisa.selection import ExpertSelector, measure_leans, select_experts, split_polarity
 from unelisa.votes import Votes
 
 Rule = Literal["bayes", "majority"]

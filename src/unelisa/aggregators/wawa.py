@@ -8,10 +8,10 @@ from unelisa.aggregators.shares import (
     measure_class_agreement,
     weighed_margin,
 )
-from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 
 def measure_agreement(blocks: ItemBlocks, margin: Floats) -> Floats:
@@ -22,7 +22,7 @@ def measure_agreement(blocks: ItemBlocks, margin: Floats) -> Floats:
 
     Examples
     --------
-    >>> from unelisa.blocks import WholeTable
+    >>> from unelisa.votes.blocks import WholeTable
     >>> votes = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)
     >>> measure_agreement(WholeTable(votes), np.array([0.2, 1.0, 0.0]))
     array([0.83333333, 0.5       ])

@@ -9,10 +9,10 @@ from unelisa.aggregators.shares import (
     weighed_margin,
 )
 from unelisa.aggregators.wawa import measure_agreement
-from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import list_ballots
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 # crowd-kit's schedule: full steps at first, halved every 20 iterations
 PATIENCE, REDUCTION = 20, 0.5
@@ -26,7 +26,7 @@ def follow_agreement(blocks: ItemBlocks, max_iter: int, n_classes: int = 2) -> F
 
     Examples
     --------
-    >>> from unelisa.blocks import WholeTable
+    >>> from unelisa.votes.blocks import WholeTable
     >>> votes = np.array([[1, 1, -1], [1, -1, -1], [-1, 1, 1]], dtype=np.int8)
     >>> follow_agreement(WholeTable(votes), 1)
     array([0.33333333, 1.        , 0.66666667])

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from unelisa.aggregators import AGGREGATORS
+from unelisa.analysis.comparison import compare_methods, list_methods
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import comparison_table, results
-from unelisa.comparison import compare_methods, list_methods
 from unelisa.progress import show_progress
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes

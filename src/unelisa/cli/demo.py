@@ -15,18 +15,18 @@ from rich.console import Console
 from rich.rule import Rule
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.comparison import list_methods
+from unelisa.analysis.scoring import score_experts
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.fit import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
 from unelisa.cli.simulate import tabulate_votes, write_crowd
-from unelisa.comparison import list_methods
-from unelisa.crowds import simulate_classes
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.judged import Judged, Reference
-from unelisa.scoring import score_experts
-from unelisa.simulation import SimulatedVotes, simulate_votes
+from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import SimulatedVotes, simulate_votes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from unelisa.aggregators import AGGREGATORS, Aggregator, LatentIsing
+from unelisa.analysis.comparison import list_methods, rate_scores
+from unelisa.analysis.stability import bootstrap
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -22,7 +24,6 @@ from unelisa.cli.screen import (
     tell_written,
     voter_table,
 )
-from unelisa.comparison import list_methods, rate_scores
 from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
@@ -31,7 +32,6 @@ from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.next_votes import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import count_noun, show_range
-from unelisa.stability import bootstrap
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
 

@@ -10,10 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fit import LONGEST_FAMILIES, fit_model
 from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
+from unelisa.jury import SOURCES, Jury, read_jury
+from unelisa.jury.gold import read_gold
+from unelisa.jury.grades import PASS
 from unelisa.report.findings import collect_findings
 from unelisa.report.judged import Judged
 from unelisa.report.jury import describe_jury
@@ -28,10 +32,6 @@ from unelisa.report.wording import (
     tell_labels_needed,
     tell_smaller_panel,
 )
-from unelisa.sources.jury import SOURCES, Jury, read_jury
-from unelisa.sources.jury.gold import read_gold
-from unelisa.sources.jury.grades import PASS
-from unelisa.suggestions.smaller import find_smaller_panel
 
 MOST_PAIRS = 10  # of systems, on the terminal
 

@@ -14,16 +14,16 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.analysis.comparison import build_aggregator
 from unelisa.cli.screen import busy
-from unelisa.coding import CodingChoice, declare_order
-from unelisa.comparison import build_aggregator
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
-from unelisa.frames import ColumnNames
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
 from unelisa.report.prevalence import takes_prevalence
 from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
 from unelisa.sources.tables import VoteTable, join_tables
 from unelisa.votes import Votes
+from unelisa.votes.coding import CodingChoice, declare_order
+from unelisa.votes.frames import ColumnNames
 
 STDIN = Path("-")
 DEFAULT_METHOD = "latent-ising"

@@ -12,9 +12,9 @@ from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype_cases import Charts, find_cases, load_kept
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.screen import bare_table, figure, printable, results, tell_written
+from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
+from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError, RecordsError, VotesError
-from unelisa.phenotyping.omop.cohort import COLUMNS, check_cohort, write_cohort
-from unelisa.phenotyping.omop.database import is_server, open_database
 from unelisa.report.page import require_jinja
 from unelisa.report.phenotype import render_phenotype
 from unelisa.sources.files import check_readable, reading

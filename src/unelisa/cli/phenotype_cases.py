@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.screen import busy
+from unelisa.ehr.charts import draw_charts
+from unelisa.ehr.omop.cohort import list_cohort
+from unelisa.ehr.omop.counts import count_patients, find_related
+from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.omop.persons import SEXES, Persons, describe_persons
+from unelisa.ehr.omop.quality import list_flaws
+from unelisa.ehr.omop.records import list_spans
+from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.ehr.profile import Row, describe_groups
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
-from unelisa.phenotyping.charts import draw_charts
-from unelisa.phenotyping.omop.cohort import list_cohort
-from unelisa.phenotyping.omop.counts import count_patients, find_related
-from unelisa.phenotyping.omop.database import OmopTables, open_database
-from unelisa.phenotyping.omop.persons import SEXES, Persons, describe_persons
-from unelisa.phenotyping.omop.quality import list_flaws
-from unelisa.phenotyping.omop.records import list_spans
-from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.phenotyping.profile import Row, describe_groups
 from unelisa.report.phenotype import describe_phenotype
 from unelisa.storage import load
 

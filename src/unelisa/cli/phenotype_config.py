@@ -8,11 +8,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from unelisa.ehr.cautions import check_settings
+from unelisa.ehr.counts import FEWEST_SHOWN
+from unelisa.ehr.omop.persons import SEXES, Limits
+from unelisa.ehr.omop.requests import CountRequest, Request, parse_all, parse_request
 from unelisa.errors import ModelError, RecordsError
-from unelisa.phenotyping.cautions import check_settings
-from unelisa.phenotyping.counts import FEWEST_SHOWN
-from unelisa.phenotyping.omop.persons import SEXES, Limits
-from unelisa.phenotyping.omop.requests import CountRequest, Request, parse_all, parse_request
 from unelisa.sources.files import check_readable
 
 # table -> key -> what it must be

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from unelisa.analysis.rate import estimate_rate
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import bare_table, figure, printable, results
 from unelisa.errors import VotesError
-from unelisa.rate import estimate_rate
 from unelisa.report.wording import make_plain
 from unelisa.sources.labels import SampleTable
 from unelisa.storage import load

@@ -18,20 +18,16 @@ from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, take_eligibl
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
-from unelisa.errors import ModelError, VotesError
-from unelisa.phenotyping.counts import FEWEST_SHOWN, read_counts
-from unelisa.phenotyping.omop.counts import count_patients, find_related
-from unelisa.phenotyping.omop.database import OmopTables, open_database
-from unelisa.phenotyping.omop.persons import describe_persons
-from unelisa.phenotyping.omop.records import list_spans
-from unelisa.report.page import require_jinja
-from unelisa.report.rules import render_rules
-from unelisa.report.wording import make_plain
-from unelisa.rules.atlas import CohortDefinition, find_members, list_rows
-from unelisa.rules.definition import Rule
-from unelisa.rules.evaluation import QUANTITIES, evaluate_rules
-from unelisa.rules.overlap import describe_overlap, draw_by_pattern
-from unelisa.rules.patterns import (
+from unelisa.ehr.counts import FEWEST_SHOWN, read_counts
+from unelisa.ehr.omop.counts import count_patients, find_related
+from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.omop.persons import describe_persons
+from unelisa.ehr.omop.records import list_spans
+from unelisa.ehr.rules.atlas import CohortDefinition, find_members, list_rows
+from unelisa.ehr.rules.definition import Rule
+from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules
+from unelisa.ehr.rules.overlap import describe_overlap, draw_by_pattern
+from unelisa.ehr.rules.patterns import (
     LARGEST_TABLE,
     MOST_SUPPRESSED,
     evaluate_patterns,
@@ -39,6 +35,10 @@ from unelisa.rules.patterns import (
     suppress_counts,
     tabulate_patterns,
 )
+from unelisa.errors import ModelError, VotesError
+from unelisa.report.page import require_jinja
+from unelisa.report.rules import render_rules
+from unelisa.report.wording import make_plain
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.text import TextTable, measure_text
 

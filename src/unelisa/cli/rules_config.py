@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from unelisa.cli.phenotype_config import PhenotypeConfig, interpret, naming, read_toml
+from unelisa.ehr.omop.requests import parse_request
+from unelisa.ehr.rules.atlas import CohortDefinition, read_definition
+from unelisa.ehr.rules.definition import Rule, parse_rule
 from unelisa.errors import ModelError
-from unelisa.phenotyping.omop.requests import parse_request
-from unelisa.rules.atlas import CohortDefinition, read_definition
-from unelisa.rules.definition import Rule, parse_rule
 
 Source = Rule | CohortDefinition | int  # on counts, on dated records, or a cohort's number
 

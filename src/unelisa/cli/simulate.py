@@ -14,11 +14,11 @@ from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
 from unelisa.cli.screen import busy, results
-from unelisa.crowds import SimulatedClasses, simulate_classes
-from unelisa.datamart import SimulatedEhr, simulate_ehr, write_datamart
-from unelisa.datamart.patients import PATIENTS
+from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr, write_datamart
+from unelisa.ehr.datamart.patients import PATIENTS
 from unelisa.errors import ModelError
-from unelisa.simulation import SimulatedVotes, simulate_votes
+from unelisa.simulation.crowds import SimulatedClasses, simulate_classes
+from unelisa.simulation.designs import SimulatedVotes, simulate_votes
 from unelisa.votes import Votes
 
 FILES = ("votes.csv", "truth.csv", "experts.csv")

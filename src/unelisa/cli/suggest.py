@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.suggestions import COLUMNS, suggest_votes
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import bare_table, busy, printable, program_output, results, tell_written
@@ -17,7 +18,6 @@ from unelisa.report.wording import count_noun
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.text import TextTable
 from unelisa.storage import load
-from unelisa.suggestions import COLUMNS, suggest_votes
 
 LONGEST = 20  # voters that are listed
 _COSTS = ("voter", "cost")

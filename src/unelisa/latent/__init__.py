@@ -27,9 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks
 from unelisa.errors import ModelError
-from unelisa.latent.ballots import Ballots, Floats, Sums, keep_voters, take_ballots
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.crowd import Crowd, draw_items
 from unelisa.latent.edges.factor import exceeds_factor
@@ -47,6 +45,8 @@ from unelisa.latent.trust import (
     spread_shift,
 )
 from unelisa.latent.worth import Cases, describe_worth, find_experts, sum_cases
+from unelisa.votes.ballots import Ballots, Floats, Sums, keep_voters, take_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 Structure = Literal["auto", "plain", "ease", "families", "edges"]
 

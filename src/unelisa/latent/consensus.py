@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.model import Consensus, average, expect_ease, fit_consensus
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
@@ -19,6 +17,8 @@ from unelisa.latent.repeats import (
 )
 from unelisa.progress import until
 from unelisa.schema import stored
+from unelisa.votes.ballots import Ballots, Floats
+from unelisa.votes.blocks import ItemBlocks
 
 # the readings in which voters who repeat each other count once each, and in which voters who
 # perhaps repeat each other, on few common items, count as one

@@ -10,8 +10,8 @@ probability of 2^-10 at most if each of these errors is no more probable than no
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks
-from unelisa.latent.ballots import Ballots, Sums
+from unelisa.votes.ballots import Ballots, Sums
+from unelisa.votes.blocks import ItemBlocks
 
 Heads = NDArray[np.int32]
 
@@ -24,8 +24,8 @@ def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads:
 
     Examples
     --------
-    >>> from unelisa.blocks import WholeTable
-    >>> from unelisa.latent.ballots import list_ballots
+    >>> from unelisa.votes.blocks import WholeTable
+    >>> from unelisa.votes.ballots import list_ballots
     >>> rng = np.random.default_rng(0)
     >>> votes = rng.choice(np.array([-1, 1], dtype=np.int8), (200, 5))
     >>> find_copies(list_ballots(WholeTable(votes[:, [0, 1, 2, 1, 3, 4]])))

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import ItemBlocks, KeptBlocks
-from unelisa.latent.ballots import Ballots, Floats, count_votes, take_ballots
 from unelisa.latent.copies import Heads, find_copies
 from unelisa.latent.pairs import Pairs, Singles, correlate, find_pairs
+from unelisa.votes.ballots import Ballots, Floats, count_votes, take_ballots
+from unelisa.votes.blocks import ItemBlocks, KeptBlocks
 
 LEAST_ITEMS = 500  # that are read, however many votes each has: relatives show on a hundred
 

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from unelisa.blocks import ItemBlocks
 from unelisa.latent import prior
-from unelisa.latent.ballots import Ballots, Floats, count_heard, take_ballots
 from unelisa.latent.reading import Correction, Reading
 from unelisa.latent.trust import LEAST_LABELS, Checked
+from unelisa.votes.ballots import Ballots, Floats, count_heard, take_ballots
+from unelisa.votes.blocks import ItemBlocks
 
 CLEAR = 3.0  # nats by which labels prefer another reading or the other side
 WRONG = 0.1  # share of gold labels that are allowed for, so that one alone decides nothing

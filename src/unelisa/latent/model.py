@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
-from unelisa.blocks import ItemBlocks
 from unelisa.kernels.consensus import infer_states, normalize_voters, step_voters, sum_states
 from unelisa.latent import prior
-from unelisa.latent.ballots import Ballots, Floats, Sums
 from unelisa.latent.crowd import Crowd
 from unelisa.progress import each
 from unelisa.schema import stored
+from unelisa.votes.ballots import Ballots, Floats, Sums
+from unelisa.votes.blocks import ItemBlocks
 
 ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
 FIT_VOTES, WHOLE_ROUNDS = 300_000, 3  # on which EM runs; rounds on all votes after that

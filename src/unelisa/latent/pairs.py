@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unelisa.latent.ballots import Ballots
+from unelisa.votes.ballots import Ballots
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from unelisa.blocks import ItemBlocks
 from unelisa.errors import Sentence
-from unelisa.graph import Edge
-from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.trust import Experience, Trust
 from unelisa.latent.worth import Worth
+from unelisa.paper.graph import Edge
 from unelisa.schema import stored
+from unelisa.votes.ballots import Ballots, Floats
+from unelisa.votes.blocks import ItemBlocks
 
 LEAST_CLEAR = 3  # voters, a family counted as one, that can check each other
 DECIDE = "a prior, or at least ten gold labels, can decide"

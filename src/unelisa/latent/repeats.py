@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from unelisa.latent import prior
-from unelisa.latent.ballots import Floats
 from unelisa.latent.copies import Heads
 from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Sample
+from unelisa.votes.ballots import Floats
 
 Singles = NDArray[np.float32]
 

@@ -20,8 +20,8 @@ from scipy.special import expit, logit, ndtr, ndtri, softmax
 from scipy.stats import binom
 
 from unelisa.latent import prior
-from unelisa.latent.ballots import Ballots, Floats
 from unelisa.schema import stored
+from unelisa.votes.ballots import Ballots, Floats
 
 LEAST_LABELS = 10  # gold labels that can tell how right labels are
 LEVEL = 0.9  # of all intervals

@@ -23,8 +23,8 @@ from scipy.special import ndtri, softmax
 from scipy.stats import beta
 
 from unelisa.kernels.ballots import tally_ballots
-from unelisa.latent.ballots import Ballots, Floats
 from unelisa.schema import stored
+from unelisa.votes.ballots import Ballots, Floats
 
 STEP = 0.5  # of log-odds, in which the effect of a shift is measured
 LEVEL = 0.9

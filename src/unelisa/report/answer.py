@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.rate import ask_model
 from unelisa.errors import ReliabilityWarning
-from unelisa.rate import ask_model
 from unelisa.report.judged import SURE, Judged
 from unelisa.report.wording import (
     count_noun,

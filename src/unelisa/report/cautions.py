@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.blocks import Block, ItemBlocks, weigh_votes
 from unelisa.errors import Sentence
 from unelisa.report.judged import Judged
 from unelisa.report.wording import LONGEST_NAME, count_noun, quote, show_name
 from unelisa.votes import Votes
+from unelisa.votes.blocks import Block, ItemBlocks, weigh_votes
 
 Floats = NDArray[np.float64]
 
@@ -130,7 +130,7 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats) -> tuple[float, float
 
     Examples
     --------
-    >>> from unelisa.blocks import WholeTable
+    >>> from unelisa.votes.blocks import WholeTable
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
     >>> crowd = np.where(rng.random((500, 6)) < 0.8, noise[:, [0]], noise)

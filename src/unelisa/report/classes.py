@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.latent.ballots import Ballots, list_ballots
 from unelisa.report.judged import Judged
 from unelisa.report.wording import make_plain
 from unelisa.votes import Votes
+from unelisa.votes.ballots import Ballots, list_ballots
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.graph import Edge
+from unelisa.paper.graph import Edge
 from unelisa.report.judged import HARD, SURE
 from unelisa.report.voters import MOST_LINKS, Network
 from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import encode_classes
 from unelisa.report.judged import Judged
 from unelisa.report.wording import show_name
+from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 

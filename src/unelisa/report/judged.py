@@ -12,8 +12,7 @@ from sklearn.metrics import confusion_matrix, roc_curve
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.classes import ROUNDING, normalize_scores, pick_classes
-from unelisa.blocks import WholeTable
-from unelisa.scoring import (
+from unelisa.analysis.scoring import (
     bound_frequency,
     calibration_error,
     score_classes,
@@ -21,6 +20,7 @@ from unelisa.scoring import (
     share_ties,
 )
 from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

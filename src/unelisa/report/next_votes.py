@@ -4,11 +4,11 @@ import warnings
 from typing import Any
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.suggestions import can_suggest, suggest_votes
 from unelisa.errors import UnelisaWarning
 from unelisa.report.items import tell_votes
 from unelisa.report.judged import MOST_LISTED, Judged
 from unelisa.report.wording import make_plain
-from unelisa.suggestions import can_suggest, suggest_votes
 
 VOTES = 50
 MOST_CELLS = 50_000_000  # items x voters beyond which a report does not look for them

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.phenotyping.omop.counts import Step
-from unelisa.phenotyping.phenotyper import Phenotyper
-from unelisa.phenotyping.posterior import Estimate, Performance
+from unelisa.ehr.omop.counts import Step
+from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.ehr.posterior import Estimate, Performance
 from unelisa.report.judged import BINS, SURE
 from unelisa.report.page import fill_template
 

@@ -7,7 +7,7 @@ patterns of rules. Positions are those of SVG: y points down.
 
 from typing import Any
 
-from unelisa.phenotyping.counts import FEWEST_SHOWN
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.report.page import fill_template
 
 Facts = dict[str, Any]

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.em import bound_share
+from unelisa.paper.em import bound_share
 from unelisa.report.answer import LEVEL
 from unelisa.report.judged import Judged
 from unelisa.report.prevalence import find_offset

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.graph import Edge
-from unelisa.ising import Ising
+from unelisa.paper.graph import Edge
+from unelisa.paper.ising import Ising
 from unelisa.report.classes import tally_confusions
 from unelisa.report.judged import Judged
 from unelisa.report.wording import OUTSIDE, make_plain, show_verdict
@@ -48,7 +48,7 @@ class Network(NamedTuple):
 
         Examples
         --------
-        >>> from unelisa.simulation import figure_2_1
+        >>> from unelisa.simulation.designs import figure_2_1
         >>> network = Network.of_ising(figure_2_1())
         >>> network.names[:2], int(network.counted.sum()), len(network.links)
         (['f1', 'f2'], 5, 16)

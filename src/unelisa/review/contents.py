@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.frames import ITEM_NAMES
 from unelisa.memory import refuse_beyond
 from unelisa.review.pictures import ENDINGS, Picture, read_picture
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.parquet import list_texts, read_columns
 from unelisa.sources.text import TextTable
+from unelisa.votes.frames import ITEM_NAMES
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
 TEXT, PICTURE = "text", "image"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.latent.ballots import Floats
-from unelisa.suggestions.gains import measure_label_gains
+from unelisa.analysis.suggestions.gains import measure_label_gains
+from unelisa.votes.ballots import Floats
 
 _DIGITS = 9  # of gains that are told apart
 

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unelisa.aggregators import Aggregator
-from unelisa.coding import encode_classes
+from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, VotesError
-from unelisa.latent.ballots import Floats
 from unelisa.latent.trust import LEAST_LABELS
-from unelisa.rate import estimate_rate
 from unelisa.report.answer import LEVEL
 from unelisa.review.order import mix_chances, rank_useful, spread_sample
 from unelisa.review.standing import (
@@ -33,6 +31,8 @@ from unelisa.sources.files import reading
 from unelisa.sources.reviews import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
+from unelisa.votes.ballots import Floats
+from unelisa.votes.coding import encode_classes
 
 Aim = Literal["labels", "rate"]
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.latent.ballots import Floats
+from unelisa.analysis.scoring import bound_frequency
 from unelisa.report.answer import LEVEL
 from unelisa.report.readings import explain_structure
 from unelisa.report.wording import count_noun, make_plain
 from unelisa.review.order import measure_gains
-from unelisa.scoring import bound_frequency
+from unelisa.votes.ballots import Floats
 
 LITTLE = 0.005
 LEAST_ANSWERS = 20  # fewer never are enough

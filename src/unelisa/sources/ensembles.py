@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.coding import MAX_CLASSES, encode_classes
 from unelisa.errors import VotesError
-from unelisa.frames import name_voters
 from unelisa.votes import Votes
+from unelisa.votes.coding import MAX_CLASSES, encode_classes
+from unelisa.votes.frames import name_voters
 
 
 def votes_from_estimators(

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.blocks import WholeTable
 from unelisa.errors import VotesError
-from unelisa.frames import ITEM_NAMES, VOTE_NAMES, is_header
 from unelisa.outputs import defuse_cell
 from unelisa.sources.reviews import settle_table
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes, name_unvoted
+from unelisa.votes.blocks import WholeTable
+from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, is_header
 
 Signs = NDArray[np.int8]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from unelisa.errors import VotesError
-from unelisa.frames import as_frame, read_column, read_names
 from unelisa.memory import memory_limit
 from unelisa.sources.files import check_readable, is_text, reading, refuse_bomb, refuse_nested
 from unelisa.sources.streams import Batch, WideStream
+from unelisa.votes.frames import as_frame, read_column, read_names
 
 ROWS, LEAST_ROWS = 1 << 16, 256  # per batch
 

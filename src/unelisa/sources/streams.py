@@ -15,16 +15,16 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.assembly import Assembled
-from unelisa.blocks import MappedBlocks, RowNumbers
-from unelisa.blocks.mapped import fitting_items
-from unelisa.coding import MAX_CLASSES, CodingChoice, settle_coding
-from unelisa.columns import Column, Label
 from unelisa.errors import VotesError
-from unelisa.frames import refuse_free_text, refuse_repeated_items
 from unelisa.memory import refuse_beyond
 from unelisa.progress import show_progress
 from unelisa.votes import Votes
+from unelisa.votes.assembly import Assembled
+from unelisa.votes.blocks import MappedBlocks, RowNumbers
+from unelisa.votes.blocks.mapped import fitting_items
+from unelisa.votes.coding import MAX_CLASSES, CodingChoice, settle_coding
+from unelisa.votes.columns import Column, Label
+from unelisa.votes.frames import refuse_free_text, refuse_repeated_items
 
 SEARCHED = 5_000_000  # items that are checked for duplicates, at 16 bytes each
 ITEM_BYTES = 16  # the least that any method needs in memory for an item

@@ -8,17 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.assembly import Duplicates, LongVotes, assemble, assemble_long, list_frame
-from unelisa.coding import MAX_CLASSES, CodingChoice, declare_order
-from unelisa.columns import Names, TextColumn
 from unelisa.errors import VotesError
-from unelisa.frames import (
-    ColumnNames,
-    as_frame,
-    long_columns,
-    refuse_free_text,
-    refuse_repeated_items,
-)
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.feather import measure_feather, read_feather
 from unelisa.sources.files import check_readable, reading, refuse_bomb
@@ -33,6 +23,16 @@ from unelisa.sources.parquet import (
 from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, store_votes
 from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
 from unelisa.votes import Votes
+from unelisa.votes.assembly import Duplicates, LongVotes, assemble, assemble_long, list_frame
+from unelisa.votes.coding import MAX_CLASSES, CodingChoice, declare_order
+from unelisa.votes.columns import Names, TextColumn
+from unelisa.votes.frames import (
+    ColumnNames,
+    as_frame,
+    long_columns,
+    refuse_free_text,
+    refuse_repeated_items,
+)
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from unelisa.errors import VotesError
-from unelisa.frames import is_header
 from unelisa.sources.files import refuse_bomb
+from unelisa.votes.frames import is_header
 
 DELIMITERS = ",;\t|"
 BEGINNING = 1 << 16  # bytes that are inspected

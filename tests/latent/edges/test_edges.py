@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from unelisa.ising import Ising
 from unelisa.latent import edges as edges_module
 from unelisa.latent.edges import fit_edges
-from unelisa.simulation import sample_ising, simulate_votes
+from unelisa.paper.ising import Ising
+from unelisa.simulation.designs import sample_ising, simulate_votes
 
 
 def fit(values, prior_odds=None):

@@ -3,7 +3,7 @@ import pytest
 
 from unelisa.latent.edges.factor import exceeds_factor
 from unelisa.latent.pairs import Pairs
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 
 
 def pairs_of(values):

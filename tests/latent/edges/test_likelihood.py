@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import naive_latent
-from unelisa.ising import Ising
 from unelisa.latent.edges.likelihood import Network, PseudoLikelihood, empty_network
-from unelisa.simulation import sample_ising
+from unelisa.paper.ising import Ising
+from unelisa.simulation.designs import sample_ising
 
 N_VOTERS = 5
 

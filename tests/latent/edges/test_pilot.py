@@ -3,7 +3,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from unelisa.ising import Ising
 from unelisa.latent.edges.likelihood import PseudoLikelihood
 from unelisa.latent.edges.pilot import (
     MOST_PARTNERS,
@@ -15,7 +14,8 @@ from unelisa.latent.edges.pilot import (
     resembles,
     warm_up,
 )
-from unelisa.simulation import sample_ising, simulate_votes
+from unelisa.paper.ising import Ising
+from unelisa.simulation.designs import sample_ising, simulate_votes
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from unelisa.latent.edges.likelihood import WEAK, Network, PseudoLikelihood
 from unelisa.latent.edges.pilot import Start, fit_pilot, grow
 from unelisa.latent.edges.search import Search
-from unelisa.simulation import simulate_votes
+from unelisa.simulation.designs import simulate_votes
 
 
 @pytest.fixture(scope="module")

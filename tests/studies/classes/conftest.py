@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unelisa.crowds import simulate_classes
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 

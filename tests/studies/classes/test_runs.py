@@ -17,7 +17,7 @@ from studies.classes.runs import (
 from studies.classes.runs import PEERS as PEERS_KIND
 from studies.records import read_lines
 from unelisa.aggregators import AGGREGATORS, DawidSkene
-from unelisa.comparison import compare_methods
+from unelisa.analysis.comparison import compare_methods
 from unelisa.errors import ModelError
 
 PEERS = (

@@ -10,8 +10,8 @@ from studies.ehr.baselines import (
     _two_normals,
     score_rule,
 )
-from unelisa.phenotyping.counts import read_counts
-from unelisa.scoring import score_labels
+from unelisa.analysis.scoring import score_labels
+from unelisa.ehr.counts import read_counts
 
 
 def test_baselines_find_the_disease(datamart):

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 from studies.ehr.voters import two_means, votes_from_percentiles
 from unelisa.aggregators import DawidSkene
-from unelisa.phenotyping.counts import read_counts
+from unelisa.ehr.counts import read_counts
 
 
 def test_the_papers_voters_of_the_breast_cancer_measurements():

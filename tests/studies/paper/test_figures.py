@@ -8,9 +8,9 @@ from studies.paper import figures
 from studies.paper.cells import CELLS
 from studies.paper.figures import draw_all, draw_example
 from studies.paper.trials import read_results, results_path
-from unelisa.approximation import project
 from unelisa.errors import MissingExtraError
-from unelisa.ising import Ising
+from unelisa.paper.approximation import project
+from unelisa.paper.ising import Ising
 
 
 @pytest.fixture

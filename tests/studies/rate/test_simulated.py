@@ -3,7 +3,7 @@ import pytest
 
 from studies.rate import simulated
 from studies.rate.simulated import BUDGETS, MODELS, SHARES, measure_draws, simulate_models
-from unelisa.scoring import bound_frequency
+from unelisa.analysis.scoring import bound_frequency
 
 
 def test_figures_of_a_model_that_knows_nothing_are_those_of_the_labels_alone():

@@ -3,7 +3,7 @@ import pytest
 
 from studies.chances import rate_honesty
 from studies.real.intervals import FIGURES, score_with_intervals
-from unelisa.scoring import score_labels
+from unelisa.analysis.scoring import score_labels
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 from studies.classes.sets import find_class_sets
 from studies.real.sets import VARIABLE, choose_sets, describe_set, find_panels, find_sets
-from unelisa.datasets import DATASETS
 from unelisa.errors import ModelError
+from unelisa.sources.datasets import DATASETS
 
 LONG = "item,voter,vote\na,x,1\na,y,1\nb,x,1\nb,y,-1\nc,x,1\n"
 TRUTH = "item,label\na,1\nb,-1\nd,1\n"

@@ -4,7 +4,7 @@ import pytest
 from studies.replay.policies import POLICIES, Market, buy_for_entropy, buy_for_fewest
 from studies.replay.recordings import draw_recording
 from studies.replay.runs import draw_first
-from unelisa.crowds import simulate_classes
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 

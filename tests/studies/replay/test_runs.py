@@ -7,7 +7,7 @@ from studies.replay import runs
 from studies.replay.policies import OURS, RANDOM
 from studies.replay.recordings import draw_recording
 from studies.replay.runs import collect_replays, draw_first, replay, run_replays, score_votes
-from unelisa.crowds import simulate_classes
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

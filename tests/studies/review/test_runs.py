@@ -12,9 +12,9 @@ from studies.review.runs import (
     replay,
     run_review,
 )
-from unelisa.crowds import simulate_classes
 from unelisa.review.order import rank_useful
 from unelisa.review.standing import Known
+from unelisa.simulation.crowds import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

@@ -3,7 +3,7 @@
 import pytest
 
 from studies.records import make_archive
-from unelisa.rules.evaluation import QUANTITIES
+from unelisa.ehr.rules.evaluation import QUANTITIES
 
 
 @pytest.fixture

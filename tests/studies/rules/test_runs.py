@@ -3,7 +3,7 @@ import json
 import pytest
 
 from studies.rules.runs import Place, collect_rules, run_rules
-from unelisa.rules.evaluation import QUANTITIES
+from unelisa.ehr.rules.evaluation import QUANTITIES
 
 PLACE = Place("choosing", "diabetes", 0.22, 1)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from studies.rules.worlds import SIMULATORS
-from unelisa.phenotyping.counts import read_counts
-from unelisa.rules.definition import apply_rules, parse_rule
+from unelisa.ehr.counts import read_counts
+from unelisa.ehr.rules.definition import apply_rules, parse_rule
 
 
 @pytest.mark.parametrize("name", SIMULATORS)

@@ -24,7 +24,7 @@ from studies.worlds.runs import (
 )
 from studies.worlds.voters import World
 from unelisa.aggregators import AGGREGATORS
-from unelisa.comparison import build_aggregator
+from unelisa.analysis.comparison import build_aggregator
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
 from unelisa.votes import Votes
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from unelisa.errors import VotesError
 from unelisa.kernels.ballots import weigh_ballots
-from unelisa.latent.ballots import Ballots, Floats
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges import fit_edges
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
 from unelisa.schema import stored
+from unelisa.votes.ballots import Ballots, Floats
 
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
 FEWEST_VOTERS = 2

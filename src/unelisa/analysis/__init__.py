@@ -1,0 +1,11 @@
+"""What is done with a fitted model: rates, stability, comparison with the truth, votes to buy.
+
+Everything here works on any method through its public names; scoring.py holds the measures.
+"""
+
+from unelisa.analysis.comparison import compare_methods
+from unelisa.analysis.rate import estimate_rate
+from unelisa.analysis.stability import Stability, bootstrap
+from unelisa.analysis.suggestions import suggest_votes
+
+__all__ = ["Stability", "bootstrap", "compare_methods", "estimate_rate", "suggest_votes"]

@@ -1,0 +1,295 @@
+"""The anchor model: a two-class mixture for the counts of the main code and concept.
+
+Anchor j of patient i with utilization u_i and truth c in {0, 1}:
+
+    x_ij ~ negative binomial with mean exp(a_cj + b_j l_i) and size k_cj,    l = log(1 + u) - mean,
+    logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
+
+with anchors independent given the truth and u. The sizes are unconstrained: counts of non-cases may
+be more dispersed than those of cases (a few have many rule-out codes), and the mixture would
+otherwise mistake them for cases. The log-odds of a patient are
+
+    z_i = g_0 + g_1 l_i + d sum_j r_j(x_ij, u_i),     d = 1 / (1 + (J - 1) rho),
+
+where r_j is the log ratio of the two negative binomials, held where it would fall as the count
+grows, so that one more record of an anchor never speaks against the disease. J anchors with the
+correlation rho among cases, who differ in severity, count as J / (1 + (J - 1) rho) independent
+ones.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, gammaln, logit
+
+from unelisa.ehr.counts import Counts, Floats
+from unelisa.schema import stored
+
+SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
+MAX_ITER = 300
+TOLERANCE = 1e-6  # of the mean log-likelihood
+START_SHARE = 0.3  # of the patients start as likely cases if no prevalence is given
+FIRST_GUESS = 0.9  # their initial P(case)
+TRUST = 0.5  # weight of an expected prevalence against the estimated one
+
+
+@stored(levels="finite[2]", slope="finite", sizes="positive[2]")
+class ClassCounts(NamedTuple):
+    """One anchor: log means at mean utilization and sizes of (non-cases, cases), and the slope."""
+
+    levels: Floats
+    slope: float
+    sizes: Floats
+
+    def means(self, use: Floats) -> Floats:
+        """Return the expected counts of non-cases and cases: 2 x patients."""
+        return np.asarray(np.exp(np.clip(self.levels[:, None] + self.slope * use, -20, 12)))
+
+    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats) -> Floats:
+        """Return log NB(x) of both classes, without the term in x alone, which cancels."""
+        mean, size, x = self.means(use), self.sizes[:, None], anchor.counts
+        by_value = gammaln(anchor.values + size) - gammaln(size) + size * np.log(size)
+        found = by_value[:, anchor.codes] + x * np.log(mean)
+        return np.asarray(found - (x + size) * np.log(size + mean))
+
+    def log_ratio(self, counts: Counts, use: Floats) -> Floats:
+        """Return log NB(x) of cases minus that of non-cases, held where it would fall.
+
+        Its increments log (x + k_1) / (x + k_0) + log p_1 / p_0, p = m / (m + k), change sign at
+        most once: where k_1 < k_0 the ratio falls and then rises, else it rises and then falls. It
+        stays at its minimum before the turn, at its maximum after it, and at 0 if it never rises.
+
+        Examples
+        --------
+        >>> falls_first = ClassCounts(np.log([1.0, 9.0]), 0.0, np.array([20.0, 0.6]))
+        >>> falls_first.log_ratio(np.arange(4, dtype=np.float32), np.zeros(4)).round(1)
+        array([-1.2, -1.2, -0.8,  0. ])
+        """
+        mean, size = self.means(use), self.sizes[:, None]
+        x = self._hold(counts.astype(np.float64), mean)
+        found = gammaln(x + size) - gammaln(size) + size * np.log(size) + x * np.log(mean)
+        others, cases = found - (x + size) * np.log(size + mean)
+        return np.asarray(np.where(np.isfinite(x), cases - others, 0.0))
+
+    def _hold(self, counts: Floats, mean: Floats) -> Floats:
+        """Return the counts moved to the turn of the ratio where it would fall; NaN: everywhere."""
+        other, case = self.sizes
+        odds = mean[0] * (mean[1] + case) / ((mean[0] + other) * mean[1])  # p_0 / p_1
+        gap = np.where(odds == 1, np.finfo(float).tiny, 1 - odds)
+        turn = np.maximum(np.ceil((odds * other - case) / gap), 0)
+        if case < other:
+            return np.where(odds < 1, np.maximum(counts, turn), np.nan)
+        held = np.where(odds < 1, counts, np.minimum(counts, turn))
+        return np.where((odds < 1) | (turn > 0), held, np.nan)
+
+
+class AnchorCounts(NamedTuple):
+    """One anchor's counts, and their distinct values with a code per patient.
+
+    Counts take few distinct values, so log gamma is evaluated for those only.
+    """
+
+    counts: Floats
+    values: Floats
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, column: Counts) -> "AnchorCounts":
+        """Return the counts of one column."""
+        values, codes = np.unique(column, return_inverse=True)
+        return cls(column.astype(np.float64), values.astype(np.float64), codes)
+
+
+@stored(level="finite", slope="finite")
+class CaseOdds(NamedTuple):
+    """logit P(case | u) = level + slope l, before the counts."""
+
+    level: float
+    slope: float
+
+
+@stored(
+    prevalence="share",
+    case_odds="CaseOdds",
+    anchors="many(anchors) ClassCounts",
+    mean_use="finite",
+    n_iter="count",
+    converged="flag",
+    discount="share",
+)
+@dataclass(frozen=True)
+class AnchorModel:
+    """A fitted anchor model."""
+
+    prevalence: float  # proportion of cases among the fitted patients
+    case_odds: CaseOdds  # g_0 and g_1
+    anchors: tuple[ClassCounts, ...]  # the parameters of each anchor
+    mean_use: float  # mean of log(1 + u) over the fitted patients
+    # n_iter, converged: number of EM iterations, and whether they converged
+    n_iter: int
+    converged: bool
+    discount: float = 1.0  # d: the weight of each anchor
+
+    def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
+        """Return z for patients with these anchor counts."""
+        before = self.case_odds.level + self.case_odds.slope * (log_use - self.mean_use)
+        return np.asarray(before + self.parts(counts, log_use).sum(axis=1))
+
+    def parts(self, counts: Counts, log_use: Floats) -> Floats:
+        """Return the contribution of each anchor to z, per patient."""
+        use, pairs = log_use - self.mean_use, zip(counts.T, self.anchors, strict=True)
+        return self.discount * np.column_stack([one.log_ratio(x, use) for x, one in pairs])
+
+
+def fit_anchors(
+    counts: Counts,
+    log_use: Floats,
+    start: Floats,
+    expected: float | None,
+    known: NDArray[np.int8],
+) -> AnchorModel:
+    """Return the anchor model by EM, initialized by `start`, which is larger for likely cases.
+
+    `counts` is patients x anchors, `log_use` log(1 + u), `expected` the approximate prevalence if
+    known, and `known` -1 / +1 for patients whose truth is known, else 0.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> case = rng.random(4000) < .2
+    >>> counts = rng.poisson(np.where(case, 9, .5)[:, None], (4000, 2)).astype(np.float32)
+    >>> use = known = np.zeros(4000)
+    >>> model = fit_anchors(counts, use, counts.sum(axis=1), None, known)
+    >>> round(model.prevalence, 1)
+    0.2
+    """
+    mean_use = float(log_use.mean())
+    use = log_use - mean_use
+    columns = [AnchorCounts.of(column) for column in counts.T]
+    chances = np.where(known == 0, _first_chances(start, expected), known > 0)
+    anchors = tuple(_first_guess(anchor, chances) for anchor in columns)
+    odds = CaseOdds(float(logit(chances.mean())), 0.0)
+    last, converged, n_iter = -np.inf, False, 0
+    for n_iter in range(1, MAX_ITER + 1):
+        steps = 3 if n_iter <= 3 else 1
+        anchors = tuple(
+            _maximize(anchor, use, chances, found, steps)
+            for anchor, found in zip(columns, anchors, strict=True)
+        )
+        odds = _update_odds(odds, use, chances, expected)
+        joint = _joint(columns, use, anchors, odds)
+        posterior = expit(np.clip(joint[1] - joint[0], -40, 40))
+        chances = np.where(known == 0, posterior, known > 0)
+        level = float(np.logaddexp(*joint).mean())
+        converged = abs(level - last) < TOLERANCE
+        if converged:
+            break
+        last = level
+    discount = 1 / (1 + (len(anchors) - 1) * _correlate_cases(counts, use, chances, anchors))
+    prevalence = float(chances.mean())
+    return AnchorModel(prevalence, odds, anchors, mean_use, n_iter, converged, discount)
+
+
+def _correlate_cases(
+    counts: Counts, use: Floats, chances: Floats, anchors: tuple[ClassCounts, ...]
+) -> float:
+    """Return the mean correlation of log(1 + count) between anchors among cases, at least 0."""
+    if len(anchors) == 1:
+        return 0.0
+    expected = np.column_stack([np.log1p(one.means(use)[1]) for one in anchors])
+    left = np.log1p(counts.astype(np.float64)) - expected
+    left -= np.average(left, axis=0, weights=chances)
+    products = (left * chances[:, None]).T @ left
+    spread = np.sqrt(np.diag(products)) + 1e-12
+    pairs = (products / np.outer(spread, spread))[np.triu_indices(len(anchors), 1)]
+    return max(0.0, float(pairs.mean()))
+
+
+def _first_chances(start: Floats, expected: float | None) -> Floats:
+    """Return the initial P(case): high for the largest scores."""
+    share = START_SHARE if expected is None else expected
+    low, cut = min(1 - FIRST_GUESS, share / 2), np.quantile(start, 1 - share)
+    upper = start > cut if (start > cut).any() else start == cut  # many may be tied at the top
+    return np.where(upper, FIRST_GUESS, low)
+
+
+def _first_guess(anchor: AnchorCounts, chances: Floats) -> ClassCounts:
+    means = [np.average(anchor.counts, weights=weights) for weights in (1 - chances, chances)]
+    return ClassCounts(np.log(np.array(means) + 0.01), 0.5, np.ones(2))
+
+
+def _joint(
+    columns: list[AnchorCounts], use: Floats, anchors: tuple[ClassCounts, ...], odds: CaseOdds
+) -> Floats:
+    """Return log P(x, truth | u) for truth 0 and 1: 2 x patients."""
+    before = odds.level + odds.slope * use
+    joint = np.stack([-np.logaddexp(0, before), -np.logaddexp(0, -before)])
+    for anchor, found in zip(columns, anchors, strict=True):
+        joint += found.log_likelihoods(anchor, use)
+    return joint
+
+
+def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
+    """Return the logistic regression of P(case) on l, its level shrunk toward the expected one.
+
+    The level moves part of the way: an expected prevalence that is off by a factor does not rule
+    out the true one, and a mixture is kept from drifting to something more frequent than a rare
+    disease.
+    """
+    solved = np.array([odds.level, odds.slope])
+    design = np.column_stack([np.ones_like(use), use])
+    for _ in range(3):
+        fitted = expit(design @ solved)
+        curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design
+        score = design.T @ (chances - fitted) - np.array([0.0, solved[1]])  # slope ~ N(0, 1)
+        step = np.linalg.solve(curvature + np.diag([1e-6, 1.0]), score)
+        solved += np.clip(step, -1, 1)
+    if expected is not None:
+        found = float(np.clip(chances.mean(), 0.0005, 0.9995))
+        solved[0] += TRUST * float(logit(expected) - logit(found))
+    return CaseOdds(float(solved[0]), float(solved[1]))
+
+
+def _maximize(
+    anchor: AnchorCounts, use: Floats, chances: Floats, found: ClassCounts, steps: int
+) -> ClassCounts:
+    """Return one anchor's parameters after Fisher scoring steps and a line search for the sizes."""
+    weights = np.stack([1 - chances, chances])
+    for _ in range(steps):
+        found = _score_step(anchor, use, weights, found)
+    sizes = [_best_size(anchor, *parts) for parts in zip(weights, found.means(use), strict=True)]
+    return found._replace(sizes=np.array(sizes))
+
+
+def _score_step(
+    anchor: AnchorCounts, use: Floats, weights: Floats, found: ClassCounts
+) -> ClassCounts:
+    score, curvature = np.zeros(3), 1e-6 * np.eye(3)
+    for c, mean in enumerate(found.means(use)):
+        shrunk = weights[c] * found.sizes[c] / (found.sizes[c] + mean)
+        residual, information = shrunk * (anchor.counts - mean), shrunk * mean
+        score[c] += residual.sum()
+        score[2] += residual @ use
+        curvature[c, c] += information.sum()
+        curvature[c, 2] = curvature[2, c] = information @ use
+        curvature[2, 2] += information @ use**2
+    step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
+    return found._replace(levels=found.levels + step[:2], slope=found.slope + float(step[2]))
+
+
+def _best_size(anchor: AnchorCounts, weights: Floats, mean: Floats) -> float:
+    by_value = np.bincount(anchor.codes, weights, minlength=len(anchor.values))
+    total, weighted = weights.sum(), weights * anchor.counts
+
+    def loss(log_size: float) -> float:
+        size = np.exp(log_size)
+        spread = np.log(size + mean)
+        gain = by_value @ gammaln(anchor.values + size) + total * (size * log_size - gammaln(size))
+        return float(weighted @ spread + size * (weights @ spread) - gain)
+
+    bounds = (np.log(SMALLEST_SIZE), np.log(LARGEST_SIZE))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.02})
+    return float(np.exp(found.x))

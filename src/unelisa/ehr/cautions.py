@@ -1,0 +1,216 @@
+"""What is rejected before a phenotype is fitted, and what makes the fitted one unreliable.
+
+The constants come from the simulated datamart's seeds 0 to 4, with cases left out to reach rarer
+diseases; `docs/how_to/health_records.md` gives the numbers.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.ehr.anchors import AnchorModel
+from unelisa.ehr.counts import CountTable, Floats, Places, Roles
+from unelisa.ehr.phenotype import THRESHOLD, PhenotypeFit
+from unelisa.ehr.posterior import MODEL
+from unelisa.ehr.screening import SCREEN, correlate, remove_utilization
+from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
+
+_CUT = re.compile(r"[<>]=?-?[\d.]+$")  # a condition on the measured value
+FEWEST_PATIENTS = 20
+FEWEST_REPEATED = 5  # patients with two records of an anchor, below which nothing is fitted
+# below this, the estimated prevalence of 22.5 % was anything from 5 to 25 %, the AUC .70 to .98;
+# above it, from 12 to 22 %, and at least .82
+ENOUGH_REPEATED = 25
+# features of the simulated datamart have a correlation of at most .43 with utilization
+FOLLOWS = 0.5
+MOST_UNFLAGGED = 2.0  # times the share of flagged patients; 1.0 to 1.7 where the labels were good
+# of the share with two records of every anchor; .26 to 1.1 where the labels were good
+LEAST_OF_REPEATED = 0.25
+LEAST_PPV = 0.5  # more false cases than true ones
+
+
+def check_settings(anchors: Sequence[str], prevalence: float | None) -> list[str]:
+    """Return the names of the anchors; reject settings that no fit can use."""
+    if isinstance(anchors, str):
+        raise ModelError("anchors must be a list of feature names, found a single string")
+    names = [str(name) for name in anchors]
+    if not names or len(set(names)) < len(names):
+        raise ModelError("anchors must name at least one feature, and each feature only once")
+    if prevalence is not None and not 0 < prevalence < 1:
+        raise ModelError(f"prevalence must be strictly between 0 and 1, found {prevalence}")
+    return names
+
+
+def find_roles(table: CountTable, names: Sequence[str], related: Sequence[str]) -> Roles:
+    """Return the anchors, and the features that share records with one.
+
+    Those are the ones named in `related`, and codes above or below an anchor's: ICD:E11.9 and
+    ICD:E11+ share records.
+    """
+    if table.n_patients < FEWEST_PATIENTS:
+        raise VotesError(
+            f"the table has {table.n_patients} patients; at least {FEWEST_PATIENTS} are required"
+        )
+    anchors = table.find(names, "an anchor")
+    for name, place in zip(names, anchors, strict=True):
+        _check_anchor(name[:60], table.values[:, place])
+    named = set(related) | {
+        str(name) for name in table.features for anchor in names if share_codes(str(name), anchor)
+    }
+    places = np.flatnonzero([str(name) in named for name in table.features])
+    return Roles(anchors, np.setdiff1d(places, anchors))
+
+
+def share_codes(one: str, other: str) -> bool:
+    """Return whether two features count the same code, or one above and one below it.
+
+    Examples
+    --------
+    >>> share_codes("ICD:E11.9", "ICD:E11+"), share_codes("ICD:714.0", "ICD:714.1")
+    (True, False)
+    >>> share_codes("CONCEPT:80809", "CONCEPT:80809+"), share_codes("NLP:gout", "NLP:gouty knee")
+    (True, False)
+    >>> share_codes("LAB:3004410>6.5", "LAB:3004410")
+    True
+    """
+    domain, colon, code = one.partition(":")
+    other_domain, _, other_code = other.partition(":")
+    if not colon or domain != other_domain:
+        return False
+    code, other_code = (_CUT.sub("", text).rstrip("+%") for text in (code, other_code))
+    if domain == "ICD" or domain.endswith(".code"):
+        return code.startswith(other_code) or other_code.startswith(code)
+    return code == other_code
+
+
+def _check_anchor(name: str, column: NDArray[np.floating]) -> None:
+    """Reject an anchor that nothing follows from."""
+    if column.min() == column.max():
+        what = "has the same count for every patient" if column.any() else "never occurs"
+        raise VotesError(f"the anchor {name!r} {what}; choose another one")
+    if column.max() <= 1:
+        raise VotesError(
+            f"the anchor {name!r} is 0 or 1 for every patient, and how often it is wrong cannot be "
+            "estimated from that; count its records, or use several 0/1 features as votes in "
+            "LatentIsing"
+        )
+    repeated = int((column >= 2).sum())
+    if repeated < FEWEST_REPEATED:
+        raise VotesError(
+            f"only {repeated} patients have two records of the anchor {name!r}; at least "
+            f"{FEWEST_REPEATED} are required, and {ENOUGH_REPEATED} for a reliable fit"
+        )
+
+
+def warn_of_iterations(model: AnchorModel) -> None:
+    """Warn if EM did not converge."""
+    if not model.converged:
+        warn_user("EM for the anchor model reached its iteration limit", ConvergenceWarning)
+
+
+def list_doubts(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> list[str]:
+    """Return why a fitted phenotype is not reliable, one sentence each; empty if it is."""
+    return [
+        *_doubt_anchors(table, roles.anchors, fitted.phenotype.anchor_model),
+        *_doubt_pairs(table, roles.anchors),
+        *_doubt_utilization(table, roles.anchors, fitted.chances),
+        *_doubt_prevalence(table.values[:, roles.anchors], fitted.chances),
+        *_doubt_labels(fitted, len(roles.anchors)),
+    ]
+
+
+def _doubt_anchors(table: CountTable, anchors: Places, model: AnchorModel) -> Iterator[str]:
+    for place, found in zip(anchors, model.anchors, strict=True):
+        name, repeated = str(table.features[place])[:60], int((table.values[:, place] >= 2).sum())
+        if repeated < ENOUGH_REPEATED:
+            yield (
+                f"only {repeated} patients have two records of the anchor {name!r}, and with fewer "
+                f"than {ENOUGH_REPEATED} estimates vary widely; use more patients or another anchor"
+            )
+        if found.levels[1] <= found.levels[0]:
+            yield (
+                f"the anchor {name!r} is not more frequent among cases: the anchors contradict "
+                "each other; choose others"
+            )
+
+
+def _doubt_pairs(table: CountTable, anchors: Places) -> Iterator[str]:
+    free = remove_utilization(np.log1p(table.values[:, anchors]), table.log_use)
+    found = correlate(free, free)
+    for s, t in combinations(range(len(anchors)), 2):
+        if found[s, t] < SCREEN:
+            one, other = (str(table.features[anchors[k]])[:60] for k in (s, t))
+            yield (
+                f"the anchors {one!r} and {other!r} do not go together (correlation "
+                f"{found[s, t]:.2f}): choose anchors of the same disease"
+            )
+
+
+def _doubt_utilization(table: CountTable, anchors: Places, chances: Floats) -> Iterator[str]:
+    """Yield anchors that follow utilization, and a P(case) that follows it more than an anchor.
+
+    Without a utilization column, the sum of the other features' counts stands in for it.
+    """
+    use, what = table.log_use, "utilization"
+    if table.utilization is None:
+        others = np.delete(table.values, anchors, axis=1)
+        use = np.log1p(others.sum(axis=1, dtype=np.float64))
+        what = "the sum of all other counts"
+    counts = np.log1p(table.values[:, anchors])
+    free = remove_utilization(counts, use)
+    found = correlate(np.column_stack([use, free]), chances[:, None])[:, 0]
+    follows = abs(found[0])
+    if follows > found[1:].min():
+        yield (
+            f"the estimated truth follows {what} (correlation {follows:.2f}) more than the "
+            "anchors: choose anchors that are specific to the disease, and name the utilization "
+            "column"
+        )
+    for place, tie in zip(anchors, correlate(counts, use[:, None])[:, 0], strict=True):
+        if tie > FOLLOWS:
+            yield (
+                f"the anchor {str(table.features[place])[:60]!r} follows {what} (correlation "
+                f"{tie:.2f}): it shows how much care a patient gets; choose another one"
+            )
+
+
+def _doubt_prevalence(counts: NDArray[np.floating], chances: Floats) -> Iterator[str]:
+    share, flagged = float(chances.mean()), float((chances >= THRESHOLD).mean())
+    present, repeated = (counts > 0).any(axis=1).mean(), (counts >= 2).all(axis=1).mean()
+    if share > present:
+        yield (
+            f"the estimated prevalence {share:.1%} is above the share of patients with any anchor, "
+            f"{present:.1%}: pass an approximate prevalence, or choose other anchors"
+        )
+    elif 0 < flagged < share / MOST_UNFLAGGED:
+        yield (
+            f"the estimated prevalence {share:.1%} is more than twice the share of patients "
+            f"labeled as cases, {flagged:.1%}: the anchors do not separate cases from others; pass "
+            "an approximate prevalence, or choose other anchors"
+        )
+    elif share < LEAST_OF_REPEATED * repeated:
+        yield (
+            f"the estimated prevalence {share:.1%} is less than a quarter of the share of patients "
+            f"with two records of every anchor, {repeated:.1%}: the model may follow something "
+            "rarer than the disease; pass an approximate prevalence, or review charts"
+        )
+
+
+def _doubt_labels(fitted: PhenotypeFit, n_anchors: int) -> Iterator[str]:
+    flagged, ppv = fitted.chances >= THRESHOLD, fitted.performance.ppv
+    if flagged.all() or not flagged.any():
+        who = "every patient" if flagged.all() else "no patient"
+        yield f"{who} is labeled as a case: choose other anchors, or use more patients"
+    elif n_anchors == 1 and ppv.basis == MODEL:
+        yield (
+            "a single anchor cannot be compared with another one, and as few as "
+            f"{ppv.low:.0%} of the patients labeled as cases may be cases: name a second anchor, "
+            "or review charts"
+        )
+    elif ppv.low < LEAST_PPV:
+        yield (
+            f"as few as {ppv.low:.0%} of the patients labeled as cases may be cases: review charts"
+        )

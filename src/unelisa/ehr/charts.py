@@ -1,0 +1,127 @@
+"""Reviewed charts: the truth of a few patients, and which ones are worth reviewing."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.aggregators.known import list_labels, put_in_order
+from unelisa.errors import VotesError
+from unelisa.votes.coding import CodingChoice, settle_coding
+
+STRATA = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # limits of P(case)
+FEWEST_OF_STRATUM = 5
+
+
+class ReviewedCharts(NamedTuple):
+    """-1 / +1 per patient, 0 if the chart was not reviewed, and the user's (negative, positive).
+
+    A chart weighs as many patients as it stands for: 1 / the share of its stratum that was drawn.
+    """
+
+    signs: NDArray[np.int8]
+    classes: tuple[Any, Any]
+    weights: NDArray[np.float64]
+
+    def check_side(self, anchors: NDArray[Any]) -> None:
+        """Reject two words whose first in sort order has more anchor records, hence is the case."""
+        if self.classes in {(0, 1), (-1, 1)}:  # also (False, True)
+            return
+        other, case = (float(anchors[self.signs == sign].mean()) for sign in (-1, 1))
+        if case < other:
+            raise VotesError(
+                "the charts with the label that sorts second, read as the case, have fewer anchor "
+                "records than the others; label the charts 0 and 1, 1 for a case"
+            )
+
+
+def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
+    """Return the truth of the reviewed patients.
+
+    `y` is None; a dict or pandas Series from patient to label; or one label per patient in their
+    order, missing (None, NaN) if the chart was not reviewed. Labels are 0 / 1, -1 / 1, booleans or
+    two words, of which the second in sort order is the case. A pandas frame with the columns label
+    and drawn, named by patient, says in addition with which probability each chart was drawn.
+
+    Examples
+    --------
+    >>> read_reviewed({"p2": 1, "p3": 0}, np.array(["p1", "p2", "p3"])).signs
+    array([ 0,  1, -1], dtype=int8)
+    """
+    equal = np.ones(len(patients))
+    if y is None:
+        return ReviewedCharts(np.zeros(len(patients), dtype=np.int8), (0, 1), equal)
+    if {"label", "drawn"} <= set(getattr(y, "columns", ())):
+        drawn = put_in_order(y["drawn"], "the shares that were drawn", patients, "patients", 1.0)
+        equal, y = 1 / _check_shares(drawn), y["label"]
+    named = put_in_order(y, "the reviewed charts (y)", patients, "patients")
+    column, found = list_labels(named, len(patients), "patients")
+    if not found:
+        raise VotesError("the reviewed charts (y) contain no label; omit y if there are none")
+    coding = settle_coding(found, _choose_coding(set(found)))
+    if len(coding.classes) > 2:
+        third = list(found.values())[2]
+        raise VotesError(
+            f"the reviewed charts (y) must hold two labels, found {len(coding.classes)}, the third "
+            f"{third}"
+        )
+    negative, positive = coding.classes
+    return ReviewedCharts(column.encode(coding.votes), (negative, positive), equal)
+
+
+class ChartSample(NamedTuple):
+    """Patients whose charts are worth reviewing, and the share of their stratum that is drawn."""
+
+    rows: NDArray[np.intp]
+    drawn: NDArray[np.float64]
+
+
+def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) -> ChartSample:
+    """Return about n patients, drawn in strata of P(case).
+
+    A stratum of N patients with mean P gets a number of charts proportional to
+    N sqrt(P (1 - P)), Neyman's allocation, but at least `FEWEST_OF_STRATUM` or all it has: many
+    charts where the model is unsure, few where it is sure, none left out.
+
+    Examples
+    --------
+    >>> chances = np.repeat([0.001, 0.3, 0.999], [900, 50, 50])
+    >>> sample = draw_charts(chances, 40, np.random.default_rng(0))
+    >>> np.unique(chances[sample.rows], return_counts=True)[1]
+    array([21, 17,  5])
+    """
+    strata = np.digitize(chances, STRATA)
+    groups = [np.flatnonzero(strata == k) for k in np.unique(strata)]
+    means = np.array([chances[group].mean() for group in groups])
+    sizes = np.array([len(group) for group in groups])
+    spread = sizes * np.sqrt(means * (1 - means)) + 1e-9
+    wanted = np.maximum(np.round(n * spread / spread.sum()), FEWEST_OF_STRATUM).astype(int)
+    taken = np.minimum(wanted, sizes)
+    pairs = zip(groups, taken, strict=True)
+    rows = np.concatenate([rng.choice(group, k, replace=False) for group, k in pairs])
+    order = np.argsort(rows)
+    return ChartSample(rows[order], np.repeat(taken / sizes, taken)[order])
+
+
+def _check_shares(drawn: Any) -> NDArray[np.float64]:
+    try:
+        shares = np.asarray(drawn, dtype=np.float64)
+    except (TypeError, ValueError):
+        shares = np.array([np.nan])
+    if not np.all((shares > 0) & (shares <= 1)):
+        raise VotesError(
+            "the shares that were drawn must be above 0 and at most 1; keep the column"
+        )
+    return shares
+
+
+def _choose_coding(labels: set[Any]) -> CodingChoice:
+    """Return the coding: a few charts may all have the same label, and 0 is never missing."""
+    if labels <= {0, 1}:
+        return (False, True) if all(isinstance(label, bool) for label in labels) else "01"
+    if {-1, 0} <= labels:
+        raise VotesError(
+            "the reviewed charts (y) contain both -1 and 0; use 0 and 1 or -1 and 1, and None or "
+            "NaN for patients whose charts were not reviewed"
+        )
+    return "pm1" if labels == {-1} else "auto"

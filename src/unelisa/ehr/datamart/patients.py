@@ -1,0 +1,159 @@
+"""Patients of a simulated rheumatoid arthritis datamart: truth, utilization and counts."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.ehr.datamart.features import FEATURES, MAIN_CODE, N_TOPICS, Feature
+from unelisa.errors import ModelError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PATIENTS, REVIEWED, REVIEWED_CASES = 46568, 435, 98  # of the paper's section 5.2
+PREVALENCE = 0.225
+UTILIZATION = "note_count"
+FIRST_PERSON = 100_001
+_MEDIAN_LOG_NOTES, _SPREAD_LOG_NOTES, _MOST_NOTES = 3.6, 1.15, 2000
+_FEWEST_PATIENTS = 20
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedEhr:
+    """A simulated datamart, with its truth."""
+
+    # one row per patient (index: person_id), one column per feature, and `note_count`
+    counts: "pd.DataFrame"
+    truth: "pd.Series"  # +1 for patients with rheumatoid arthritis, -1 for the others, by person_id
+    reviewed: NDArray[np.int64]  # person_id of the patients whose charts were reviewed
+    # relation of each feature to the disease: anchor, code, core, weak or irrelevant
+    roles: "pd.Series"
+    visits: Counts  # number of visits per patient; at least the number of notes
+    # whether a patient had an anti-CCP test, the other way into the datamart
+    tested: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Patients:
+    """What the counts depend on: one entry per patient."""
+
+    case: NDArray[np.bool_]
+    mimic: NDArray[np.bool_]
+    wear: NDArray[np.bool_]
+    log_severity: Floats
+    notes: Counts
+    visits: Counts
+    topics: Floats
+
+
+def simulate_ehr(
+    n_patients: int = PATIENTS, random_state: int | np.random.Generator | None = 0
+) -> SimulatedEhr:
+    """Return a simulated datamart of rheumatoid arthritis like the paper's, with its truth.
+
+    142 features of 46,568 patients, 22.5 % of them cases; 435 charts reviewed, 98 of them cases.
+    The difficulties of real records are included: utilization is lognormal and drives every count;
+    severity varies, and 8 % of the cases are treated elsewhere and leave hardly a trace; other
+    inflammatory arthritis mimics the disease; osteoarthritis shares its pain; six comorbidity
+    topics link more concepts than the disease does; three of four patients without any code 714.x
+    get one as a rule-out diagnosis. Every patient has a code 714.x or an anti-CCP test.
+
+    A count is a number of days: codes on at most as many days as visits, concepts as notes.
+
+    Parameters
+    ----------
+    n_patients
+        Number of patients, at least 20; with fewer than 870, fewer charts are reviewed.
+    random_state
+        Seed or generator.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> drawn = ue.simulate_ehr(1000, random_state=0)
+    >>> drawn.counts.shape, len(drawn.reviewed), round(float((drawn.truth > 0).mean()), 1)
+    ((1000, 143), 435, 0.2)
+    >>> drawn.roles["NLP:morning stiffness"]
+    'core'
+    """
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    if n_patients < _FEWEST_PATIENTS:
+        raise ModelError(f"n_patients must be at least {_FEWEST_PATIENTS}, found {n_patients}")
+    rng = np.random.default_rng(random_state)
+    patients = _draw_patients(n_patients, rng)
+    columns = {feature.name: _draw_counts(feature, patients, rng) for feature in FEATURES}
+    tested = _admit(columns, rng)
+    persons = pd.RangeIndex(FIRST_PERSON, FIRST_PERSON + n_patients, name="person_id")
+    return SimulatedEhr(
+        counts=pd.DataFrame({**columns, UTILIZATION: patients.notes}, index=persons),
+        truth=pd.Series(np.where(patients.case, 1, -1).astype(np.int8), persons, name="label"),
+        reviewed=persons.to_numpy()[_draw_reviewed(patients.case, rng)],
+        roles=pd.Series({feature.name: feature.role for feature in FEATURES}, name="role"),
+        visits=patients.visits,
+        tested=tested,
+    )
+
+
+def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
+    """Draw the diseases, their severity and the amount of care of each patient."""
+    case = rng.random(n) < PREVALENCE
+    mimic = ~case & (rng.random(n) < 0.18)
+    wear = ~case & ~mimic & (rng.random(n) < 0.30)
+    log_notes = rng.normal(_MEDIAN_LOG_NOTES, _SPREAD_LOG_NOTES, n) + 0.15 * case
+    notes = np.clip(np.round(np.exp(log_notes)), 1, _MOST_NOTES).astype(np.int32)
+    severity = np.exp(rng.normal(-0.1, 0.7, n))
+    elsewhere = rng.random(n) < 0.08
+    severity = np.where(elsewhere, 0.08 * severity, severity)
+    return _Patients(
+        case=case,
+        mimic=mimic,
+        wear=wear,
+        log_severity=np.where(case, np.log1p(1.72 * severity), 0.0),
+        notes=notes,
+        visits=notes + rng.poisson(0.25 * notes).astype(np.int32),
+        topics=rng.normal(size=(N_TOPICS, n)),
+    )
+
+
+def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator) -> Counts:
+    """Draw the negative binomial count of a feature, at most one per day of care."""
+    log_mean = (
+        feature.base
+        + feature.slope * (np.log(patients.notes) - _MEDIAN_LOG_NOTES)
+        + feature.case * patients.log_severity
+        + feature.mimic * patients.mimic
+        + feature.wear * patients.wear
+        + feature.loading * patients.topics[feature.topic]
+    )
+    # the days of care cap the count, so larger means make no difference
+    mean = np.exp(np.minimum(log_mean, np.log(3.0 * _MOST_NOTES)))
+    drawn = rng.poisson(mean * rng.gamma(feature.shape, 1 / feature.shape, len(mean)))
+    days = patients.visits if feature.name.startswith("ICD:") else patients.notes
+    counts: Counts = np.minimum(drawn, days).astype(np.int32)
+    return counts
+
+
+def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Give patients without a code 714.x a rule-out code or an anti-CCP test; return the tested."""
+    coded = np.any([count > 0 for name, count in columns.items() if name.startswith("ICD:")], 0)
+    ruled_out = ~coded & (rng.random(len(coded)) < 0.75)
+    columns[f"ICD:{MAIN_CODE}"][ruled_out] = 1
+    tested: NDArray[np.bool_] = ~(coded | ruled_out) | (rng.random(len(coded)) < 0.35)
+    return tested
+
+
+def _draw_reviewed(case: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[Any]:
+    """Draw the reviewed charts, with the paper's proportion of cases if there are enough."""
+    n = min(REVIEWED, len(case) // 2)
+    n_cases = min(round(n * REVIEWED_CASES / REVIEWED), int(case.sum()))
+    drawn = [
+        rng.choice(np.flatnonzero(case), n_cases, replace=False),
+        rng.choice(np.flatnonzero(~case), n - n_cases, replace=False),
+    ]
+    return np.sort(np.concatenate(drawn))

@@ -1,0 +1,267 @@
+"""Counts -> dated records: the visits, codes, tests, notes and mentions behind every count.
+
+A count x becomes x days of care. Records that must not be counted are included too: codes repeated
+on one day, and mentions that are negated, hypothetical, or about a relative.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.ehr.datamart.concepts import (
+    ANTI_CCP_NAME,
+    ANTI_CCP_TEST,
+    CODES,
+    MENTIONS,
+    Block,
+    list_ancestors,
+    list_concepts,
+)
+from unelisa.ehr.datamart.features import MAIN_CONCEPT
+from unelisa.ehr.datamart.patients import UTILIZATION, SimulatedEhr
+
+Integers = NDArray[np.int64]
+
+FIRST_DAY = np.datetime64("2000-01-01", "D")
+N_DAYS = 5844  # sixteen years
+REVIEWED_COHORT = 1
+# standard concepts
+OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
+FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
+# term_exists and term_modifiers of mentions that do not describe the patient now; in the last two
+# only the modifiers say so
+_NOT_THE_PATIENT_NOW = (
+    ("N", "negation=true"),
+    ("N", "subject=family member"),
+    (None, "conditional=true"),
+    ("Y", "negation=false, subject=mother"),
+)
+_REVIEWED: Block = {
+    "cohort_definition_id": [REVIEWED_COHORT],
+    "cohort_definition_name": "charts reviewed",
+    "definition_type_concept_id": 0,
+    "subject_concept_id": 0,
+}
+_SOURCE: Block = {
+    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
+    "cdm_source_abbreviation": "simulated",
+    "cdm_holder": "unelisa",
+    "source_description": "no patient of this database exists",
+    "source_release_date": "2026-01-01",
+    "cdm_release_date": "2026-01-01",
+    "cdm_version": "5.4",
+    "cdm_version_concept_id": CDM_54,
+    "vocabulary_version": "simulated",
+}
+
+
+def list_tables(
+    drawn: SimulatedEhr, rng: np.random.Generator
+) -> Iterator[tuple[str, Iterable[Block]]]:
+    """Yield the tables of the database and their rows, in blocks."""
+    calendar = Calendar(drawn, rng)
+    yield "person", [list_persons(drawn, rng)]
+    yield "observation_period", [list_periods(calendar)]
+    yield "visit_occurrence", [list_visits(calendar)]
+    yield "note", [list_notes(calendar)]
+    yield "condition_occurrence", list_conditions(drawn, calendar, rng)
+    yield "note_nlp", list_mentions(drawn, calendar, rng)
+    yield "measurement", [list_tests(drawn, calendar, rng)]
+    yield "cohort", [list_reviewed(drawn, calendar)]
+    yield "cohort_definition", [_REVIEWED]
+    yield "concept", [list_concepts()]
+    yield "concept_ancestor", [list_ancestors()]
+    yield "cdm_source", [_SOURCE]
+
+
+class Calendar:
+    """The day of each visit and the visit of each note, patient by patient.
+
+    `visit_starts` holds the index of each patient's first visit.
+    """
+
+    def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
+        self.persons: Integers = drawn.counts.index.to_numpy()
+        self.visits = drawn.visits.astype(np.int64)
+        self.notes = drawn.counts[UTILIZATION].to_numpy().astype(np.int64)
+        self.visit_starts = _starts(self.visits)
+        self.visit_day = self._draw_days(rng)
+        patient, place = spread(self.notes)
+        # spread evenly over the visits, so that no visit has two notes
+        visit = place * self.visits[patient] // self.notes[patient]
+        self.note_visit: Integers = self.visit_starts[patient] + visit
+
+    def _draw_days(self, rng: np.random.Generator) -> Integers:
+        """Draw increasing days: each visit falls into its own part of the patient's history."""
+        gap = rng.uniform(5.0, 60.0, len(self.visits))
+        span = np.clip((gap * self.visits).astype(np.int64), self.visits, N_DAYS)
+        first = np.floor(rng.random(len(span)) * (N_DAYS - span + 1)).astype(np.int64)
+        patient, place = spread(self.visits)
+        width = (span // self.visits)[patient]
+        jitter = np.floor(rng.random(len(width)) * width).astype(np.int64)
+        return first[patient] + place * span[patient] // self.visits[patient] + jitter
+
+    def date(self, visit: Integers) -> NDArray[np.datetime64]:
+        """Return the dates of visits, given by index."""
+        return FIRST_DAY + self.visit_day[visit]
+
+
+def spread(counts: Integers) -> tuple[Integers, Integers]:
+    """Return the owner of each counted thing, and its index among the owner's.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in spread(np.array([2, 0, 3]))]
+    [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
+    """
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - _starts(counts)[owner]
+
+
+def choose_days(
+    count: Integers, available: Integers, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Return `count` of each patient's `available` visits or notes: patients, and their indices.
+
+    Their places are evenly spaced from a random one: (offset + k available // count) mod available.
+    """
+    offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
+    patient, place = spread(count)
+    n = available[patient]
+    chosen = (offset[patient] + place * n // count[patient]) % n
+    return patient, _starts(available)[patient] + chosen
+
+
+def list_persons(drawn: SimulatedEhr, rng: np.random.Generator) -> Block:
+    """Return the person rows."""
+    n = len(drawn.counts)
+    return {
+        "person_id": drawn.counts.index.to_numpy(),
+        "gender_concept_id": np.where(rng.random(n) < 0.6, FEMALE, MALE),
+        "year_of_birth": rng.integers(1925, 1985, n),
+        "race_concept_id": 0,
+        "ethnicity_concept_id": 0,
+    }
+
+
+def list_periods(calendar: Calendar) -> Block:
+    """Return the observation_period rows: from the first visit to the last."""
+    last = calendar.visit_starts + calendar.visits - 1
+    return {
+        "observation_period_id": np.arange(len(last)),
+        "person_id": calendar.persons,
+        "observation_period_start_date": calendar.date(calendar.visit_starts),
+        "observation_period_end_date": calendar.date(last),
+        "period_type_concept_id": FROM_RECORDS,
+    }
+
+
+def list_visits(calendar: Calendar) -> Block:
+    """Return the visit_occurrence rows."""
+    patient, _ = spread(calendar.visits)
+    number = np.arange(len(patient))
+    return {
+        "visit_occurrence_id": number,
+        "person_id": calendar.persons[patient],
+        "visit_concept_id": OUTPATIENT_VISIT,
+        "visit_start_date": calendar.date(number),
+        "visit_end_date": calendar.date(number),
+        "visit_type_concept_id": FROM_RECORDS,
+    }
+
+
+def list_notes(calendar: Calendar) -> Block:
+    """Return the note rows, without text."""
+    patient, _ = spread(calendar.notes)
+    return {
+        "note_id": np.arange(len(patient)),
+        "person_id": calendar.persons[patient],
+        "note_date": calendar.date(calendar.note_visit),
+        "note_type_concept_id": CLINIC_NOTE,
+        "note_class_concept_id": 0,
+        "note_text": "",
+        "encoding_concept_id": UTF8,
+        "language_concept_id": ENGLISH,
+        "visit_occurrence_id": calendar.note_visit,
+    }
+
+
+def list_conditions(
+    drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Yield the condition_occurrence rows of each code; one in ten is recorded twice that day."""
+    first = 0
+    for code in CODES:
+        count = drawn.counts[code.feature].to_numpy().astype(np.int64)
+        patient, visit = choose_days(count, calendar.visits, rng)
+        twice = np.repeat(np.arange(len(patient)), 1 + (rng.random(len(patient)) < 0.1))
+        patient, visit = patient[twice], visit[twice]
+        yield {
+            "condition_occurrence_id": np.arange(first, first + len(visit)),
+            "person_id": calendar.persons[patient],
+            "condition_concept_id": code.concept,
+            "condition_start_date": calendar.date(visit),
+            "condition_type_concept_id": FROM_RECORDS,
+            "visit_occurrence_id": visit,
+            "condition_source_value": code.text,
+            "condition_source_concept_id": code.source_concept,
+        }
+        first += len(visit)
+
+
+def list_mentions(
+    drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Yield the note_nlp rows of each concept: first those that count, then those that do not."""
+    first = 0
+    for term in MENTIONS:
+        # many patients of the datamart were examined for the disease
+        denied = 0.03 if term.text == MAIN_CONCEPT else 0.001
+        for exists, modifiers in (("Y", None), *_NOT_THE_PATIENT_NOW):
+            if modifiers is None:
+                count = drawn.counts[term.feature].to_numpy().astype(np.int64)
+            else:
+                count = rng.binomial(calendar.notes, denied)
+            _, note = choose_days(count, calendar.notes, rng)
+            yield {
+                "note_nlp_id": np.arange(first, first + len(note)),
+                "note_id": note,
+                "lexical_variant": term.text,
+                "note_nlp_concept_id": term.concept,
+                "nlp_system": "simulated",
+                "nlp_date": calendar.date(calendar.note_visit[note]),
+                "term_exists": exists,
+                "term_modifiers": modifiers,
+            }
+            first += len(note)
+
+
+def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator) -> Block:
+    """Return the measurement rows: one anti-CCP test per tested patient, without its result."""
+    patient, visit = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
+    return {
+        "measurement_id": np.arange(len(visit)),
+        "person_id": calendar.persons[patient],
+        "measurement_concept_id": ANTI_CCP_TEST,
+        "measurement_date": calendar.date(visit),
+        "measurement_type_concept_id": FROM_RECORDS,
+        "visit_occurrence_id": visit,
+        "measurement_source_value": ANTI_CCP_NAME,
+    }
+
+
+def list_reviewed(drawn: SimulatedEhr, calendar: Calendar) -> Block:
+    """Return the cohort rows of the patients whose charts were reviewed."""
+    place = np.searchsorted(calendar.persons, drawn.reviewed)
+    last = calendar.visit_starts[place] + calendar.visits[place] - 1
+    return {
+        "cohort_definition_id": REVIEWED_COHORT,
+        "subject_id": drawn.reviewed,
+        "cohort_start_date": calendar.date(calendar.visit_starts[place]),
+        "cohort_end_date": calendar.date(last),
+    }
+
+
+def _starts(counts: Integers) -> Integers:
+    return np.cumsum(counts) - counts

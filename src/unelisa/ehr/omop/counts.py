@@ -1,0 +1,304 @@
+"""Patient x feature counts from an OMOP database."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.ehr.omop.database import OmopTables, explain_engine, open_database
+from unelisa.ehr.omop.records import (
+    count_contacts,
+    count_days,
+    find_base,
+    keep_spans,
+    list_contents,
+    list_days,
+    list_patients,
+    list_spans,
+)
+from unelisa.ehr.omop.requests import (
+    DOMAINS,
+    NO_SCREEN,
+    CountRequest,
+    Day,
+    Request,
+    parse_all,
+)
+from unelisa.ehr.omop.tallies import Tallies, reject_unmatched
+from unelisa.errors import RecordsError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BATCH = 500_000
+
+Integers = NDArray[np.int64]
+Advance = Callable[[str], None]  # called with what is queried next, and how far it is
+
+
+class Step(NamedTuple):
+    """One query: what was counted, the number of rows it returned, and the time it took."""
+
+    what: str
+    rows: int
+    seconds: float
+
+
+class PatientCounts(NamedTuple):
+    """One row per patient (index: person_id) with int32 counts, and the queries behind them."""
+
+    table: "pd.DataFrame"
+    steps: tuple[Step, ...]
+    # screened: features of patterns by domain, kept and found; repeated: records and counted days
+    screened: dict[str, tuple[int, int]]
+    repeated: dict[str, tuple[int, int]]
+
+
+def read_omop(  # noqa: PLR0913 - what to count takes many words
+    database: "str | Path | Any",
+    features: Sequence[str],
+    *,
+    utilization: str | None = "note_count",
+    entry: Sequence[str] = (),
+    window: tuple[Day, Day] = (None, None),
+    index: Sequence[str] = (),
+    before: int | None = None,
+    after: int | None = None,
+    least_share: float = 0.0,
+    among: Sequence[str] = (),
+    schema: str | None = None,
+    vocabulary_schema: str | None = None,
+) -> "pd.DataFrame":
+    """Return patient x feature counts from a database in the OMOP common data model.
+
+    The database does the counting; only one number per patient and feature leaves it. Each feature
+    counts at most once a day. Requires `pip install "unelisa[omop]"`.
+
+    Parameters
+    ----------
+    database
+        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
+        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection to any engine.
+    features
+        What to count, written as the columns will be named: "ICD:714.0" a source code of a
+        condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into
+        one feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and all
+        its descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them,
+        "RX:..." drugs, "LAB:..." measurements, "PROC:..." procedures and "OBS:..." observations by
+        concept number or name. "LAB:3004410>6.5" counts measured values above a number,
+        "RX.code:..." source codes, "RX.source:..." source concepts and "RX.era:..." eras.
+    utilization
+        Amount of care per patient: "note_count", "visit_count", or None for no such column.
+    entry
+        Features of which a patient must have at least one to be included; by default all patients
+        are.
+    window
+        First and last day that count, as dates or "2001-12-31"; None leaves an end open.
+    index, before, after
+        Features whose first day in the window is a patient's index day, and the number of days
+        before and after it that count; None leaves that end to the window. Patients without an
+        index day are left out.
+    least_share, among
+        Features that a pattern finds ("ICD:%") are left out unless at least this share of the
+        patients with one of the features `among` (by default of all patients) have them.
+    schema, vocabulary_schema
+        Schema of the OMOP tables on a server, such as "cdm", and that of the tables concept and
+        concept_ancestor if they are in another one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per patient (index: person_id, sorted), one int32 column per feature, then the
+        utilization.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, unelisa as ue
+    >>> from unelisa.ehr.datamart import write_datamart
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "ra.duckdb"
+    >>> drawn = ue.simulate_ehr(50, random_state=0)
+    >>> write_datamart(drawn, file)
+    >>> counts = ue.read_omop(file, ["ICD:714.0", "NLP:morning stiffness"])
+    >>> bool((counts == drawn.counts[counts.columns]).all(axis=None))
+    True
+    """
+    request = CountRequest.of(features, utilization, entry, window).around(index, before, after)
+    request = request.without_rare(least_share, parse_all(among))
+    with open_database(database) as connection:
+        tables = OmopTables.of(connection, schema, vocabulary_schema)
+        return count_patients(tables, request).table
+
+
+def count_patients(
+    tables: OmopTables, request: CountRequest, advance: Advance | None = None
+) -> PatientCounts:
+    """Return the requested counts, calling `advance` before each query."""
+    import pandas as pd  # noqa: PLC0415 - only tables need it
+
+    counter = _Counter(tables, request, advance)
+    # all queries are built first: a missing table is reported before anything long runs
+    counter.list_counts(request)
+    use = request.utilization
+    contacts = None if use is None else counter.list_contacts()
+    people = list(counter.run("patients", counter.cohort))
+    persons = pd.Index(_sort_persons([one["person"].to_numpy() for one in people]))
+    request, screened = counter.leave_out_rare()
+    tallies = Tallies(persons.rename("person_id"))
+    for domain, expression in counter.list_counts(request).items():
+        tallies.add(request.of_domain(domain), counter.run(f"{domain} counts", expression))
+    table = tallies.arrange()
+    if use is not None:
+        amount = np.zeros(len(persons), dtype=np.int32)
+        for batch in counter.run(use, contacts):
+            who = persons.get_indexer(batch["person"].to_numpy())
+            amount[who[who >= 0]] = batch["days"].to_numpy()[who >= 0]
+        table[use] = amount
+    return PatientCounts(table, tuple(counter.steps), screened, tallies.repeated)
+
+
+class _Counter:
+    """The queries of one request, and how long each took."""
+
+    def __init__(self, tables: OmopTables, request: CountRequest, advance: Advance | None) -> None:
+        self.tables, self.request = tables, request
+        self.cohort = list_patients(tables, request)
+        self.spans = list_spans(tables, request)
+        self.steps: list[Step] = []
+        self._advance = advance or (lambda _: None)
+
+    def list_days(self, asked: Sequence[Request]) -> Any:
+        """Return the days of some features that count."""
+        days = list_days(self.tables, asked, self.request.record_window)
+        if self.request.entry:  # an index day is asked for by the spans
+            days = days.semi_join(self.cohort, "person")
+        return keep_spans(days, self.spans)
+
+    def list_counts(self, request: CountRequest) -> dict[str, Any]:
+        """Return the query for the counts of each requested domain."""
+        return {
+            domain: count_days(self.list_days(asked))
+            for domain in DOMAINS
+            if (asked := request.of_domain(domain))
+        }
+
+    def list_contacts(self) -> Any:
+        """Return the query for the number of notes or visits per person."""
+        use, window = str(self.request.utilization), self.request.record_window
+        return count_contacts(self.tables, use, window, self.spans)
+
+    def leave_out_rare(self) -> tuple[CountRequest, dict[str, tuple[int, int]]]:
+        """Return the request with the features of patterns that are frequent enough, and how many.
+
+        The paper leaves out concepts in fewer than 5 % of the notes that mention the disease; here
+        patients who have one of the features `among` take the place of those notes.
+        """
+        request, (share, among, fewest) = self.request, self.request.screen
+        patterns = [one for one in request.features if one.reach == "each"]
+        if (share == 0 and fewest == 1) or not patterns:
+            return request, {}
+        base = self.cohort
+        if among:
+            base = base.semi_join(self.list_days(among).select("person"), "person")
+        size = self._count("patients that features must be frequent among", base)
+        if size == 0:
+            named = " or ".join(one.column for one in among)[:120]
+            raise RecordsError(
+                f"no patient has a record of {named}, so that no feature can be frequent among "
+                "them; compare the codes with those in the database"
+            )
+        kept = [one for one in request.features if one.reach != "each"]
+        found: dict[str, tuple[int, int]] = {}
+        for domain in dict.fromkeys(one.domain for one in patterns):
+            asked = [one for one in patterns if one.domain == domain]
+            days = self.list_days(asked).semi_join(base, "person")
+            query = days.group_by("feature").aggregate(n=days.person.nunique())
+            least = max(share * size, fewest)
+            names = self._list_frequent(f"{domain} features", query, least, asked)
+            kept += [Request(f"{domain}:{name}", domain, name, "name") for name in names[0]]
+            found[domain] = (len(names[0]), names[1])
+        return replace(request, features=tuple(kept), screen=NO_SCREEN), found
+
+    def _count(self, what: str, people: Any) -> int:
+        """Return the number of some persons, also as the rows of the step."""
+        (found,) = self.run(what, people.aggregate(n=people.count()))
+        number = int(found["n"][0].as_py())
+        self.steps[-1] = self.steps[-1]._replace(rows=number)
+        return number
+
+    def _list_frequent(
+        self, what: str, query: Any, least: float, asked: Sequence[Request]
+    ) -> tuple[list[str], int]:
+        """Return the features that enough patients have, in order, and the number of all."""
+        rows = [row for batch in self.run(what, query) for row in batch.to_pylist()]
+        who = " with one of the features that others must be frequent among"
+        reject_unmatched(
+            [row["feature"] for row in rows], asked, who if self.request.screen.among else ""
+        )
+        return sorted(row["feature"] for row in rows if row["n"] >= least), len(rows)
+
+    def run(self, what: str, expression: Any) -> Iterator[Any]:
+        """Yield the result of a query as Arrow tables, and tell how far it is."""
+        self._advance(what)
+        start, rows = time.perf_counter(), 0
+        with explain_engine(f"counting {what}"):
+            for table in _fetch(expression):
+                rows += table.num_rows
+                self._advance(f"{what}: {rows:,} rows")
+                yield table
+        self.steps.append(Step(what, rows, time.perf_counter() - start))
+
+
+def find_related(
+    tables: OmopTables, request: CountRequest, anchors: Sequence[Request]
+) -> list[str]:
+    """Return the features that count some of the records that an anchor counts.
+
+    A concept shares them with its descendants, and with the source codes that are mapped to it.
+    """
+    related: list[str] = []
+    names = [one.column for one in anchors]
+    for table in dict.fromkeys(find_base(tables, one.domain).table for one in anchors):
+        kinds = {
+            kind: base
+            for kind in DOMAINS
+            if request.of_domain(kind) and (base := find_base(tables, kind)).table == table
+        }
+        columns = list(dict.fromkeys(name for base in kinds.values() for name in base.naming))
+        contents: dict[str, set[str]] = {}
+        for domain, base in kinds.items():
+            with explain_engine(f"comparing the {domain} features with the anchors"):
+                asked = request.of_domain(domain)
+                found = list_contents(tables, asked, base, columns).to_pyarrow()
+            for content, feature in zip(*(one.to_pylist() for one in found.columns), strict=True):
+                contents.setdefault(f"{domain}:{feature}", set()).add(content)
+        held = set().union(*(contents.get(name, set()) for name in names))
+        related += [name for name in contents if name not in names and contents[name] & held]
+    return related
+
+
+def _fetch(expression: Any) -> Iterator[Any]:
+    """Yield the result of a query as Arrow tables with integers of 64 bits and texts."""
+    import pyarrow as pa  # noqa: PLC0415 - only tables need it
+
+    kinds = {"feature": pa.string()}
+    schema = pa.schema([(name, kinds.get(name, pa.int64())) for name in expression.columns])
+    for batch in expression.to_pyarrow_batches(chunk_size=_BATCH):
+        yield pa.Table.from_batches([batch]).cast(schema)
+
+
+def _sort_persons(found: Sequence[Integers]) -> Integers:
+    """Return the patients in order; reject an empty table and repeated patients."""
+    persons: Integers = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+    if len(persons) == 0:
+        raise RecordsError(
+            "no patients are left: the table person is empty, or nobody meets the entry rule or "
+            "has an index day in the window"
+        )
+    repeated = int((np.diff(persons) == 0).sum())
+    if repeated:
+        raise RecordsError(f"the table person lists {repeated} patients more than once")
+    return persons

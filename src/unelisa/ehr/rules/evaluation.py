@@ -1,0 +1,346 @@
+"""How good rules are, without the truth: sensitivity, specificity, PPV and NPV with intervals.
+
+The truth is replaced by probabilities. With P_i of one judge (`phenotyping/judges.py`) and the
+patients R whom a rule flags, of N,
+
+    PPV = sum_R P_i / |R|,     sensitivity = sum_R P_i / sum P_i,
+
+and likewise NPV and specificity. The estimate is the mean over three judges: P(case), the strict
+and the generous one. The interval spans all judges, and extends beyond them by what the truth of
+finitely many patients varies; that of specificity combines the fewest true positives by one judge
+with the most cases by another, and the reverse. Charts correct PPV and NPV by
+prediction-powered inference (`rate.py`); the others follow from these and from |R| / N.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from unelisa.analysis.rate import correct_share
+from unelisa.ehr.charts import ReviewedCharts, read_reviewed
+from unelisa.ehr.counts import read_counts
+from unelisa.ehr.judges import Judges
+from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.ehr.posterior import FEWEST_CHARTS
+from unelisa.ehr.rules.definition import apply_rules, parse_rule
+from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
+from unelisa.estimator import check_level
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+QUANTITIES = ("sensitivity", "specificity", "ppv", "npv")
+POOLED = 3  # judges whose mean is the estimate; the others widen the interval only
+# Chosen on seeds 100 to 104 of the two simulators of studies/rules. Above this share of patients
+# whom the anchors show and the other features doubt, intervals of sensitivity missed the truth.
+MOST_DOUBTFUL = 0.3
+# Of an interval of each quantity, chosen on the same seeds: a wider one says too little, and the
+# estimates of PPV with wider ones had a mean error above .10.
+WIDEST = (0.45, 0.4, 0.4, 0.4)
+
+
+class Figures(NamedTuple):
+    """Estimates and bounds, each quantities x rules; NaN where they cannot be told."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def evaluate_rules(
+    rules: Any,
+    counts_or_phenotyper: Any,
+    charts: Any = None,
+    *,
+    anchors: Sequence[str] | None = None,
+    utilization: str | None = None,
+    level: float = 0.95,
+) -> Any:
+    """Return sensitivity, specificity, PPV and NPV of rules, each with an interval.
+
+    A pandas table with one row per rule and the columns rule, sensitivity, sensitivity_low,
+    sensitivity_high, and likewise specificity, ppv and npv; then `reason`. A figure that cannot be
+    told is NaN, `reason` says why, and a warning, too.
+
+    Parameters
+    ----------
+    rules
+        A frame of 0 and 1 (or booleans), patients x rules; or a dict from name to definition, such
+        as `"ICD:714.0 >= 2 and NLP:methotrexate"` or `"2 of (ICD:714.0, NLP:synovitis, RX:1+)"`.
+    counts_or_phenotyper
+        A fitted `Phenotyper`, which judges the patients it was fitted to; or the counts that
+        `Phenotyper.fit` takes, with `anchors`. Definitions need the counts.
+    charts
+        Truth of a **random sample** of the patients, given as in `Phenotyper.fit`; with a column
+        `drawn` if charts were drawn with unequal chances, as by `unelisa phenotype --charts`. The
+        phenotyper must not have been fitted to them.
+    anchors, utilization
+        As in `Phenotyper`, to fit one to the counts.
+    level
+        Of the intervals.
+
+    Notes
+    -----
+    With ten charts or more among the patients a rule flags, and among the others, drawn at random
+    with equal chances, the intervals hold whatever the phenotyper's quality. Without charts they
+    rest on the anchors and on the features that go with them, and nothing is told if the phenotyper
+    is not reliable; sensitivity only if at most 30 % of the patients whom the anchors show may not
+    be cases, by the other features. A rare disease usually needs charts.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> drawn = ue.simulate_ehr(4000, random_state=3)
+    >>> rules = {"2 codes": "ICD:714.0 >= 2", "4 codes": "ICD:714.0 >= 4"}
+    >>> anchors = ["ICD:714.0", "NLP:rheumatoid arthritis"]
+    >>> found = ue.evaluate_rules(rules, drawn.counts, anchors=anchors, utilization="note_count")
+    >>> found[["rule", "sensitivity", "specificity", "ppv", "npv"]].round(1)
+          rule  sensitivity  specificity  ppv  npv
+    0  2 codes          0.7          0.9  0.6  0.9
+    1  4 codes          0.6          1.0  0.8  0.9
+    """
+    check_level(level)
+    model, judges = _find_judges(counts_or_phenotyper, anchors, utilization)
+    names, flags = _read_rules(rules, counts_or_phenotyper, utilization, judges.patients)
+    figures = estimate_figures(judges, flags, level)
+    reasons = list_obstacles(model, judges, flags, figures)
+    if charts is not None:
+        reviewed = read_reviewed(charts, judges.patients)
+        figures, reasons = correct_figures(figures, reasons, judges, flags, reviewed, level)
+    return _tabulate(names, figures, reasons)
+
+
+def _find_judges(
+    evidence: Any, anchors: Sequence[str] | None, utilization: str | None
+) -> tuple[Phenotyper, Judges]:
+    """Return a phenotyper, given or fitted to the counts, and its judges of the patients."""
+    if isinstance(evidence, Phenotyper):
+        if not hasattr(evidence, "_judges"):
+            raise ModelError(
+                "the phenotyper does not know its patients: it was not fitted, or loaded from a "
+                "file; fit it, or pass the counts with anchors"
+            )
+        return evidence, evidence._judges
+    if anchors is None:
+        raise ModelError(
+            "counts alone do not say which disease is meant: pass anchors, the features that are "
+            "specific to it, or a fitted Phenotyper"
+        )
+    model = Phenotyper(anchors, utilization, random_state=0).fit(evidence)
+    return model, model._judges
+
+
+def _read_rules(
+    rules: Any, evidence: Any, utilization: str | None, patients: NDArray[Any]
+) -> tuple[list[str], Flags]:
+    """Return the names of the rules, and whom they flag: patients x rules."""
+    if not isinstance(rules, Mapping):
+        return read_flags(rules, patients)
+    if not rules:
+        raise ModelError("there are no rules; define at least one")
+    if isinstance(evidence, Phenotyper):
+        raise ModelError(
+            "definitions need counts: pass the counts with anchors instead of a Phenotyper, or the "
+            "rules as a table of 0 and 1"
+        )
+    table = read_counts(evidence, utilization)
+    parsed = {str(name): parse_rule(text) for name, text in rules.items()}
+    return list(parsed), apply_rules(parsed, table)
+
+
+def read_flags(rules: Any, patients: NDArray[Any]) -> tuple[list[str], Flags]:
+    """Return the names of rules in a table of 0 and 1, and its rows in the order of patients."""
+    table = read_counts(rules)
+    odd = ~np.isin(table.values, (0, 1)).all(axis=0)
+    if odd.any():
+        raise VotesError(
+            f"the rule {str(table.features[odd][0])[:60]!r} has values besides 0 and 1; rules are "
+            "a table of 0 and 1, or a dict of definitions"
+        )
+    places = {str(name): row for row, name in enumerate(table.patients)}
+    rows = [places.get(str(name), -1) for name in patients]
+    missing = rows.count(-1)
+    if missing:
+        raise VotesError(
+            f"the rules lack {missing} of the {len(rows)} patients with counts; they are matched "
+            "by the names of rows: give both tables the same ones"
+        )
+    return [str(name) for name in table.features], table.values[rows] > 0
+
+
+def estimate_figures(judges: Judges, flags: Flags, level: float) -> Figures:
+    """Return what the judges say of rules, told or not.
+
+    Examples
+    --------
+    >>> chances = np.tile([0.9, 0.9, 0.1, 0.1], (3, 1))
+    >>> judges = Judges(np.arange(4), chances, 0.0)
+    >>> estimate_figures(judges, np.array([[1], [0], [0], [0]], dtype=bool), 0.95).value.round(2).T
+    array([[0.45, 0.95, 0.9 , 0.63]])
+    """
+    every = measure(judges.chances, flags)
+    reach = float(ndtri((1 + level) / 2)) * _spread(judges.chances[0], flags, every[0])
+    low, high = every.min(axis=0), every.max(axis=0)
+    low[1], high[1] = _bound_specificity(judges.chances, flags)
+    low, high = low - reach, high + reach
+    value = every[:POOLED].mean(axis=0)
+    return Figures(value, np.clip(low, 0, 1), np.clip(high, 0, 1))
+
+
+def measure(chances: Floats, flags: Flags) -> Floats:
+    """Return the figures of rules if P(case) is as given: judges x quantities x rules."""
+    weights = flags.astype(np.float64)
+    n, flagged = len(flags), weights.sum(axis=0)
+    cases, found = chances.sum(axis=1)[:, None], chances @ weights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = (
+            found / cases,
+            1 - (flagged - found) / (n - cases),
+            found / flagged,
+            1 - (cases - found) / (n - flagged),
+        )
+    return np.stack(np.broadcast_arrays(*shares), axis=1)
+
+
+def _bound_specificity(chances: Floats, flags: Flags) -> tuple[Floats, Floats]:
+    """Return the bounds of specificity if cases and true positives vary apart."""
+    n, flagged = len(flags), flags.sum(axis=0)
+    cases, found = chances.sum(axis=1), chances @ flags
+    fewest, most = (flagged - bound for bound in (found.max(axis=0), found.min(axis=0)))
+    return 1 - most / max(n - cases.max(), 1e-12), 1 - fewest / max(n - cases.min(), 1e-12)
+
+
+def _spread(chances: Floats, flags: Flags, figures: Floats) -> Floats:
+    """Return the standard deviation of each figure, the truth being drawn by P (delta method)."""
+    noise = chances * (1 - chances)
+    everywhere, here = noise.sum(), noise @ flags
+    n, flagged, cases = len(flags), flags.sum(axis=0), chances.sum()
+    sensitivity, specificity = figures[:2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variances = (
+            (here * (1 - 2 * sensitivity) + everywhere * sensitivity**2) / cases**2,
+            (here * (2 * specificity - 1) + everywhere * (1 - specificity) ** 2) / (n - cases) ** 2,
+            here / flagged**2,
+            (everywhere - here) / (n - flagged) ** 2,
+        )
+    return np.asarray(np.sqrt(np.maximum(np.stack(variances), 0)))
+
+
+def list_obstacles(
+    model: Phenotyper, judges: Judges, flags: Flags, figures: Figures
+) -> NDArray[np.object_]:
+    """Return why a figure cannot be told without charts: quantities x rules; empty if it can."""
+    reasons = np.full(figures.value.shape, "", dtype=object)
+    width = figures.high - figures.low
+    for row, widest in enumerate(WIDEST):
+        reasons[row, ~(width[row] <= widest)] = (
+            f"what the anchors and the other features allow is more than {widest} wide"
+        )
+    if judges.doubtful > MOST_DOUBTFUL:
+        reasons[0] = (
+            f"{judges.doubtful:.0%} of the patients whom the anchors show may not be cases, by the "
+            "other features"
+        )
+    if not model.reliable_:
+        reasons[:] = "the phenotyper is not reliable"
+    reasons[2, ~flags.any(axis=0)] = "the rule flags nobody"
+    reasons[3, flags.all(axis=0)] = "the rule flags everybody"
+    return reasons
+
+
+def correct_figures(
+    figures: Figures,
+    reasons: NDArray[np.object_],
+    judges: Judges,
+    flags: Flags,
+    charts: ReviewedCharts,
+    level: float,
+) -> tuple[Figures, NDArray[np.object_]]:
+    """Return the figures by charts where at least ten are on a side of a rule, and what is left.
+
+    With a share f of flagged patients,
+
+        sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)),
+
+    and specificity likewise; both grow with PPV and NPV, so that their intervals follow.
+    """
+    figures, reasons = Figures(*(part.copy() for part in figures)), reasons.copy()
+    for rule, flagged in enumerate(flags.T):
+        ppv = _review(judges.chances[0], flagged, charts, 1, level)
+        npv = _review(1 - judges.chances[0], ~flagged, charts, -1, level)
+        for row, found in ((2, ppv), (3, npv)):
+            if found is not None:
+                _put(figures, reasons, (row, rule), found)
+        if ppv is not None and npv is not None:
+            share = float(flagged.mean())
+            pairs = [_turn(share, p, q) for p, q in zip(ppv, npv, strict=True)]
+            for row, found in enumerate(zip(*pairs, strict=True)):
+                _put(figures, reasons, (row, rule), found)
+    return figures, reasons
+
+
+def _review(
+    right: Floats, side: Flags, charts: ReviewedCharts, sign: int, level: float
+) -> Sequence[float] | None:
+    """Return the share of a side that is right, by its charts; None if there are fewer than ten."""
+    seen = side & (charts.signs != 0)
+    if seen.sum() < FEWEST_CHARTS:
+        return None
+    own = (charts.signs[seen] == sign).astype(np.float64)
+    return correct_share(own, right[seen], right[side], level, charts.weights[seen])
+
+
+def _turn(share: float, ppv: float, npv: float) -> tuple[float, float]:
+    """Return sensitivity and specificity."""
+    found, missed = share * ppv, (1 - share) * (1 - npv)
+    cleared, false = (1 - share) * npv, share * (1 - ppv)
+    return found / max(found + missed, 1e-12), cleared / max(cleared + false, 1e-12)
+
+
+def _put(
+    figures: Figures,
+    reasons: NDArray[np.object_],
+    place: tuple[int, int],
+    found: Sequence[float],
+) -> None:
+    for part, value in zip(figures, found, strict=True):
+        part[place] = value
+    reasons[place] = ""
+
+
+def _tabulate(names: list[str], figures: Figures, reasons: NDArray[np.object_]) -> Any:
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    columns: dict[str, Any] = {"rule": names}
+    for row, quantity in enumerate(QUANTITIES):
+        for part, ending in zip(figures, ("", "_low", "_high"), strict=True):
+            columns[quantity + ending] = np.where(reasons[row] == "", part[row], np.nan)
+    columns["reason"] = [_explain(column) for column in reasons.T]
+    for reason in dict.fromkeys(columns["reason"]):
+        if reason:
+            which = [
+                name for name, told in zip(names, columns["reason"], strict=True) if told == reason
+            ]
+            _warn(which, reason)
+    return pd.DataFrame(columns)
+
+
+def _explain(reasons: Sequence[str]) -> str:
+    """Return which quantities of one rule cannot be told, and why."""
+    grouped: dict[str, list[str]] = {}
+    for quantity, reason in zip(QUANTITIES, reasons, strict=True):
+        if reason:
+            grouped.setdefault(reason, []).append(quantity)
+    return "; ".join(f"{', '.join(which)}: {reason}" for reason, which in grouped.items())
+
+
+def _warn(rules: list[str], reason: str) -> None:
+    shown = ", ".join(name[:40] for name in rules[:3])
+    more = f" and {len(rules) - 3} more" if len(rules) > 3 else ""
+    warn_user(
+        f"not all figures of the rules {shown}{more} can be told ({reason}): pass charts of a "
+        "random sample of patients",
+        ReliabilityWarning,
+    )

@@ -1,0 +1,207 @@
+"""JSON documents and JSON Lines as a stream of records, line by line where they are lines."""
+
+import gzip
+import json
+import re
+import zlib
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from unelisa.errors import VotesError
+from unelisa.jury.fields import Record, check_object
+from unelisa.memory import refuse_beyond, weigh_json
+from unelisa.sources.files import refuse_bomb
+
+GZIP = b"\x1f\x8b"
+LONGEST_LINE = 1 << 26
+_BOM = b"\xef\xbb\xbf"
+_PIECE = 1 << 20
+_PARTIAL = 16  # characters of a literal, a number's sign or an escape that may be cut off
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+def is_json(start: bytes) -> bool:
+    """Return whether the first bytes of a file, decompressed, begin an object or a list."""
+    return start.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+
+
+def parse_json(content: bytes, place: str) -> Any:
+    """Return what JSON holds, or raise `VotesError` that says where it is, not what it holds."""
+    if len(content) > _PIECE:
+        refuse_beyond(weigh_json(content), place)
+    with _parsing(place):
+        return json.loads(content.removeprefix(_BOM))
+
+
+@contextmanager
+def _parsing(place: str) -> Iterator[None]:
+    try:
+        yield
+    except VotesError:
+        raise
+    except RecursionError:
+        raise VotesError(f"{place} is JSON nested too deeply") from None
+    except ValueError:
+        raise VotesError(f"{place} is not valid JSON; the file may be truncated") from None
+
+
+def read_documents(path: Path) -> Iterator[Record]:
+    """Yield the records of a file: of its lines, of its list, or its one object.
+
+    Only one line, or one record of a list, is in memory at a time; an object that spans lines is
+    read as a whole.
+    """
+    with _open_bytes(path) as file:
+        listed = _ListedRecords(file, path.name)
+        if listed.begins():
+            yield from listed
+            return
+    with _open_bytes(path) as file:
+        number, line = _read_line(file, 0)
+        if len(line) >= LONGEST_LINE or not _is_object(line):
+            yield from _read_whole(path)
+            return
+        file_name = path.name
+        while line:
+            place = f"{file_name}, line {number},"
+            if len(line) >= LONGEST_LINE:
+                raise VotesError(f"{file_name} has a line of more than 64 MB")
+            yield check_object(parse_json(line, place), place)
+            number, line = _read_line(file, number)
+
+
+def _read_line(file: IO[bytes], number: int) -> tuple[int, bytes]:
+    """Return the next line that is not blank and its number, b"" at the end."""
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if line.strip():
+            return number, line
+    return number, b""
+
+
+def _is_object(line: bytes) -> bool:
+    """Return whether a line is an object of its own; the first of an indented one is not."""
+    refuse_beyond(weigh_json(line), "a line of JSON")
+    try:
+        return isinstance(json.loads(line.removeprefix(_BOM)), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _read_whole(path: Path) -> Iterator[Record]:
+    content = bytearray()
+    with _open_bytes(path) as file:
+        while piece := file.read(_PIECE):
+            content += piece
+            refuse_beyond(2 * len(content), path.name)
+    found = parse_json(bytes(content), path.name)
+    del content
+    yield check_object(found, f"{path.name}, record 1,")
+
+
+class _ListedRecords:
+    """The records of a list, parsed one by one; the rest of the file is not in memory."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file, self._name = file, name
+        self._decoder = getincrementaldecoder("utf-8-sig")()
+        self._text, self._place = "", 0
+
+    def begins(self) -> bool:
+        """Return whether the file begins with a list."""
+        with _parsing(self._name):
+            return self._peek() == "["
+
+    def __iter__(self) -> Iterator[Record]:
+        number, mark = 0, "["
+        while mark != "]":
+            with _parsing(self._name):
+                self._place += 1  # past the mark
+                if self._peek() == "]" and number == 0:
+                    break
+                found = self._read_value()
+                mark = self._peek()
+                if mark not in ("]", ","):
+                    raise ValueError
+            number += 1
+            yield check_object(found, f"{self._name}, record {number},")
+        with _parsing(self._name):
+            self._place += 1
+            if self._peek():
+                raise ValueError
+
+    def _peek(self) -> str:
+        """Return the next character that is not blank; nothing at the end."""
+        while True:
+            rest = _BLANK.match(self._text, self._place)
+            self._place = rest.end() if rest else self._place
+            if self._place < len(self._text):
+                return self._text[self._place]
+            if not self._read_more():
+                return ""
+
+    def _read_value(self) -> Any:
+        while True:
+            try:
+                found, self._place = _DECODER.raw_decode(self._text, self._place)
+                return found
+            except json.JSONDecodeError as error:
+                # a value that is cut off fails at its end, or in a text that does not end
+                cut = error.msg.startswith("Unterminated") or error.pos > len(self._text) - _PARTIAL
+                if not cut or not self._read_more():
+                    raise
+
+    def _read_more(self) -> bool:
+        """Add at least as much as is left; return whether there was more."""
+        left = self._text[self._place :]
+        if len(left) >= LONGEST_LINE:
+            raise VotesError(f"{self._name} has a record of more than 64 MB")
+        more = max(_PIECE, len(left))
+        if left:
+            refuse_beyond(2 * (len(left) + more), self._name)
+        content = self._file.read(more)
+        self._text, self._place = left + self._decoder.decode(content, final=not content), 0
+        if left:
+            refuse_beyond(weigh_json(self._text), self._name)
+        return bool(content)
+
+
+@contextmanager
+def _open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Give the bytes of a file, decompressed if it is gzipped; refuse a bomb as it unfolds."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == GZIP
+            raw.seek(0)
+            if not packed:
+                yield raw
+                return
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield _Watched(file, raw, path.name)  # type: ignore[misc]
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise VotesError(f"{path.name} is damaged or truncated: it cannot be unpacked") from None
+    except OSError as error:
+        told = "permission denied" if isinstance(error, PermissionError) else "the system failed"
+        raise VotesError(f"{path.name} cannot be read: {told}") from None
+
+
+class _Watched:
+    """A gzipped file that is refused once it unfolds far more than votes do."""
+
+    def __init__(self, file: gzip.GzipFile, raw: IO[bytes], name: str) -> None:
+        self._file, self._raw, self._name, self._unpacked = file, raw, name, 0
+
+    def readline(self, limit: int) -> bytes:
+        return self._count(self._file.readline(limit))
+
+    def read(self, size: int) -> bytes:
+        return self._count(self._file.read(size))
+
+    def _count(self, content: bytes) -> bytes:
+        self._unpacked += len(content)
+        refuse_bomb(self._name, self._raw.tell(), self._unpacked)
+        return content

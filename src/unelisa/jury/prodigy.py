@@ -1,0 +1,34 @@
+"""Prodigy: exported annotations; accept is pass and reject is fail, or the option chosen."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from unelisa.errors import VotesError
+from unelisa.jury.fields import Record, require, take_list
+from unelisa.jury.verdicts import Verdict
+
+_ANSWERS = {"accept": True, "reject": False, "ignore": None}
+
+
+def fits(record: Record) -> bool:
+    """Return whether a record is an annotated task."""
+    return "_task_hash" in record and "answer" in record
+
+
+def read(records: Iterable[Record]) -> Iterator[Verdict]:
+    """Yield the verdicts; a task that was ignored is an abstention."""
+    for record in records:
+        judge = require(record, ("_annotator_id", "_session_id"))
+        yield Verdict(require(record, ("_task_hash",)), judge, _read_answer(record))
+
+
+def _read_answer(record: Record) -> Any:
+    answer = record.get("answer")
+    if not isinstance(answer, str) or answer not in _ANSWERS:
+        raise VotesError("'answer' must be accept, reject or ignore")
+    if "accept" not in record and "options" not in record:
+        return _ANSWERS[answer]
+    chosen = take_list(record, "accept")
+    if len(chosen) > 1:
+        raise VotesError("an annotator chose several options at once; a verdict is one label")
+    return chosen[0] if chosen and answer == "accept" else None

@@ -1,0 +1,291 @@
+"""Expert votes -> reliabilities, prevalence and posteriors: Algorithm 2, (4.1)-(4.6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri
+
+from unelisa.votes.blocks import Block, ItemBlocks, WholeTable, as_dense, tally_votes, weigh_votes
+
+Floats = NDArray[np.float64]
+# psi and pi stay off 0 and 1: finitely many votes never prove an expert infallible
+CLIP = 1e-4
+Z95 = 1.959963984540054  # half width of a 95 % interval, in standard errors
+FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
+MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
+# fits whose log-likelihoods differ by less are tied: one item more can change which is higher
+TIE_NATS = 3.0
+POWER_STEPS = 20  # toward the leading eigenvector, from which EM only starts
+
+
+@dataclass(frozen=True)
+class OneCoin:
+    """The model of EM: every voter is right with one probability, whatever the truth."""
+
+    # votes added to each voter, half of them right: the prior of psi is Beta(1 + a/2, 1 + a/2)
+    smoothing: float = 0.0
+    clip: float = CLIP  # distance of psi from 0 and 1
+    prevalence_clip: float | None = CLIP  # distance of pi from 0 and 1; None for half an item
+    # whether all voters share one psi and pi is 1/2: majority vote with a probability. On pure
+    # noise psi stays near 1/2, where one psi for each voter would make one of them the truth.
+    pooled: bool = False
+
+    def maximize(
+        self, agreement: Floats, counts: Floats, mass: float, n_items: float
+    ) -> tuple[Floats, float]:
+        """Return psi and pi, the M-step, from the sums of the E-step."""
+        shares = agreement / np.maximum(counts + self.smoothing, 1.0)
+        if self.pooled:
+            shares[:] = agreement.sum() / max(counts.sum() + self.smoothing, 1.0)
+        reliabilities = np.clip(0.5 + shares, self.clip, 1 - self.clip)
+        if self.pooled:
+            return reliabilities, 0.5
+        clip = 0.5 / n_items if self.prevalence_clip is None else self.prevalence_clip
+        return reliabilities, float(np.clip(mass / n_items, clip, 1 - clip))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """What EM estimates from the votes."""
+
+    reliabilities: Floats  # psi_s = P(f_s = f_0) per voter
+    prevalence: float  # pi = P(f_0 = +1)
+    # the penalized log-likelihood per item after each iteration; it never falls
+    lower_bound: Floats
+    converged: bool  # whether the last iteration raised it by less than the tolerance
+
+    @property
+    def weights(self) -> Floats:
+        """theta_0s = 1/2 log(psi_s / (1 - psi_s)), (4.1)."""
+        return np.asarray(logit(self.reliabilities) / 2)
+
+    @property
+    def field(self) -> float:
+        """theta_0 = 1/2 log(pi / (1 - pi)), (4.2)."""
+        return float(logit(self.prevalence) / 2)
+
+    def posterior(self, votes: ItemBlocks) -> Floats:
+        """Return tau_i = P(f_0 = +1 | votes) per item, (4.5)."""
+        return weigh_posterior(votes, self.weights, self.field)
+
+
+def weigh_posterior(blocks: ItemBlocks, weights: Floats, field: float = 0.0) -> Floats:
+    """Return tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)) per item, (4.5)."""
+    score = blocks.weigh(weights, np.zeros(len(weights)))
+    return np.asarray(expit(2 * (field + score)))
+
+
+def estimate_reliability(
+    blocks: ItemBlocks,
+    start: Floats,
+    model: OneCoin | None = None,
+    max_iter: int = 2000,
+    tol: float = 1e-9,
+    *,
+    copies: Floats | None = None,
+) -> Reliability:
+    """Return the fixed point of EM, Algorithm 2, from starting posteriors tau_i.
+
+    M-step (4.6), n_s the votes of s and a the smoothing::
+
+        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / (n_s + a),      pi = mean tau
+
+    E-step (4.5): tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)). Both maximize the
+    log-likelihood plus the log prior over the clipped range, so that it never falls::
+
+        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s (n_s + a)/2 log(psi_s (1 - psi_s)),
+        z_i = sum_s theta_0s f_is
+
+    Right after an E-step this equals the bound (4.4) with tau for Z plus the entropy of tau, which
+    print leaves out; without it (4.4) is not a bound and can fall.
+
+    `copies` is the number of items that each row stands for, by default one.
+
+    Examples
+    --------
+    >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
+    >>> start = np.array([1.0, 1.0, 0.0, 0.0])
+    >>> fit = estimate_reliability(WholeTable(votes), start, OneCoin(smoothing=1.0))
+    >>> np.round(fit.reliabilities, 2)
+    array([0.89, 0.89, 0.5 ])
+    """
+    model = model or OneCoin()
+    copies = np.empty(0) if copies is None else copies
+    counts, n_items = blocks.sum(_count, per_item=(copies,))
+    agreement, mass = blocks.sum(_tally, per_item=(copies, start))
+    history = [-np.inf]
+    reliabilities, prevalence, converged = np.empty(0), 0.5, False
+    for _ in range(max_iter):
+        reliabilities, prevalence = model.maximize(agreement, counts, float(mass), float(n_items))
+        weights = logit(reliabilities) / 2
+        agreement, mass, mixture = blocks.sum(_expect, weights, prevalence, per_item=(copies,))
+        logs = np.log(reliabilities) + np.log1p(-reliabilities)
+        scale = (counts + model.smoothing) @ logs / 2
+        history.append(float((mixture + scale) / n_items))
+        if converged := history[-1] - history[-2] < tol:
+            break
+    return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)
+
+
+def _count(block: Block, copies: Floats) -> tuple[Floats, Floats]:
+    """Return n_s per voter, and the number of items."""
+    times = copies if copies.size else np.ones(len(block.votes))
+    return tally_votes(block.votes, times)[1], np.asarray(times.sum())
+
+
+def _tally(block: Block, copies: Floats, posterior: Floats) -> tuple[Floats, Floats]:
+    """Return per voter sum_i (tau_i - 1/2) f_is, and the sum of tau_i, over a block of items."""
+    times = copies if copies.size else np.ones(len(posterior))
+    return tally_votes(block.votes, times * (posterior - 0.5))[0], np.asarray(times @ posterior)
+
+
+def _expect(
+    block: Block, copies: Floats, weights: Floats, prevalence: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return `_tally` of the E-step's posteriors, and the sum of the bound's logarithms."""
+    score = weigh_votes(block.votes, weights, np.zeros(len(weights)))
+    times = copies if copies.size else np.ones(len(score))
+    mixture = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score)
+    posterior = expit(2 * score + logit(prevalence))
+    return *_tally(block, copies, posterior), np.asarray(times @ mixture)
+
+
+class Bounded(Protocol):
+    """A fixed point of EM."""
+
+    @property
+    def lower_bound(self) -> Floats:
+        """The objective per item after each iteration."""
+
+
+Fit = TypeVar("Fit", bound=Bounded)
+
+
+def rank_fits(fits: Sequence[Fit], n_items: float) -> list[Fit]:
+    """Return the most likely fit, then those tied with it: less than 3 nats behind.
+
+    Fits with the same objective up to rounding stay in their order, and only the first is kept.
+    """
+    ends = np.array([float(fit.lower_bound[-1]) for fit in fits])
+    behind = np.round((ends.max() - ends) * n_items, 3)
+    kept = {float(behind[k]): fits[k] for k in reversed(range(len(fits))) if behind[k] < TIE_NATS}
+    return [kept[gap] for gap in sorted(kept)]
+
+
+def list_starts(
+    blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int, copies: Floats | None = None
+) -> list[Floats]:
+    """Return the voters' weights from which EM starts, five at most, determined by the votes.
+
+    1. All equal, with the signs `polarity`: the (augmented) majority vote.
+    2. By agreement with it: 2 P(f_s = majority) - 1.
+    3. By the leading eigenvector of the voters' correlations.
+    4. The same, squared: the best voters count most.
+    5. The voter with the largest entry alone, the first one in case of a tie.
+
+    `copies` is the number of items that each row stands for, by default one.
+
+    Examples
+    --------
+    >>> votes = WholeTable(np.array([[1, 1, -1], [1, 1, 1], [-1, -1, -1], [-1, 1, 1]], np.int8))
+    >>> np.round(list_starts(votes, np.ones(3), 2), 2).tolist()
+    [[1.0, 1.0, 1.0], [0.5, 1.0, 0.5]]
+    """
+    equal = np.asarray(polarity, dtype=np.float64)
+    times = np.ones(len(blocks)) if copies is None else copies
+    margin = blocks.weigh(equal, np.zeros(len(equal)))
+    signed, counts = blocks.tally(times * np.sign(margin))[0], blocks.tally(times)[1]
+    starts = [equal, signed / np.maximum(counts, 1.0)]
+    if n_starts > len(starts):
+        lead = find_lead(blocks, equal, times)
+        alone = np.zeros(len(lead))
+        best = int(np.argmax(np.round(np.abs(lead), 9)))
+        alone[best] = np.sign(lead[best])
+        starts += [lead, lead * np.abs(lead), alone]
+    return starts[:n_starts]
+
+
+def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
+    """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1.
+
+    By power iteration; each voter's votes are centered and scaled to length 1, missing votes are 0.
+    A voter with one answer only has 0. `times` is the number of items that each row stands for.
+    """
+    signed, counts = blocks.tally(times)
+    means = signed / np.maximum(counts, 1.0)
+    lengths = np.sqrt(counts * (1 - means**2))
+    scales = np.where(lengths > 0, 1 / np.where(lengths > 0, lengths, 1.0), 0.0)
+    lead = start * (scales > 0)
+    for _ in range(POWER_STEPS):
+        weights = lead * scales
+        shared, seen = blocks.tally(times * blocks.weigh(weights, -weights * means))
+        lead = (shared - means * seen) * scales
+        top = np.abs(lead).max(initial=0.0)
+        if top == 0:
+            return start
+        lead = lead / top
+    return lead
+
+
+def best_reliability(
+    blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int
+) -> list[Reliability]:
+    """Return the fixed point with the highest bound over several starts, then those tied with it.
+
+    The first start weighs the experts equally (their augmented majority); see `list_starts`.
+    """
+    ballots, copies = distinct_ballots(blocks)
+    fits = [
+        estimate_reliability(ballots, weigh_posterior(ballots, weights), copies=copies)
+        for weights in list_starts(ballots, polarity, n_starts, copies)
+    ]
+    return rank_fits(fits, blocks.n_items)
+
+
+def bound_share(share: float, information: float, level: float = 0.95) -> tuple[float, float]:
+    """Return an interval for pi, logit(pi) +- z / sqrt(I), as if the voters were known.
+
+    Item i's score for logit(pi) is tau_i - pi, so that I = sum_i (tau_i - pi)^2.
+
+    Examples
+    --------
+    >>> low, high = bound_share(0.5, 25.0)
+    >>> round(low, 2), round(high, 2)
+    (0.4, 0.6)
+    """
+    center, reach = float(logit(share)), ndtri((1 + level) / 2) / np.sqrt(information)
+    return float(expit(center - reach)), float(expit(center + reach))
+
+
+def distinct_ballots(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
+    """Return the distinct rows of votes, and the number of items with each.
+
+    With few experts and many items EM then goes over at most 3^experts rows instead of all items.
+    Where that would save little, the votes are returned unchanged, with None.
+
+    Examples
+    --------
+    >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
+    >>> ballots, copies = distinct_ballots(WholeTable(votes))
+    >>> ballots.table().tolist(), copies.tolist()
+    ([[-1, -1], [1, -1]], [9000.0, 6000.0])
+    """
+    d0 = blocks.n_voters
+    if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
+        return blocks, None
+    counts = blocks.sum(_count_ballots, d0)[0]
+    found = np.flatnonzero(counts)
+    digits = found[:, None] // 3 ** np.arange(d0) % 3
+    ballots = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
+    return ballots, counts[found].astype(np.float64)
+
+
+def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
+    """Return how often each ballot was cast; its number has the digits f_s + 1 in base 3."""
+    votes, numbers = as_dense(block.votes), np.zeros(len(block.votes), dtype=np.int32)
+    for s in range(n_voters):
+        numbers += 3**s * (votes[:, s].astype(np.int32) + 1)
+    return (np.bincount(numbers, minlength=3**n_voters),)

@@ -1,0 +1,299 @@
+"""The fast solver: all voters' regressions together, each on a small working set of voters.
+
+All voters share one design and its second moments, counted once. Without touching the items again,
+these give a quadratic lasso per voter: its start and its working set. Proximal Newton solves each
+working set; one streaming matrix product then checks all voters against all others, and violators
+join the working sets. docs/performance.md has the costs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.l1_logistic import Regressions, Sums, bound_batch
+from unelisa.kernels.lasso import start_all
+from unelisa.kernels.prox_newton import (
+    DONE,
+    FAILED,
+    REBUILD,
+    STEP,
+    State,
+    begin_state,
+    finish_hessians,
+    judge,
+    step_all,
+)
+from unelisa.kernels.threads import run_threads
+from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, warn_missed
+from unelisa.paper.solvers.rows import SAMPLE, Moments, Rows, gather, place_squares, spread, take
+from unelisa.parallel import count_jobs
+
+Integers = NDArray[np.int64]
+
+SCREEN = 0.85  # a voter joins the first working set when its predicted score passes this share
+MAX_ROUNDS = 30
+HESSIANS = 1 << 24  # numbers in one batch's Hessians: 128 MB
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stays the same for every batch of one solve."""
+
+    rows: Rows
+    moments: Moments
+    penalties: Floats
+    fit_intercept: bool
+    plain: bool  # every voter voted on every item, and items have no weights
+    tol: float
+    exact: bool = False  # whether the losses are needed, hence float64 in each last pass
+
+    @classmethod
+    def of(cls, problem: L1Problem) -> "Frame":
+        """Return the frame of a problem; counts its moments."""
+        rows = Rows.of(problem, count_jobs(problem.n_jobs))
+        moments = rows.moments()
+        return cls(
+            rows=rows,
+            moments=moments,
+            penalties=problem.penalties.astype(np.float64),
+            fit_intercept=problem.fit_intercept,
+            plain=problem.item_weights is None and bool(np.all(moments.counts == rows.n_items)),
+            tol=problem.tol,
+        )
+
+    @property
+    def voters(self) -> NDArray[np.intp]:
+        """Return the voters in the design."""
+        return np.flatnonzero(self.moments.varied)
+
+    def candidates(self, voters: Integers) -> NDArray[np.bool_]:
+        """Return who may be a neighbor of each voter: every other voter in the design."""
+        mask = np.tile(self.moments.varied, (len(voters), 1))
+        mask[np.arange(len(voters)), voters] = False
+        return mask
+
+
+@dataclass
+class Estimate:
+    """Where all regressions stand; rows are voters."""
+
+    weights: Floats
+    intercepts: Floats
+    members: NDArray[np.bool_]  # the working sets
+    kkt: Floats
+    passes: Integers
+    loss: Floats  # sum_i w_i log(1 + exp(-2 f_is z_i)), where the frame is exact
+
+    @classmethod
+    def at(cls, weights: Floats, intercepts: Floats, members: NDArray[np.bool_]) -> "Estimate":
+        """Return an estimate before its first pass."""
+        n = len(weights)
+        return cls(
+            weights, intercepts, members, np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n)
+        )
+
+    def solution(self) -> L1Solution:
+        """Return the estimate as a solution, which shares its arrays."""
+        return L1Solution(self.weights, self.intercepts, self.kkt, self.passes)
+
+
+Check = Callable[[Frame, Estimate, Regressions], Integers]  # see `check_all`
+
+
+@dataclass(frozen=True)
+class WorkingSet:
+    """Solve every voter's regression on working sets; exact to `tol` on all pairs."""
+
+    def solve(self, problem: L1Problem) -> L1Solution:
+        """Return the minimizer for every voter, with its certificate."""
+        with one_blas_thread():
+            frame = Frame.of(problem)
+            estimate = start_estimate(frame)
+            refine(frame, estimate, frame.voters)
+        solution = estimate.solution()
+        warn_missed(problem, solution)
+        return solution
+
+
+def start_estimate(frame: Frame) -> Estimate:
+    """Return the starting point and the first working sets, from the moments alone.
+
+    The loss of voter s is modeled at its null model, where every item has the curvature
+    1 - mean^2; the intercept is projected out of the design.
+    """
+    moments, n_voters = frame.moments, frame.rows.n_voters
+    firsts, means = moments.firsts * frame.fit_intercept, moments.means * frame.fit_intercept
+    covariance = moments.agreement - np.outer(firsts, firsts)
+    curvature = np.maximum(1 - means**2, 1e-2)
+    model = np.column_stack([moments.total / moments.totals, curvature, frame.penalties])
+    weights = np.zeros((n_voters, n_voters))
+    members = np.zeros((n_voters, n_voters), dtype=bool)
+
+    def start(voters: Integers) -> None:
+        theta, scores = np.empty((2, voters.size, n_voters))
+        start_all(covariance, voters, model[voters], moments.varied, theta, scores)
+        # with many abstentions the shared moments can mislead; at 3 tanh is nearly saturated
+        weights[voters] = np.clip(theta, -3.0, 3.0)
+        near = np.abs(scores) > SCREEN * frame.penalties[voters, None]
+        members[voters] = (theta != 0) | near & frame.candidates(voters)
+
+    run_threads(start, np.array_split(frame.voters, max(1, n_voters // 32)), frame.rows.n_threads)
+    intercepts = np.arctanh(np.clip(means, -0.999, 0.999)) - weights @ firsts
+    return Estimate.at(weights, np.where(moments.varied, intercepts, 0.0), members)
+
+
+def split_voters(frame: Frame, estimate: Estimate, voters: Integers) -> list[Integers]:
+    """Return the voters in batches, the same for any number of threads.
+
+    At most 256 voters: the product of residuals and votes then runs at nine tenths of full speed
+    (75 voters: seven tenths), and 1,400 voters make six tasks. Fewer where large working sets
+    would need large Hessians. Small problems make one batch, those that take seconds four. Where
+    the items are in several blocks, the threads share these instead, and voters make few passes.
+    """
+    n_voters = frame.rows.n_voters
+    work = frame.rows.n_items * n_voters**2 if frame.rows.blocks.whole else 0
+    n_batches = 1 if work < 1e8 else 2 if work < 1e10 else 4
+    width = int(np.clip(-(-n_voters // n_batches), 32, 256))
+    squares = np.cumsum((estimate.members[voters].sum(axis=1) + 2.0) ** 2)
+    batches, first = [], 0
+    while first < voters.size:
+        used = squares[first - 1] if first else 0.0
+        fitting = int(np.searchsorted(squares, used + HESSIANS, side="right"))
+        last = max(first + 1, min(first + width, fitting))
+        batches.append(voters[first:last])
+        first = last
+    return batches
+
+
+def gather_members(estimate: Estimate, voters: Integers) -> Regressions:
+    """Return the voters' regressions on their working sets."""
+    return gather(
+        voters, estimate.members[voters], estimate.weights[voters], estimate.intercepts[voters]
+    )
+
+
+def solve_batch(frame: Frame, estimate: Estimate, voters: Integers) -> Regressions:
+    """Solve the voters' regressions on their working sets, in place; return them solved."""
+    batch = gather_members(estimate, voters)
+    state, sums = descend(frame, batch)
+    rows = np.repeat(np.arange(voters.size), np.diff(batch.starts))
+    estimate.weights[voters[rows], batch.members] = state.theta
+    estimate.intercepts[voters] = state.intercepts
+    estimate.passes[voters] += state.passes
+    estimate.loss[voters] = sums.loss
+    estimate.kkt[voters] = state.bound
+    return batch._replace(theta=state.theta, intercepts=state.intercepts)
+
+
+def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
+    """Return the batch at its optimum, and the last sums: proximal Newton on the working sets.
+
+    The batch itself is overwritten with trial points. Regressions leave as they are done.
+    """
+    state = begin_state(
+        batch,
+        place_squares(batch),
+        frame.moments.totals[batch.voters],
+        frame.penalties[batch.voters],
+    )
+    sums = Sums.zeros(batch)
+    active = np.arange(batch.voters.size, dtype=np.int64)
+    share = min(1.0, SAMPLE / max(frame.rows.n_items, 1))
+    while active.size:
+        for precise in (0, 1):
+            chosen = active[state.precise[active] == precise]
+            if chosen.size:
+                sums = _evaluate(frame, batch, chosen, bool(precise), sums)
+        fit_intercept, goal = frame.fit_intercept, 0.8 * frame.tol
+        judge(state, batch, sums, active, fit_intercept, share, frame.exact, goal)
+        _rebuild(frame, batch, state, active[state.status[active] == REBUILD])
+        status = state.status[active]
+        step_all(state, batch, active[(status == STEP) | (status == REBUILD)], fit_intercept)
+        status = state.status[active]
+        active = active[(status != DONE) & (status != FAILED)]
+    return state, sums
+
+
+def _evaluate(
+    frame: Frame, batch: Regressions, chosen: Integers, precise: bool, sums: Sums
+) -> Sums:
+    """Return the sums with those of the chosen regressions at their trial points."""
+    found = frame.rows.scores(take(batch, chosen), precise)
+    if chosen.size == batch.voters.size:
+        return found
+    sums.scores[spread(batch.starts, chosen)] = found.scores
+    sums.intercepts[chosen] = found.intercepts
+    sums.loss[chosen] = found.loss
+    return sums
+
+
+def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -> None:
+    """Write the chosen regressions' Hessians at their accepted points.
+
+    Quick ones take a sample of the items; where nobody abstained it corrects the exact second
+    moments. Careful ones take all items, with a curvature of at least a tenth of the violation:
+    where items are saturated on the wrong side their loss is linear, and a Newton step unbounded.
+    """
+    moments = frame.moments
+    for careful in (0, 1):
+        some = chosen[state.careful[chosen] == careful]
+        if some.size == 0:
+            continue
+        deficit = frame.plain and not careful
+        counts = None if careful else moments.counts[batch.voters[some]]
+        floors = np.full(some.size, -1.0 if deficit else 0.0)
+        if careful:
+            floors = 0.1 * np.minimum(1.0, state.residual[some] * state.penalties[some])
+        squares, mass = frame.rows.curvatures(take(batch, some), counts, floors)
+        exact = moments.agreement, moments.firsts
+        finish_hessians(state, batch, some, squares, mass, deficit, *exact)
+
+
+def check_all(frame: Frame, estimate: Estimate, batch: Regressions) -> Integers:
+    """Check the solved batch against all voters; return who got new members."""
+    scores = frame.rows.all_scores(batch) / frame.moments.totals[batch.voters, None]
+    noise = float32_noise(frame, batch)[:, None]
+    return check_outside(frame, estimate, batch.voters, scores, noise)
+
+
+def check_outside(
+    frame: Frame, estimate: Estimate, voters: Integers, scores: Floats, error: Floats
+) -> Integers:
+    """Extend the voters' certificates to all others; return who got new members.
+
+    Outside the working sets only a score and a bound on its error are known. The bound counts as
+    violation: whatever it cannot decide joins the working set, where float64 decides.
+    """
+    penalties = frame.penalties[voters, None]
+    excess = np.abs(scores) - penalties + error
+    excess[estimate.members[voters] | ~frame.candidates(voters)] = -np.inf
+    excess /= penalties
+    violators = excess > frame.tol
+    estimate.members[voters] |= violators
+    estimate.kkt[voters] = np.maximum(np.max(excess, axis=1, initial=0.0), estimate.kkt[voters])
+    return voters[violators.any(axis=1)]
+
+
+def float32_noise(frame: Frame, batch: Regressions) -> Floats:
+    """Return a bound per regression on the error of a mean score from the matrix product.
+
+    BLAS libraries add chains of at most 512 products before they start a new one.
+    """
+    return np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))
+
+
+def refine(frame: Frame, estimate: Estimate, voters: Integers, check: Check = check_all) -> None:
+    """Bring the voters' regressions to their optimum, in place, adding violators round by round."""
+    pending = voters
+    for _ in range(MAX_ROUNDS):
+        if pending.size == 0:
+            break
+
+        def settle(batch: Integers) -> Integers:
+            return check(frame, estimate, solve_batch(frame, estimate, batch))
+
+        batches = split_voters(frame, estimate, pending)
+        pending = np.concatenate(run_threads(settle, batches, frame.rows.n_threads))

@@ -1,0 +1,330 @@
+"""Votes with known truth and experts: the designs of section 5.1, plain or with a flaw.
+
+Where the paper leaves the graph open, it is read as follows (`docs/paper_notes.md`): every voter
+has at most d_0 - 2 neighbors, the truth included, as (G1) demands; each non-expert joins a voter
+already in the graph; then random pairs, never two experts, join until about half of the places are
+taken.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import ModelError
+from unelisa.kernels.gibbs import list_neighbors, sample_gibbs
+from unelisa.kernels.tempering import sample_tempering
+from unelisa.paper.ising import Ising
+from unelisa.votes import Votes
+
+ExpertCount = Literal["log", "sqrt", "quarter"] | int
+Snr = Literal["high", "medium", "low"] | float
+Density = Literal["half", "full", "tree"]
+Sampler = Literal["tempering", "gibbs", "gibbs-sweeps"]
+RandomState = int | np.random.Generator | None
+Floats = NDArray[np.float64]
+Signs = NDArray[np.int8]
+Pairs = list[tuple[int, int]]
+
+# |θ_st| between voters; experts have |θ_0s| = 1, so that "high" means little noise.
+EDGE_STRENGTHS = {"high": 0.25, "medium": 0.5, "low": 1.0}
+
+# Inverse temperatures of tempering, and its rounds before the first and between two kept states.
+# In the hardest design (81 voters, 21 experts, low SNR; 3 graphs, 12 chains each) the variance of
+# pair moments is then 2.0 times that of independent states (2.9 times with 4 rounds, 1.4 with 16);
+# in the two other designs that were measured (high 81/21, low 49/7), 1.0 to 1.2 times.
+_BETAS, _BURN_IN, _THIN = np.linspace(1.0, 0.05, 16), 500, 12
+
+# The voters' edges of Figure 2.1, layer by layer.
+_FIGURE_2_1 = (
+    *((1, 6), (1, 7), (2, 8), (3, 8), (3, 9), (5, 8), (5, 10), (6, 7)),
+    *((6, 11), (9, 11), (10, 12), (10, 13), (11, 14), (12, 15), (16, 17), (16, 18)),
+)
+
+
+class Sample(NamedTuple):
+    """Sampled states, items x (p + 1) with the truth in column 0, and how often the truth flipped.
+
+    ``flips`` counts the changes of f_0 between successive states that the chain itself made. It is
+    near 2 π (1 - π) n for independent states; far fewer mean that the chain has not mixed.
+    """
+
+    states: Signs
+    flips: int
+
+
+@dataclass(frozen=True)
+class SimulatedVotes:
+    """Votes, and what usually stays hidden behind them.
+
+    Attributes
+    ----------
+    votes
+        Items x voters.
+    truth
+        f_0 per item, -1 or +1.
+    experts
+        Voter numbers of N_0, sorted.
+    model
+        The Ising model the votes were drawn from.
+    flips
+        The sampler's diagnostic, see `Sample`.
+    """
+
+    votes: Votes
+    truth: Signs
+    experts: NDArray[np.intp]
+    model: Ising
+    flips: int
+
+
+def simulate_votes(  # noqa: PLR0913 -- a design is a point in a space of this many dimensions
+    n_voters: int = 25,
+    n_experts: ExpertCount = "sqrt",
+    snr: Snr = "high",
+    n_items: int | None = None,
+    *,
+    sampler: Sampler = "tempering",
+    density: Density = "half",
+    field: float = 0.0,
+    expert_edges: int = 0,
+    voter_fields: float = 0.0,
+    missing: float = 0.0,
+    random_state: RandomState = None,
+) -> SimulatedVotes:
+    """Return votes drawn from a random design of section 5.1.
+
+    Parameters
+    ----------
+    n_voters, n_experts, snr, density
+        The graph, see `design_graph`.
+    n_items
+        n; the paper's 30 d̃_max log p by default, see `count_items`.
+    sampler
+        How states are drawn, see `sample_ising`.
+    field
+        θ_0: without voter fields P(f_0 = +1) = sigmoid(2 θ_0); the paper has 0.
+    expert_edges
+        Number of random edges between experts, as strong as the others; each violates (G3), and
+        (G1) where it lifts an expert's degree above d_0 - 2.
+    voter_fields
+        Standard deviation of the voters' own normal fields; the paper has none.
+    missing
+        Probability that a vote is missing, independently of everything else.
+    random_state
+        A seed or generator, the source of every random number.
+
+    Examples
+    --------
+    >>> simulated = simulate_votes(25, "sqrt", "high", n_items=200, random_state=0)
+    >>> simulated.votes.shape, len(simulated.experts), bool(simulated.model.identifiable())
+    ((200, 25), 5, True)
+    >>> labels = simulated.model.decision(simulated.votes.values)
+    >>> bool((labels == simulated.truth).mean() > 0.9)
+    True
+    """
+    if not 0 <= missing < 1:
+        raise ModelError(f"missing must be a share from 0 to below 1, found {missing}")
+    rng = np.random.default_rng(random_state)
+    model = design_graph(n_voters, n_experts, snr, density=density, random_state=rng)
+    edges = _join_experts(model, expert_edges, _edge_strength(snr), rng)
+    fields = rng.normal(0.0, voter_fields, len(edges)) if voter_fields else np.zeros(len(edges))
+    fields[0] = field
+    model = Ising(fields, edges)
+    n = count_items(model) if n_items is None else n_items
+    states, flips = sample_ising(model, n, sampler, random_state=rng)
+    votes = Votes.of(_drop_votes(states[:, 1:], missing, rng), coding="pm1")
+    return SimulatedVotes(votes, states[:, 0].copy(), model.experts, model, flips)
+
+
+def design_graph(
+    n_voters: int = 25,
+    n_experts: ExpertCount = "sqrt",
+    snr: Snr = "high",
+    *,
+    density: Density = "half",
+    random_state: RandomState = None,
+) -> Ising:
+    """Return a random Ising model of section 5.1 that satisfies (G1)-(G3).
+
+    θ_0s = +1 or -1 with probability .7 and .3, redrawn until the positive experts are a strict
+    majority; θ_st = +-strength with equal probability; voters are in random order.
+
+    Parameters
+    ----------
+    n_voters
+        p.
+    n_experts
+        d_0 >= 3: "log", "sqrt" or "quarter" for log p, sqrt p or p / 4 rounded up, or a number.
+        With 3 experts, (G1) leaves each voter one neighbor: an expert has the truth, non-experts
+        can only pair up with each other. From 4 on, every voter is connected to the truth.
+    snr
+        Strength of the voters' edges: "high" .25, "medium" .5, "low" 1, or a number.
+    density
+        "tree" stops once every non-expert has joined, "half" continues to half of the places that
+        (G1) leaves (or stays a tree if that has more), "full" until no pair can be joined.
+    random_state
+        A seed or generator.
+
+    Examples
+    --------
+    >>> model = design_graph(49, "sqrt", "low", random_state=0)
+    >>> len(model.experts), int(model.degrees[1:].max()), bool(model.identifiable())
+    (7, 5, True)
+    """
+    if density not in ("half", "full", "tree"):
+        raise ModelError(f"density must be half, full or tree, found {density!r}")
+    rng, strength = np.random.default_rng(random_state), _edge_strength(snr)
+    d0 = count_experts(n_voters, n_experts)
+    edges = np.zeros((n_voters + 1, n_voters + 1))
+    edges[0, 1 : d0 + 1] = _draw_polarity(d0, rng)
+    for s, t in _draw_pairs(n_voters, d0, density, rng):
+        edges[s + 1, t + 1] = strength * rng.choice([-1.0, 1.0])
+    nodes = np.concatenate([[0], 1 + rng.permutation(n_voters)])
+    return Ising(0.0, (edges + edges.T)[np.ix_(nodes, nodes)])
+
+
+def sample_ising(
+    model: Ising,
+    n_items: int,
+    sampler: Sampler = "tempering",
+    random_state: RandomState = None,
+) -> Sample:
+    """Return ``n_items`` states drawn from an Ising model.
+
+    "tempering": parallel tempering, which mixes. "gibbs": the paper's sampler, 1000 iterations of
+    burn-in and every 2 (p + 1)-th state kept; an iteration is the update of one node, which
+    reproduces the paper's tables best. "gibbs-sweeps": the same, but an iteration is a sweep over
+    all nodes. With many experts, the truth hardly ever flips under the two Gibbs samplers.
+
+    Examples
+    --------
+    >>> sample = sample_ising(figure_2_1(), 1000, random_state=0)
+    >>> sample.states.shape, sample.flips > 250
+    ((1000, 19), True)
+    """
+    if n_items < 1:
+        raise ModelError(f"n_items must be at least 1, found {n_items}")
+    rng, lists = np.random.default_rng(random_state), list_neighbors(model.edges)
+    n_nodes = len(model.fields)
+    if sampler == "tempering":
+        return Sample(*sample_tempering(model.fields, lists, _BETAS, n_items, _BURN_IN, _THIN, rng))
+    if sampler not in ("gibbs", "gibbs-sweeps"):
+        raise ModelError(f"sampler must be tempering, gibbs or gibbs-sweeps, found {sampler!r}")
+    updates = 1 if sampler == "gibbs" else n_nodes
+    thin = 2 * n_nodes * updates
+    return Sample(*sample_gibbs(model.fields, lists, n_items, 1000 * updates, thin, rng))
+
+
+def count_experts(n_voters: int, n_experts: ExpertCount) -> int:
+    """Return d_0: log p, sqrt p or p / 4 rounded up, or the number itself, checked.
+
+    Examples
+    --------
+    >>> [count_experts(p, size) for p in (25, 49, 81) for size in ("log", "sqrt", "quarter")]
+    [4, 5, 7, 4, 7, 13, 5, 9, 21]
+    """
+    if n_voters < 3:
+        raise ModelError(f"a design needs at least 3 voters, found {n_voters}")
+    sizes = {"log": math.log(n_voters), "sqrt": math.sqrt(n_voters), "quarter": n_voters / 4}
+    if isinstance(n_experts, str) and n_experts not in sizes:
+        raise ModelError(f"n_experts must be log, sqrt, quarter or a number, found {n_experts!r}")
+    d0 = math.ceil(sizes[n_experts]) if isinstance(n_experts, str) else n_experts
+    if not 3 <= d0 <= n_voters:
+        raise ModelError(f"(G1) needs 3 experts or more among {n_voters} voters, found {d0}")
+    return d0
+
+
+def count_items(model: Ising) -> int:
+    """Return n = 30 d̃_max log p of section 5.1, rounded up, with the natural logarithm.
+
+    d̃_s = |Ñ_s|, which is d_s + d_0 - 2 for an expert.
+
+    Examples
+    --------
+    >>> count_items(figure_2_1())
+    521
+    """
+    largest = max(len(hood) for hood in model.effective_neighborhoods)
+    return math.ceil(30 * largest * math.log(model.n_voters))
+
+
+def figure_2_1(weight: float = 1.0, edge: float = 1.0, field: float = 0.0) -> Ising:
+    """Return the graph of Figure 2.1: 18 voters, of whom f_1..f_5 are experts.
+
+    `weight` is θ_0s of the experts, `edge` θ_st of the voters' edges, `field` θ_0.
+
+    Examples
+    --------
+    >>> model = figure_2_1()
+    >>> (model.experts + 1).tolist(), (model.effective_neighborhoods[0] + 1).tolist()
+    ([1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7])
+    """
+    edges = np.zeros((19, 19))
+    edges[0, 1:6] = weight
+    edges[tuple(np.transpose(_FIGURE_2_1))] = edge
+    return Ising(field, edges + edges.T)
+
+
+def _edge_strength(snr: Snr) -> float:
+    if isinstance(snr, str) and snr not in EDGE_STRENGTHS:
+        raise ModelError(f"snr must be high, medium, low or a number, found {snr!r}")
+    return EDGE_STRENGTHS[snr] if isinstance(snr, str) else float(snr)
+
+
+def _draw_polarity(d0: int, rng: np.random.Generator) -> Floats:
+    """Return signs of the experts, + with probability .7, given that + is the strict majority."""
+    while True:
+        polarity = np.where(rng.random(d0) < 0.7, 1.0, -1.0)
+        if polarity.sum() > 0:
+            return polarity
+
+
+def _draw_pairs(p: int, d0: int, density: Density, rng: np.random.Generator) -> Pairs:
+    """Return the voters' edges; voters 0..d0-1 are the experts."""
+    pairs, free, present = [], np.full(p, d0 - 2), np.arange(p) < d0
+    free[:d0] -= 1  # taken by the truth
+    limit = free.sum() // 4 if density == "half" else free.sum()  # an edge takes two places
+
+    def join(s: int, t: int) -> None:
+        pairs.append((s, t))
+        free[[s, t]] -= 1
+
+    for t in d0 + rng.permutation(p - d0):  # each non-expert, to an earlier voter with room
+        hosts = np.flatnonzero(present & (free > 0))
+        if len(hosts):
+            s = hosts[rng.integers(len(hosts))]
+            join(min(s, t), max(s, t))
+        present[t] = True
+    if density == "tree":
+        return pairs
+    first, second = np.triu_indices(p, 1)
+    taken = set(pairs)
+    for k in rng.permutation(np.flatnonzero(second >= d0)):  # random pairs, never two experts
+        s, t = first[k], second[k]
+        if len(pairs) < limit and free[s] and free[t] and (s, t) not in taken:
+            join(s, t)
+    return pairs
+
+
+def _join_experts(model: Ising, n_edges: int, strength: float, rng: np.random.Generator) -> Floats:
+    """Return the model's edges and random ones, +-strength, between experts."""
+    experts, edges = model.experts + 1, model.edges.copy()
+    first, second = np.triu_indices(len(experts), 1)
+    if not 0 <= n_edges <= len(first):
+        raise ModelError(f"expert_edges must be in 0..{len(first)}, found {n_edges}")
+    for k in rng.choice(len(first), n_edges, replace=False):
+        s, t = experts[first[k]], experts[second[k]]
+        edges[s, t] = edges[t, s] = strength * rng.choice([-1.0, 1.0])
+    return edges
+
+
+def _drop_votes(values: Signs, missing: float, rng: np.random.Generator) -> Signs:
+    """Return the votes with a random share set to 0, voter by voter to save memory."""
+    kept = np.array(values, order="F")
+    if missing:
+        for s in range(kept.shape[1]):
+            kept[rng.random(len(kept)) < missing, s] = 0
+    return kept

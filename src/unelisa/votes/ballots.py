@@ -1,0 +1,154 @@
+"""Ballots: votes as lists, item by item, in runs of items; a view of blocks.
+
+Every pass of the latent model is a function of one run of ballots and of parameters. Setting prior
+odds is a further view on top of this one.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels.ballots import list_votes
+from unelisa.parallel import count_jobs
+from unelisa.votes.blocks import Block, ItemBlocks, SparseVotes, mark_starts
+
+Floats = NDArray[np.float64]
+Sums = tuple[Floats, ...]
+
+RUN = 8192  # items: fixed, so that sums do not depend on the number of threads
+CERTAIN = 1e3  # log-odds of a gold label: exp(-CERTAIN) is 0
+
+
+class Ballots(NamedTuple):
+    """The votes on a run of items, item by item."""
+
+    # item i's votes are the places starts[i] to starts[i + 1]; int64, one more than items
+    starts: NDArray[np.int64]
+    # voters, votes: who (int32, rising within an item) said what (int8, -1 or +1)
+    voters: NDArray[np.int32]
+    votes: NDArray[np.int8]
+    # z_i: log-odds of each item's truth that are known besides the votes; 0 where nothing is
+    prior_odds: Floats
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.starts) - 1
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of votes on each item."""
+        return np.diff(self.starts)
+
+    @property
+    def items(self) -> NDArray[np.int64]:
+        """The item of each vote."""
+        return np.repeat(np.arange(self.n_items), self.counts)
+
+    def answer(self, n_classes: int) -> NDArray[np.uint8]:
+        """Return the class of each vote, from 0; of more than two, k is stored as k + 1."""
+        if n_classes == 2:
+            return (self.votes > 0).view(np.uint8)
+        return self.votes.view(np.uint8) - np.uint8(1)
+
+    def log_priors(self, n_classes: int) -> Floats:
+        """Return the prior odds as logs, items x classes; no row where nothing is known."""
+        if not self.prior_odds.any():
+            return np.empty((0, n_classes))
+        if self.prior_odds.ndim == 2:
+            return self.prior_odds
+        return np.stack([-self.prior_odds / 2, self.prior_odds / 2], axis=1)
+
+
+def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
+    """Return votes as ballots: kept where the votes are in memory, otherwise listed in each pass.
+
+    Examples
+    --------
+    >>> from unelisa.votes.blocks import WholeTable
+    >>> ballots = list_ballots(WholeTable(np.array([[1, 0], [-1, 1]], dtype=np.int8)))
+    >>> ballots.concatenate(lambda run: run.counts)
+    array([1, 2])
+    """
+    return blocks.using(count_jobs(n_jobs)).view(_list_runs)
+
+
+def set_prior_odds(ballots: ItemBlocks, prior_odds: Floats) -> ItemBlocks:
+    """Return the ballots with other prior odds."""
+    known = prior_odds if prior_odds.any() else np.empty(0)  # zeros need not travel
+    return ballots.view(_set_prior_odds, per_item=(known,))
+
+
+def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
+    """Return the prior odds with gold labels certain; the code 0 is unknown.
+
+    Examples
+    --------
+    >>> fix_labels(np.zeros(3), np.array([0, 1, -1]))
+    array([    0.,  1000., -1000.])
+    """
+    if prior_odds.ndim == 1:
+        return np.where(gold == 0, prior_odds, CERTAIN * gold)
+    fixed, known = prior_odds.copy(), np.flatnonzero(gold)
+    fixed[known] = -CERTAIN
+    fixed[known, gold.astype(np.uint8)[known] - 1] = 0.0  # class k is k + 1
+    return fixed
+
+
+def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
+    """Return the ballots of some items, given in rising order, as one run."""
+    parts: list[Ballots] = list(ballots.take(items))
+    if len(parts) == 1:
+        return parts[0]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return Ballots(mark_starts(np.concatenate([part.counts for part in parts])), *columns[1:])
+
+
+def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
+    """Return the ballots of some voters; the others have not voted."""
+    if kept.all():
+        return ballots
+    own = kept[ballots.voters]
+    counts = np.bincount(ballots.items[own], minlength=ballots.n_items)
+    return ballots._replace(
+        starts=mark_starts(counts), voters=ballots.voters[own], votes=ballots.votes[own]
+    )
+
+
+def count_heard(ballots: Ballots) -> NDArray[np.int64]:
+    """Return the number of votes per item. A pass."""
+    return ballots.counts
+
+
+def count_votes(ballots: Ballots, n_voters: int, n_classes: int) -> Sums:
+    """Return the numbers of votes per voter and class, and of ordered pairs of votes. A pass."""
+    cells = ballots.voters.astype(np.int64) * n_classes + ballots.answer(n_classes)
+    cast = np.bincount(cells, minlength=n_voters * n_classes).astype(np.float64)
+    counts = ballots.counts.astype(np.float64)
+    return cast.reshape(n_voters, n_classes), np.asarray(counts @ (counts - 1))
+
+
+def _set_prior_odds(ballots: Ballots, prior_odds: Floats) -> Ballots:
+    return ballots._replace(prior_odds=prior_odds if prior_odds.size else np.zeros(ballots.n_items))
+
+
+def _list_runs(block: Block) -> Iterator[Ballots]:
+    """Yield a block's ballots in runs of `RUN` items; one empty run where it has no items."""
+    list_items: Callable[..., tuple[Any, Any, Any]] = list_votes
+    if isinstance(block.votes, SparseVotes):
+        votes, list_items = block.votes.matrix().tocsr(), _list_rows
+    else:
+        # Numba compiles for each layout and for read-only arrays, as files are: one is enough
+        votes = np.asfortranarray(block.votes).view()
+        votes.flags.writeable = False
+    for first in range(0, max(block.n_items, 1), RUN):
+        last = min(first + RUN, block.n_items)
+        yield Ballots(*list_items(votes, first, last), np.zeros(last - first))
+
+
+def _list_rows(rows: Any, first: int, last: int) -> tuple[Any, Any, Any]:
+    some = rows[first:last]
+    some.sort_indices()
+    return some.indptr.astype(np.int64), some.indices.astype(np.int32), some.data

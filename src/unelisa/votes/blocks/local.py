@@ -1,0 +1,135 @@
+"""Blocks that threads of this process work through, a few at a time; those it holds in memory."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.kernels.threads import run_threads
+from unelisa.votes.blocks.base import (
+    Array,
+    Block,
+    Change,
+    Columns,
+    ItemBlocks,
+    Pass,
+    View,
+    cut,
+    group_items,
+    list_parts,
+)
+from unelisa.votes.blocks.one import (
+    OneBlock,
+    mark_starts,
+    pick_items,
+    rearrange_votes,
+    recode_votes,
+)
+
+
+class LocalBlocks(ItemBlocks):
+    """Blocks that are opened when their turn comes and dropped afterwards.
+
+    At most `n_threads` are open at once, and their sums are added in the order of the blocks: the
+    answer does not depend on the threads, nor the memory on the number of items.
+    """
+
+    starts: Array  # of every block, and the end of the last
+
+    @abstractmethod
+    def open(self, number: int) -> Any:
+        """Return a block."""
+
+    def visit(self, job: Pass) -> Any:
+        """Return the merged results of the pass; as many are under way as there are threads."""
+
+        def see(number: int) -> Any:
+            low, high = int(self.starts[number]), int(self.starts[number + 1])
+            return job.function(self.open(number), *cut(job.per_item, low, high), *job.parameters)
+
+        numbers, width = range(len(self.starts) - 1), max(1, self.n_threads)
+        groups = (numbers[low : low + width] for low in numbers[::width])
+        return job.merge(
+            (part for few in groups for part in run_threads(see, few, width)), self.n_items
+        )
+
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return the votes on some items."""
+        chosen = group_items(items, self.starts)
+        tables = [pick_items(self.open(k).votes, places) for k, places in chosen.items()]
+        none = np.empty((0, self.n_voters), dtype=np.int8)
+        return WholeTable(np.asfortranarray(np.concatenate([none, *tables])))
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.open, range(len(self.starts) - 1))
+
+
+class KeptBlocks(LocalBlocks):
+    """Blocks, each with `n_items`, that this process holds in memory; so it does with a view's."""
+
+    place = "in memory"
+
+    def __init__(self, blocks: Sequence[Any], n_voters: int) -> None:
+        self.blocks = list(blocks)
+        self.starts = mark_starts([block.n_items for block in self.blocks])
+        self.n_items, self.n_voters = int(self.starts[-1]), n_voters
+
+    def open(self, number: int) -> Any:
+        """Return a block."""
+        return self.blocks[number]
+
+    def view(self, change: Change, *parameters: Any, per_item: Sequence[Array] = ()) -> ItemBlocks:
+        """Return the changed blocks, in memory."""
+        return KeptView(self, View(self, change, parameters, per_item))
+
+
+class KeptView(KeptBlocks):
+    """The blocks of a view, changed once and kept."""
+
+    def __init__(self, source: KeptBlocks, view: View) -> None:
+        parameters = view.change, view.parameters
+        job = Pass(_list_all, _list_changed, parameters, view.per_item)
+        super().__init__(source.visit(job), view.n_voters)
+        self.made_by, self.place, self.n_threads = view, view.place, source.n_threads
+
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return some items, changed."""
+        return self.made_by.take(items)
+
+
+class WholeTable(KeptBlocks):
+    """All items as one block."""
+
+    whole = True
+
+    def __init__(self, votes: OneBlock) -> None:
+        super().__init__([Block(votes, 0)], votes.shape[1])
+        self.votes = votes
+        self.place = "in memory" if isinstance(votes, np.ndarray) else "sparse"
+
+    def table(self, who: str = "this method") -> NDArray[np.int8]:
+        """Return the votes."""
+        return self.votes if isinstance(self.votes, np.ndarray) else super().table(who)
+
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return the votes on some items, in any order."""
+        return WholeTable(pick_items(self.votes, items))
+
+    def rearrange(self, columns: Columns, side: int = 1) -> ItemBlocks:
+        """Return the votes of these voters as columns."""
+        return WholeTable(rearrange_votes(self.votes, columns, side))
+
+    def recode(self, lookup: NDArray[np.int8]) -> ItemBlocks:
+        """Return the votes with other codes."""
+        return WholeTable(recode_votes(self.votes, lookup))
+
+
+def _list_changed(block: Any, *arguments: Any) -> list[Any]:
+    *per_item, change, settings = arguments
+    return list(list_parts(change(block, *per_item, *settings)))
+
+
+def _list_all(lists: Iterable[list[Any]], n_items: int) -> list[Any]:  # noqa: ARG001 - a `Merge`
+    return [part for parts in lists for part in parts]

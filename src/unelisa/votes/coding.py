@@ -1,0 +1,298 @@
+"""Codings: which labels mean which class, or abstained, as one byte.
+
+Two classes are -1 (no) and +1 (yes), more are 1, 2, ... in their order; 0 is abstained in both.
+-1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH. So ambiguous codings
+are rejected, and users declare theirs. Missing values (None, NaN, null, empty cells) are
+abstentions in every coding.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import AmbiguousVotesError, Hint, VotesError
+from unelisa.votes.columns import Label, plain_label
+
+MAX_CLASSES = 200  # more distinct labels are names, dates or free text
+LONGEST_LABEL = 200  # characters
+LONGEST_TEXT = 64  # bytes: as long as 16 characters, a label is copied for every item
+# label -> vote in each numeric coding, and the two labels given back (negative, positive)
+_NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
+    "pm1": ({-1: -1, 0: 0, 1: 1}, (-1, 1)),
+    "01": ({0: -1, 1: 1}, (0, 1)),
+    "snorkel": ({-1: 0, 0: -1, 1: 1}, (0, 1)),
+}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """All classes as they were declared, by a user or by the fit of a model."""
+
+    labels: tuple[Label, ...]
+    ordered: bool = False  # whether their order has a meaning
+    name: Literal["", "snorkel"] = ""  # "snorkel": -1 besides them is abstained
+
+
+CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, ...] | Declared
+
+
+def declare_order(coding: CodingChoice, order: Sequence[Label] | None) -> CodingChoice:
+    """Return the coding, or the declared order of all classes.
+
+    Examples
+    --------
+    >>> declare_order("auto", ["poor", "fair", "good"]).labels
+    ('poor', 'fair', 'good')
+    """
+    if order is None:
+        return coding
+    if coding != "auto":
+        raise VotesError("order lists all classes, so it replaces coding; pass one of them")
+    if isinstance(order, str):
+        raise VotesError("order must be a list of all labels, found a text")
+    return Declared(tuple(plain_label(label) for label in order), ordered=True)
+
+
+def encode_classes(n_classes: int) -> list[int]:
+    """Return the code of each class: -1 and +1 for two, otherwise k + 1 as int8.
+
+    Beyond 127 the byte wraps, so that votes stay one byte: read them as uint8.
+
+    Examples
+    --------
+    >>> encode_classes(2), encode_classes(4), encode_classes(200)[126:129]
+    ([-1, 1], [1, 2, 3, 4], [127, -128, -127])
+    """
+    if n_classes == 2:
+        return [-1, 1]
+    return [code if code < 128 else code - 256 for code in range(1, n_classes + 1)]
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What the labels mean."""
+
+    votes: dict[Label, int]  # label -> its code, 0 for abstained
+    classes: tuple[Label, ...]  # the user's labels: (negative, positive), or all classes in order
+    # of a declared coding with a code for abstained; "" if the labels say everything
+    name: Literal["", "pm1", "snorkel"] = ""
+    ordered: bool = False
+
+
+def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
+    """Return what the labels mean, or raise `VotesError`.
+
+    `found` maps the distinct labels, without missing values and in the order they were found, to a
+    phrase for where each first occurs ("in data row 3, column 'w7'"); `coding` is as in `Votes.of`.
+
+    Examples
+    --------
+    >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
+    ('no', 'yes')
+    """
+    _refuse_long(found)
+    spelled = {label: _number(label) for label in found}
+    numbers = None if None in spelled.values() else spelled
+    if isinstance(coding, tuple | list):
+        coding = Declared(tuple(coding))
+    if isinstance(coding, Declared):
+        return _settle_declared(found, numbers, coding)
+    name = _read_coding(numbers) if coding == "auto" else str(coding)
+    if coding == "auto" and name == "labels":
+        return _settle_labels(found, numbers)
+    if name not in _NUMERIC:
+        known = ", ".join(repr(name) for name in _NUMERIC)
+        raise VotesError(
+            f"unknown coding {coding!r}; choose {known}, 'auto' or all labels in order"
+        )
+    meaning, classes = _find_meaning(name, numbers)
+    for label, place in found.items():
+        if (numbers or {}).get(label) not in meaning:
+            allowed = ", ".join(str(code) for code in meaning)
+            raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
+    votes = {label: meaning[numbers[label]] for label in found} if numbers else {}
+    named = coding if coding in ("pm1", "snorkel") else ""
+    return Coding(votes, classes, named)
+
+
+def _refuse_long(found: dict[Label, str]) -> None:
+    for label, place in found.items():
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise VotesError(
+                f"a label has more than {LONGEST_LABEL} characters {place}; a vote is one of a few "
+                "labels"
+            )
+
+
+def _find_meaning(
+    name: str, numbers: dict[Label, Any] | None
+) -> tuple[dict[int, int], tuple[int, ...]]:
+    """Return code -> vote in a numeric coding, and its classes; snorkel's are as many as found."""
+    largest = max((numbers or {}).values(), default=0)
+    if name != "snorkel" or not 1 < largest < MAX_CLASSES or largest != int(largest):
+        return _NUMERIC[name]
+    classes = tuple(range(int(largest) + 1))
+    return {-1: 0, **dict(zip(classes, encode_classes(len(classes)), strict=True))}, classes
+
+
+def _settle_declared(
+    found: dict[Label, str], numbers: dict[Label, Any] | None, declared: Declared
+) -> Coding:
+    classes = declared.labels
+    if numbers is not None and all(_number(label) is not None for label in classes):
+        classes, kept = tuple(_number(label) for label in classes), numbers
+    else:
+        kept = {label: label for label in found}
+    n = len(classes)
+    if n < 2 or len(set(classes)) < n:
+        raise VotesError(
+            "a coding by labels must name two different ones, (negative, positive), or more, each "
+            "once"
+        )
+    if n > MAX_CLASSES:
+        raise VotesError(f"at most {MAX_CLASSES} classes are possible, found {n} declared labels")
+    meaning = dict(zip(classes, encode_classes(n), strict=True))
+    if declared.name == "snorkel":
+        meaning[-1] = 0
+    for label, place in found.items():
+        if kept[label] not in meaning:
+            many = "two" if n == 2 else n
+            raise VotesError(
+                f"found a label other than the {many} declared ones {place}",
+                label=label,
+                place=place,
+            )
+    votes = {label: meaning[kept[label]] for label in found}
+    return Coding(votes, classes, declared.name, declared.ordered and n > 2)
+
+
+def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) -> Coding:
+    kept = {label: label for label in found} if numbers is None else numbers
+    if numbers is None:
+        _refuse_mixtures(found)
+    classes = sorted(set(kept.values()))
+    if len(classes) > MAX_CLASSES:
+        place = list(found.values())[MAX_CLASSES]
+        raise VotesError(
+            f"votes hold {len(classes)} labels, {MAX_CLASSES} at most are possible, and label "
+            f"{MAX_CLASSES + 1} is {place}: a column of free text was taken for votes"
+        )
+    if len(classes) < 2:
+        raise VotesError(
+            "votes hold only one label, so the other one is unknown",
+            Hint("coding", ("no", "yes"), "with your own two labels"),
+        )
+    return _settle_declared(found, numbers, Declared(tuple(classes)))
+
+
+def _refuse_mixtures(found: dict[Label, str]) -> None:
+    """Raise `VotesError` for labels of several kinds, or spellings of one: hardly classes."""
+    many = len(found) > 2
+    text = {x: isinstance(x, str) and not (many and _number(x) is not None) for x in found}
+    if len(set(text.values())) > 1:
+        odd = next(label for label in found if not text[label])
+        raise VotesError(
+            f"votes mix text with other values, one {found[odd]}; use two labels, or more of one "
+            "kind"
+        )
+    if not many:
+        return
+    if not all(text.values()):
+        raise VotesError(
+            "votes are neither text nor numbers; use two labels, or texts for more classes"
+        )
+    folded: dict[str, Label] = {}
+    for label, place in found.items():
+        if folded.setdefault(" ".join(label.split()).casefold(), label) != label:
+            raise VotesError(
+                "a label differs from another one in upper and lower case or spaces only, "
+                f"{place}; use two labels, or one spelling of each class"
+            )
+
+
+def _read_coding(numbers: dict[Label, Any] | None) -> str:
+    """Return the only coding that fits, or raise an error where two do.
+
+    In {-1, 1} and {0, 1} the smaller code could mean "abstained", but then nobody ever said no and
+    there would be nothing to learn, so they must be no and yes. Three or more different whole
+    numbers from 0 on are classes of their own.
+    """
+    codes = set() if numbers is None else set(numbers.values())
+    if numbers is None or all(isinstance(code, bool) for code in codes):
+        return "labels"
+    if codes == {-1, 1}:
+        return "pm1"
+    if codes == {0, 1}:
+        return "01"
+    if codes == {1}:
+        raise AmbiguousVotesError(
+            "every vote is 1, so the code of a no is unknown",
+            *(Hint("coding", name) for name in _NUMERIC),
+        )
+    whole = all(code == int(code) for code in codes)
+    if len(codes) > 2 and not whole:
+        raise VotesError(
+            "votes hold fractions, which may be scores or probabilities; cut them into classes, or "
+            "declare all labels",
+            Hint("order", [0.5, 1, 1.5], "with your own numbers"),
+        )
+    if len(codes) > 2 and min(codes) >= 0:
+        return "labels"
+    _refuse_ambiguous(codes, whole)
+    return "labels"
+
+
+def _refuse_ambiguous(codes: set[Any], whole: bool) -> None:
+    """Raise an error for numbers of which 0 or -1 may mean abstained."""
+    if codes <= {-1, 0, 1}:
+        listed = ", ".join(str(code) for code in sorted(codes))
+        hints = [Hint("order", [-1, 0, 1], "if they are three classes")] if len(codes) > 2 else []
+        raise AmbiguousVotesError(
+            f"the codes {listed} are ambiguous",
+            Hint("coding", "pm1", "if -1 is no and 0 is abstained"),
+            Hint("coding", "snorkel", "if -1 is abstained and 0 is no"),
+            *hints,
+        )
+    if -1 in codes and whole and min(codes) == -1 and len(codes) > 2:
+        raise AmbiguousVotesError(
+            "votes mix the code -1, which may mean abstained, with other numbers",
+            Hint("coding", "snorkel", "if -1 is abstained and the classes count from 0"),
+            Hint("order", [-1, 1, 2], "with all numbers, if they are classes"),
+        )
+    if codes & {-1, 0}:
+        raise VotesError(
+            "votes mix the code 0 or -1, which may mean abstained, with other numbers",
+            Hint("coding", (0, 2), "with the two numbers that are the labels"),
+        )
+
+
+def _number(label: Label) -> Any:
+    """Return the number (or boolean) that a label is or spells, or None."""
+    if isinstance(label, bool | int):
+        return label
+    if isinstance(label, str) and "_" in label:
+        return None  # Python reads 1_0 as 10
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        return None
+    if not math.isfinite(number):
+        raise VotesError("votes hold an infinite number (inf); a vote is one of a few labels")
+    return plain_label(number)
+
+
+def as_labels(classes: Sequence[Label]) -> NDArray[Any]:
+    """Return the labels as an array; long texts as objects, which an array of labels shares.
+
+    Examples
+    --------
+    >>> as_labels(("no", "yes")).dtype, as_labels(("no", "yes, by all means")).dtype
+    (dtype('<U3'), dtype('O'))
+    """
+    labels = np.asarray(classes)
+    long = labels.dtype.kind == "U" and labels.dtype.itemsize > LONGEST_TEXT
+    return np.array(classes, dtype=object) if long else labels

@@ -1,0 +1,163 @@
+"""Dask collections: votes that stay in their partitions, and results that stay lazy.
+
+A partition is a NumPy array or a pandas frame of whole items. Only the labels found, sums over
+items and what a caller computes are sent.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.errors import VotesError
+from unelisa.votes.assembly import Assembled
+from unelisa.votes.blocks import RowNumbers
+from unelisa.votes.blocks.partitions import Partitions
+from unelisa.votes.coding import Coding, CodingChoice, settle_coding
+from unelisa.votes.columns import Column, Label, are_signs
+from unelisa.votes.frames import (
+    array_columns,
+    as_array,
+    as_frame,
+    list_names,
+    long_columns,
+    name_voters,
+    read_column,
+)
+
+
+class _Found(NamedTuple):
+    """The size of a partition, and where each label first occurs in it: (row, column)."""
+
+    shape: tuple[int, int]
+    labels: dict[Label, tuple[int, int]]
+
+
+def is_partitioned(table: Any) -> bool:
+    """Return whether a table is a Dask array or frame; there is none where Dask is not imported."""
+    if "dask" not in sys.modules or not hasattr(table, "__dask_graph__"):
+        return False
+    return hasattr(table, "to_delayed") and hasattr(table, "npartitions")
+
+
+def read_partitions(table: Any, coding: CodingChoice) -> Assembled:
+    """Return the votes of a Dask collection; its int8 blocks are persisted where they are."""
+    import dask  # noqa: PLC0415 - an extra, loaded already
+
+    parts, names = _split(table)
+    examine, encode = (dask.delayed(f, pure=False) for f in (_examine, _encode))
+    found = dask.compute(*[examine(part, names) for part in parts])
+    filled = [k for k, one in enumerate(found) if one.shape[0] > 0]
+    if not filled:
+        raise VotesError("the table holds 0 items; at least 1 is required")
+    n_voters = found[filled[0]].shape[1]
+    voters = name_voters(n_voters) if names is None else np.array(names, dtype=object)
+    settled = _settle([found[k] for k in filled], voters, coding)
+    blocks = [encode(parts[k], names, settled.votes) for k in filled]
+    lengths = [found[k].shape[0] for k in filled]
+    partitions = Partitions(blocks, lengths, n_voters)
+    items = RowNumbers(partitions.n_items)
+    return Assembled(partitions, items, voters, settled, names is not None)
+
+
+def score_items(model: Any, table: Any) -> NDArray[np.float64]:
+    """Return `model.decision_function` of every item of a Dask collection as a lazy Dask array."""
+    import dask  # noqa: PLC0415
+    import dask.array as da  # noqa: PLC0415
+
+    parts, _ = _split(table)
+    lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
+    shared = dask.delayed(model, pure=False, traverse=False)
+    per_item = (len(model.classes_),) if len(model.classes_) > 2 else ()
+    scores: NDArray[np.float64] = da.concatenate(
+        [
+            da.from_delayed(shared.decision_function(part), (length, *per_item), np.float64)
+            for part, length in zip(parts, lengths, strict=True)
+        ]
+    )
+    return scores
+
+
+def map_scores(
+    answer: Callable[..., NDArray[Any]], scores: Any, dtype: Any, n_columns: int = 0, **facts: Any
+) -> NDArray[Any]:
+    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array.
+
+    `classes` among the facts: the answer is one of them per item, however many scores it has.
+    """
+    if not is_partitioned(scores):
+        return answer(scores, **facts)
+    if "classes" in facts and scores.ndim > 1:
+        facts["drop_axis"] = 1
+    if n_columns:
+        facts |= {"new_axis": 1, "chunks": (*scores.chunks, (n_columns,))}
+    answers: NDArray[Any] = scores.map_blocks(answer, dtype=dtype, **facts)
+    return answers
+
+
+def _split(table: Any) -> tuple[list[Any], list[str] | None]:
+    """Return the partitions as Delayed, and the names of the voters' columns if any."""
+    columns = getattr(table, "columns", None)
+    if columns is None:
+        if table.ndim != 2:
+            raise VotesError(
+                f"votes must be a table of items x voters, found {table.ndim} dimension(s)"
+            )
+        return list(table.rechunk({1: -1}).to_delayed().ravel()), None
+    item, voter, vote = long_columns([str(name) for name in columns], (None, None, None))
+    if item is not None and voter is not None and vote is not None:
+        raise VotesError(
+            "a long table in Dask partitions may have an item's votes in several partitions; "
+            "pivot it to one row per item, or read its files with read_votes"
+        )
+    return list(table.to_delayed()), [str(name) for name in columns if str(name) != item]
+
+
+def _columns(part: Any, names: list[str] | None) -> list[Column]:
+    if names is None:
+        return array_columns(as_array(part))
+    frame = as_frame(part)
+    if frame is None:
+        raise VotesError("a partition is not a pandas frame")
+    return [read_column(frame.get_column(name)) for name in names]
+
+
+def _examine(part: Any, names: list[str] | None) -> _Found:
+    labels: dict[Label, tuple[int, int]] = {}
+    if names is None and are_signs(part):
+        for sign in (-1, 0, 1):
+            found = (part == sign).any(axis=0)
+            if found.any():
+                s = int(np.argmax(found))
+                labels[sign] = (int(np.argmax(part[:, s] == sign)), s)
+        return _Found(part.shape, labels)
+    columns = _columns(part, names)
+    for s, column in enumerate(columns):
+        for label in column.distinct() - labels.keys():
+            labels[label] = (column.first_row(label), s)
+    return _Found((len(part), len(columns)), labels)
+
+
+def _settle(found: Sequence[_Found], voters: NDArray[Any], coding: CodingChoice) -> Coding:
+    places: dict[Label, str] = {}
+    first = 0
+    for one in found:
+        for label, (row, s) in one.labels.items():
+            column = list_names([voters[s]])
+            places.setdefault(label, f"in data row {first + row + 1}, column {column}")
+        first += one.shape[0]
+    if not places:
+        raise VotesError("there are no votes: every cell is missing")
+    return settle_coding(places, coding)
+
+
+def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDArray[np.int8]:
+    if names is None and are_signs(part) and all(sign == vote for sign, vote in votes.items()):
+        return np.asfortranarray(part)
+    columns = _columns(part, names)
+    values = np.empty((len(part), len(columns)), dtype=np.int8, order="F")
+    for s, column in enumerate(columns):
+        values[:, s] = column.encode(votes)
+    return values

@@ -1,0 +1,355 @@
+"""Votes: what every voter said on every item; all votes are validated here."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unelisa.errors import AmbiguousVotesError, VotesError, VotesWarning, warn_user
+from unelisa.votes.assembly import (
+    Assembled,
+    Duplicates,
+    assemble_array,
+    assemble_frame,
+    assemble_sparse,
+)
+from unelisa.votes.blocks import ItemBlocks, WholeTable
+from unelisa.votes.coding import CodingChoice, as_labels, declare_order, encode_classes
+from unelisa.votes.columns import Label
+from unelisa.votes.frames import ColumnNames, as_frame, find_twins, list_names
+from unelisa.votes.partitioned import is_partitioned, read_partitions
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Items x voters, one byte each: -1 no, +1 yes, 0 abstained.
+
+    With more than two classes, class k (from 0) is k + 1, read as uint8: beyond 127 the byte wraps.
+    Build it with `Votes.of` or `read_votes`; it is not validated again after that.
+
+    Attributes
+    ----------
+    blocks
+        Where the votes live: in memory (an int8 table with one voter contiguous, Fortran order),
+        sparse, in a file, or in Dask partitions.
+    items, voters
+        Names of the rows and the columns.
+    classes
+        The user's own labels: (negative, positive), or all classes, sorted or as declared.
+    named
+        Whether the voters' names come from the table; for a bare array they are generated.
+    coding
+        "pm1" or "snorkel" where it was declared: a model reads further tables alike.
+    columns
+        The columns of items, voters and votes as the user named them, None where not: alike.
+    ordered
+        Whether the order of three or more classes was declared.
+
+    Examples
+    --------
+    >>> votes = Votes.of([["yes", "no"], ["yes", "yes"], ["no", None]])
+    >>> votes.values
+    array([[ 1, -1],
+           [ 1,  1],
+           [-1,  0]], dtype=int8)
+    >>> votes.classes
+    ('no', 'yes')
+    >>> votes = Votes.of([["fair", "good"], ["poor", "fair"]], order=["poor", "fair", "good"])
+    >>> votes.values
+    array([[2, 3],
+           [1, 2]], dtype=int8)
+    """
+
+    blocks: ItemBlocks
+    items: NDArray[Any]
+    voters: NDArray[Any]
+    classes: tuple[Label, ...] = (-1, 1)
+    named: bool = True
+    coding: Literal["", "pm1", "snorkel"] = ""
+    columns: ColumnNames = (None, None, None)
+    ordered: bool = False
+
+    @classmethod
+    def of(  # noqa: PLR0913 - a public signature
+        cls,
+        table: Any,
+        coding: CodingChoice = "auto",
+        *,
+        order: Sequence[Label] | None = None,
+        item: str | None = None,
+        voter: str | None = None,
+        vote: str | None = None,
+        duplicates: Duplicates = "refuse",
+    ) -> "Votes":
+        """Return the votes of a table, or raise `VotesError`.
+
+        Parameters
+        ----------
+        table
+            NumPy array or nested list, scipy.sparse matrix (entries that are not stored are
+            abstentions), a Dask array or wide frame (which stays where it is), or a frame of
+            pandas, polars, pyarrow or any other library that narwhals supports.
+            A frame is long (one row per vote) if it has columns named item, voter and vote, or
+            if those columns are named here; otherwise it is wide (one column per voter).
+        coding
+            "pm1": -1 no, 0 abstained, 1 yes. "01": 0 no, 1 yes. "snorkel": -1 abstained, 0 no,
+            1 yes, or 0, 1, 2, ... for more than two classes. Labels of your own: two as (negative,
+            positive), or all classes. "auto": labels of any kind in sort order, of which the larger
+            of two is positive; ambiguous codings are rejected. Missing values are abstentions in
+            every coding.
+        order
+            All classes in their order, where it has a meaning, as from poor to good. Other labels
+            raise an error.
+        item, voter, vote
+            Column names: all three for a long frame, `item` alone for a wide one.
+        duplicates
+            What to do with different votes of one voter on one item of a frame: "refuse" raises an
+            error, "first" and "last" keep that one in the order of the rows, "drop" keeps none.
+
+        Notes
+        -----
+        The items and voters of a long table are sorted by name, so the order of its rows does
+        not matter. A vote given twice is counted once, with a `VotesWarning`.
+        """
+        if isinstance(table, Votes):
+            return table
+        coding, columns = declare_order(coding, order), (item, voter, vote)
+        if is_partitioned(table):
+            return cls.of_assembled(read_partitions(table, coding))
+        if sp.issparse(table):
+            return cls.of_assembled(assemble_sparse(table, coding))
+        if (frame := as_frame(table)) is not None:
+            return cls.of_assembled(assemble_frame(frame, coding, columns, duplicates), columns)
+        return cls.of_assembled(assemble_array(table, coding))
+
+    @classmethod
+    def of_assembled(cls, found: Assembled, columns: ColumnNames = (None, None, None)) -> "Votes":
+        """Return the votes that were read from a table."""
+        blocks, items, voters, coding, named = found
+        return cls(
+            blocks, items, voters, coding.classes, named, coding.name, columns, coding.ordered
+        )
+
+    @classmethod
+    def accept(cls, table: Any) -> "Votes":
+        """Return the votes that a function without `coding=` is given, as `Votes.of` reads them.
+
+        The message for ambiguous codes says where the coding can be declared.
+        """
+        try:
+            return cls.of(table)
+        except AmbiguousVotesError as error:
+            error.args = (f"{error}: read X with Votes.of(X, coding=...)",)
+            raise
+
+    @classmethod
+    def of_values(
+        cls,
+        values: NDArray[np.int8],
+        items: NDArray[Any],
+        voters: NDArray[Any],
+        classes: tuple[Label, ...] = (-1, 1),
+    ) -> "Votes":
+        """Return the votes of an int8 table of codes in Fortran order, unchecked."""
+        return cls(WholeTable(values), items, voters, classes)
+
+    @property
+    def values(self) -> NDArray[np.int8]:
+        """The votes as a table; an error where they are not one in memory."""
+        return self.blocks.table()
+
+    def __len__(self) -> int:
+        return self.n_items
+
+    def __repr__(self) -> str:
+        # sizes only: items and votes may be patients, and reprs end in logs
+        silent = 1 - self.vote_counts().sum() / max(self.n_items * self.n_voters, 1)
+        more = f"{self.n_classes} classes, " if self.n_classes > 2 else ""
+        sizes = f"{self.n_items} items x {self.n_voters} voters"
+        return f"Votes({sizes}, {more}{silent:.1%} abstained)"
+
+    def _repr_html_(self) -> str:
+        # imported by name: the report's layer lies above this one
+        shown: str = import_module("unelisa.report.notebook").show_votes(self)
+        return shown
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.blocks.n_items
+
+    @property
+    def n_voters(self) -> int:
+        """Number of voters."""
+        return self.blocks.n_voters
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(items, voters)."""
+        return self.n_items, self.n_voters
+
+    def take_voters(self, voters: Sequence[int] | NDArray[Any]) -> "Votes":
+        """Return the votes of some voters, in the order given."""
+        chosen = np.asarray(voters)
+        places = np.arange(self.n_voters)[chosen]
+        return replace(self, blocks=self.blocks.rearrange(places), voters=self.voters[chosen])
+
+    def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
+        """Return the votes on some items, in the order given."""
+        rows = np.arange(self.n_items)[np.asarray(items)]
+        if self.blocks.whole or np.all(rows[1:] >= rows[:-1]):
+            return replace(self, blocks=self.blocks.take(rows), items=self.items[rows])
+        order = np.argsort(rows, kind="stable")
+        taken = self.blocks.take(rows[order]).take(np.argsort(order))
+        return replace(self, blocks=taken, items=self.items[rows])
+
+    def parts(self) -> "Iterator[Votes]":
+        """Yield the votes block by block, each in memory while it is used."""
+        for block in self.blocks:
+            items = self.items[block.start : block.start + block.n_items]
+            yield replace(self, blocks=WholeTable(block.votes), items=items)
+
+    def align(self, voters: NDArray[Any]) -> "Votes":
+        """Return the votes with exactly these voters as columns, matched by name.
+
+        A voter who is absent here counts as having abstained everywhere; one who is not among
+        `voters` is dropped with a `VotesWarning`.
+        """
+        if np.array_equal(self.voters, voters):
+            return self
+        place = {name: s for s, name in enumerate(self.voters.tolist())}
+        columns = np.array([place.pop(name, -1) for name in voters.tolist()], dtype=np.intp)
+        if np.all(columns < 0):
+            raise VotesError("none of these voters is known to the model; check their names")
+        if place:
+            _warn(list(place), "unknown to the model and ignored")
+        return replace(self, blocks=self.blocks.rearrange(columns), voters=voters)
+
+    def one_against_rest(self, k: int) -> "Votes":
+        """Return the votes with two classes: class k as the positive one, and all others as one.
+
+        Examples
+        --------
+        >>> votes = Votes.of([["cat", "dog"], ["owl", None]]).one_against_rest(1)
+        >>> votes.values.tolist(), votes.classes
+        ([[-1, 1], [-1, 0]], ('not dog', 'dog'))
+        """
+        codes = np.array(encode_classes(self.n_classes), dtype=np.int8)
+        lookup = np.zeros(256, dtype=np.int8)
+        lookup[codes.view(np.uint8)] = np.where(np.arange(self.n_classes) == k, 1, -1)
+        blocks, label = self.blocks.recode(lookup), str(self.classes[k])
+        classes = (f"not {label}", label)
+        return replace(self, blocks=blocks, classes=classes, coding="", ordered=False)
+
+    def recode_classes(self, classes: tuple[Label, ...]) -> "Votes":
+        """Return the votes with other classes, more than two, of which all of their own are some.
+
+        Examples
+        --------
+        >>> Votes.of([["no", "yes"]]).recode_classes(("yes", "maybe", "no")).values
+        array([[3, 1]], dtype=int8)
+        """
+        codes = dict(zip(classes, encode_classes(len(classes)), strict=True))
+        lookup = np.zeros(256, dtype=np.int8)
+        own = np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)
+        lookup[own] = [codes[label] for label in self.classes]
+        return replace(self, blocks=self.blocks.recode(lookup), classes=classes)
+
+    def turn_labels(self) -> "Votes":
+        """Return the same votes with the other of two labels as the positive one."""
+        blocks = self.blocks.rearrange(np.arange(self.n_voters), side=-1)
+        return replace(self, blocks=blocks, classes=self.classes[::-1])
+
+    def label(self, signs: NDArray[Any]) -> NDArray[Any]:
+        """Return the user's labels for signs: positive where sign >= 0, as sgn 0 = +1."""
+        return as_labels(self.classes)[(np.asarray(signs) >= 0).astype(np.intp)]
+
+    def name_codes(self, codes: NDArray[np.int8]) -> NDArray[Any]:
+        """Return the user's labels for codes as in `values`, None for 0."""
+        labels = np.full(256, None, dtype=object)
+        own = np.array(encode_classes(self.n_classes), dtype=np.int8)
+        labels[own.view(np.uint8)] = np.array([*self.classes, None], dtype=object)[:-1]
+        return np.asarray(labels[np.asarray(codes, dtype=np.int8).view(np.uint8)])
+
+    @cached_property
+    def comparison(self) -> tuple[NDArray[np.int64], int]:
+        """Counts of items per voter, and the number of items with two votes or more.
+
+        Rows: said each of the classes (no, yes); others voted too; another voted otherwise.
+        """
+        counts, met = self.blocks.compare(self.n_classes)
+        return counts.T, met
+
+    @property
+    def answers(self) -> NDArray[np.int64]:
+        """How often each voter said each class (rows)."""
+        return self.comparison[0][:-2]
+
+    @property
+    def sides(self) -> NDArray[np.int64]:
+        """How often each voter said no (row 0) and yes (row 1), of two classes."""
+        if self.n_classes > 2:
+            raise VotesError(f"two classes are needed here, found {self.n_classes}")
+        return self.answers
+
+    def vote_counts(self) -> NDArray[np.int64]:
+        """Return how many items each voter voted on."""
+        return np.asarray(self.answers.sum(axis=0))
+
+    def constant(self) -> NDArray[np.bool_]:
+        """Return which voters are constant: one answer only, or never voted."""
+        return np.asarray(np.count_nonzero(self.answers, axis=0) < 2)
+
+    def discerning(self) -> NDArray[np.bool_]:
+        """Return which voters tell items apart: not silent, nor the same vote on every item.
+
+        If nobody does, those who voted.
+        """
+        votes = self.vote_counts()
+        found = (votes > 0) & (self.answers.max(axis=0) < self.n_items)
+        return np.asarray(found if found.any() else votes > 0)
+
+    def warn_of_idle_voters(self) -> None:
+        """Warn of voters who never voted, always say the same or look alike; of votes apart."""
+        silent = self.vote_counts() == 0
+        if silent.all():
+            raise VotesError("there are no votes: every vote is missing or an abstention")
+        if silent.any():
+            _warn(self.voters[silent].tolist(), "never voted and got no weight")
+        stuck = self.constant() & ~silent
+        if stuck.any():
+            constant = "always gave the same vote, which is hardly informative"
+            _warn(self.voters[stuck].tolist(), constant)
+        if twins := find_twins(self.voters.tolist()):
+            _warn(twins, "have names that look the same, so they may be fewer")
+        if self.n_voters == 1:
+            warn_user("only one voter, so its votes cannot be cross-checked", VotesWarning)
+        elif self.n_items > 1 and self.comparison[1] == 0:
+            warn_user(
+                "every item has only one vote, so none can be cross-checked; check the item column",
+                VotesWarning,
+            )
+
+
+def name_unvoted(error: VotesError) -> VotesError:
+    """Return the error about a known label that is not a class of the votes, in these words."""
+    return VotesError(
+        f"it holds a label that nobody ever voted, {error.about['place']}; if it is a class, name "
+        "all classes where the votes are read",
+        **error.about,
+    )
+
+
+def _warn(names: list[Any], what: str) -> None:
+    many = "1 voter" if len(names) == 1 else f"{len(names)} voters"
+    warn_user(f"{many} {what}: {list_names(names)}", VotesWarning)

@@ -1,0 +1,11 @@
+import pytest
+from suggestions.crowds import draw_crowd, fit
+
+import unelisa as ue
+
+
+@pytest.fixture(scope="package", params=[2, 3], ids=["two classes", "three classes"])
+def copied(request):
+    """A consensus with a family, and its votes."""
+    votes = draw_crowd(request.param)
+    return fit(ue.LatentIsing(), votes), votes

@@ -1,0 +1,107 @@
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+from suggestions.crowds import NAMES, draw_crowd, fit
+
+from unelisa import DawidSkene
+from unelisa.analysis.suggestions import batch
+from unelisa.analysis.suggestions.batch import Terms, plan_questions
+from unelisa.analysis.suggestions.beliefs import await_vote, form_belief
+from unelisa.analysis.suggestions.gains import measure_gains
+from unelisa.analysis.suggestions.panels import seat_panel
+from unelisa.votes.ballots import list_ballots
+
+
+def plan(model, votes, n, criterion="errors", prices=None, offered=None, spread=np.inf):
+    panel = seat_panel(model)
+    given = np.append(np.ones(panel.n_voters), np.inf) if prices is None else prices
+    terms = Terms(given, np.eye(panel.n_classes), criterion, offered, spread)
+    chances = model.predict_proba(votes)
+    return list(islice(plan_questions(panel, list_ballots(votes.blocks), chances, terms), n))
+
+
+@pytest.mark.parametrize("criterion", ["errors", "log_loss", "rate"])
+def test_the_batch_is_that_of_a_search_without_bounds(copied, criterion, monkeypatch):
+    model, votes = copied
+    monkeypatch.setattr(batch, "OPENED", 16)
+    found = plan(model, votes, 60, criterion)
+    monkeypatch.setattr(batch, "OPENED", votes.n_items)
+    assert found == plan(model, votes, 60, criterion)
+    assert len({question.item for question in found}) > 20
+
+
+def test_the_first_question_is_the_best_of_all(copied):
+    model, votes = copied
+    panel = seat_panel(model)
+    runs = batch.take_ballots(list_ballots(votes.blocks), np.arange(votes.n_items))
+    gains = measure_gains(panel, form_belief(panel, runs, model.predict_proba(votes)), "errors")
+    gains[votes.values != 0] = -1
+    first = plan(model, votes, 1)[0]
+    assert first.gain == pytest.approx(gains.max())
+    assert gains[first.item, first.voter] == pytest.approx(gains.max())
+
+
+def test_a_later_question_on_an_item_is_expected_over_the_answers_to_the_earlier(copied):
+    model, votes = copied
+    panel, chances = seat_panel(model), model.predict_proba(votes)
+    found = plan(model, votes, 500)
+    item = next(q.item for k, q in enumerate(found) if q.item in {p.item for p in found[:k]})
+    first, second = [question for question in found if question.item == item][:2]
+    ballots = batch.take_ballots(list_ballots(votes.blocks), np.array([item]))
+    belief = form_belief(panel, ballots, chances[[item]])
+    assert measure_gains(panel, belief, "errors")[0, first.voter] == pytest.approx(first.gain)
+    after = measure_gains(panel, await_vote(panel, belief, first.voter), "errors").sum(axis=0)
+    assert after[second.voter] == pytest.approx(second.gain)
+
+
+def test_voters_who_repeat_each_other_are_asked_less(copied):
+    model, votes = copied
+    asked = Counter(question.voter for question in plan(model, votes, 200))
+    assert max(asked[s] for s in (0, 7, 8)) < 10
+    # with independent voters in their place they are asked as others are
+    naive = Counter(question.voter for question in plan(fit(DawidSkene(), votes), votes, 200))
+    assert sum(naive[s] for s in (0, 7, 8)) > 3 * sum(asked[s] for s in (0, 7, 8))
+
+
+def test_nobody_is_asked_twice_and_only_what_is_offered(copied):
+    model, votes = copied
+    offered = np.zeros(votes.shape, dtype=bool)
+    offered[:, 1:4] = True
+    found = plan(model, votes, 400, offered=offered)
+    pairs = [(question.item, question.voter) for question in found]
+    assert len(set(pairs)) == len(pairs) > 50
+    assert all(not votes.values[pair] and 1 <= pair[1] < 4 for pair in pairs)
+
+
+def test_equal_gains_go_to_distinct_items_first():
+    votes = draw_crowd(n_items=40)
+    twice = votes.take_items(np.repeat(np.arange(40), 2))
+    found = plan(fit(DawidSkene(), draw_crowd()), twice, 20)
+    assert [question.item for question in found[:2]] == [found[0].item, found[0].item + 1]
+    assert found[0].gain == pytest.approx(found[1].gain)
+
+
+def test_an_item_is_left_when_its_cases_are_too_many(copied, monkeypatch):
+    model, votes = copied
+    monkeypatch.setattr(batch, "MOST_CASES", 1)
+    found = plan(model, votes, 300)
+    assert len({question.item for question in found}) == len(found)
+
+
+def test_a_batch_can_be_spread_over_the_voters(copied):
+    model, votes = copied
+    free, spread = plan(model, votes, 60), plan(model, votes, 60, spread=60 / 9)
+    counts = [Counter(question.voter for question in found) for found in (free, spread)]
+    assert max(counts[1].values()) < max(counts[0].values())
+    assert len(counts[1]) > len(counts[0])
+    assert len({(question.item, question.voter) for question in spread}) == 60
+    dearer = np.ones(len(NAMES))
+    ranks = []
+    for question in spread:
+        ranks.append(question.gain / dearer[question.voter])
+        dearer[question.voter] += 9 / 60
+    once = [k for k, question in enumerate(spread) if question.item not in
+            {other.item for other in spread[:k]}]  # fmt: skip
+    assert np.all(np.diff(np.array(ranks)[once]) <= 1e-9)

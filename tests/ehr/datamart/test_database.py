@@ -1,0 +1,100 @@
+import sys
+
+import duckdb
+import numpy as np
+import pytest
+
+from unelisa.ehr.datamart import simulate_ehr, write_datamart
+from unelisa.ehr.datamart.cdm import TABLES
+from unelisa.errors import MissingExtraError
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return simulate_ehr(60, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def database(drawn, tmp_path_factory):
+    file = tmp_path_factory.mktemp("datamart") / "ra.duckdb"
+    write_datamart(drawn, file)
+    with duckdb.connect(str(file), read_only=True) as connection:
+        yield connection
+
+
+def ask(database, question):
+    return database.execute(question).fetchall()
+
+
+def test_every_table_is_filled(database):
+    for table in TABLES:
+        assert ask(database, f"SELECT count(*) FROM {table}")[0][0] > 0  # noqa: S608
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "parent"),
+    [
+        ("visit_occurrence", "person_id", "person"),
+        ("condition_occurrence", "visit_occurrence_id", "visit_occurrence"),
+        ("note", "visit_occurrence_id", "visit_occurrence"),
+        ("note_nlp", "note_id", "note"),
+        ("measurement", "person_id", "person"),
+        ("observation_period", "person_id", "person"),
+    ],
+)
+def test_every_reference_leads_somewhere(database, table, column, parent):
+    key = f"{parent}_id"
+    lost = f"SELECT count(*) FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {parent})"  # noqa: S608
+    assert ask(database, lost) == [(0,)]
+
+
+def test_every_concept_used_is_in_the_vocabulary(database):
+    for table, column in [
+        ("condition_occurrence", "condition_concept_id"),
+        ("condition_occurrence", "condition_source_concept_id"),
+        ("note_nlp", "note_nlp_concept_id"),
+        ("measurement", "measurement_concept_id"),
+    ]:
+        used = f"SELECT DISTINCT {column} FROM {table}"  # noqa: S608
+        known = {number for (number,) in ask(database, "SELECT concept_id FROM concept")}
+        assert {number for (number,) in ask(database, used)} <= known
+
+
+def test_records_lie_within_the_observed_time(database):
+    outside = """SELECT count(*) FROM condition_occurrence JOIN observation_period USING (person_id)
+        WHERE condition_start_date NOT BETWEEN observation_period_start_date
+        AND observation_period_end_date"""
+    assert ask(database, outside) == [(0,)]
+
+
+def test_the_reviewed_charts_are_a_cohort_and_the_truth_is_nowhere(database, drawn):
+    members = ask(database, "SELECT subject_id FROM cohort WHERE cohort_definition_id = 1")
+    assert sorted(person for (person,) in members) == drawn.reviewed.tolist()
+    columns = {name for (name,) in ask(database, "SELECT column_name FROM duckdb_columns()")}
+    assert not columns & {"label", "truth", "case"}
+
+
+def test_rows_are_reported_and_the_seed_decides(drawn, tmp_path):
+    told = {}
+
+    def advance(table, rows):
+        told[table] = told.get(table, 0) + rows
+
+    days = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        file = tmp_path / f"{name}.duckdb"
+        write_datamart(drawn, file, seed, advance if name == "a" else None)
+        with duckdb.connect(str(file), read_only=True) as connection:
+            rows = connection.execute("SELECT note_date FROM note ORDER BY note_id").fetchnumpy()
+            days.append(rows["note_date"])
+    assert told["person"] == 60
+    assert told["note"] == drawn.counts["note_count"].sum() == len(days[0])
+    assert np.array_equal(days[0], days[1])
+    assert not np.array_equal(days[0], days[2])
+
+
+def test_a_missing_package_is_reported_with_its_extra(monkeypatch, drawn, tmp_path):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingExtraError, match=r"unelisa\[omop\]"):
+        write_datamart(drawn, tmp_path / "ra.duckdb")
+    assert not list(tmp_path.iterdir())

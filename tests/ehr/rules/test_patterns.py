@@ -1,0 +1,156 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from unelisa.ehr.rules.patterns import (
+    evaluate_patterns,
+    find_families,
+    find_obstacle,
+    fit_patterns,
+    list_patterns,
+    read_patterns,
+    suppress_counts,
+    tabulate_patterns,
+)
+from unelisa.errors import ModelError, VotesError
+
+SENSITIVITY, SPECIFICITY = np.array([0.8, 0.6, 0.7]), np.array([0.95, 0.9, 0.98])
+
+
+def draw(n, prevalence, seed, rules=3):
+    rng = np.random.default_rng(seed)
+    case = rng.random(n) < prevalence
+    rates = np.where(case[:, None], SENSITIVITY[:rules], 1 - SPECIFICITY[:rules])
+    return rng.random((n, rules)) < rates
+
+
+def site(name, n, prevalence, seed, hide=0, rules=3):
+    table = tabulate_patterns(list("abc")[:rules], draw(n, prevalence, seed, rules))
+    return read_patterns(suppress_counts(table, hide), name)
+
+
+def expected_table(name, n, prevalence):
+    """The counts that the model expects, rounded: estimates are then the truth itself."""
+    patterns = list_patterns(3)
+    sides = [
+        np.prod(np.where(patterns, rates, 1 - rates), axis=1)
+        for rates in (SENSITIVITY, 1 - SPECIFICITY)
+    ]
+    counts = np.round(n * (prevalence * sides[0] + (1 - prevalence) * sides[1])).astype(int)
+    frame = pd.DataFrame(patterns.astype(int), columns=list("abc")).assign(patients=counts)
+    return read_patterns(frame, name)
+
+
+def test_a_table_counts_every_pattern():
+    flags = np.array([[1, 0], [1, 1], [1, 0]], dtype=bool)
+    table = tabulate_patterns(["a", "b"], flags)
+    assert table.to_numpy().tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 2], [1, 1, 1]]
+    assert suppress_counts(table, 2)["patients"].tolist() == ["0", "0", "2", "<2"]
+
+
+def test_the_fit_finds_what_the_model_expects():
+    fit = fit_patterns([expected_table("A", 1e7, 0.3), expected_table("B", 1e7, 0.05)])
+    assert np.allclose(fit.prevalence, [0.3, 0.05], atol=1e-3)
+    assert np.allclose(fit.sensitivity, SENSITIVITY, atol=1e-3)
+    assert np.allclose(fit.specificity, SPECIFICITY, atol=1e-3)
+
+
+def test_sites_with_one_prevalence_equal_the_pooled_fit():
+    one, other = draw(3000, 0.2, 0), draw(2000, 0.2, 1)
+    tables = [
+        read_patterns(tabulate_patterns(list("abc"), flags), name)
+        for name, flags in (("A", one), ("B", other), ("all", np.vstack([one, other])))
+    ]
+    apart = fit_patterns(tables[:2], one_prevalence=True)
+    pooled = fit_patterns(tables[2:])
+    assert np.allclose(apart.prevalence, pooled.prevalence, atol=1e-6)
+    assert np.allclose(apart.sensitivity, pooled.sensitivity, atol=1e-6)
+    assert np.allclose(apart.specificity, pooled.specificity, atol=1e-6)
+
+
+def test_two_rules_need_two_sites_that_differ():
+    found = evaluate_patterns(
+        [site("A", 40_000, 0.3, 0, rules=2), site("B", 40_000, 0.05, 1, rules=2)]
+    )
+    assert np.allclose(found["sensitivity"][:2], SENSITIVITY[:2], atol=0.05)
+    assert np.allclose(found["specificity"][:2], SPECIFICITY[:2], atol=0.02)
+    alike = [site("A", 40_000, 0.3, 0, rules=2), site("B", 40_000, 0.3, 1, rules=2)]
+    assert "need sites that differ" in find_obstacle(alike, own=False)
+    assert find_obstacle(alike[:1], own=False)
+    refused = evaluate_patterns(alike)
+    assert refused[["sensitivity", "ppv", "prevalence"]].isna().all(axis=None)
+    assert refused["reason"].str.contains("2 of the 2 rules").all()
+
+
+def test_suppressed_cells_are_estimated():
+    whole = [site("A", 4000, 0.2, 0), site("B", 1500, 0.03, 1)]
+    hidden = [site("A", 4000, 0.2, 0, hide=10), site("B", 1500, 0.03, 1, hide=10)]
+    assert any(np.isnan(table.counts).any() for table in hidden)
+    told, guessed = fit_patterns(whole), fit_patterns(hidden)
+    assert np.allclose(told.sensitivity, guessed.sensitivity, atol=0.02)
+    assert np.allclose(told.prevalence, guessed.prevalence, atol=0.01)
+    cells = [table.suppressed_below > 0 for table in hidden]
+    filled = np.concatenate([fit[cell] for fit, cell in zip(guessed.counts, cells, strict=True)])
+    assert ((filled >= 1) & (filled <= 9)).all()
+
+
+def test_intervals_hold_and_accuracies_may_be_a_sites_own():
+    tables = [site("A", 20_000, 0.3, 3), site("B", 20_000, 0.1, 4)]
+    for own in (False, True):
+        found = evaluate_patterns(tables, own)
+        held = (found["sensitivity_low"] <= np.tile(SENSITIVITY, 2)) & (
+            np.tile(SENSITIVITY, 2) <= found["sensitivity_high"]
+        )
+        assert held.sum() >= 5
+        assert found["site"].tolist() == ["A"] * 3 + ["B"] * 3
+        shared = np.allclose(found["sensitivity"][:3], found["sensitivity"][3:])
+        assert shared is not own
+
+
+def test_rules_within_one_another_are_one_family():
+    flags = draw(5000, 0.2, 5)
+    nested = np.column_stack([flags, flags[:, 0] & flags[:, 1]])
+    table = read_patterns(tabulate_patterns(["a", "b", "c", "a and b"], nested), "A")
+    assert find_families(table.patterns, table.counts) == [0, 0, 2, 0]
+    found = evaluate_patterns([table])
+    assert found["reason"].str.contains("2 of the 4 rules are not contained").all()
+    copied = np.column_stack([flags, flags[:, 2]])
+    found = evaluate_patterns([read_patterns(tabulate_patterns(list("abcd"), copied), "A")])
+    assert found["sensitivity"].isna().tolist() == [False, False, False, True]
+    assert found["reason"].tolist()[3] == "it contains, or is within, another rule"
+
+
+def test_unreadable_tables_are_refused():
+    good = tabulate_patterns(["a"], np.array([[True], [False]]))
+    with pytest.raises(VotesError, match="no column patients"):
+        read_patterns(good[["a"]], "A")
+    with pytest.raises(VotesError, match="other values than 0 and 1"):
+        read_patterns(good.assign(a=[0, 2]), "A")
+    with pytest.raises(VotesError, match="lists a pattern more than once"):
+        read_patterns(good.assign(a=[1, 1]), "A")
+    for count in ("-3", "<1", "few", "1.5"):
+        with pytest.raises(VotesError, match="neither a number up to .* nor like <10"):
+            read_patterns(good.assign(patients=["5", count]), "A")
+    with pytest.raises(ModelError, match="1 to 12 rules, found 13"):
+        tabulate_patterns([str(k) for k in range(13)], np.zeros((2, 13), dtype=bool))
+    with pytest.raises(VotesError, match="has other rules"):
+        evaluate_patterns([read_patterns(good, "A"), site("B", 100, 0.5, 0)])
+
+
+@pytest.mark.parametrize("cell", ["<1000000000", "<101", "9" * 400, "9" * 5000, "<" + "9" * 5000])
+def test_counts_and_thresholds_have_limits(cell):
+    table = tabulate_patterns(["a"], np.array([[True], [False]])).astype(object)
+    table.loc[0, "patients"] = cell
+    with pytest.raises(VotesError, match="neither a number up to 10,000,000,000"):
+        read_patterns(table, "A")
+
+
+def test_a_site_without_patients_is_refused():
+    empty = tabulate_patterns(["a", "b", "c"], np.zeros((0, 3), dtype=bool))
+    with pytest.raises(VotesError, match="table of A counts no patient"):
+        evaluate_patterns([read_patterns(empty, "A")])
+
+
+def test_rules_of_the_same_name_are_refused():
+    with pytest.raises(ModelError, match="same name"):
+        tabulate_patterns(["a", "a"], np.array([[True, False]]))

@@ -1,0 +1,166 @@
+import numpy as np
+import pandas as pd
+import pytest
+from phenotyping.conftest import ANCHORS
+
+from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
+from unelisa.ehr.cautions import _doubt_anchors, warn_of_iterations
+from unelisa.ehr.counts import read_counts
+from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError
+
+
+def test_a_truth_that_follows_utilization_is_warned_of():
+    rng = np.random.default_rng(0)
+    use = np.exp(rng.normal(3, 1, 3000))
+    counts = pd.DataFrame({f"f{j}": rng.poisson(0.5 * use) for j in range(30)})
+    for name in ANCHORS:
+        counts[name] = rng.poisson(0.3 * use)
+    with pytest.warns(UnelisaWarning, match="follows the sum of all other counts .* more than"):
+        Phenotyper(ANCHORS, random_state=0).fit(counts)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "told"),
+    [
+        (
+            {"anchors": ["ICD:714.0", "NLP:gout"]},
+            VotesError,
+            "no feature 'NLP:gout'.*an anchor",
+        ),
+        ({"anchors": []}, ModelError, "at least one feature"),
+        ({"anchors": ["ICD:714.0"] * 2}, ModelError, "each feature only once"),
+        ({"anchors": "ICD:714.0"}, ModelError, "a list of feature names"),
+        (
+            {"anchors": ANCHORS, "prevalence": 1.5},
+            ModelError,
+            "strictly between 0 and 1, found 1.5",
+        ),
+        (
+            {"anchors": ANCHORS, "utilization": "visits"},
+            VotesError,
+            "no utilization column",
+        ),
+    ],
+)
+def test_bad_settings_are_refused_in_one_sentence(datamart, settings, error, told):
+    with pytest.raises(error, match=told) as caught:
+        Phenotyper(**{"utilization": "note_count", **settings}).fit(datamart.counts[:100])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda frame: frame.assign(**{ANCHORS[0]: 0}), "the anchor 'ICD:714.0' never occurs"),
+        (lambda frame: frame.assign(**{ANCHORS[0]: 2}), "the same count for every patient"),
+        (lambda frame: frame - 1, "has a negative count in data row"),
+        (lambda frame: pd.concat([frame, frame[:1]]), "data row 1 appears more than once"),
+        (lambda frame: frame.assign(sex="f"), "column 'sex' holds String, not counts"),
+        (lambda frame: frame[:5], "5 patients; at least 20"),
+    ],
+)
+def test_bad_counts_are_refused_in_one_sentence(datamart, change, told):
+    with pytest.raises(VotesError, match=told) as caught:
+        Phenotyper(ANCHORS, "note_count").fit(change(datamart.counts[:200]))
+    assert "\n" not in str(caught.value)
+
+
+def test_anchors_that_contradict_each_other_and_em_without_convergence_are_told(datamart):
+    rising, falling = (ClassCounts(np.log(m), 0.5, np.ones(2)) for m in ([0.5, 5], [5, 0.5]))
+    model = AnchorModel(0.2, CaseOdds(-1.4, 0.0), (rising, falling), 3.0, 300, False)
+    table = read_counts(datamart.counts, "note_count")
+    doubts = list(_doubt_anchors(table, table.find(ANCHORS, "an anchor"), model))
+    assert len(doubts) == 1
+    assert "'NLP:rheumatoid arthritis' is not more frequent among cases" in doubts[0]
+    with pytest.warns(ConvergenceWarning, match="iteration limit"):
+        warn_of_iterations(model)
+
+
+def take_cases(datamart, share, n, seed=0):
+    """Patients of whom a share are cases."""
+    rng, case = np.random.default_rng(seed), datamart.truth.to_numpy() > 0
+    cases = rng.choice(np.flatnonzero(case), round(share * n), replace=False)
+    others = rng.choice(np.flatnonzero(~case), n - len(cases), replace=False)
+    return datamart.counts.iloc[np.sort(np.r_[cases, others])]
+
+
+def tell_doubts(counts, anchors=ANCHORS, y=None):
+    """Fit with doubts; return their words."""
+    with pytest.warns(UnelisaWarning, match="the phenotype is not reliable"):
+        model = Phenotyper(list(anchors), "note_count", random_state=0).fit(counts, y)
+    assert not model.reliable_
+    return model.reliability_reason_
+
+
+def test_nothing_speaks_against_a_good_fit(model):
+    assert model.reliable_
+    assert model.reliability_reason_ == "nothing speaks against the fit"
+
+
+@pytest.mark.parametrize("share", [0.2, 0.01])
+@pytest.mark.parametrize("anchor", ANCHORS)
+@pytest.mark.filterwarnings("ignore:EM for the anchor model")
+def test_one_anchor_gives_labels_that_never_fall_but_is_doubted(datamart, anchor, share):
+    counts = take_cases(datamart, share, 4000)
+    with pytest.warns(UnelisaWarning, match="a single anchor cannot be compared"):
+        model = Phenotyper([anchor], "note_count", random_state=0).fit(counts)
+    more = pd.concat([counts.iloc[[7]]] * 60, ignore_index=True).assign(**{anchor: range(60)})
+    chances = model.predict_proba(more)[:, 1]
+    assert (np.diff(chances) >= 0).all()
+    assert chances[0] < 0.1
+    assert chances[-1] > 0.9
+
+
+def test_charts_settle_the_doubt_of_a_single_anchor(datamart):
+    counts = datamart.counts.iloc[:4000]
+    truth = datamart.truth[counts.index]
+    model = Phenotyper([ANCHORS[0]], "note_count", random_state=0).fit(counts, truth.iloc[:400])
+    assert model.reliable_
+    assert model.ppv_.basis.endswith("reviewed charts")
+
+
+def test_an_anchor_of_zeros_and_ones_is_refused(datamart):
+    flags = datamart.counts.assign(**{ANCHORS[1]: (datamart.counts[ANCHORS[1]] > 0).astype(int)})
+    with pytest.raises(VotesError, match="'NLP:rheumatoid arthritis' is 0 or 1 for every patient"):
+        Phenotyper(ANCHORS, "note_count").fit(flags)
+
+
+def test_too_few_patients_with_an_anchor_are_refused_or_told(datamart):
+    counts = take_cases(datamart, 0.2, 60)
+    assert "patients have two records of the anchor" in tell_doubts(counts)
+    few = counts.copy()
+    few.loc[few.index[np.argsort(few[ANCHORS[1]])[:-4]], ANCHORS[1]] = 0
+    with pytest.raises(VotesError, match="only 4 patients have two records of the anchor 'NLP"):
+        Phenotyper(ANCHORS, "note_count").fit(few)
+
+
+def test_a_disease_that_is_too_rare_for_its_anchors_is_told(datamart):
+    told = tell_doubts(take_cases(datamart, 0.002, 9000))
+    assert "do not go together" in told
+    assert "of the patients labeled as cases may be cases: review charts" in told
+
+
+def test_anchors_of_different_things_are_told(datamart):
+    told = tell_doubts(datamart.counts, ["ICD:714.0", "NLP:pregnancy"])
+    assert "'ICD:714.0' and 'NLP:pregnancy' do not go together (correlation" in told
+    told = tell_doubts(datamart.counts, ["NLP:hypertension", "NLP:blood pressure"])
+    assert "is more than twice the share of patients labeled as cases" in told
+
+
+def test_an_anchor_that_follows_utilization_is_told(datamart):
+    rng, use = np.random.default_rng(0), datamart.counts["note_count"]
+    counts = datamart.counts.assign(**{"NLP:seen": rng.poisson(0.3 * use)})
+    told = tell_doubts(counts, ["ICD:714.0", "NLP:seen"])
+    assert "the anchor 'NLP:seen' follows utilization" in told
+
+
+def test_codes_that_share_records_with_an_anchor_are_not_used(datamart):
+    counts = datamart.counts.iloc[:4000]
+    counts = counts.assign(**{"ICD:714.0+": counts["ICD:714.0"], "copy": counts["ICD:714.0"]})
+    model = Phenotyper(ANCHORS, "note_count", random_state=0, related=["copy"]).fit(counts)
+    table = model.features_.set_index("feature")
+    for name in ("ICD:714.0+", "copy"):
+        assert table.loc[name, "reason"] == "shares records with an anchor: not used"
+        assert table.loc[name, "weight"] == 0
+    assert "shares" not in table.loc["ICD:714.9", "reason"]

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binomtest
+
+from unelisa.ehr.posterior import (
+    MISSED,
+    Calibration,
+    allow_for_unseen,
+    expect_performance,
+    judge_strictly,
+    review_performance,
+    review_share,
+)
+
+
+def test_calibration_keeps_the_prevalence():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(0, 5, 3000)
+    chances = rng.random(3000)
+    found = expit(Calibration.learn(scores, chances).log_odds(scores))
+    assert found.mean() == pytest.approx(chances.mean(), abs=1e-6)
+
+
+def test_reviewed_charts_move_the_intercept_only():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(0, 2, 5000)
+    case = rng.random(5000) < expit(scores - 2)
+    signs = np.where(case, 1, -1).astype(np.int8)
+    signs[400:] = 0
+    moved = Calibration(0.0, 1.0).shift(scores, signs)
+    assert moved.slope == 1
+    assert moved.intercept == pytest.approx(-2, abs=0.3)
+    one = np.where(np.arange(5000) == 0, signs, 0)
+    assert abs(Calibration(0.0, 1.0).shift(scores, one).intercept) < 1
+
+
+def test_a_higher_score_never_makes_a_case_less_likely():
+    scores = np.linspace(-3, 3, 200)
+    found = Calibration.learn(scores, expit(-scores))
+    assert found.slope == 0
+    assert expit(found.intercept) == pytest.approx(0.5)
+
+
+def test_intervals_by_reviewed_charts_are_wilsons_and_need_ten_of_them():
+    right = np.array([True] * 18 + [False] * 2)
+    found = review_share(right[:20], np.ones(20))
+    wilson = binomtest(18, 20).proportion_ci(method="wilson")
+    assert found[:3] == pytest.approx((0.9, wilson.low, wilson.high), abs=1e-6)
+    assert found.basis == "20 reviewed charts"
+    assert review_share(right[:9], np.ones(9)) is None
+    unequal = review_share(right[:20], np.r_[np.ones(18), [3, 3]])
+    assert unequal.value == pytest.approx(18 / 24)
+    assert unequal.high - unequal.low > found.high - found.low
+
+
+def test_the_model_s_intervals_cover_the_alternatives():
+    flagged, chances = np.arange(200) < 100, np.where(np.arange(200) < 100, 0.8, 0.1)
+    alone = expect_performance(chances, flagged, [], chances)
+    assert alone.ppv[:3] == pytest.approx((0.8, 0.8 - 1.96 * 0.04, 0.8 + 1.96 * 0.04), abs=1e-4)
+    rivals = [np.full(200, 0.5)]
+    assert expect_performance(chances, flagged, rivals, chances).ppv.low < 0.5 < alone.ppv.low
+    assert alone.npv.value == pytest.approx(0.9)
+    assert alone.npv.low < 1 - MISSED * 0.1
+    assert alone.sensitivity.value == pytest.approx(80 / 90)
+    assert alone.sensitivity.low < 80 / (80 + MISSED * 10)
+    assert alone.npv.high == alone.sensitivity.high == 1
+    nobody = expect_performance(chances, np.zeros(200, dtype=bool), rivals, chances)
+    assert nobody.ppv[1:3] == (0, 1)
+    assert nobody.ppv.basis == "no patient"
+
+
+def test_charts_of_both_sides_give_the_sensitivity():
+    flagged = np.arange(1000) < 200
+    signs = np.zeros(1000, dtype=np.int8)
+    signs[:40] = np.where(np.arange(40) < 36, 1, -1)  # 90 % of the flagged are cases
+    signs[200:300] = np.where(np.arange(100) < 5, 1, -1)  # and 5 % of the others
+    expected = expect_performance(np.full(1000, 0.3), flagged, [], np.full(1000, 0.3))
+    found = review_performance(signs, flagged, expected, np.ones(1000))
+    assert found.sensitivity.value == pytest.approx(0.2 * 0.9 / (0.2 * 0.9 + 0.8 * 0.05))
+    assert found.sensitivity.low < found.sensitivity.value < found.sensitivity.high
+    assert found.npv.basis == "100 reviewed charts"
+    one_side = np.where(flagged, signs, 0).astype(np.int8)
+    half = review_performance(one_side, flagged, expected, np.ones(1000))
+    assert half.ppv == found.ppv
+    assert half[1:] == expected[1:]
+
+
+def test_unseen_cases_are_added_where_other_features_suggest_them_and_anchors_are_believed():
+    shown, blind = np.array([0.02, 0.02, 0.9]), np.array([0.01, 0.6, 0.6])
+    found = allow_for_unseen(shown, blind, 0.0)
+    assert found[1] - shown[1] > 10 * (found[0] - shown[0]) > 0
+    assert found[2] < 1
+    assert (allow_for_unseen(shown, blind, 0.5) < found).all()
+    assert (allow_for_unseen(shown, blind, 1.0) == shown).all()
+
+
+def test_false_ones_among_the_shown_are_bounded_by_the_other_features():
+    rng = np.random.default_rng(0)
+    shown = np.repeat([0.0, 1.0], [20_000, 4000])
+    false = np.repeat([True, False], [21_000, 3000])  # 1,000 of the 4,000 shown
+    others = rng.normal(np.where(false, 0, 4), 1)
+    strict, doubtful = judge_strictly(shown, others)
+    assert 0.2 < doubtful < 0.3
+    assert abs(strict.sum() - 3000) < 250
+    assert strict[false & (shown > 0)].mean() < 0.2
+    assert strict[~false].mean() > 0.9
+
+
+def test_without_other_features_nothing_is_sure():
+    shown = expit(np.linspace(-8, 8, 1000))
+    strict, doubtful = judge_strictly(shown, np.zeros(1000))
+    assert doubtful == 1
+    assert np.allclose(strict, 0)

@@ -1,0 +1,109 @@
+"""`read_jury` itself: which format a file has, and what it never says."""
+
+import shutil
+
+import numpy as np
+import pytest
+from sources.jury.mutants import mutate
+
+from unelisa import LatentIsing, Votes
+from unelisa.errors import ModelError, UnelisaError, VotesError
+from unelisa.jury import SOURCES, read_jury
+
+SECRET = "Xylophon7"  # noqa: S105 - stands for the text of an item
+EXPECTED = {
+    "argilla-2.8.json": "argilla",
+    "argilla-server-2.8.jsonl": "argilla",
+    "inspect-log-v2.json": "inspect",
+    "inspect-samples_df-0.3.csv": "inspect",
+    "judgepanel-0.1.jsonl": "long",
+    "label-studio-1.20.json": "label-studio",
+    "langsmith-feedback-v1.jsonl": "langsmith",
+    "openai-evals-3.0.jsonl": "openai-evals",
+    "opik-test-results-1.9.json": "opik",
+    "opik-traces-1.9.json": "opik",
+    "prodigy-1.18.jsonl": "prodigy",
+    "promptfoo-results-v3.json": "promptfoo",
+}
+
+
+def test_every_example_is_recognized_by_its_content(logs, tmp_path):
+    assert {path.name for path in logs.iterdir()} == set(EXPECTED)
+    assert set(EXPECTED.values()) == set(SOURCES)
+    for name, source in EXPECTED.items():
+        copy = tmp_path / "log"  # no extension
+        shutil.copy(logs / name, copy)
+        jury = read_jury(copy)
+        assert isinstance(jury, Votes)
+        assert jury.source == source
+        assert read_jury(copy, source=source).source == source
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_example_truncated_anywhere_gives_one_sentence(name, logs, refuse):
+    whole = (logs / name).read_bytes()
+    for share in (0.2, 0.5, 0.9):
+        try:
+            refuse(whole[: int(len(whole) * share)].rstrip(b"\n") + b'{"', name)
+        except pytest.fail.Exception:  # a table may end anywhere
+            assert name.endswith(".csv")
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if not name.endswith(".csv")])
+def test_every_example_read_as_another_format_gives_one_sentence_or_votes(name, logs, refuse):
+    content = (logs / name).read_bytes()
+    for source in SOURCES.keys() - {EXPECTED[name]}:
+        told = refuse(content, name, source=source)
+        assert name in told or "no verdicts" in told
+
+
+def test_a_record_that_fits_two_formats_must_be_declared(refuse, tmp_path):
+    both = '{"item": "a", "judge": "x", "label": 1, "run_id": "r", "key": "k", "score": 0}'
+    assert refuse(both).endswith("pass source='langsmith', or source='long'")
+    (tmp_path / "both.jsonl").write_text(both)
+    assert read_jury(tmp_path / "both.jsonl", source="long").items.tolist() == ["a"]
+    assert read_jury(tmp_path / "both.jsonl", source="langsmith").items.tolist() == ["r"]
+
+
+def test_unknown_content_and_sources_are_refused(refuse, logs):
+    assert "none of the known formats" in refuse('{"Xylophon7": 1}')
+    with pytest.raises(ModelError, match="there is no source 'csv'"):
+        read_jury(logs / "judgepanel-0.1.jsonl", source="csv")
+    with pytest.raises(ModelError, match="cut must be a finite number"):
+        read_jury(logs / "judgepanel-0.1.jsonl", cut=float("nan"))
+    with pytest.raises(VotesError, match="name at least one file"):
+        read_jury([])
+    with pytest.raises(VotesError, match="there is no file"):
+        read_jury("nothing.jsonl")
+
+
+def test_a_folder_is_read_whole(logs, tmp_path, said):
+    with pytest.raises(VotesError, match="folder without logs"):
+        read_jury(tmp_path)
+    for name in ("langsmith-feedback-v1.jsonl", "prodigy-1.18.jsonl"):
+        shutil.copy(logs / name, tmp_path / name)
+    jury = read_jury(tmp_path)
+    assert jury.source == "langsmith, prodigy"
+    assert jury.n_items == 4
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_a_jury_is_votes_that_a_model_takes_with_its_gold(logs):
+    jury = read_jury(logs / "label-studio-1.20.json")
+    model = LatentIsing().fit(jury, jury.gold)
+    assert model.predict_proba(jury).shape == (2, 2)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+@pytest.mark.parametrize("name", [name for name in EXPECTED if not name.endswith(".csv")])
+def test_parts_of_another_kind_anywhere_give_votes_or_one_sentence(name, logs, tmp_path):
+    rng = np.random.default_rng(0)
+    content, path, told = (logs / name).read_text(), tmp_path / "log", []
+    for _ in range(150):
+        path.write_text(mutate(content, name.endswith(".jsonl"), rng), encoding="utf-8")
+        try:
+            assert read_jury(path).n_voters > 0
+        except UnelisaError as error:
+            told.append(str(error))
+    assert 0 < len(told) < 150
+    assert not any("\n" in sentence or SECRET in sentence for sentence in told)

@@ -1,0 +1,46 @@
+import pandas as pd
+
+from unelisa.jury import read_jury
+
+VOTES = {
+    ("a", "strict"): "faulty",
+    ("a", "kind"): "faulty",
+    ("b", "strict"): "faulty",
+    ("b", "kind"): "clean",
+}
+
+
+def test_one_record_per_verdict(logs, said):
+    path = logs / "judgepanel-0.1.jsonl"
+    assert said(path) == VOTES
+    assert read_jury(path).classes == ("clean", "faulty")
+    assert read_jury(path, coding=("faulty", "clean")).classes == ("faulty", "clean")
+
+
+def test_more_than_two_labels_are_classes(tmp_path):
+    path = tmp_path / "panel.csv"
+    path.write_text("task,grader,verdict\na,x,good\na,y,fair\nb,x,poor\nb,y,poor\n")
+    assert read_jury(path).classes == ("fair", "good", "poor")
+
+
+def test_gold_and_systems_come_along(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "item": ["q", "q", "q", "q"],
+            "judge": ["x", "y", "x", "y"],
+            "label": [1, 0, 1, 1],
+            "system": ["one", "one", "two", "two"],
+            "gold": [None, 1.0, None, None],
+        }
+    )
+    jury = read_jury(frame)
+    assert jury.items.tolist() == ["one / q", "two / q"]
+    assert jury.systems == {"one / q": "one", "two / q": "two"}
+    assert jury.gold == {"one / q": "pass"}
+
+
+def test_names_are_required(refuse):
+    assert "the name of an item" in refuse('{"item": null, "judge": "x", "label": 1}')
+    assert "the name of a judge" in refuse('{"item": "Xylophon7", "judge": "", "label": 1}')
+    assert "the name of a judge" in refuse('{"item": 1, "judge": "x", "label": 1}\n{"item": 2}')
+    assert "neither text nor a number" in refuse('{"item": ["Xylophon7"], "judge": 1, "label": 1}')

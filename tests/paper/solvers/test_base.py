@@ -1,0 +1,112 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import naive_solver
+from unelisa.errors import ConvergenceWarning, ModelError
+from unelisa.paper.solvers import L1Problem, L1Solution, optimality
+from unelisa.paper.solvers.base import design_voters, scores, warn_missed
+
+VOTES = np.array([[1, -1, 1], [-1, 1, 0]], dtype=np.int8, order="F")
+PROBLEM = L1Problem(VOTES, np.ones(3))
+
+
+def solution_with(kkt):
+    n = len(kkt)
+    return L1Solution(np.zeros((n, n)), np.zeros(n), np.array(kkt), np.zeros(n, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"penalties": np.array([1.0, 0.0, 1.0])}, "penalties must be positive and finite"),
+        ({"penalties": np.array([1.0, np.inf, 1.0])}, "penalties must be positive and finite"),
+        ({"penalties": np.array([1.0, np.nan, 1.0])}, "penalties must be positive and finite"),
+        ({"penalties": np.ones(2)}, r"penalties must have shape \(3,\), found \(2,\)"),
+        ({"item_weights": np.ones(3)}, r"item_weights must have shape \(2,\)"),
+        ({"item_weights": np.array([1.0, -1.0])}, "item_weights must be zero or positive"),
+        ({"item_weights": np.array([1.0, np.inf])}, "item_weights must be zero or positive"),
+    ],
+)
+def test_a_problem_without_meaning_is_refused(change, words):
+    with pytest.raises(ModelError, match=words):
+        replace(PROBLEM, **change)
+
+
+def test_a_copy_has_arrays_of_its_own():
+    solution = solution_with([0.1, 0.2])
+    copy = solution.copy()
+    assert vars(copy).keys() == vars(solution).keys()
+    for name, array in vars(solution).items():
+        assert np.array_equal(getattr(copy, name), array)
+        assert not np.shares_memory(getattr(copy, name), array)
+
+
+def test_a_certificate_that_is_no_number_is_missed():
+    solution = solution_with([0.1, 0.2, np.nan, np.inf, 0.0])
+    assert solution.missed(0.1).tolist() == [1, 2, 3]
+    assert solution.missed(np.inf).tolist() == [2]
+
+
+def test_nothing_is_said_where_nothing_was_missed():
+    warn_missed(replace(PROBLEM, tol=0.5), solution_with([0.5, 0.0, 0.1]))  # warnings are errors
+
+
+@pytest.mark.parametrize(("names", "told"), [(None, "0, 2"), (["ann", "bob", "cy"], "ann, cy")])
+def test_a_warning_names_the_voters_and_the_worst(names, told):
+    words = rf"voters {told} did not reach the tolerance 0\.5 \(worst violation 3 lambda\): raise"
+    with pytest.warns(ConvergenceWarning, match=words):
+        warn_missed(replace(PROBLEM, tol=0.5, names=names), solution_with([3.0, 0.0, 2.0]))
+
+
+def test_a_warning_names_ten_voters_and_counts_the_others():
+    votes = np.ones((1, 13), dtype=np.int8)
+    with pytest.warns(ConvergenceWarning, match=r"voters 0, 1, .*, 9 and 3 more did"):
+        warn_missed(L1Problem(votes, np.ones(13)), solution_with(np.ones(13)))
+
+
+def objective(problem, s, theta, b):
+    logits = problem.votes @ theta + b
+    counted = np.abs(problem.votes[:, s]) @ problem.item_weights
+    return naive_solver.loss(problem.votes, s, logits, problem.item_weights) / counted
+
+
+@pytest.mark.parametrize("kind", ["ordinary", "abstaining"])
+def test_scores_are_minus_the_derivatives_of_the_loss(kind):
+    problem = naive_solver.hard_problem(kind, 0, weighted=True)
+    rng = np.random.default_rng(1)
+    weights, b = 0.3 * rng.standard_normal((6, 6)) * (1 - np.eye(6)), rng.standard_normal(6)
+    edges, ones = scores(problem, weights, b)
+    s, tiny = 2, 1e-6
+
+    def score(direction, db):
+        ends = [
+            objective(problem, s, weights[s] + h * direction, b[s] + h * db) for h in (-tiny, tiny)
+        ]
+        return (ends[0] - ends[1]) / (2 * tiny)
+
+    for t in range(6):
+        assert edges[s, t] == pytest.approx(score(np.eye(6)[t], 0), abs=1e-7)
+    assert ones[s] == pytest.approx(score(np.zeros(6), 1), abs=1e-7)
+
+
+def test_violations_are_in_units_of_the_penalty():
+    """Two voters agree on 4 items of 6; the means are 0."""
+    votes = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1], [1, 1], [-1, -1]], np.int8, order="F")
+    problem = L1Problem(votes, np.array([0.1, 0.5]))
+    none = np.zeros((2, 2))
+    assert optimality(problem, none, np.zeros(2)) == pytest.approx([(1 / 3 - 0.1) / 0.1, 0.0])
+    edge = np.arctanh(1 / 3 - 0.1) * (1 - np.eye(2))
+    assert optimality(problem, edge, np.zeros(2)) == pytest.approx([0.0, 0.4 / 0.5])
+    shifted = optimality(problem, none, np.full(2, np.arctanh(0.3)))[1]
+    assert shifted == pytest.approx(0.3 / 0.5)
+
+
+def test_voters_with_one_kind_of_vote_leave_the_design():
+    votes = np.array([[1, 1, 0, 1], [1, 0, 0, -1], [1, 1, 0, -1]], np.int8, order="F")
+    problem = L1Problem(votes, np.ones(4))
+    assert design_voters(problem).tolist() == [False, False, False, True]
+    weighted = replace(problem, item_weights=np.array([0.0, 1.0, 1.0]))
+    assert not design_voters(weighted).any()
+    assert not optimality(weighted, np.zeros((4, 4)), np.zeros(4)).any()

@@ -1,0 +1,173 @@
+"""What every solver promises: the optimality conditions, in float64, on the problem as stated."""
+
+import importlib.util
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_solver
+from unelisa.errors import ConvergenceWarning
+from unelisa.paper.solvers import SOLVERS, L1Problem, optimality
+from unelisa.paper.solvers.base import design_voters
+
+# without the gpu extra its solver has nothing to run on; `make test-gpu` brings it
+NO_TORCH = importlib.util.find_spec("torch") is None
+NEEDS_TORCH = pytest.mark.skipif(NO_TORCH, reason="torch is not installed: make test-gpu")
+EVERY_SOLVER = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[NEEDS_TORCH] * (name == "torch")) for name in sorted(SOLVERS)],
+)
+
+# of eight items the two voters agree on six; both say yes on half of them
+PAIR = np.array([[1, 1, 1, 1, -1, -1, -1, -1], [1, 1, 1, -1, -1, -1, -1, 1]], np.int8).T
+
+
+def check(name, problem):
+    solution = SOLVERS[name]().solve(problem)
+    kkt = optimality(problem, solution.weights, solution.intercepts)
+    assert np.all(kkt <= problem.tol)
+    # the solver's own certificate is no smaller than the truth
+    assert np.all(kkt <= solution.kkt + 1e-9)
+    assert np.all(np.diag(solution.weights) == 0)
+    outside = ~design_voters(problem)
+    assert not solution.weights[outside].any()
+    assert not solution.weights[:, outside].any()
+    return solution
+
+
+@EVERY_SOLVER
+@pytest.mark.parametrize("kind", naive_solver.KINDS)
+def test_the_optimality_conditions_hold(name, kind):
+    for seed in range(3):
+        check(name, naive_solver.hard_problem(kind, seed))
+        check(name, naive_solver.hard_problem(kind, seed, weighted=True))
+        check(name, naive_solver.hard_problem(kind, seed, intercept=False))
+
+
+@settings(max_examples=100)
+@given(
+    kind=st.sampled_from(naive_solver.KINDS),
+    seed=st.integers(0, 10**6),
+    weighted=st.booleans(),
+    intercept=st.booleans(),
+    size=st.sampled_from([1e-3, 1e-2, 0.1, 1.0]),
+    tol=st.sampled_from([1e-3, 1e-5]),
+)
+def test_the_fast_solver_solves_any_problem_with_any_penalty(
+    kind, seed, weighted, intercept, size, tol
+):
+    problem = naive_solver.hard_problem(kind, seed, weighted, intercept)
+    check("working_set", replace(problem, penalties=problem.penalties * size, tol=tol))
+
+
+@EVERY_SOLVER
+def test_the_minimum_is_the_same(name):
+    problem = replace(naive_solver.hard_problem("ordinary", 5), tol=1e-6)
+    reference = naive_solver.ProximalGradient().solve(problem)
+    solution = SOLVERS[name]().solve(problem)
+    assert np.allclose(solution.weights, reference.weights, atol=1e-5)
+    assert np.allclose(solution.intercepts, reference.intercepts, atol=1e-5)
+
+
+@EVERY_SOLVER
+def test_a_large_penalty_leaves_only_the_intercepts(name):
+    problem = replace(naive_solver.hard_problem("ordinary", 1), penalties=np.full(6, 10.0))
+    solution = SOLVERS[name]().solve(replace(problem, tol=1e-8))
+    assert not solution.weights.any()
+    assert np.allclose(np.tanh(solution.intercepts), problem.votes.mean(axis=0), atol=1e-6)
+
+
+@EVERY_SOLVER
+def test_an_item_of_weight_two_counts_as_two_items(name):
+    problem = replace(naive_solver.hard_problem("abstaining", 3), tol=1e-6)
+    weights = np.where(np.arange(60) < 20, 2.0, 1.0)
+    doubled = np.asfortranarray(np.vstack([problem.votes, problem.votes[:20]]))
+    weighted = SOLVERS[name]().solve(replace(problem, item_weights=weights))
+    plain = SOLVERS[name]().solve(replace(problem, votes=doubled))
+    assert np.allclose(weighted.weights, plain.weights, atol=1e-4)
+
+
+@EVERY_SOLVER
+def test_no_items_and_no_voters(name):
+    empty = L1Problem(np.empty((0, 3), np.int8, order="F"), np.ones(3))
+    assert not SOLVERS[name]().solve(empty).weights.any()
+    alone = L1Problem(np.array([[1], [-1], [1]], np.int8, order="F"), np.ones(1), tol=1e-6)
+    assert SOLVERS[name]().solve(alone).intercepts == pytest.approx(np.arctanh(1 / 3), abs=1e-5)
+
+
+def solve(name, votes, penalty, **options):
+    problem = L1Problem(np.asfortranarray(votes), np.full(votes.shape[1], penalty), tol=1e-6)
+    return SOLVERS[name]().solve(replace(problem, **options))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@EVERY_SOLVER
+def test_two_voters_have_the_edge_whose_tanh_is_their_mean_product_less_the_penalty(
+    name, intercept
+):
+    found = solve(name, PAIR, 0.2, fit_intercept=intercept)
+    edge = np.arctanh(0.5 - 0.2)
+    assert found.weights == pytest.approx(np.array([[0, edge], [edge, 0]]), abs=1e-5)
+    assert found.intercepts == pytest.approx([0, 0], abs=1e-5)
+    opposed = solve(name, PAIR * np.array([1, -1], np.int8), 0.2)
+    assert opposed.weights == pytest.approx(np.array([[0, -edge], [-edge, 0]]), abs=1e-5)
+
+
+@EVERY_SOLVER
+def test_a_penalty_above_their_mean_product_leaves_no_edge(name):
+    assert not solve(name, PAIR, 0.501).weights.any()
+    assert solve(name, PAIR, 0.499).weights[0, 1] > 0
+
+
+@EVERY_SOLVER
+def test_items_on_which_a_voter_abstained_do_not_count_for_it(name):
+    """On the items where 0 voted it agrees with 1 always but once in four."""
+    votes = PAIR.copy()
+    votes[4:, 0] = 0
+    found = solve(name, votes, 0.2, fit_intercept=False)
+    assert found.weights[0, 1] == 0.0  # who says one thing only has no regression
+    votes = np.vstack([PAIR, np.column_stack([np.zeros(5, np.int8), np.ones(5, np.int8)])])
+    found = solve(name, votes, 0.2, fit_intercept=False)
+    assert found.weights[0, 1] == pytest.approx(np.arctanh(0.5 - 0.2), abs=1e-5)
+    # voter 1's own regression counts all 13 items; on five of them 0 says nothing
+    assert found.weights[1, 0] == pytest.approx(np.arctanh(0.5 - 0.2 * 13 / 8), abs=1e-5)
+
+
+@EVERY_SOLVER
+def test_a_weight_counts_an_item_so_often_and_zero_leaves_it_out(name):
+    weights = np.array([2.0, 1, 1, 0, 1, 1, 1, 1])  # agreement 7 - 1 of 8
+    found = solve(name, PAIR, 0.2, item_weights=weights, fit_intercept=False)
+    assert found.weights[0, 1] == pytest.approx(np.arctanh(6 / 8 - 0.2), abs=1e-5)
+
+
+@EVERY_SOLVER
+def test_intercepts_are_those_of_the_mean(name):
+    votes = np.array([[1], [1], [1], [-1]], np.int8)
+    assert solve(name, votes, 1.0).intercepts == pytest.approx([np.arctanh(0.5)], abs=1e-5)
+    assert solve(name, votes, 1.0, fit_intercept=False).intercepts.tolist() == [0.0]
+
+
+@EVERY_SOLVER
+def test_who_says_one_thing_only_leaves_the_design(name):
+    votes = np.column_stack([PAIR, np.ones(8, np.int8), np.zeros(8, np.int8)])
+    found = solve(name, votes, 0.2)
+    assert found.weights[:2, :2] == pytest.approx(solve(name, PAIR, 0.2).weights, abs=1e-5)
+    assert not found.weights[2:].any()
+    assert not found.weights[:, 2:].any()
+    assert not found.intercepts[2:].any()
+
+
+def test_a_missed_tolerance_names_the_voters():
+    problem = naive_solver.hard_problem("ordinary", 0)
+    problem = replace(problem, names=["ann", "bob", "cy", "di", "ed", "flo"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solution = naive_solver.ProximalGradient(max_iter=3).solve(problem)
+    assert [warning.category for warning in caught] == [ConvergenceWarning]
+    missed = [problem.names[s] for s in solution.missed(problem.tol)]
+    assert missed
+    assert all(name in str(caught[0].message) for name in missed)

@@ -1,0 +1,174 @@
+"""What every place of votes promises: the sums and rows of one table in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import naive_solver
+from places import NAMES, crowd, put
+from unelisa.kernels.l1_logistic import Regressions
+from unelisa.paper.em import estimate_reliability, weigh_posterior
+from unelisa.paper.solvers import L1Problem, WorkingSet, ebic_path
+from unelisa.paper.solvers.rows import Rows
+from unelisa.votes import Votes
+from unelisa.votes.blocks import WholeTable, tally_votes, weigh_votes
+
+EVERY_PLACE = pytest.mark.parametrize("place", NAMES)
+
+
+@pytest.fixture
+def held(place, tmp_path, monkeypatch):
+    return put(place, crowd(), tmp_path, monkeypatch)
+
+
+def show_start(block):
+    return np.full(len(block.votes), block.start)
+
+
+@EVERY_PLACE
+def test_blocks_know_their_place(held, place):
+    starts = held.concatenate(show_start)
+    assert held.shape == (len(starts), 12)
+    changes = np.flatnonzero(np.diff(starts)) + 1
+    assert np.array_equal(starts[changes], changes)
+    assert (len(changes) > 0) == (not held.whole) == (place != "memory")
+
+
+@EVERY_PLACE
+def test_rows_come_in_the_items_order_and_tallies_add_up(held):
+    rng = np.random.default_rng(1)
+    signed, observed, x = rng.normal(size=12), rng.normal(size=12), rng.normal(size=len(held))
+    assert held.weigh(signed, observed) == pytest.approx(
+        weigh_votes(crowd(), signed, observed), abs=1e-12
+    )
+    for found, expected in zip(held.tally(x), tally_votes(crowd(), x), strict=True):
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
+@EVERY_PLACE
+def test_columns_are_rearranged_without_a_copy_of_the_whole(held):
+    columns = np.array([5, -1, 0])
+    turned = held.rearrange(columns, side=-1)
+    expected = -crowd()[:, columns]
+    expected[:, 1] = 0
+    weights = np.array([1.0, 2.0, 4.0])
+    assert np.array_equal(turned.weigh(weights, np.zeros(3)), expected @ weights)
+
+
+@EVERY_PLACE
+def test_some_items_are_taken_into_memory(held):
+    items = np.array([0, 36, 37, 38, 999, 5000, len(held) - 1])
+    assert np.array_equal(held.take(items).table(), crowd()[items])
+    assert held.take(items[:0]).shape == (0, 12)
+    some = held.rearrange(np.array([4, 2])).take(items).table()
+    assert np.array_equal(some, crowd()[items][:, [4, 2]])
+    names = np.array([f"v{s}" for s in range(12)], dtype=object)
+    votes = Votes(held, np.arange(len(held)), names)
+    some = votes.take_items([5000, 3, 3, 40])
+    assert np.array_equal(some.values, crowd()[[5000, 3, 3, 40]])
+    assert some.items.tolist() == [5000, 3, 3, 40]
+    assert sum(len(part) for part in votes.parts()) == len(held)
+
+
+@EVERY_PLACE
+def test_votes_are_recoded_and_classes_compared(place, tmp_path, monkeypatch):
+    """Classes 1, 2 and 200, whose byte has wrapped."""
+    codes = np.array([200, 0, 2], dtype=np.uint8).view(np.int8)[crowd() + 1]
+    codes[::7, 3] = 1
+    held = put(place, np.asfortranarray(codes), tmp_path, monkeypatch)
+    whole = WholeTable(np.asfortranarray(codes))
+    assert np.array_equal(held.compare(200)[0], whole.compare(200)[0])
+    assert held.compare(200)[1] == whole.compare(200)[1]
+    lookup = np.zeros(256, dtype=np.int8)
+    lookup[[1, 2, 200]] = 1, 1, -1
+    signs = lookup[codes.view(np.uint8)]
+    recoded = held.recode(lookup)
+    items = np.array([0, 36, 5000])
+    assert np.array_equal(recoded.take(items).table(), signs[items])
+    weights = np.arange(12.0)
+    assert np.array_equal(recoded.weigh(weights, np.zeros(12)), signs @ weights)
+
+
+def problems(held):
+    """Regressions on votes in some place: plain ones, and with item weights."""
+    rng = np.random.default_rng(2)
+    n_items, n_voters = held.shape
+    plain = L1Problem(held, np.full(n_voters, 0.02), tol=1e-4)
+    return plain, replace(plain, item_weights=rng.uniform(0.5, 2.0, n_items))
+
+
+def regressions(n_voters, rng):
+    sizes = rng.integers(0, 6, n_voters)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Regressions(
+        np.arange(n_voters),
+        starts,
+        rng.integers(0, n_voters, starts[-1]),
+        rng.normal(size=starts[-1]) / 4,
+        rng.normal(size=n_voters) / 4,
+    )
+
+
+@EVERY_PLACE
+@pytest.mark.parametrize("full", [0, 1])
+def test_every_sum_of_the_solver_is_that_of_a_table(held, full):
+    problem = problems(held)[full]
+    rows = [Rows.of(replace(problem, votes=votes), 2) for votes in (crowd(), held)]
+    batch = regressions(12, np.random.default_rng(3))
+    old = batch._replace(theta=batch.theta + 0.1)
+    found = [list(row.moments()) for row in rows]
+    for row, sums in zip(rows, found, strict=True):
+        sums.extend([*row.scores(batch, False), *row.scores(batch, True)])
+        sums.extend([row.all_scores(batch), row.drift(old, batch)])
+        sums.extend(row.curvatures(batch, None, np.zeros(12)))
+    for here, there in zip(*found, strict=True):
+        size = np.max(np.abs(here))
+        assert np.allclose(here, there, rtol=0, atol=1e-6 * max(size, 1))
+
+
+@EVERY_PLACE
+@pytest.mark.parametrize("full", [0, 1])
+def test_the_solver_finds_the_same_regressions(held, full):
+    problem = replace(problems(held)[full], n_jobs=2)
+    here = WorkingSet().solve(replace(problem, votes=crowd(), tol=1e-7))
+    there = WorkingSet().solve(replace(problem, tol=1e-7))
+    for name in ("weights", "intercepts"):
+        assert np.allclose(getattr(here, name), getattr(there, name), atol=1e-6)
+    assert (here.weights != 0).sum() > 12
+
+
+@pytest.mark.parametrize("place", ["mapped", "uneven partitions"])
+def test_a_path_finds_the_same_penalties(held):
+    problem = L1Problem(held, np.ones(12), tol=1e-5)
+    here, penalties = ebic_path(replace(problem, votes=crowd()), 0.25, n_penalties=20)
+    there, same = ebic_path(problem, 0.25, n_penalties=20)
+    assert penalties == pytest.approx(same, rel=1e-6)
+    assert np.allclose(here.weights, there.weights, atol=1e-5)
+
+
+@EVERY_PLACE
+def test_em_finds_the_same_reliabilities(held):
+    here, there = (
+        estimate_reliability(votes, weigh_posterior(votes, np.ones(12)))
+        for votes in (WholeTable(crowd()), held)
+    )
+    assert there.reliabilities == pytest.approx(here.reliabilities, abs=1e-6)
+    assert there.lower_bound[-1] == pytest.approx(here.lower_bound[-1], abs=1e-6)
+
+
+@pytest.mark.parametrize("place", ["mapped", "sparse"])
+def test_the_bits_do_not_depend_on_the_threads(held):
+    problem = L1Problem(held, np.full(12, 0.02))
+    alone = WorkingSet().solve(problem)
+    for n_jobs in (2, 3):
+        again = WorkingSet().solve(replace(problem, n_jobs=n_jobs))
+        assert again.weights.tobytes() == alone.weights.tobytes()
+
+
+def test_a_table_in_any_layout_is_one_block():
+    votes = np.ascontiguousarray(crowd())
+    assert WholeTable(votes).whole
+    assert naive_solver.agreements(votes, np.ones(len(votes))) == pytest.approx(
+        Rows.of(L1Problem(votes, np.ones(12)), 1).moments().agreement * len(votes)
+    )

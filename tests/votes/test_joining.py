@@ -1,0 +1,77 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from unelisa.errors import VotesError
+from unelisa.votes import Votes
+from unelisa.votes.blocks import MappedBlocks, SparseBlocks, WholeTable
+from unelisa.votes.joining import join_votes
+
+
+def draw_long(seed, n_items=30, n_voters=5):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "item": rng.integers(0, n_items, 60),
+            "voter": rng.choice(list("abcdefg")[:n_voters], 60),
+            "vote": rng.choice(["no", "yes"], 60),
+        }
+    )
+    return frame.drop_duplicates(["item", "voter"])
+
+
+@pytest.mark.parametrize("place", [WholeTable, SparseBlocks])
+def test_it_equals_reading_both_tables_with_the_last_vote_counting(place):
+    first, then = draw_long(0), draw_long(1, 40, 7)
+    earlier, more = Votes.of(first), Votes.of(then)
+    if place is SparseBlocks:
+        matrix = sp.csr_array(earlier.values)
+        earlier = Votes(SparseBlocks(matrix), earlier.items, earlier.voters, earlier.classes)
+    joined = join_votes(earlier, more)
+    both = Votes.of(pd.concat([first, then]), duplicates="last")
+    found = joined.votes
+    rows = np.argsort(found.items)
+    table = np.vstack([block.votes for block in found.take_items(rows).blocks])
+    assert np.array_equal(table[:, np.argsort(found.voters)], both.values)
+    assert np.array_equal(np.sort(found.items), both.items)
+    keyed = then.merge(first, how="left", on=["item", "voter"])
+    assert (keyed["vote_x"] != keyed["vote_y"])[keyed["vote_y"].notna()].any()  # some are changed
+    new = keyed["item"][keyed["vote_x"] != keyed["vote_y"]].unique()
+    assert 0 < len(new) < then["item"].nunique()
+    assert sorted(found.items[joined.touched]) == sorted(new)
+    assert np.array_equal(found.items[: earlier.n_items], earlier.items)
+
+
+def test_items_that_are_as_they_were_are_not_touched():
+    votes = Votes.of(draw_long(0))
+    again = join_votes(votes, votes.take_items([3, 4]))
+    assert len(again.touched) == 0
+    assert np.array_equal(again.votes.values, votes.values)
+
+
+def test_names_are_compared_as_text():
+    first = Votes.of(pd.DataFrame({"item": [1, 2], "a": [1, -1], "b": [1, 1]}))
+    more = Votes.of(pd.DataFrame({"item": ["2", "x"], "a": [1, 1], "c": [-1, 1]}))
+    joined = join_votes(first, more).votes
+    assert joined.items.tolist() == [1, 2, "x"]
+    assert joined.voters.tolist() == ["a", "b", "c"]
+    assert joined.values.tolist() == [[1, 1, 0], [1, 1, -1], [1, 0, 1]]
+
+
+def test_rows_without_names_are_new_items():
+    votes = Votes.of(np.array([[1, 0], [0, 1]]))
+    joined = join_votes(votes, votes)
+    assert joined.votes.values.tolist() == [[1, -1], [-1, 1]] * 2
+    assert joined.touched.tolist() == [2, 3]
+
+
+def test_votes_beyond_the_memory_limit_are_refused(tmp_path):
+    file = tmp_path / "votes"
+    file.write_bytes(np.ones((2, 3), dtype=np.int8).tobytes())
+    votes = Votes.of(draw_long(0))
+    with file.open("rb") as opened:
+        blocks = MappedBlocks(opened, 2, 3, 2)
+        large = Votes(blocks, np.arange(2), np.array(list("abc")), votes.classes)
+        with pytest.raises(VotesError, match="beyond the memory limit"):
+            join_votes(votes, large)
