@@ -12,7 +12,8 @@
     ├── VotesWarning                   the votes are usable, but some carry no information
     ├── ExpertsWarning                 no or too few experts: the labels rest on a fallback
     ├── ReliabilityWarning             something speaks against the labels
-    └── ConvergenceWarning (scikit-learn's)  an iteration limit was reached
+    └── ConvergenceWarning             an iteration limit was reached; where scikit-learn is
+                                       loaded, its filters take it for its own
 
 Messages are one sentence: what was found, where, and what to do. They name voters (columns) and
 row numbers, never items, votes or labels, because those may be patients.
@@ -22,8 +23,6 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
-
-from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 
 
 class Sentence(str):
@@ -147,7 +146,7 @@ class ReliabilityWarning(UnelisaWarning):
     """Something speaks against the labels: `reliable_` is False, or a note names it."""
 
 
-class ConvergenceWarning(UnelisaWarning, _SklearnConvergenceWarning):  # type: ignore[misc]
+class ConvergenceWarning(UnelisaWarning):
     """An iteration limit was reached before the tolerance."""
 
 
@@ -156,7 +155,24 @@ def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> Non
     frame, level = sys._getframe(1), 2
     while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == "unelisa":
         frame, level = frame.f_back, level + 1
+    if category is ConvergenceWarning and "sklearn.exceptions" in sys.modules:
+        category = __getattr__("_SharedWarning")
     warnings.warn(category(message, *hints), stacklevel=level)
+
+
+def __getattr__(name: str) -> Any:
+    """Return `_SharedWarning`, a `ConvergenceWarning` of ours and of scikit-learn's.
+
+    It is made when it is first wanted: only a program that has loaded scikit-learn, which takes two
+    seconds, can filter by scikit-learn's category.
+    """
+    if name != "_SharedWarning":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in globals():
+        from sklearn.exceptions import ConvergenceWarning as Theirs  # noqa: PLC0415
+
+        globals()[name] = type(name, (ConvergenceWarning, Theirs), {"__module__": __name__})
+    return globals()[name]
 
 
 def replay_warnings(caught: Iterable[warnings.WarningMessage]) -> None:

@@ -7,9 +7,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
+from unelisa.base import Estimator, check_is_fitted
 from unelisa.errors import ModelError, VotesError
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
@@ -18,7 +17,7 @@ from unelisa.votes import Votes
 from unelisa.votes.coding import CodingChoice, Declared, as_labels
 from unelisa.votes.frames import ColumnNames
 
-Model = TypeVar("Model", bound=BaseEstimator)
+Model = TypeVar("Model", bound=Estimator)
 Given = ParamSpec("Given")
 # with two labels that are codes, the code that may mean abstained and the coding in which it does
 ABSTAINED: dict[CodingChoice, tuple[int, str]] = {(0, 1): (-1, "snorkel"), (-1, 1): (0, "pm1")}
@@ -34,7 +33,7 @@ def fit_aside(
 
     Examples
     --------
-    >>> class Mean(BaseEstimator):
+    >>> class Mean(Estimator):
     ...     @fit_aside
     ...     def fit(self, X):
     ...         self.total_ = sum(X)
@@ -85,7 +84,7 @@ def has_distinct_names(model: Any) -> bool:
     _named_columns="?plain",
     ordered_="?flag",
 )
-class VotesEstimator(BaseEstimator):  # type: ignore[misc]
+class VotesEstimator(Estimator):
     """Base of everything that is fitted to votes.
 
     X may be `Votes`, an array of -1 / +1 or of 0 / 1, or any table that `Votes.of` reads; -1, 0 and
@@ -204,7 +203,6 @@ class VotesEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.target_tags.required = False
         return tags
 
 

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from unelisa.base import Estimator
 from unelisa.errors import ModelError
 
 Sizes = dict[str, int]
@@ -124,7 +124,7 @@ def find_class(name: str) -> type[Any]:
 
 def list_parts(value: Any) -> dict[str, Any]:
     """Return the fields of a stored object; those of an estimator include its parameters."""
-    if isinstance(value, BaseEstimator):
+    if isinstance(value, Estimator):
         return dict(value.__getstate__())  # without what only a model in use refers to
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
@@ -134,7 +134,7 @@ def list_parts(value: Any) -> dict[str, Any]:
 
 def list_settings(cls: type[Any]) -> dict[str, Any]:
     """Return the parameters of an estimator's class with their defaults; of others none."""
-    if not issubclass(cls, BaseEstimator):
+    if not issubclass(cls, Estimator):
         return {}
     parameters = signature(cls).parameters
     return {name: parameters[name].default for name in cls._get_param_names()}
@@ -291,7 +291,7 @@ def _is_columns(value: Any, line: Line, sizes: Sizes) -> bool:
 
 
 def _is_unfitted(value: Any) -> bool:
-    if not isinstance(value, BaseEstimator) or type(value) not in SCHEMAS:
+    if not isinstance(value, Estimator) or type(value) not in SCHEMAS:
         return False
     settings = list_settings(type(value))
     return vars(value).keys() <= settings.keys() and all(

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from unelisa.aggregators import Aggregator, LatentIsing
+from unelisa.base import Estimator
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator, check_settings
@@ -221,9 +221,9 @@ def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     parts = {k: part for k, part in packed["state"].items() if k not in dropped}
     state = {k: _unpack(part, arrays) for k, part in parts.items()}
     cls = find_class(FORMER_CLASSES.get(kind, kind))
-    if not issubclass(cls, BaseEstimator):
+    if not issubclass(cls, Estimator):
         return cls(**state)
-    model: BaseEstimator = object.__new__(cls)  # its parameters are in the state too
+    model: Estimator = object.__new__(cls)  # its parameters are in the state too
     # an older file lacks the parameters that came later
     defaults = {k: v for k, v in list_settings(cls).items() if v is not Parameter.empty}
     vars(model).update(defaults | state)

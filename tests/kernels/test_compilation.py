@@ -1,3 +1,4 @@
+import importlib
 import os
 import signal
 import subprocess
@@ -26,6 +27,12 @@ def _new_kernel():
         return total
 
     return add
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _numba_is_loaded():
+    """As it is by the first kernel; its events are passed on from then on."""
+    importlib.import_module("unelisa.kernels.caching")
 
 
 def test_compiling_is_not_counted_but_work_is():

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import ClassifierTags
 
 from unelisa.aggregators.classes import (
     ROUNDING,
@@ -71,9 +70,10 @@ class Aggregator(VotesEstimator):
     reliable_: bool
     reliability_reason_: str
     _tie: str  # what the answer rests on besides the votes, in words; only during `fit`
+    estimator_type = "classifier"
     verdicts: ClassVar[tuple[str, str, str]] = ("contrarian", "left out", "counted")
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "Aggregator":
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Return self, fitted to the votes.
 
         Parameters
@@ -92,7 +92,8 @@ class Aggregator(VotesEstimator):
             counts; whole numbers, matched to the items as `y` is. The fit is that of the repeated
             items.
         """
-        return self._fit_known(X, y, sample_weight=sample_weight)
+        self._fit_known(X, y, sample_weight=sample_weight)
+        return self
 
     @fit_aside
     def _fit_known(self, X: Any, y: Any, prior: Any = None, sample_weight: Any = None) -> None:
@@ -267,12 +268,6 @@ class Aggregator(VotesEstimator):
 
     def _score(self, votes: Votes) -> Floats:
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags(multi_class=False)  # of y; classes are in the votes
-        return tags
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
         """Return the last columns of `voters_`, computed from the votes."""

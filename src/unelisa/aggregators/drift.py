@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.errors import ModelError
@@ -95,7 +95,7 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     change = changes[1] - changes[0]
     untold = (sizes < LEAST_VOTES) | ~np.isfinite(change)
     change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~untold)
-    together = adjust_holm(np.where(untold, np.nan, 2 * norm.sf(np.abs(change) / error)))
+    together = adjust_holm(np.where(untold, np.nan, 2 * ndtr(-np.abs(change) / error)))
     found = {"first": means[0], "last": means[1], "change": change, "p_value": together}
     known_only = {name: np.where(untold, np.nan, column) for name, column in found.items()}
     columns = {"voter": model.voter_names_, "votes": counts, **known_only}

@@ -7,7 +7,6 @@ from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from unelisa.aggregators.base import Floats, LogOdds
 from unelisa.aggregators.drift import find_drift, tell_drift
@@ -31,6 +30,7 @@ from unelisa.aggregators.orientation import Orient
 from unelisa.aggregators.sides import read_sides
 from unelisa.aggregators.two_coins import TwoCoinVoters
 from unelisa.aggregators.voters import describe_votes, idle_reason
+from unelisa.base import check_is_fitted
 from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
 from unelisa.latent import Known, Structure, describe, verdicts
 from unelisa.latent.gold import follow_gold, match_prevalence

@@ -4,9 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit, logit
-from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import (
@@ -116,7 +114,8 @@ def measure_fit(
     penalty = np.ones(len(vector))
     penalty[2 * n_voters + 1 :] = ridge
     value, gradient = -float(penalty @ vector**2) / 2, -penalty * vector
-    for some in gen_batches(len(rows), BLOCK):
+    for first in range(0, len(rows), BLOCK):
+        some = slice(first, first + BLOCK)
         part, change = measure_block(rows[some].astype(np.float64), counts[some], terms)
         value += part
         gradient += change
@@ -132,6 +131,8 @@ def fit_terms(
     its gradient is that of EM's M-step at the current posterior of the truth, so both have the same
     stationary points; EM needs thousands of iterations if the votes hardly separate a_s from w_st.
     """
+    from scipy.optimize import minimize  # noqa: PLC0415 - takes a tenth of a second
+
     rows, first, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
     order = np.argsort(first)
     found = minimize(
@@ -273,8 +274,8 @@ class LogLinear(PosteriorAggregator):
     def _score(self, votes: Votes) -> Floats:
         terms = Terms(self.field_, self.main_, self.weights_, self.pairs_)
         odds = [
-            half_log_odds(votes.values[some].astype(np.float64), terms)
-            for some in gen_batches(votes.n_items, BLOCK)
+            half_log_odds(votes.values[first : first + BLOCK].astype(np.float64), terms)
+            for first in range(0, votes.n_items, BLOCK)
         ]
         return 2 * np.concatenate(odds)
 

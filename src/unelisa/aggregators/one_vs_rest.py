@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
-from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.aggregators.classes import normalize_scores, pair_probabilities
+from unelisa.base import available_if, clone
 from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
 from unelisa.progress import each
 from unelisa.schema import stored
@@ -72,7 +71,7 @@ class OneVsRest(Aggregator):
     def __init__(self, estimator: Aggregator) -> None:
         self.estimator = estimator
 
-    @available_if(_gives_chances)  # type: ignore[untyped-decorator]
+    @available_if(_gives_chances)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class per item, in the order of `classes_`."""
         scores = self.decision_function(X)
@@ -107,7 +106,7 @@ class OneVsRest(Aggregator):
     def _fit_class(self, votes: Votes, gold: NDArray[np.int8] | None, k: int) -> Aggregator:
         """Return the method fitted to class k against the rest."""
         two = _set_apart(votes, k)
-        model: Aggregator = clone(self.estimator)
+        model = clone(self.estimator)
         if gold is None:
             return model.fit(two)
         code = encode_classes(votes.n_classes)[k]

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
 from unelisa.aggregators.orientation import Orient
@@ -55,8 +54,8 @@ def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
     """
     # sums over items of f_s f_t, f_s |f_t| and |f_s f_t|
     totals = np.zeros((3, values.shape[1], values.shape[1]))
-    for some in gen_batches(len(values), BLOCK):
-        votes = values[some].astype(np.float32)
+    for first in range(0, len(values), BLOCK):
+        votes = values[first : first + BLOCK].astype(np.float32)
         voted = np.abs(votes)
         totals += np.stack([votes.T @ votes, votes.T @ voted, voted.T @ voted])
     products, sums, common = totals

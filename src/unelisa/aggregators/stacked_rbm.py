@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.neural_network import BernoulliRBM
-from sklearn.utils import gen_batches
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
 from unelisa.aggregators.coins import LEAST_VARYING, choose_fits, estimate_coins, list_shares
@@ -77,7 +75,8 @@ def draw_states(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.i
 
 def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDArray[Any]:
     """Return a function of the items, applied to BLOCK of them at a time."""
-    parts = [function(values[some]) for some in gen_batches(len(values), BLOCK)]
+    firsts = range(0, len(values), BLOCK)
+    parts = [function(values[first : first + BLOCK]) for first in firsts]
     return np.asfortranarray(np.concatenate(parts))
 
 
@@ -96,6 +95,8 @@ def train_machine(
     a chain never crosses from one side to the other; so here, as in the paper, each step starts at
     the data.
     """
+    from sklearn.neural_network import BernoulliRBM  # noqa: PLC0415 - takes two seconds
+
     signed = tally_votes(states, np.ones(len(states)))[0]
     machine = BernoulliRBM(n_hidden, learning_rate=RATE)
     machine.components_ = np.asfortranarray(rng.normal(0, 0.01, (n_hidden, states.shape[1])))

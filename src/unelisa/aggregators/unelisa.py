@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils.metaestimators import available_if
 
 from unelisa.aggregators.base import Floats, PosteriorAggregator
 from unelisa.aggregators.coins import TIED_FITS
 from unelisa.aggregators.orientation import Orient
+from unelisa.base import available_if
 from unelisa.errors import (
     ConvergenceWarning,
     ExpertsWarning,
@@ -231,7 +231,7 @@ class UnElisa(PosteriorAggregator):
         """The edges of the graph as (s, t, weight) with s < t."""
         return self.graph_.edges
 
-    @available_if(_has_posterior)  # type: ignore[untyped-decorator]
+    @available_if(_has_posterior)
     def predict_proba(self, X: Any) -> Floats:
         """Return P(negative), P(positive) per item, in the order of `classes_`."""
         return super().predict_proba(X)

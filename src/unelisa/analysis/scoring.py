@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 
@@ -204,6 +203,8 @@ def _mean_gap(happened: NDArray[Any], probabilities: Floats, n_bins: int) -> flo
 def _auc(positive: NDArray[np.bool_], scores: Floats) -> float:
     if positive.all() or not positive.any():
         return float("nan")
+    from scipy.stats import rankdata  # noqa: PLC0415 - takes half a second
+
     # Mann and Whitney's U: the share of pairs in the right order, ties counted half
     ranks, n_positive = rankdata(scores), int(positive.sum())
     above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2

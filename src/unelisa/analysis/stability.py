@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import read_gold, read_prior
+from unelisa.base import clone
 from unelisa.errors import (
     ConvergenceWarning,
     ModelError,

@@ -22,6 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import unelisa
 from unelisa.cli.screen import announce_compilation, complain, show_warnings, spell_hints
+from unelisa.errors import UnelisaError
 from unelisa.outputs import remove_drafts
 
 OUR_FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -156,8 +157,6 @@ def _explain(error: BaseException) -> tuple[str, int]:
     """Return the sentence and the exit code of a failure."""
     if _is_interruption(error):
         return INTERRUPTION, INTERRUPTED
-    from unelisa.errors import UnelisaError  # noqa: PLC0415 - loads scikit-learn
-
     if isinstance(error, UnelisaError):
         return spell_hints(error), BAD_INPUT
     if isinstance(error, OSError):

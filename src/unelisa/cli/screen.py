@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from unelisa.errors import Hint, UnelisaWarning, join_hints
+from unelisa.kernels import compilation
 from unelisa.progress import asides, open_console, show_fits_in, strip_controls
 
 if TYPE_CHECKING:
     from rich.status import Status
-
-    from unelisa.errors import Hint
 
 LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
 # parameters with an option of their own
@@ -92,12 +92,10 @@ def spell_hints(told: Any) -> str:
     >>> spell_hints(VotesError("only one label", Hint("coding", ("no", "yes"))))
     'only one label; pass --labels no,yes'
     """
-    from unelisa.errors import join_hints  # noqa: PLC0415 - loads scikit-learn
-
     return join_hints(told.message, [_spell_option(hint) for hint in told.hints])
 
 
-def _spell_option(hint: "Hint") -> str:
+def _spell_option(hint: Hint) -> str:
     value = hint.value
     if isinstance(value, list):  # the first may begin with a minus sign
         option = f"--{hint.parameter}={','.join(map(str, value))}"
@@ -129,8 +127,6 @@ def busy(doing: str) -> Iterator["Status"]:
 @contextmanager
 def show_warnings() -> Iterator[None]:
     """Show each of the package's warnings once, as one line; leave others to Python."""
-    from unelisa.errors import UnelisaWarning  # noqa: PLC0415 - loads scikit-learn
-
     seen: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("always", UnelisaWarning)
@@ -150,13 +146,13 @@ def show_warnings() -> Iterator[None]:
 @contextmanager
 def announce_compilation() -> Iterator[None]:
     """Say once, on stderr, that kernels are being compiled, which may take half a minute."""
-    from unelisa.kernels import cache_folder, compilation  # noqa: PLC0415 - loads Numba
-
     kept = "once; later runs start at once"
     lost = "in every run, as there is no private folder to cache the result"
     said: list[str] = []
 
     def tell() -> None:
+        from unelisa.kernels.caching import cache_folder  # noqa: PLC0415 - loads Numba
+
         if not said:
             said.append(f"Compiling the kernels ({kept if cache_folder() else lost}) ...")
             asides().print(said[0], style="dim", soft_wrap=True)

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln, logit
 
 from unelisa.ehr.counts import Counts, Floats
@@ -289,6 +288,8 @@ def _best_size(anchor: AnchorCounts, weights: Floats, mean: Floats) -> float:
         spread = np.log(size + mean)
         gain = by_value @ gammaln(anchor.values + size) + total * (size * log_size - gammaln(size))
         return float(weighted @ spread + size * (weights @ spread) - gain)
+
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - takes a tenth of a second
 
     bounds = (np.log(SMALLEST_SIZE), np.log(LARGEST_SIZE))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.02})

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
 
 from unelisa.ehr.counts import Counts, Floats
 from unelisa.schema import stored
@@ -141,6 +140,8 @@ def _ridge(known: Floats, target: Floats) -> Floats:
     squares of L^-1 X'y on L'.
     """
     gram = known.T @ known + RIDGE * len(known) * np.eye(known.shape[1])
+    from scipy.optimize import nnls  # noqa: PLC0415 - takes a tenth of a second
+
     lower = np.linalg.cholesky(gram)
     goal = solve_triangular(lower, known.T @ (target - target.mean()), lower=True)
     return np.asarray(nnls(lower.T, goal)[0])

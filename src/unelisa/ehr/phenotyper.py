@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
+from unelisa.base import Estimator, check_is_fitted
 from unelisa.ehr.cautions import (
     check_settings,
     find_roles,
@@ -49,7 +48,7 @@ NO_DOUBT = "nothing speaks against the fit"
     reliability_reason_="?text",
     feature_facts_="FeatureFacts",
 )
-class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Phenotyper(Estimator):
     """Probability of a disease from counts of codes and concepts, without chart review.
 
     The user names two or more anchors, features that are specific to the disease: its main code,
@@ -114,6 +113,8 @@ class Phenotyper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(((chances > .5) == (drawn.truth > 0)).mean() > .85)
     True
     """
+
+    estimator_type = "classifier"
 
     def __init__(
         self,

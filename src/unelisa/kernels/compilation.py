@@ -1,17 +1,53 @@
 """Compilation of kernels: announced when it begins, excluded from measured times, uninterrupted.
 
 Numba emits one event around each compilation, and one around everything under its compiler lock:
-compilation, and reading and writing the cache.
+compilation, and reading and writing the cache. They are passed on to the listeners here, which may
+be there before Numba is loaded.
 """
 
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from numba.core.event import Listener, install_listener, register
+COMPILE, LOCK = "numba:compile", "numba:compiler_lock"
+_hearing: defaultdict[str, list[Callable[[bool], None]]] = defaultdict(list)
+
+
+def pass_on(kind: str, starts: bool) -> None:
+    """Call the listeners of one kind of event, which starts or ends."""
+    for hear in tuple(_hearing[kind]):
+        hear(starts)
+
+
+def defer_interruptions() -> None:
+    """Hold Ctrl-C back during every compilation of this process."""
+    _hearing[LOCK].append(_Uninterrupted().hear)
+
+
+@contextmanager
+def _listening(kind: str, hear: Callable[[bool], None]) -> Iterator[None]:
+    _hearing[kind].append(hear)
+    try:
+        yield
+    finally:
+        _hearing[kind].remove(hear)
+
+
+@contextmanager
+def counted_as_compiling() -> Iterator[None]:
+    """Let the stopwatches that run leave out the time of a block."""
+    watches = tuple(_hearing[LOCK])
+    for hear in watches:
+        hear(True)
+    try:
+        yield
+    finally:
+        for hear in watches:
+            hear(False)
 
 
 class Stopwatch:
@@ -29,7 +65,7 @@ class Stopwatch:
 
     def __enter__(self) -> "Stopwatch":
         self._compiler = _CompilerTime()
-        self._listening = install_listener("numba:compiler_lock", self._compiler)
+        self._listening = _listening(LOCK, self._compiler.hear)
         self._listening.__enter__()
         self._start = time.perf_counter()
         return self
@@ -39,33 +75,36 @@ class Stopwatch:
         self._listening.__exit__(*failure)
 
 
-def on_compilation(tell: Callable[[], None]) -> AbstractContextManager[None]:
-    """Return a context in which `tell` is called whenever the compilation of a kernel begins."""
-    listening: AbstractContextManager[None] = install_listener("numba:compile", _Starts(tell))
-    return listening
+@contextmanager
+def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
+    """Enter a context in which `tell` is called whenever the compilation of a kernel begins."""
+
+    def hear(starts: bool) -> None:
+        if starts:
+            tell()
+
+    with _listening(COMPILE, hear):
+        yield
 
 
-class _CompilerTime(Listener):  # type: ignore[misc]
+class _CompilerTime:
     """Add up the time during which any thread holds the compiler lock or waits for it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._inside, self._since, self._turn = 0, 0.0, threading.Lock()
 
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
+    def hear(self, starts: bool) -> None:
         with self._turn:
-            if self._inside == 0:
+            if starts and self._inside == 0:
                 self._since = time.perf_counter()
-            self._inside += 1
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        with self._turn:
-            if self._inside == 1:
+            if not starts and self._inside == 1:
                 self.seconds += time.perf_counter() - self._since
-            self._inside = max(self._inside - 1, 0)  # one may have begun before we listened
+            # one may have begun before we listened
+            self._inside = max(self._inside + (1 if starts else -1), 0)
 
 
-class _Uninterrupted(Listener):  # type: ignore[misc]
+class _Uninterrupted:
     """Hold Ctrl-C back while the main thread compiles.
 
     The compiler's callbacks from C would lose a KeyboardInterrupt, or make another error of it.
@@ -75,16 +114,16 @@ class _Uninterrupted(Listener):  # type: ignore[misc]
         self._depth, self._pressed = 0, False
         self._usual: Any = None
 
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        if threading.current_thread() is not threading.main_thread():
-            return  # only the main thread receives signals
+    def hear(self, starts: bool) -> None:
+        if threading.current_thread() is threading.main_thread():  # which alone receives signals
+            (self._hold if starts else self._release)()
+
+    def _hold(self) -> None:
         self._depth += 1
         if self._depth == 1 and callable(signal.getsignal(signal.SIGINT)):
             self._usual = signal.signal(signal.SIGINT, self._note)
 
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        if threading.current_thread() is not threading.main_thread():
-            return
+    def _release(self) -> None:
         self._depth -= 1
         if self._depth == 0 and self._usual is not None:
             usual, self._usual = self._usual, None
@@ -95,21 +134,3 @@ class _Uninterrupted(Listener):  # type: ignore[misc]
 
     def _note(self, *_: Any) -> None:
         self._pressed = True
-
-
-def defer_interruptions() -> None:
-    """Hold Ctrl-C back during every compilation of this process."""
-    register("numba:compiler_lock", _Uninterrupted())
-
-
-class _Starts(Listener):  # type: ignore[misc]
-    """Call a function at every start."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
-
-    def on_start(self, event: Any) -> None:  # noqa: ARG002
-        self._tell()
-
-    def on_end(self, event: Any) -> None:
-        pass

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from unelisa.latent import prior
@@ -176,6 +175,8 @@ def fit_correction(labeled: Labeled, n_voters: int, spread: float) -> Correction
             gradient.append(sum(t.T @ missing[:, k] for k, t in enumerate(labeled.votes)))
         slope = np.concatenate(gradient) * scale[:n_free]
         return float(x @ x / 2 - (one_hot * logs).sum()), x + slope
+
+    from scipy.optimize import minimize  # noqa: PLC0415 - takes a tenth of a second
 
     found = minimize(cost, np.zeros(n_free), jac=True, method="L-BFGS-B")
     return unpack(found.x)

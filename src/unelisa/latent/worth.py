@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, softmax
-from scipy.stats import beta
+from scipy.special import betaincinv, ndtri, softmax
 
 from unelisa.kernels.ballots import tally_ballots
 from unelisa.schema import stored
@@ -110,7 +109,7 @@ class Measure(NamedTuple):
         worth = np.maximum(inside * (1 - inside) / variance, FEWEST_CASES)
         right, wrong = share * worth, (1 - share) * worth
         tail = (1 - LEVEL) / 2
-        low, high = beta.ppf([[tail], [1 - tail]], right + 0.5, wrong + 0.5)
+        low, high = betaincinv(right + 0.5, wrong + 0.5, [[tail], [1 - tail]])
         # the votes do not exclude 0 or 1 where they hold no case against it
         low = np.minimum(np.where(right <= 0.5, 0.0, low), share)
         high = np.maximum(np.where(wrong <= 0.5, 1.0, high), share)

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted
 
+from unelisa.base import check_is_fitted
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.paper.graph import EdgeRule, VoterGraph
 from unelisa.paper.neighborhood import Neighborhoods, Penalty, select_neighborhoods
@@ -29,7 +28,7 @@ STRENGTH_DIGITS = 6  # the solver's last digits do not rank knots
     experts_="index(voters)[experts]",
     polarity_="sign[voters]",
 )
-class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
+class ExpertSelector(VotesEstimator):
     """Select the experts by Algorithm 1 and keep their columns.
 
     Parameters
@@ -113,14 +112,65 @@ class ExpertSelector(SelectorMixin, VotesEstimator):  # type: ignore[misc]
         As `Votes` if X is `Votes` or a long table; otherwise as scikit-learn does: an array, or a
         frame if `set_output` asks for one.
         """
-        check_is_fitted(self)
         if isinstance(X, Votes) or _is_long(X):
             return self._reenter(X).take_voters(self.experts_)
-        return super().transform(X)
+        return self._columns.transform(X)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        check_is_fitted(self)
-        return np.asarray(self.polarity_ != 0)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Return the experts' votes of the table that the selector is fitted to."""
+        return self.fit(X, y).transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return experts' votes as columns of a whole table, in which the others abstain."""
+        return self._columns.inverse_transform(X)
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return which voters are experts: a mask, or their indices."""
+        return np.asarray(self._columns.get_support(indices))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the experts."""
+        return np.asarray(self._columns.get_feature_names_out(input_features))
+
+    def set_output(self, *, transform: str | None = None) -> "ExpertSelector":
+        """Choose what `transform` returns: "default" (an array), "pandas" or "polars"."""
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    @property
+    def _columns(self) -> Any:
+        """What is fitted, as scikit-learn's selector of columns."""
+        check_is_fitted(self, "polarity_")
+        columns = _make_selector(type(self).__name__)()
+        vars(columns).update(vars(self))
+        return columns
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import TransformerTags  # noqa: PLC0415 - takes two seconds
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        return tags
+
+
+@lru_cache(maxsize=4)
+def _make_selector(name: str) -> type[Any]:
+    """Return the class of a scikit-learn selector of the experts' columns."""
+    from sklearn.base import BaseEstimator  # noqa: PLC0415 - takes two seconds
+    from sklearn.feature_selection import SelectorMixin  # noqa: PLC0415
+
+    def allow_missing(self: Any) -> Any:
+        tags = BaseEstimator.__sklearn_tags__(self)
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
+    methods = {
+        "fit": ExpertSelector.fit,
+        "_get_support_mask": lambda self: np.asarray(self.polarity_ != 0),
+        "__sklearn_tags__": allow_missing,
+    }
+    return type(name, (SelectorMixin, BaseEstimator), methods)
 
 
 def _is_long(table: Any) -> bool:

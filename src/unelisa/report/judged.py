@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.metrics import confusion_matrix, roc_curve
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.classes import ROUNDING, normalize_scores, pick_classes
@@ -234,7 +233,7 @@ def score_reference(reference: Reference) -> dict[str, Any]:
         return {"n": len(known), **_score_classes(signs, scores, reference)}
     chances, positive = expit(scores) if reference.has_chances else None, signs > 0
     scored = score_labels(signs, scores, chances)._asdict()
-    counted = confusion_matrix(positive, scores >= 0, labels=[True, False])
+    counted = _count_pairs(~positive, scores < 0, 2)
     return {
         "n": len(known),
         **_defined(scored),
@@ -250,7 +249,7 @@ def _score_classes(signs: NDArray[np.int8], scores: Floats, reference: Reference
     chances = normalize_scores(scores) if reference.has_chances else None
     scored = score_classes(signs, scores, chances, ordered=reference.ordered)._asdict()
     true, picked = signs.view(np.uint8).astype(np.intp) - 1, pick_classes(scores)
-    counted = confusion_matrix(true, picked, labels=range(scores.shape[1]))
+    counted = _count_pairs(true, picked, scores.shape[1])
     return {
         **_defined(scored),
         "confusion": counted.tolist(),
@@ -259,6 +258,12 @@ def _score_classes(signs: NDArray[np.int8], scores: Floats, reference: Reference
         if chances is None
         else bin_calibration(true == picked, chances.max(axis=1)),
     }
+
+
+def _count_pairs(true: NDArray[Any], picked: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+    """Return the number of items per true class and label."""
+    counted = np.bincount(true * n_classes + picked, minlength=n_classes**2)
+    return counted.reshape(n_classes, n_classes)
 
 
 def _defined(figures: dict[str, float]) -> dict[str, float | None]:
@@ -277,7 +282,12 @@ def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
     """
     if positive.all() or not positive.any():
         return []
-    alarms, hits, _ = roc_curve(positive, scores, drop_intermediate=False)
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)  # of equal scores
+    hits, alarms = (
+        np.append(0, np.cumsum(one)[last] / one.sum())
+        for one in (positive[order], ~positive[order])
+    )
     curve = np.column_stack([alarms, hits])
     if len(curve) > ROC_POINTS:
         # evenly along the curve, whose length in this metric is 2

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
@@ -83,6 +82,8 @@ def find_offset(odds: Floats, prevalence: float) -> float | None:
     >>> expit(STATED_POWER * (odds + find_offset(odds, 0.3))).mean().round(6)
     np.float64(0.3)
     """
+    from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
+
     places = np.linspace(0, len(odds) - 1, min(len(odds), ENOUGH)).astype(np.intp)
     some = odds[places]
 

@@ -6,10 +6,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from unelisa.aggregators import Aggregator
 from unelisa.analysis.rate import estimate_rate
+from unelisa.base import clone
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.trust import LEAST_LABELS
 from unelisa.report.answer import LEVEL
@@ -55,7 +54,7 @@ class VotesPool:
     as it is: `estimate_rate` needs both.
     """
 
-    model: Aggregator
+    model: Any
     votes: Votes
     aim: Aim = "labels"
     seed: int = 0
@@ -90,7 +89,7 @@ class VotesPool:
         return self._sample(known) if self.aim == "rate" else self._learn(known)
 
     def _learn(self, known: Known) -> Study:
-        model = self.model
+        model: Any = self.model
         if known.n_labels:
             model = clone(self.model).fit(self.votes, known.name(self.model.classes_))
         chances = fix_known(model.predict_proba(self.votes), known)

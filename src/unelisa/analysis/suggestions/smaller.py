@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from unelisa.aggregators import Aggregator
+from unelisa.base import clone
 from unelisa.errors import UnelisaWarning
 from unelisa.latent.crowd import draw_items
 from unelisa.votes import Votes
@@ -78,7 +78,8 @@ class _Search:
     def __init__(self, model: Aggregator, votes: Votes, gold: Any, *, part: bool) -> None:
         self.votes, self.gold, self.fits = votes, gold, 0
         self.dropped: list[tuple[Any, float]] = []
-        self.model: Any = self._fit(votes, model) if part else model
+        fitted: Any = self._fit(votes, model) if part else model
+        self.model = fitted
         self.labels = self.model.predict_proba(votes).argmax(axis=1)
         self.accuracy = self.accuracy_before = _expect_accuracy(self.model)
 
