@@ -7,8 +7,8 @@ import scipy.sparse as sp
 
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.votes.blocks import MappedBlocks, SparseBlocks, WholeTable
-from unelisa.votes.blocks import sparse as sparse_module
-from unelisa.votes.blocks.partitions import Partitions
+from unelisa.votes.blocks import local as local_module
+from unelisa.votes.partitioned import Partitions
 
 NAMES = ("memory", "mapped", "sparse", "partitions", "uneven partitions")
 
@@ -47,7 +47,7 @@ def put(name, votes, folder, monkeypatch):
     if name == "mapped":
         return write_blocks(folder / "votes.int8", votes, CHUNK)
     if name == "sparse":
-        monkeypatch.setattr(sparse_module, "DENSE_BYTES", CHUNK * votes.shape[1])
+        monkeypatch.setattr(local_module, "DENSE_BYTES", CHUNK * votes.shape[1])
         return SparseBlocks(sp.csr_array(votes))
     if name == "partitions":
         return cut_up(votes, [CHUNK, 2 * CHUNK])

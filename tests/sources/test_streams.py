@@ -13,13 +13,13 @@ from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.sources import parquet
 from unelisa.votes.blocks import MappedBlocks, RowNumbers
-from unelisa.votes.blocks import mapped as mapped_module
+from unelisa.votes.blocks import local as local_module
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Several blocks of votes and several batches of rows from small tables."""
-    monkeypatch.setattr(mapped_module.fitting_items, "__defaults__", (CHUNK * 12,))
+    monkeypatch.setattr(local_module.fitting_items, "__defaults__", (CHUNK * 12,))
     monkeypatch.setattr(parquet, "ROWS", 1500)
 
 

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from latent.worlds import ballots_of, plain_crowd, run_of
 from places import write_blocks
-from unelisa.latent import ballots as module
+from unelisa.votes import ballots as module
 from unelisa.votes.ballots import (
     CERTAIN,
     count_heard,

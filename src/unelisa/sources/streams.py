@@ -20,8 +20,7 @@ from unelisa.memory import refuse_beyond
 from unelisa.progress import show_progress
 from unelisa.votes import Votes
 from unelisa.votes.assembly import Assembled
-from unelisa.votes.blocks import MappedBlocks, RowNumbers
-from unelisa.votes.blocks.mapped import fitting_items
+from unelisa.votes.blocks import MappedBlocks, RowNumbers, fitting_items
 from unelisa.votes.coding import MAX_CLASSES, CodingChoice, settle_coding
 from unelisa.votes.columns import Column, Label
 from unelisa.votes.frames import refuse_free_text, refuse_repeated_items

@@ -7,9 +7,8 @@ import pytest
 
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.votes.blocks import Block, SparseVotes, WholeTable
+from unelisa.votes.blocks import Block, MappedBlocks, SparseVotes, WholeTable
 from unelisa.votes.blocks.local import LocalBlocks
-from unelisa.votes.blocks.mapped import MappedBlocks
 
 
 class CutTable(LocalBlocks):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.votes.blocks import MappedBlocks
-from unelisa.votes.blocks.mapped import BLOCK_BYTES, fitting_items
+from unelisa.votes.blocks import MappedBlocks, fitting_items
+from unelisa.votes.blocks.local import BLOCK_BYTES
 
 
 @pytest.fixture

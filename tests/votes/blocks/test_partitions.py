@@ -17,7 +17,7 @@ from places import crowd
 from unelisa.errors import VotesWarning
 from unelisa.paper.solvers import L1Problem, WorkingSet
 from unelisa.parallel import run_all
-from unelisa.votes.blocks.partitions import Partitions, active_client
+from unelisa.votes.partitioned import Partitions, active_client
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from places import crowd
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 from unelisa.votes.blocks import SparseBlocks, as_dense, hold_sparse
-from unelisa.votes.blocks import sparse as sparse_module
+from unelisa.votes.blocks import local as local_module
 
 
 @pytest.fixture
 def sparse_votes(monkeypatch):
     """Sparse votes in three blocks, and the same as a table."""
     votes = crowd(2500, 12, abstain=0.8)
-    monkeypatch.setattr(sparse_module, "DENSE_BYTES", 1000 * 12)
+    monkeypatch.setattr(local_module, "DENSE_BYTES", 1000 * 12)
     names = np.array([f"v{s}" for s in range(12)], dtype=object)
     held = SparseBlocks(sp.csr_array(votes))
     assert len(held.blocks) == 3

@@ -6,11 +6,24 @@ weighted or rearranged first are views of blocks (`ItemBlocks.view`), and views 
 """
 
 from unelisa.votes.blocks.base import Array, Block, ItemBlocks, RowNumbers, Sums
-from unelisa.votes.blocks.local import KeptBlocks, WholeTable
-from unelisa.votes.blocks.mapped import MappedBlocks
-from unelisa.votes.blocks.one import OneBlock, SparseVotes, as_dense, mark_starts, pick_items
-from unelisa.votes.blocks.sparse import SparseBlocks, hold_sparse
-from unelisa.votes.blocks.tally import compare_voters, tally_votes, weigh_votes
+from unelisa.votes.blocks.local import (
+    KeptBlocks,
+    MappedBlocks,
+    SparseBlocks,
+    WholeTable,
+    fitting_items,
+    hold_sparse,
+)
+from unelisa.votes.blocks.one import (
+    OneBlock,
+    SparseVotes,
+    as_dense,
+    compare_voters,
+    mark_starts,
+    pick_items,
+    tally_votes,
+    weigh_votes,
+)
 
 __all__ = [
     "Array",
@@ -26,6 +39,7 @@ __all__ = [
     "WholeTable",
     "as_dense",
     "compare_voters",
+    "fitting_items",
     "hold_sparse",
     "mark_starts",
     "pick_items",

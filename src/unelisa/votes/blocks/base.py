@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.votes.blocks.one import OneBlock, rearrange_votes, recode_votes
-from unelisa.votes.blocks.tally import compare_voters, tally_votes, weigh_votes
+from unelisa.votes.blocks.one import (
+    OneBlock,
+    compare_voters,
+    rearrange_votes,
+    recode_votes,
+    tally_votes,
+    weigh_votes,
+)
 
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]

@@ -1,12 +1,15 @@
-"""Blocks that threads of this process work through, a few at a time; those it holds in memory."""
+"""Blocks that threads of this process work through: in memory, sparse, or mapped from a file."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.kernels.threads import run_threads
 from unelisa.votes.blocks.base import (
     Array,
@@ -22,11 +25,18 @@ from unelisa.votes.blocks.base import (
 )
 from unelisa.votes.blocks.one import (
     OneBlock,
+    SparseVotes,
+    as_dense,
     mark_starts,
     pick_items,
     rearrange_votes,
     recode_votes,
 )
+
+VOTE_BYTES = 5  # one sparse vote, and the number of its item
+SMALL_TABLE = 1 << 26  # 64 MB
+DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a table: 32 MB
+BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
 class LocalBlocks(ItemBlocks):
@@ -124,6 +134,65 @@ class WholeTable(KeptBlocks):
     def recode(self, lookup: NDArray[np.int8]) -> ItemBlocks:
         """Return the votes with other codes."""
         return WholeTable(recode_votes(self.votes, lookup))
+
+
+class SparseBlocks(KeptBlocks):
+    """Sparse votes (-1, +1) in blocks of items, each small enough to be expanded to a table."""
+
+    place = "sparse"
+
+    def __init__(self, matrix: Any) -> None:
+        rows = sp.csr_array(matrix)
+        n_items, n_voters = (int(side) for side in rows.shape)
+        length = max(1, DENSE_BYTES // max(n_voters, 1))
+        lows = range(0, n_items, length)
+        blocks = [Block(SparseVotes.of(rows[low : low + length]), low) for low in lows]
+        super().__init__(blocks, n_voters)
+
+
+def hold_sparse(matrix: Any) -> ItemBlocks:
+    """Return votes as a table where that is small or hardly larger, otherwise sparse."""
+    n_items, n_voters = matrix.shape
+    if n_items * n_voters > max(SMALL_TABLE, VOTE_BYTES * matrix.nnz):
+        return SparseBlocks(matrix)
+    return WholeTable(as_dense(SparseVotes.of(matrix)))
+
+
+class MappedBlocks(LocalBlocks):
+    """The votes of a file, `block_items` per block (the last may have fewer): `fitting_items`.
+
+    The file holds int8 votes, block by block, voter by voter within a block. So a block is one run
+    of bytes, which is mapped while a pass works on it and then released.
+    """
+
+    place = "in a file"
+
+    def __init__(
+        self, file: str | Path | IO[bytes], n_items: int, n_voters: int, block_items: int
+    ) -> None:
+        self.file = file
+        self.n_items, self.n_voters = n_items, n_voters
+        self.starts = np.append(np.arange(0, n_items, block_items), n_items)
+
+    def open(self, number: int) -> Block:
+        """Return a block; its pages leave memory with the last reference to it."""
+        start, stop = int(self.starts[number]), int(self.starts[number + 1])
+        shape = (stop - start, self.n_voters)
+        mapped = np.memmap(
+            self.file, np.int8, mode="r", offset=start * self.n_voters, shape=shape, order="F"
+        )
+        return Block(mapped.view(np.ndarray), start)
+
+
+def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
+    """Return the number of items in a block of about `n_bytes`.
+
+    A multiple of the kernels' own chunks, so that blocks give the same sums as one table.
+    """
+    fitting = n_bytes // max(n_voters, 1)
+    # the latent model works in runs of 8,192 items
+    step = min(8192, max(fitting // CHUNK, 1) * CHUNK)
+    return max(1, fitting // step) * step
 
 
 def _list_changed(block: Any, *arguments: Any) -> list[Any]:
