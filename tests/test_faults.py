@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import DawidSkene, MajorityVote
+from unelisa.analysis.judged import Judged
 from unelisa.cli.fit import Outputs, write_outputs
 from unelisa.outputs import whole_files
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
 from unelisa.storage import load, save
 from unelisa.votes import Votes
 

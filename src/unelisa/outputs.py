@@ -5,6 +5,7 @@ A table's text cells are written such that a spreadsheet opens them safely.
 
 import csv
 import errno
+import math
 import os
 import re
 import shutil
@@ -297,6 +298,24 @@ def _lock_file(handle: int, *, wait: bool = False) -> None:
 def _unlock_file(handle: int) -> None:
     if _fcntl is not None:
         _fcntl.flock(handle, _fcntl.LOCK_UN)
+
+
+def make_plain(value: Any) -> Any:
+    """Return a value that JSON can hold: None for NaN, the type's name for other objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [make_plain(x) for x in (np.float64(.5), float("nan"), np.bool_(True), print)]
+    [0.5, None, True, 'builtin_function_or_method']
+    """
+    if hasattr(value, "dtype") and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return type(value).__name__
 
 
 def defuse_cell(cell: Any) -> Any:

@@ -20,12 +20,12 @@ from studies.rate.runs import find_rate_sets
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from studies.sets import Reader
 from unelisa.aggregators import LatentIsing, MajorityVote
+from unelisa.analysis.judged import Judged
+from unelisa.analysis.labels_needed import count_labels
 from unelisa.analysis.rate import Rate, correct_shares
 from unelisa.analysis.scoring import bound_frequency, share_ties
 from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.errors import ModelError
-from unelisa.report.judged import Judged
-from unelisa.report.trust import count_labels
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from unelisa.aggregators import MajorityVote
+from unelisa.analysis.judged import Judged
 from unelisa.cli.fit import Outputs, write_outputs
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
 from unelisa.storage import load
 from unelisa.votes import Votes
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from latent.worlds import echo, sides
 from unelisa.aggregators import LatentIsing
+from unelisa.analysis.judged import Judged, Reference
 from unelisa.errors import UnelisaWarning
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged, Reference
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 

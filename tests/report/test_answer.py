@@ -6,8 +6,9 @@ import pytest
 import unelisa
 from report.judging import family_model, findings_of, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
+from unelisa.analysis.judged import estimate_shares
 from unelisa.analysis.rate import estimate_rate
-from unelisa.report.answer import estimate_shares, list_figures, tell_origin
+from unelisa.report.answer import list_figures, tell_origin
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from report.judging import findings_of, page_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
 from unelisa.analysis.comparison import compare_methods
+from unelisa.analysis.confusions import list_pairs, pool_confusions, tally_confusions
+from unelisa.analysis.judged import Judged
 from unelisa.analysis.rate import estimate_rate
 from unelisa.report import classes
-from unelisa.report.classes import describe_classes, list_pairs, pool_confusions, tally_confusions
-from unelisa.report.judged import Judged
+from unelisa.report.classes import describe_classes
 from unelisa.report.page import render_report
 from unelisa.report.voters import rank_voters
 from unelisa.simulation.crowds import simulate_classes

@@ -11,11 +11,11 @@ import unelisa as ue
 from places import crowd
 from report.judging import divided_crowd, divided_model
 from unelisa.aggregators import MajorityVote, UnElisa
+from unelisa.analysis.judged import Judged
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import write_table
 from unelisa.report import labels
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
 from unelisa.report.labels import (
     label_columns,
     label_file,

@@ -3,6 +3,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from report.judging import divided_crowd, divided_model, findings_of, fit_quietly, page_of
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.analysis.comparison import MethodScore
+from unelisa.analysis.judged import Judged
 from unelisa.report import labels
 from unelisa.report.findings import VERSION
-from unelisa.report.judged import Judged
 from unelisa.report.page import render_report, write_report
 from unelisa.votes import Votes
 
@@ -238,3 +239,26 @@ def test_families_and_readings_stand_on_the_page_and_hostile_names_stay_text():
     classes = [value for name, value in plain.attributes if name == "class" and value]
     assert sum("kin family-0" in value and "line" not in value for value in classes) > 6
     assert sum(value.startswith("hub ") for value in classes) == 1
+
+
+VENDOR = files("unelisa.report").joinpath("vendor")
+
+
+def test_the_files_are_those_of_the_checksums():
+    lines = VENDOR.joinpath("cytoscape.sha256").read_text().splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        digest, name = line.split()
+        assert hashlib.sha256(VENDOR.joinpath(name).read_bytes()).hexdigest() == digest
+
+
+def test_version_and_licence_stand_beside_it():
+    assert VENDOR.joinpath("cytoscape.VERSION").read_text().startswith("3.")
+    assert "Permission is hereby granted" in VENDOR.joinpath("cytoscape.LICENSE").read_text("utf-8")
+
+
+def test_it_can_stand_within_a_page():
+    script = VENDOR.joinpath("cytoscape.min.js").read_text("utf-8").lower()
+    assert "</script" not in script
+    assert "<!--" not in script
+    assert "\r" not in script

@@ -2,7 +2,7 @@ import pytest
 
 import unelisa as ue
 from unelisa.ehr.omop.counts import Step
-from unelisa.report.phenotype import describe_phenotype, render_phenotype
+from unelisa.report.health import describe_phenotype, render_phenotype
 
 ANCHORS = ["ICD:714.0", "NLP:rheumatoid arthritis"]
 

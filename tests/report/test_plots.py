@@ -5,6 +5,7 @@ import builtins
 import numpy as np
 import pytest
 from matplotlib import colors, pyplot
+from matplotlib.colors import to_hex
 
 from report.judging import family_model
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote, UnElisa
@@ -12,9 +13,11 @@ from unelisa.analysis.comparison import ClassMethodScore, MethodScore
 from unelisa.analysis.stability import bootstrap
 from unelisa.errors import MissingExtraError, ModelError
 from unelisa.paper.experts import ExpertSelector
+from unelisa.paper.ising import Ising
 from unelisa.paper.neighborhood import select_neighborhoods
 from unelisa.report import plots
-from unelisa.report.axes import FAMILIES
+from unelisa.report.plots import FAMILIES, SKY, color_family, draw_network, label_text
+from unelisa.report.voters import Network
 from unelisa.simulation.crowds import simulate_classes
 from unelisa.simulation.designs import figure_2_1
 from unelisa.votes import Votes
@@ -232,3 +235,34 @@ def test_more_than_two_classes_are_drawn_by_their_labels():
     rows = [ClassMethodScore(name, mean_absolute_error=x) for name, x in (("a", 0.2), ("b", 0.1))]
     best = plots.comparison(rows, metric="mean_absolute_error").collections[-1].get_facecolors()
     assert not np.array_equal(best[0], best[1])
+
+
+@pytest.fixture
+def axes():
+    figure, drawn = pyplot.subplots()
+    yield drawn
+    pyplot.close(figure)
+
+
+def test_wider_lines_are_stronger_ties(axes):
+    edges = np.zeros((4, 4))
+    edges[0, 1:] = edges[1:, 0] = [0.2, 1.0, 0.6]
+    draw_network(axes, Network.of_ising(Ising(0.0, edges)))
+    widths = [line.get_linewidth() for line in axes.lines]
+    assert np.argsort(widths).tolist() == [0, 2, 1]
+
+
+def test_many_voters_on_their_own_are_one_dot(axes):
+    names = [f"v{s}" for s in range(50)]
+    network = Network(names, np.full(50, 0.5), ["counted"] * 50, [], [[0, 1, 2]])
+    draw_network(axes, network)
+    shown = [text.get_text() for text in axes.texts]
+    assert shown == ["v0", "v1", "v2", "47 voters on their own", "truth"]
+    ties = [line for line in axes.lines if line.get_xydata()[0].tolist() == [0, 0]]
+    assert len(ties) == 2  # of the family and of the rest
+    assert sum(to_hex(dots.get_facecolor()[0]) == SKY for dots in axes.collections) == 4
+
+
+def test_colors_of_families_come_again_and_names_are_no_formulas():
+    assert color_family(len(FAMILIES)) == color_family(0)
+    assert label_text("$x") == r"\$x"

@@ -6,9 +6,9 @@ from scipy.special import expit
 
 from report.judging import family_model, findings_of, fit_quietly, page_of
 from unelisa.aggregators import DawidSkene, LatentIsing
-from unelisa.report import prevalence
+from unelisa.analysis import prevalence
+from unelisa.analysis.prevalence import find_offset
 from unelisa.report.page import render_report
-from unelisa.report.prevalence import find_offset
 
 
 def test_labels_are_those_of_a_fit_with_that_prevalence():

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from unelisa.ehr.counts import FEWEST_SHOWN
-from unelisa.report.rules import draw_nested, draw_patterns, draw_shares, render_rules
+from unelisa.report.health import draw_nested, draw_patterns, draw_shares, render_rules
 
 NASTY = "<b>&\"two' codes"
 INTERVAL = ("", "_low", "_high")

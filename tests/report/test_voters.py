@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
-from report.judging import family_model
+from report.judging import divided_crowd, divided_model, family_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.report.judged import Judged
+from unelisa.analysis.judged import Judged
 from unelisa.report.voters import (
     NAMED_LINKS,
     Network,
+    choose_columns,
+    draw_dots,
     estimate_rates,
     find_families,
     list_voters,
@@ -116,3 +118,78 @@ def test_only_a_graph_selects_experts(crowd):
     assert selects_experts(LatentIsing(random_state=0).fit(crowd[0]))
     assert not selects_experts(family_model()[0])
     assert not selects_experts(MajorityVote().fit(crowd[0]))
+
+
+def _titles(findings):
+    return [column.title for column in choose_columns(findings["voters"], findings["classes"])]
+
+
+def test_a_methods_own_figures_become_columns(crowd):
+    findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
+    voters = [{**voter, "skill": 0.9, "skill_low": 0.8} for voter in findings["voters"]]
+    assert _titles({**findings, "voters": voters})[-3:] == ["Skill", "Depends on", "Reason"]
+    assert "Sensitivity" not in _titles(findings_of(MajorityVote().fit(crowd[0])))
+
+
+def test_relatives_have_a_column_and_bounds_have_none():
+    titles = _titles(findings_of(*family_model()))
+    assert titles[:4] == ["Voter", "Verdict", "Family", "Accuracy"]
+    assert not {"Depends on", "Accuracy_low", "Ppv_high"} & set(titles)
+
+
+def test_two_classes_are_named_in_the_users_words():
+    voter = {"voter": "a", "weight": 1.0, "lean": 0.1, "sensitivity": 0.8}
+    columns = {column.key: column for column in choose_columns([voter], ("control", "case"))}
+    assert columns["sensitivity"].hint == "says “case” where the label is “case”"
+    assert columns["lean"].title == "Says “case”"
+
+
+def test_more_classes_have_a_recall_each_on_the_card():
+    voter = {"voter": "a", "weight": 1.0, "accuracy": 0.8, "recall_cat": 0.7, "recall_cat_low": 0.6}
+    columns = {column.key: column for column in choose_columns([voter], ("cat", "dog", "owl"))}
+    assert list(columns) == ["voter", "accuracy", "recall_cat", "weight"]
+    assert columns["recall_cat"].title == "Recall of cat"
+    assert columns["recall_cat"].detail
+    assert columns["accuracy"].kind == "interval"
+
+
+def _voter(accuracy, low=None, high=None):
+    return {"accuracy": accuracy, "accuracy_low": low, "accuracy_high": high}
+
+
+def test_the_least_accurate_comes_first_and_the_untold_last():
+    voters = [_voter(0.9, 0.8, 0.95), _voter(None), _voter(0.3, 0.2, 0.4)]
+    rows = draw_dots(voters, [])["rows"]
+    assert [row["voter"] for row in rows] == [2, 0, 1]
+    assert rows[0]["low"] < rows[0]["x"] < rows[0]["high"] < rows[1]["low"]
+    assert rows[2]["x"] is rows[2]["low"] is None
+
+
+def test_relatives_stand_together_where_the_worst_of_them_would():
+    voters = [_voter(x) for x in (0.9, 0.6, 0.7, 0.5)]
+    rows = draw_dots(voters, [[0, 1]])["rows"]
+    assert [row["voter"] for row in rows] == [3, 1, 0, 2]
+    assert [row["family"] for row in rows] == [None, 0, 0, None]
+    assert [rows[1]["first"], rows[1]["last"]] == [True, False]
+    assert [rows[2]["first"], rows[2]["last"]] == [False, True]
+
+
+def test_the_scale_holds_every_interval():
+    drawn = draw_dots([_voter(0.5, 0.31, 0.7), _voter(1.0, 0.9, 1.0)], [])
+    assert drawn["ticks"][0] == (3.0, 30)
+    assert drawn["ticks"][-1] == (97.0, 100)
+    assert all(0 < row["low"] <= row["high"] < 100 for row in drawn["rows"])
+    assert draw_dots([_voter(1.0)], [])["ticks"][0] == (3.0, 90)
+
+
+def test_without_accuracies_the_agreement_with_the_labels_is_drawn(crowd):
+    findings = findings_of(MajorityVote().fit(crowd[0]), crowd[0])
+    assert draw_dots(findings["voters"], [])["measure"] == "agreement"
+    assert draw_dots(findings_of(MajorityVote().fit(crowd[0]))["voters"], []) is None
+
+
+def test_every_voter_of_a_model_has_a_row():
+    findings = findings_of(divided_model(), divided_crowd())
+    rows = draw_dots(findings["voters"], findings["graph"]["families"])["rows"]
+    assert sorted(row["voter"] for row in rows) == list(range(12))
+    assert sum(row["family"] == 0 for row in rows) == 6

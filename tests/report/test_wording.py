@@ -6,13 +6,13 @@ import pytest
 
 from report.judging import family_model, findings_of
 from unelisa.aggregators import UnElisa
-from unelisa.report import axes, wording
+from unelisa.outputs import make_plain
+from unelisa.report import plots, wording
 from unelisa.report.page import render_report
 from unelisa.report.wording import (
     choose_scores,
     count_noun,
     find_best,
-    make_plain,
 )
 
 
@@ -118,7 +118,7 @@ def test_style_script_and_plots_know_every_family_and_role():
         assert f".family-{c} " in style
     assert f"FAMILY_COLORS = {wording.FAMILY_COLORS};" in script
     assert f"OUTSIDE = {json.dumps(sorted(wording.OUTSIDE))};" in script
-    assert len(axes.FAMILIES) == wording.FAMILY_COLORS
+    assert len(plots.FAMILIES) == wording.FAMILY_COLORS
 
 
 def test_errors_in_steps_are_shown_only_where_known():

@@ -16,6 +16,7 @@ from rich.rule import Rule
 
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.comparison import list_methods
+from unelisa.analysis.judged import Judged, Reference
 from unelisa.analysis.scoring import score_experts
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
@@ -24,7 +25,6 @@ from unelisa.cli.fit import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
 from unelisa.cli.simulate import tabulate_votes, write_crowd
 from unelisa.report.findings import Findings, collect_findings
-from unelisa.report.judged import Judged, Reference
 from unelisa.simulation.crowds import simulate_classes
 from unelisa.simulation.designs import SimulatedVotes, simulate_votes
 from unelisa.sources.labels import KnownLabels

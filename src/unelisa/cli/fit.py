@@ -11,6 +11,7 @@ from rich.text import Text
 
 from unelisa.aggregators import AGGREGATORS, Aggregator, LatentIsing
 from unelisa.analysis.comparison import list_methods, rate_scores
+from unelisa.analysis.judged import Judged, Reference
 from unelisa.analysis.stability import bootstrap
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
@@ -27,9 +28,8 @@ from unelisa.cli.screen import (
 from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.findings import Findings, collect_findings, name_method
-from unelisa.report.judged import Judged, Reference
+from unelisa.report.items import describe_next
 from unelisa.report.labels import label_columns, label_rows
-from unelisa.report.next_votes import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import count_noun, show_range
 from unelisa.storage import save as save_model

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged
 from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -18,9 +19,8 @@ from unelisa.cli.screen import bare_table, busy, figure, printable, results, tel
 from unelisa.jury import SOURCES, Jury, read_jury
 from unelisa.jury.gold import read_gold
 from unelisa.jury.grades import PASS
+from unelisa.jury.panel import describe_jury
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
-from unelisa.report.jury import describe_jury
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import (

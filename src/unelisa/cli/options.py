@@ -15,10 +15,10 @@ import typer
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.analysis.comparison import build_aggregator
+from unelisa.analysis.prevalence import takes_prevalence
 from unelisa.cli.screen import busy
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
-from unelisa.report.prevalence import takes_prevalence
 from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
 from unelisa.sources.tables import VoteTable, join_tables
 from unelisa.votes import Votes

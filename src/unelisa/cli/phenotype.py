@@ -15,8 +15,8 @@ from unelisa.cli.screen import bare_table, figure, printable, results, tell_writ
 from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError, RecordsError, VotesError
+from unelisa.report.health import render_phenotype
 from unelisa.report.page import require_jinja
-from unelisa.report.phenotype import render_phenotype
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.reviews import list_rows, settle_table
 from unelisa.sources.tables import MISSING

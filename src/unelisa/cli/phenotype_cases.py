@@ -22,7 +22,7 @@ from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.profile import Row, describe_groups
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
-from unelisa.report.phenotype import describe_phenotype
+from unelisa.report.health import describe_phenotype
 from unelisa.storage import load
 
 if TYPE_CHECKING:

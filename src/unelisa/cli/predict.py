@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import PARQUET, STDOUT, check_output, check_outputs, output_files
 from unelisa.cli.screen import busy, printable, program_output, results, tell_written
 from unelisa.errors import ModelError
 from unelisa.outputs import write_table
 from unelisa.progress import show_progress
-from unelisa.report.judged import Judged
 from unelisa.report.labels import label_columns, label_file, label_rows, plan_files
 from unelisa.storage import load
 

@@ -11,7 +11,7 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import bare_table, figure, printable, results
 from unelisa.errors import VotesError
-from unelisa.report.wording import make_plain
+from unelisa.outputs import make_plain
 from unelisa.sources.labels import SampleTable
 from unelisa.storage import load
 from unelisa.votes import Votes

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
+from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, results, tell_written
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged, Reference
-from unelisa.report.next_votes import describe_next
+from unelisa.report.items import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 

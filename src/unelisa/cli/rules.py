@@ -36,9 +36,9 @@ from unelisa.ehr.rules.patterns import (
     tabulate_patterns,
 )
 from unelisa.errors import ModelError, VotesError
+from unelisa.outputs import make_plain
+from unelisa.report.health import render_rules
 from unelisa.report.page import require_jinja
-from unelisa.report.rules import render_rules
-from unelisa.report.wording import make_plain
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.text import TextTable, measure_text
 

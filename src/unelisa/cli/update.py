@@ -8,13 +8,14 @@ import typer
 
 from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.drift import find_drift
+from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, results, tell_written
 from unelisa.errors import ModelError, replay_warnings
-from unelisa.report.judged import Judged
+from unelisa.outputs import make_plain
 from unelisa.report.labels import label_columns, label_rows
-from unelisa.report.wording import count_noun, make_plain
+from unelisa.report.wording import count_noun
 from unelisa.storage import load
 from unelisa.storage import save as save_model
 

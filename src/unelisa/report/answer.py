@@ -1,76 +1,18 @@
 """The top of the page: the answer in the user's own words, the rate, and what was checked."""
 
-import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from unelisa.aggregators import Aggregator
-from unelisa.analysis.rate import ask_model
-from unelisa.errors import ReliabilityWarning
-from unelisa.report.judged import SURE, Judged
+from unelisa.analysis.judged import SURE, Judged
 from unelisa.report.wording import (
     count_noun,
-    make_plain,
     quote,
     show_name,
     show_percent,
     show_range,
 )
-
-LEVEL = 0.9  # of the intervals
-
-Shares = list[dict[str, Any]]
-
-
-def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | None, list[str]]:
-    """Return the share of each class among the items with a 90 % interval, and why there is none.
-
-    The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
-    a method without probabilities. Bounds are None where the votes cannot tell them.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> model = ue.DawidSkene(random_state=0).fit(votes)
-    >>> (no, yes), why = estimate_shares(model, Judged.of(model, votes))
-    >>> no["low"] < no["share"] < no["high"], why
-    (True, [])
-    """
-    if not hasattr(model, "predict_proba"):
-        return None, []
-    if judged is None:
-        return _read_shares(model), []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ReliabilityWarning)
-        rates = ask_model(model, judged.votes, _pair_chances(judged), LEVEL)
-    shares = [{key: make_plain(x) for key, x in rate._asdict().items()} for rate in rates]
-    if not getattr(model, "reliable_", True):
-        return shares, []  # that nothing can be told is said of the labels already
-    told = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
-    return shares, [f"{one[:1].upper()}{one[1:]}." for one in told]
-
-
-def _pair_chances(judged: Judged) -> NDArray[np.float64]:
-    """Return the probability of every class, items x classes."""
-    if not judged.two_classes:
-        return judged.as_class_shares()
-    yes = judged.as_shares()
-    return np.column_stack([1 - yes, yes])
-
-
-def _read_shares(model: Any) -> Shares:
-    """Return the shares that were estimated from the items of the fit."""
-    shares = np.atleast_1d(model.prevalence_)
-    bounds = getattr(model, "prevalence_interval_", (np.nan, np.nan))
-    rows = np.column_stack([shares, *(np.broadcast_to(end, shares.shape) for end in bounds)])
-    if len(rows) == 1:
-        rows = np.vstack([1 - rows[0, [0, 2, 1]], rows])
-    return [dict(zip(("share", "low", "high"), map(make_plain, row), strict=True)) for row in rows]
 
 
 def tell_answer(findings: dict[str, Any]) -> str:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.analysis.judged import HARD, SURE
 from unelisa.paper.graph import Edge
-from unelisa.report.judged import HARD, SURE
 from unelisa.report.voters import MOST_LINKS, Network
 from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 
@@ -178,6 +178,32 @@ def draw_confusion(rows: Sequence[Sequence[float]], names: Sequence[Any]) -> dic
 def _leave_room(names: Sequence[Any]) -> float:
     """Return the room for names of classes beside a picture."""
     return 14 + DIGIT * max(len(show_name(name, SHORT_NAME)) for name in names)
+
+
+def draw_prevalence(found: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
+    """Return the curve of labels by prevalence: its points, its axes, and the estimate's place.
+
+    Examples
+    --------
+    >>> rows = [{"prevalence": 0.1, "share": 0.0}, {"prevalence": 0.5, "share": 0.4}]
+    >>> drawn = draw_prevalence({"rows": rows, "end": 0.5}, {"share": 0.3, "low": None})
+    >>> drawn["curve"], drawn["mark"], drawn["reach"]
+    ('107.2,204.0 344.0,52.0', 225.6, None)
+    """
+    end, rows = found["end"], found["rows"]
+    top = end if all(row["share"] <= end for row in rows) else 1.0
+    reach = None
+    if share["low"] is not None:
+        low, high = (PANEL.at(min(share[key] / end, 1), 0)[0] for key in ("low", "high"))
+        reach = {"x": low, "width": round(high - low, 1)}
+    return {
+        "curve": draw_curve([(row["prevalence"] / end, row["share"] / top) for row in rows]),
+        "even": draw_curve([(0, 0), (1, end / top)]),
+        "mark": PANEL.at(min(share["share"] / end, 1), 0)[0],
+        "reach": reach,
+        "ticks_x": [f"{100 * x:.0f}" for x in (0, end / 2, end)],
+        "ticks_y": [f"{100 * y:.0f}" for y in (0, top / 2, top)],
+    }
 
 
 def cut_square(rows: Sequence[Sequence[float]], kept: Sequence[int]) -> list[list[float]]:

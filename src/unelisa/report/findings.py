@@ -12,20 +12,22 @@ import numpy as np
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.report.answer import estimate_shares, list_checks, tell_answer
-from unelisa.report.cautions import list_cautions
-from unelisa.report.classes import describe_classes
-from unelisa.report.drawing import describe_graph
-from unelisa.report.items import list_differing, list_hard, list_uncertain
-from unelisa.report.judged import (
+from unelisa.analysis.judged import (
     Judged,
     Reference,
     count_ease,
     count_scores,
     describe_items,
+    estimate_shares,
     score_reference,
 )
-from unelisa.report.prevalence import trace_prevalence
+from unelisa.analysis.prevalence import trace_prevalence
+from unelisa.outputs import make_plain
+from unelisa.report.answer import list_checks, tell_answer
+from unelisa.report.cautions import list_cautions
+from unelisa.report.classes import describe_classes
+from unelisa.report.drawing import describe_graph
+from unelisa.report.items import list_differing, list_hard, list_uncertain
 from unelisa.report.readings import describe_structure, list_readings
 from unelisa.report.voters import (
     Network,
@@ -34,7 +36,6 @@ from unelisa.report.voters import (
     rank_voters,
     selects_experts,
 )
-from unelisa.report.wording import make_plain
 
 VERSION = 5  # of the findings' form; a reader of stored findings checks it
 

@@ -1,17 +1,24 @@
-"""Items by name, each with who said what: only for readers who may see the names."""
+"""Items to look at and votes to ask for next, by name only for readers who may see the names."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.report.judged import Judged
+from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged
+from unelisa.analysis.suggestions import can_suggest, suggest_votes
+from unelisa.errors import UnelisaWarning
+from unelisa.outputs import make_plain
 from unelisa.report.wording import show_name
 from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
 
 MOST_LISTED = 200  # items of each kind
+SUGGESTED = 50
+MOST_CELLS = 50_000_000  # items x voters beyond which a report does not look for them
 MOST_NAMED, LONGEST_NAME = 4, 20  # voters that are named beside each label
 
 
@@ -81,3 +88,48 @@ def tell_votes(judged: Judged, items: list[int]) -> list[str]:
 def _name_some(names: list[str], voters: NDArray[np.intp]) -> str:
     some = ", ".join(names[s] for s in voters[:MOST_NAMED])
     return some if len(voters) <= MOST_NAMED else f"{some}\u00a0…"
+
+
+def describe_next(
+    model: Aggregator, judged: Judged | None, *, show_items: bool = False
+) -> dict[str, Any]:
+    """Return the section's data by its name in the findings; nothing where there is no section.
+
+    Whom to ask how often, and what it is expected to gain; items only where they may be named.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_classes(n_classes=3, n_voters=6, n_items=100, random_state=0).votes
+    >>> model = ue.DawidSkene().fit(votes)
+    >>> list(describe_next(model, Judged.of(model, votes)))
+    ['next_votes']
+    """
+    if judged is None or not can_suggest(model):
+        return {}
+    votes = judged.votes
+    if votes.n_items * votes.n_voters > MOST_CELLS:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)  # the note says why there are fewer
+        rows = suggest_votes(model, votes, n=SUGGESTED, chances=judged.as_columns())
+    sums = rows.groupby("voter", sort=False).agg(votes=("gain", "size"), gain=("gain", "sum"))
+    sums = sums.sort_values(["votes", "gain"], ascending=False, kind="stable")
+    listed = rows.head(MOST_LISTED).to_dict("records") if show_items else []
+    place = {item: i for i, item in enumerate(votes.items.tolist())} if listed else {}
+    said = tell_votes(judged, [place[row["item"]] for row in listed])
+    found = {
+        "n": len(rows),
+        "items": int(rows["item"].nunique()),
+        "gain": float(rows["gain"].sum()),
+        **{key: rows.attrs[key] for key in ("stop", "expected_errors", "note")},
+        "voters": [
+            {"voter": name, "votes": int(row.votes), "gain": float(row.gain)}
+            for name, row in sums.iterrows()
+        ],
+        "rows": [
+            {**{key: make_plain(value) for key, value in row.items()}, "said": who}
+            for row, who in zip(listed, said, strict=True)
+        ],
+    }
+    return {"next_votes": found}

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import whole_file, write_table
-from unelisa.report.judged import Judged
 from unelisa.sources.parquet import list_parquet, read_columns, read_frames, read_schema
 from unelisa.votes import Votes
 from unelisa.votes.coding import CodingChoice

@@ -8,9 +8,9 @@ from unelisa.aggregators import Aggregator
 from unelisa.paper.graph import VoterGraph
 from unelisa.report import wording
 from unelisa.report.answer import list_figures, tell_origin
-from unelisa.report.dots import draw_dots
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import fill_template
+from unelisa.report.voters import draw_dots
 from unelisa.votes import Votes
 
 MOST_DOTS = 30  # voters in a picture, the worst first

@@ -16,19 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged, Reference
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
 from unelisa.report.answer import list_figures, tell_origin
-from unelisa.report.columns import choose_columns
-from unelisa.report.dots import draw_dots
-from unelisa.report.drawing import draw_graph
+from unelisa.report.drawing import draw_graph, draw_prevalence
 from unelisa.report.findings import Findings, collect_findings
-from unelisa.report.items import MOST_LISTED
-from unelisa.report.judged import Judged, Reference
+from unelisa.report.items import MOST_LISTED, describe_next
 from unelisa.report.labels import LARGEST, Download, pack_labels, pack_voters
-from unelisa.report.next_votes import describe_next
-from unelisa.report.prevalence import draw_prevalence
+from unelisa.report.voters import choose_columns, draw_dots
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import numpy as np
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.classes import pick_classes
-from unelisa.report.judged import Judged
-from unelisa.report.wording import make_plain
+from unelisa.analysis.judged import Judged
+from unelisa.outputs import make_plain
 
 _MEANINGS = {
     "auto": "voters who repeat each other count for less, and some items are easier than others",
@@ -73,10 +73,11 @@ def list_readings(
         {
             **{key: make_plain(value) for key, value in row.items() if key != "voters"},
             "structure": explain_structure(row["structure"]),
-            "differ": _count_different(fitted.read(k), judged),
-            **_place_voters(fitted.read(k), ranking),
+            "differ": 0 if k == 0 and judged else _count_different(other, judged),
+            **_place_voters(other, ranking),
         }
         for k, row in enumerate(table.to_dict("records"))
+        for other in [fitted.read(k)]
     ]
 
 

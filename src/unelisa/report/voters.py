@@ -1,23 +1,28 @@
-"""The voters: their graph, and the table of verdicts, reasons, figures and dependences."""
+"""The voters: their graph, their rows with verdicts and figures, the columns and the dot plot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.confusions import tally_confusions
+from unelisa.analysis.judged import Judged
+from unelisa.outputs import make_plain
 from unelisa.paper.graph import Edge
 from unelisa.paper.ising import Ising
-from unelisa.report.classes import tally_confusions
-from unelisa.report.judged import Judged
-from unelisa.report.wording import OUTSIDE, make_plain, show_verdict
+from unelisa.report.wording import OUTSIDE, quote, show_name, show_verdict
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 
 NAMED_LINKS = 5  # the strongest links of a voter are named, the others counted
 MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to move
+MEASURES = ("accuracy", "agreement")  # what is drawn: the first that is known of any voter
+STEP = 0.1  # between the lines of the scale
+INSET = 3.0  # percent of the width at both ends of the scale, so that no dot is cut
 MOST_ALONE = 20  # more voters than this who depend on nobody are drawn as one node
 
 
@@ -194,3 +199,141 @@ def _share(part: Floats, whole: Floats) -> Floats:
     shares = np.full(len(whole), np.nan)
     np.divide(part, whole, out=shares, where=whole > 1e-6)  # less is rounding
     return shares
+
+
+class Column(NamedTuple):
+    """One column of the voters' table: the row's key, its title, how values are written."""
+
+    key: str
+    title: str
+    kind: str
+    hint: str = ""
+    detail: bool = False  # whether only a voter's card shows it
+
+
+_FIRST = (
+    Column("voter", "Voter", "name"),
+    Column("verdict", "Verdict", "verdict"),
+    Column("family", "Family", "family", "voters who repeat each other, named after the heaviest"),
+    Column("accuracy", "Accuracy", "interval", "probability that a vote is right, 90% interval"),
+)
+_LAST = (
+    Column("stability", "Stability", "percent", "share of the resamples with the same verdict"),
+    Column("agreement", "Agreement", "percent", "share of the votes that equal the label"),
+    Column("votes", "Votes", "count", "", True),
+    Column("coverage", "Coverage", "percent", "share of items with a vote"),
+    Column("overlaps", "Overlaps", "percent", "items that another voter also voted on", True),
+    Column("conflicts", "Conflicts", "percent", "items on which another voter disagrees", True),
+)
+_END = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
+_RECALL = "recall_"  # of one of more than two classes
+_NOT_SHOWN = {"links"}
+
+
+def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> list[Column]:
+    """Return the columns that hold anything, including a method's own further figures.
+
+    Examples
+    --------
+    >>> voter = {"voter": "ann", "accuracy": 0.8, "skill": 1.0, "skill_low": 0.9, "reason": ""}
+    >>> [column.title for column in choose_columns([voter], ("no", "yes"))]
+    ['Voter', 'Accuracy', 'Skill']
+    """
+    usual = (*_FIRST, *(_name_sides(*classes) if len(classes) == 2 else _name_classes(voters)))
+    usual = (*usual, *_LAST)
+    known = {column.key for column in (*usual, *_END)} | _NOT_SHOWN
+    bounds = {f"{key}_{end}" for key in voters[0] for end in ("low", "high")}
+    own = [
+        Column(key, key.capitalize(), "number", detail=True)
+        for key in voters[0]
+        if key not in known | bounds
+    ]
+    wanted = (*usual, *own, *_END)
+    if any(voter.get("family") for voter in voters):
+        # voters then depend on their relatives, whom the family's column shows
+        wanted = tuple(column for column in wanted if column.key != "depends_on")
+    return [c for c in wanted if any(voter.get(c.key) not in (None, [], "") for voter in voters)]
+
+
+def _name_sides(no: Any, yes: Any) -> tuple[Column, ...]:
+    """Return the columns of two classes."""
+    no, yes = quote(no), quote(yes)
+    return (
+        Column("sensitivity", "Sensitivity", "percent", f"says {yes} where the label is {yes}"),
+        Column("specificity", "Specificity", "percent", f"says {no} where the label is {no}"),
+        Column("ppv", "PPV", "percent", f"right when it says {yes}", True),
+        Column("npv", "NPV", "percent", f"right when it says {no}", True),
+        Column("lean", f"Says {yes}", "lean", f"how much too often it says {yes}", True),
+        Column("weight", "Weight", "number", f"how much a vote for {yes} raises the score"),
+        Column("standard_error", "Std. error", "number", "standard error of the weight", True),
+    )
+
+
+def _name_classes(voters: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """Return the columns of more than two classes."""
+    recalls = [
+        Column(key, f"Recall of {show_name(key.removeprefix(_RECALL), 24)}", "percent", "", True)
+        for key in voters[0]
+        if key.startswith(_RECALL) and not key.endswith(("_low", "_high"))
+    ]
+    return (
+        *recalls,
+        Column("weight", "Weight", "number", "how much a vote counts"),
+        Column("standard_error", "Std. error", "number", "standard error of the weight", True),
+    )
+
+
+def draw_dots(
+    voters: Sequence[Mapping[str, Any]], families: Sequence[Sequence[int]]
+) -> dict[str, Any] | None:
+    """Return a row for every voter, the least accurate first; None where nothing is known of any.
+
+    Places are in percent of the width. Voters of one family stand together, in the place of the
+    least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters of
+    whom nothing can be told come last, without a place.
+
+    Examples
+    --------
+    >>> voters = [{"accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 1.0}, {"accuracy": 0.6}]
+    >>> [(row["voter"], row["x"]) for row in draw_dots(voters, [])["rows"]]
+    [(1, 3.0), (0, 73.5)]
+    """
+    measure = next((m for m in MEASURES if any(v.get(m) is not None for v in voters)), None)
+    if measure is None:
+        return None
+    values = [voter.get(measure) for voter in voters]
+    bounds = [[voter.get(f"{measure}_{end}") for end in ("low", "high")] for voter in voters]
+    known = [x for x in (*values, *chain(*bounds)) if x is not None]
+    floor = min(np.floor(min(known) / STEP + 1e-9) * STEP, 1 - STEP)
+    rows = []
+    for group in _order_groups(values, families):
+        for k, (voter, family) in enumerate(group):
+            low, high = bounds[voter]
+            bracket = {} if family is None else {"first": k == 0, "last": k == len(group) - 1}
+            ends = {"low": _place(low, floor), "high": _place(high, floor)}
+            place = {"voter": voter, "x": _place(values[voter], floor), **ends}
+            rows.append({**place, "family": family, **bracket})
+    ticks = [(_place(x, floor), round(100 * x)) for x in np.arange(floor, 1 + STEP / 2, STEP)]
+    return {"measure": measure, "rows": rows, "ticks": ticks}
+
+
+def _order_groups(
+    values: Sequence[float | None], families: Sequence[Sequence[int]]
+) -> list[list[tuple[int, int | None]]]:
+    """Return families and voters without one, as (voter, family): the worst first."""
+    kin = [[(s, c) for s in family] for c, family in enumerate(families) if len(family) > 1]
+    inside = {s for family in kin for s, _ in family}
+    alone: list[Any] = [[(s, None)] for s in range(len(values)) if s not in inside]
+
+    def rank(one: tuple[int, int | None]) -> float:
+        value = values[one[0]]
+        return np.inf if value is None else value
+
+    groups = [sorted(group, key=rank) for group in [*kin, *alone]]
+    return sorted(groups, key=lambda group: rank(group[0]))
+
+
+def _place(value: float | None, floor: float) -> float | None:
+    if value is None:
+        return None
+    return round(INSET + (100 - 2 * INSET) * float((value - floor) / (1 - floor)), 1)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 Findings = Mapping[str, Any]
 
 LONGEST_NAME, LONGEST_LABEL, SHORT_NAME = 80, 40, 17
@@ -35,23 +33,6 @@ OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do 
 ROLES = ("expert", "counted", "family", "contrarian", *OUTSIDE)
 FAMILY = "family of "  # how the verdict on a voter who repeats another one begins
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
-
-
-def make_plain(value: Any) -> Any:
-    """Return a value that JSON can hold: None for NaN, the type's name for other objects.
-
-    Examples
-    --------
-    >>> [make_plain(x) for x in (np.float64(.5), float("nan"), np.bool_(True), print)]
-    [0.5, None, True, 'builtin_function_or_method']
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return type(value).__name__
 
 
 def count_noun(number: int, noun: str, several: str | None = None) -> str:

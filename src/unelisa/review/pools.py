@@ -7,11 +7,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.aggregators.base import Aggregator
+from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.base import clone
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.trust import LEAST_LABELS
-from unelisa.report.answer import LEVEL
 from unelisa.review.order import mix_chances, rank_useful, spread_sample
 from unelisa.review.standing import (
     Facts,

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.scoring import bound_frequency
-from unelisa.report.answer import LEVEL
+from unelisa.outputs import make_plain
 from unelisa.report.readings import explain_structure
-from unelisa.report.wording import count_noun, make_plain
+from unelisa.report.wording import count_noun
 from unelisa.review.order import measure_gains
 from unelisa.votes.ballots import Floats
 

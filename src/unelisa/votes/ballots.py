@@ -6,6 +6,7 @@ odds is a further view on top of this one.
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ Floats = NDArray[np.float64]
 Sums = tuple[Floats, ...]
 
 RUN = 8192  # items: fixed, so that sums do not depend on the number of threads
+_LISTED: WeakKeyDictionary[ItemBlocks, ref[ItemBlocks]] = WeakKeyDictionary()
 CERTAIN = 1e3  # log-odds of a gold label: exp(-CERTAIN) is 0
 
 
@@ -65,6 +67,8 @@ class Ballots(NamedTuple):
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
     """Return votes as ballots: kept where the votes are in memory, otherwise listed in each pass.
 
+    As long as somebody holds the ballots of some blocks, these are not listed again.
+
     Examples
     --------
     >>> from unelisa.votes.blocks import WholeTable
@@ -72,7 +76,13 @@ def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
     >>> ballots.concatenate(lambda run: run.counts)
     array([1, 2])
     """
-    return blocks.using(count_jobs(n_jobs)).view(_list_runs)
+    jobs, held = count_jobs(n_jobs), _LISTED.get(blocks)
+    known = None if held is None else held()
+    if known is not None:
+        return known if known.n_threads == jobs else known.using(jobs)
+    listed = blocks.using(jobs).view(_list_runs)
+    _LISTED[blocks] = ref(listed)
+    return listed
 
 
 def set_prior_odds(ballots: ItemBlocks, prior_odds: Floats) -> ItemBlocks:

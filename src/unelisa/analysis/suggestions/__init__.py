@@ -53,6 +53,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     gold_cost: float | None = None,
     gold_accuracy: float = 1.0,
     spread: bool = True,
+    chances: Any = None,
 ) -> Any:
     """Return the votes that are worth most per unit of cost: whom to ask about which item.
 
@@ -91,6 +92,8 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     spread
         Whether the batch is spread over the voters, as a hedge against a model that is wrong about
         some of them, see Notes. False takes the largest gains, whoever they come from.
+    chances
+        What `predict_proba` says of the votes, where that is known already.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     labels = _expect_labels(gold_accuracy, panel.n_classes)
     even = share_evenly(n, prices) if spread else np.inf
     terms = Terms(prices, labels, criterion, spread=even, n=2 * n)  # with the next batch
-    chances = model.predict_proba(known)
+    chances = model.predict_proba(known) if chances is None else chances
     listed: Any = getattr(model, "_list_ballots", lambda votes: list_ballots(votes.blocks))
     first, found = plan_batch(panel, listed(known), chances, terms, n)
     asked = _order([*first, *islice(found, n - len(first))], prices)

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_curve
 
 from places import crowd, write_blocks
 from unelisa.aggregators import DawidSkene, MajorityVote
-from unelisa.report.judged import (
+from unelisa.analysis.judged import (
     BINS,
     ROC_POINTS,
     SURE,

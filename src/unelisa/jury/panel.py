@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
-from unelisa.report.answer import estimate_shares
-from unelisa.report.judged import MOST_LISTED, Judged
-from unelisa.report.systems import describe_systems
-from unelisa.report.trust import count_labels
-from unelisa.report.wording import make_plain
+from unelisa.analysis.judged import MOST_LISTED, Judged, estimate_shares
+from unelisa.analysis.labels_needed import count_labels
+from unelisa.jury.systems import describe_systems
+from unelisa.outputs import make_plain
 from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]

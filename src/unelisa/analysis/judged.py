@@ -1,5 +1,6 @@
 """What a model says about every item, computed once; how that compares with the known truth."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.classes import ROUNDING, normalize_scores, pick_classes
+from unelisa.analysis.rate import ask_model
 from unelisa.analysis.scoring import (
     bound_frequency,
     calibration_error,
@@ -18,12 +20,18 @@ from unelisa.analysis.scoring import (
     score_labels,
     share_ties,
 )
+from unelisa.errors import ReliabilityWarning
+from unelisa.outputs import make_plain
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+Shares = list[dict[str, Any]]
+
+LEVEL = 0.9  # of the intervals
 SURE = 0.95  # an item is decided where the posterior of one class is above this
 BINS = 20
 MOST_LISTED = 20  # items on which judges differ
@@ -45,6 +53,7 @@ class Judged:
     has_chances: bool
     # how easy each item is, NaN where unknown; None where the method does not estimate it
     ease: Floats | None = None
+    held: Any = None  # the votes as lists: while they are held, no pass lists them again
 
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
@@ -58,11 +67,12 @@ class Judged:
         ['yes', 'no']
         """
         matched = _match_voters(model, votes)
+        listed: Any = getattr(model, "_list_ballots", _list_classes)(matched)
         scores = np.asarray(model.decision_function(matched), dtype=np.float64)
         measure: Any = getattr(model, "ease", None)
         ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
         honest = hasattr(model, "predict_proba")
-        return cls(matched, tuple(model.classes_.tolist()), scores, honest, ease)
+        return cls(matched, tuple(model.classes_.tolist()), scores, honest, ease, listed)
 
     @property
     def two_classes(self) -> bool:
@@ -128,9 +138,21 @@ class Judged:
         """Return the probability of every class, or all of it for the label where there is none."""
         return share_ties(self.scores) if self.class_chances is None else self.class_chances
 
+    def as_columns(self) -> Floats:
+        """Return the probability of every class, items x classes, of two classes too."""
+        if not self.two_classes:
+            return self.as_class_shares()
+        yes = self.as_shares()
+        return np.column_stack([1 - yes, yes])
+
     def as_shares(self) -> Floats:
         """Return P(positive), or the label as 0, 1/2 (a tie) or 1 where there is none."""
         return (np.sign(self.scores) + 1) / 2 if self.chances is None else self.chances
+
+
+def _list_classes(votes: Votes) -> Any:
+    """Return the votes as lists where methods need them so: votes of more than two classes."""
+    return list_ballots(votes.blocks) if votes.n_classes > 2 else None
 
 
 def _match_voters(model: Aggregator, votes: Votes) -> Votes:
@@ -191,6 +213,45 @@ def count_ease(judged: Judged) -> dict[str, Any] | None:
     counts, edges = np.histogram(known, bins=BINS, range=(0.0, max(float(known.max()), 1.0)))
     found = {"kind": "ease", "counts": counts.tolist(), "edges": edges.tolist()}
     return {**found, "n": len(known), "hard": int(np.count_nonzero(known < HARD))}
+
+
+def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | None, list[str]]:
+    """Return the share of each class among the items with a 90 % interval, and why there is none.
+
+    The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
+    a method without probabilities. Bounds are None where the votes cannot tell them.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(random_state=0).votes
+    >>> model = ue.DawidSkene(random_state=0).fit(votes)
+    >>> (no, yes), why = estimate_shares(model, Judged.of(model, votes))
+    >>> no["low"] < no["share"] < no["high"], why
+    (True, [])
+    """
+    if not hasattr(model, "predict_proba"):
+        return None, []
+    if judged is None:
+        return _read_shares(model), []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ReliabilityWarning)
+        rates = ask_model(model, judged.votes, judged.as_columns(), LEVEL)
+    shares = [{key: make_plain(x) for key, x in rate._asdict().items()} for rate in rates]
+    if not getattr(model, "reliable_", True):
+        return shares, []  # that nothing can be told is said of the labels already
+    told = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
+    return shares, [f"{one[:1].upper()}{one[1:]}." for one in told]
+
+
+def _read_shares(model: Any) -> Shares:
+    """Return the shares that were estimated from the items of the fit."""
+    shares = np.atleast_1d(model.prevalence_)
+    bounds = getattr(model, "prevalence_interval_", (np.nan, np.nan))
+    rows = np.column_stack([shares, *(np.broadcast_to(end, shares.shape) for end in bounds)])
+    if len(rows) == 1:
+        rows = np.vstack([1 - rows[0, [0, 2, 1]], rows])
+    return [dict(zip(("share", "low", "high"), map(make_plain, row), strict=True)) for row in rows]
 
 
 class Reference(NamedTuple):

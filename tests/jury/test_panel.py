@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from unelisa import DawidSkene, LatentIsing, Votes
+from unelisa.analysis.judged import Judged
+from unelisa.jury.panel import describe_jury
 from unelisa.report.findings import collect_findings
-from unelisa.report.judged import Judged
-from unelisa.report.jury import describe_jury
 from unelisa.report.page import render_report
 
 SECRET = "Xylophon7"  # noqa: S105 - stands for an item

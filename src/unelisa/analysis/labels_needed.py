@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, xlogy
 
 from unelisa.aggregators import Aggregator
-from unelisa.report.judged import Judged
+from unelisa.analysis.judged import Judged
 
 Floats = NDArray[np.float64]
 WITHIN, LEVEL = 0.05, 0.95  # how precisely the accuracy is to be known, and how surely

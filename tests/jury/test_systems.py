@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from unelisa import LatentIsing, MajorityVote, Votes
-from unelisa.report import systems as rated
-from unelisa.report.judged import Judged
-from unelisa.report.systems import System, compare_systems, describe_systems, shift_chances
+from unelisa.analysis.judged import Judged
+from unelisa.jury import systems as rated
+from unelisa.jury.systems import System, compare_systems, describe_systems, shift_chances
 
 
 def make_system(name, chances, first=0, shares=None):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unelisa import LatentIsing, Votes
-from unelisa.report.judged import Judged
-from unelisa.report.trust import count_for_accuracy, count_labels
+from unelisa.analysis.judged import Judged
+from unelisa.analysis.labels_needed import count_for_accuracy, count_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 

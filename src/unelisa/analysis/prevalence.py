@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged
 from unelisa.latent.prior import STATED_POWER
-from unelisa.report.drawing import PANEL, draw_curve
-from unelisa.report.judged import Judged
 
 Floats = NDArray[np.float64]
 
@@ -93,29 +92,3 @@ def find_offset(odds: Floats, prevalence: float) -> float | None:
     if miss(-FARTHEST) > 0 or miss(FARTHEST) < 0:
         return None
     return float(brentq(miss, -FARTHEST, FARTHEST, xtol=1e-9))
-
-
-def draw_prevalence(found: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
-    """Return the curve of labels by prevalence: its points, its axes, and the estimate's place.
-
-    Examples
-    --------
-    >>> rows = [{"prevalence": 0.1, "share": 0.0}, {"prevalence": 0.5, "share": 0.4}]
-    >>> drawn = draw_prevalence({"rows": rows, "end": 0.5}, {"share": 0.3, "low": None})
-    >>> drawn["curve"], drawn["mark"], drawn["reach"]
-    ('107.2,204.0 344.0,52.0', 225.6, None)
-    """
-    end, rows = found["end"], found["rows"]
-    top = end if all(row["share"] <= end for row in rows) else 1.0
-    reach = None
-    if share["low"] is not None:
-        low, high = (PANEL.at(min(share[key] / end, 1), 0)[0] for key in ("low", "high"))
-        reach = {"x": low, "width": round(high - low, 1)}
-    return {
-        "curve": draw_curve([(row["prevalence"] / end, row["share"] / top) for row in rows]),
-        "even": draw_curve([(0, 0), (1, end / top)]),
-        "mark": PANEL.at(min(share["share"] / end, 1), 0)[0],
-        "reach": reach,
-        "ticks_x": [f"{100 * x:.0f}" for x in (0, end / 2, end)],
-        "ticks_y": [f"{100 * y:.0f}" for y in (0, top / 2, top)],
-    }

@@ -30,10 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from unelisa.analysis.judged import LEVEL, Judged
+from unelisa.analysis.prevalence import find_offset
 from unelisa.paper.em import bound_share
-from unelisa.report.answer import LEVEL
-from unelisa.report.judged import Judged
-from unelisa.report.prevalence import find_offset
 
 Floats = NDArray[np.float64]
 TOGETHER, DRAWS = 0.95, 10_000  # level of all differences together

@@ -1,0 +1,98 @@
+"""What voters say of items of each class, and which pairs of classes they mix up."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.aggregators import Aggregator
+from unelisa.analysis.judged import Judged
+from unelisa.votes import Votes
+from unelisa.votes.ballots import Ballots, list_ballots
+
+Floats = NDArray[np.float64]
+MOST_PAIRS = 8
+
+
+def measure_confusions(model: Aggregator, judged: Judged | None) -> tuple[Floats, Floats] | None:
+    """Return P(says c | class k) as [voters, k, c], and the votes behind it as [voters, k].
+
+    The model's own estimates, or, for a method that has none, the votes counted by the labels.
+    """
+    table, n_classes = getattr(model, "confusions_", None), len(model.classes_)
+    if table is not None:
+        shape = model.n_features_in_, n_classes, n_classes
+        votes = table["votes"].to_numpy().reshape(shape)[:, :, 0]
+        return table["probability"].to_numpy().reshape(shape), votes
+    if judged is None:
+        return None
+    counts = tally_confusions(judged.votes, judged.as_class_shares())
+    votes = counts.sum(axis=2)
+    return counts / np.maximum(votes, 1e-300)[:, :, None], votes
+
+
+def tally_confusions(votes: Votes, shares: Floats) -> Floats:
+    """Return expected votes [voters, class, said], given each item's share of every class.
+
+    Examples
+    --------
+    >>> votes = Votes.of([["a", "b"], ["b", "b"], ["c", None]])
+    >>> tally_confusions(votes, np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]))[1]
+    array([[0., 1., 0.],
+           [0., 1., 0.],
+           [0., 0., 0.]])
+    """
+    ballots, sizes = list_ballots(votes.blocks), (votes.n_voters, votes.n_classes)
+    counts: Floats = ballots.sum(_tally_run, *sizes, per_item=(shares,))[0]
+    return counts
+
+
+def _tally_run(run: Ballots, shares: Floats, n_voters: int, n_classes: int) -> tuple[Floats]:
+    """Return the expected votes of a run of items. A pass."""
+    said = run.votes.view(np.uint8).astype(np.intp) - 1
+    place, items = run.voters * n_classes + said, run.items
+    length = n_voters * n_classes
+    counts = [np.bincount(place, column[items], minlength=length) for column in shares.T]
+    shape = n_classes, n_voters, n_classes
+    return (np.array(counts, dtype=np.float64).reshape(shape).transpose(1, 0, 2),)
+
+
+def pool_confusions(tables: Floats, votes: Floats) -> Floats:
+    """Return P(says c | class k) of a random vote on class k, from all voters' [voters, k, c].
+
+    Examples
+    --------
+    >>> tables = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]]])
+    >>> pool_confusions(tables, np.array([[3.0, 1.0], [1.0, 1.0]]))
+    array([[0.875, 0.125],
+           [0.   , 1.   ]])
+    """
+    behind = np.maximum(votes.sum(axis=0), 1e-300)
+    return np.asarray(np.einsum("sk,skc->kc", votes, tables) / behind[:, None])
+
+
+def list_pairs(confusion: Floats, votes: Floats) -> list[dict[str, Any]]:
+    """Return the pairs of classes that voters mix up most often, by expected number of votes.
+
+    `confusion` is [class, said], and `votes` are those on items of each class.
+
+    Examples
+    --------
+    >>> confusion = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    >>> [(one["first"], one["second"], one["votes"])
+    ...  for one in list_pairs(confusion, np.array([10.0, 20.0, 30.0]))]
+    [(0, 1, 5.0)]
+    """
+    wrong = confusion * votes[:, None]
+    pairs = [
+        {
+            "first": int(k),
+            "second": int(c),
+            "first_as_second": float(confusion[k, c]),
+            "second_as_first": float(confusion[c, k]),
+            "votes": float(wrong[k, c] + wrong[c, k]),
+        }
+        for k, c in zip(*np.triu_indices(len(votes), 1), strict=True)
+    ]
+    ranked = sorted(pairs, key=lambda pair: -pair["votes"])[:MOST_PAIRS]
+    return [pair for pair in ranked if pair["votes"] >= 0.5]
