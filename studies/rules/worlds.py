@@ -1,4 +1,4 @@
-"""Patients with known truth and rules for their disease, by two simulators of different design.
+"""Patients with known truth and rules for their disease, by three simulators of different design.
 
 *arthritis* is the package's own datamart (`simulate_ehr`); cases are left out to make it rarer.
 
@@ -7,6 +7,12 @@ the disease, on a severity that is gamma among cases, on visits, and on the habi
 which raise every count of a patient. Four in a hundred others have a wrong code that was copied
 forward into problem lists and notes, so that both anchors, and all rules on codes, share one error;
 another fifteen are at risk, tested often and sometimes treated.
+
+*lupus* copies problem lists. A clinician enters the code once, rightly or after a referral that
+ruled the disease out; the record system repeats an entry at each later visit, and notes follow the
+list, so that both anchors' counts grow together whether or not the patient is ill. Wrong entries
+are rarer where the disease is, but not in proportion: by them the anchors share an error that
+nothing in their counts shows. Laboratory tests and drugs are not copied.
 """
 
 from collections.abc import Callable
@@ -136,7 +142,77 @@ def draw_diabetes(prevalence: float, seed: int, patients: int = PATIENTS) -> Wor
     return World(counts, case, ("ICD:E11+", "NLP:type 2 diabetes"), "visit_count", DIABETES)
 
 
+_LUPUS = {
+    "3 separate": {
+        "2 codes": "ICD:M32+ >= 2",
+        "drug": "RX:hydroxychloroquine",
+        "lab": "LAB:anti-dsdna above 10",
+    },
+    "3 nested": {
+        "1 code": "ICD:M32+",
+        "2 codes": "ICD:M32+ >= 2",
+        "code and drug": "ICD:M32+ and RX:hydroxychloroquine",
+    },
+    "6": {
+        "1 code": "ICD:M32+",
+        "2 codes": "ICD:M32+ >= 2",
+        "3 mentions": "NLP:lupus >= 3",
+        "drug": "RX:hydroxychloroquine",
+        "lab": "LAB:anti-dsdna above 10",
+        "2 of 3": "2 of (ICD:M32+ >= 2, RX:hydroxychloroquine, LAB:anti-dsdna above 10)",
+    },
+}
+# feature: mean per visit of others, of those ruled out, and of cases; the last is multiplied by
+# their severity
+_SIGNS = {
+    "RX:hydroxychloroquine": (0.004, 0.03, 0.35),
+    "RX:prednisone": (0.03, 0.06, 0.20),
+    "LAB:anti-dsdna": (0.005, 0.08, 0.12),
+    "LAB:anti-dsdna above 10": (0.0005, 0.006, 0.09),
+    "NLP:malar rash": (0.002, 0.02, 0.06),
+    "NLP:arthralgia": (0.06, 0.12, 0.18),
+    "NLP:photosensitivity": (0.006, 0.03, 0.07),
+    "NLP:nephritis": (0.002, 0.006, 0.05),
+    "NLP:fatigue": (0.12, 0.16, 0.20),
+    "NLP:autoantibody": (0.004, 0.05, 0.10),
+}
+_WRONG = (0.03, 0.25)  # share of others with a wrong entry: a + b x prevalence
+
+
+def draw_lupus(prevalence: float, seed: int, patients: int = PATIENTS) -> World:
+    """Return a world of the third simulator."""
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    rng = np.random.default_rng(20_000 + seed)
+    case = rng.random(patients) < prevalence
+    ruled_out = ~case & (rng.random(patients) < _WRONG[0] + _WRONG[1] * prevalence)
+    visits = 1 + rng.negative_binomial(1.2, 1.2 / 13.2, patients)
+    severity = rng.gamma(2.0, 0.5, patients)
+    # the list is copied from some visit on, at a rate that is the clinic's and the patient's
+    listed = np.where(case, rng.random(patients) < 0.95, ruled_out)
+    copied = rng.beta(2.0, 2.5, patients) * rng.random(patients) * listed
+    codes = rng.binomial(visits, 0.9 * copied) + rng.poisson(0.003 * visits) + listed
+    entered = rng.poisson(0.10 * visits * severity * case)
+    notes = rng.binomial(codes, 0.7) + rng.poisson(0.004 * visits)
+    columns = {
+        "ICD:M32+": np.minimum(codes + entered, 2 * visits),
+        "NLP:lupus": notes + rng.poisson(0.15 * visits * severity * case),
+    }
+    habits = np.exp(rng.normal(0, 0.4, patients))
+    for name, (other, wrong, ill) in _SIGNS.items():
+        rate = np.where(case, ill * (0.3 + severity), np.where(ruled_out, wrong, other))
+        columns[name] = rng.poisson(rate * visits * habits * rng.gamma(1.5, 1 / 1.5, patients))
+    for k in range(20):
+        rate = 0.03 * (k + 1) * visits * habits * rng.gamma(1.0, 1.0, patients)
+        columns[f"NLP:unrelated {k}"] = rng.poisson(rate)
+    columns["visit_count"] = visits
+    persons = pd.RangeIndex(1, patients + 1, name="person_id")
+    counts = pd.DataFrame(columns, index=persons).astype(np.int32)
+    return World(counts, case, ("ICD:M32+", "NLP:lupus"), "visit_count", _LUPUS)
+
+
 SIMULATORS: dict[str, Callable[..., World]] = {
     "arthritis": draw_arthritis,
     "diabetes": draw_diabetes,
+    "lupus": draw_lupus,
 }

@@ -23,9 +23,10 @@ from unelisa.ehr.omop.counts import count_patients, find_related
 from unelisa.ehr.omop.database import OmopTables, open_database
 from unelisa.ehr.omop.persons import describe_persons
 from unelisa.ehr.omop.records import list_spans
-from unelisa.ehr.rules.atlas import CohortDefinition, find_members, list_rows
+from unelisa.ehr.rules.atlas import CohortDefinition
 from unelisa.ehr.rules.definition import Rule
 from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules
+from unelisa.ehr.rules.members import Scope, find_members, list_rows
 from unelisa.ehr.rules.overlap import describe_overlap, draw_by_pattern
 from unelisa.ehr.rules.patterns import (
     LARGEST_TABLE,
@@ -179,8 +180,9 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
         people = describe_persons(tables, counts.index, phenotype.limits, window, spans)
         related = find_related(tables, request, phenotype.anchors)
         status.update("applying the rules ...")
+        scope = Scope(window, spans)
         flags = {
-            name: _flag(source, (tables, cohorts), counts, request.utilization)
+            name: _flag(source, (tables, cohorts), scope, counts, request.utilization)
             for name, source in wanted.rules.items()
         }
     table = take_eligible(pd.DataFrame(flags, index=counts.index), people)
@@ -190,15 +192,16 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
 def _flag(
     source: Source,
     tables: tuple[OmopTables, OmopTables],
+    scope: Scope,
     counts: "pd.DataFrame",
     utilization: str | None,
 ) -> NDArray[np.bool_]:
     if isinstance(source, Rule):
         return source.holds(read_counts(counts, utilization))
     if isinstance(source, CohortDefinition):
-        members = find_members(tables[0], source)
+        members = find_members(tables[0], source, scope)
     else:
-        members = list_rows(tables[1], source)
+        members = list_rows(tables[1], source, scope)
     return np.isin(counts.index.to_numpy(), members)
 
 

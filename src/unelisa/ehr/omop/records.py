@@ -204,8 +204,13 @@ def _list_records(tables: OmopTables, kind: str, window: Window, valued: bool = 
 
 def _within(records: Any, window: Window) -> Any:
     """Return the records in the window, without those that name no person."""
-    first, last = window
     records = records.filter(records.person.notnull()).mutate(day=as_day(records.day))
+    return keep_window(records, window)
+
+
+def keep_window(records: Any, window: Window) -> Any:
+    """Return the records on the calendar days of a window."""
+    first, last = window
     if first is not None:
         records = records.filter(records.day >= first)
     if last is not None:

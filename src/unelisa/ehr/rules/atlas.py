@@ -1,77 +1,199 @@
-"""Cohort definitions of ATLAS (Circe JSON): the common part of them, evaluated on dated records.
+"""Cohort definitions of ATLAS (Circe JSON), read into a few tuples that members.py evaluates.
 
-Read are concept sets (with descendants and exclusions), primary criteria with their observation
-window and limit, and inclusion or additional criteria: groups of counted occurrences in a window
-around the index event, and groups within groups. What else changes who belongs to a cohort is
-refused by name; when a patient leaves it makes no difference here.
+What changes who belongs to a cohort is read, or refused by name. Where Circe fills in a default (an
+absent limit means the first event, an empty group holds), so does this; where Circe fails, or where
+the JSON could mean two things, this refuses. When a patient leaves makes no difference here.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from unelisa.ehr.omop.columns import as_day, as_number
-from unelisa.ehr.omop.database import OmopTables, explain_engine
-from unelisa.ehr.omop.persons import list_periods
-from unelisa.ehr.omop.records import list_descendants
-from unelisa.ehr.omop.requests import DOMAINS, UTILIZATIONS, Domain
-from unelisa.ehr.rules.definition import SIGNS
-from unelisa.errors import ModelError, RecordsError
+from unelisa.errors import ModelError
 from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.sources.files import check_readable
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 LARGEST_FILE = 10_000_000  # bytes
 MOST_CONCEPTS = 10_000  # in a set, which the database compares one by one
 DEEPEST = 20  # groups inside each other
-FAR = 1_000_000  # days: an open end
 LARGEST_NUMBER = 2**31 - 1  # as OMOP stores concepts
-_STRIDE = 4 * FAR  # between the days of two persons
-CRITERIA = {
-    "ConditionOccurrence": DOMAINS["CONCEPT"],
-    "DrugExposure": DOMAINS["RX"],
-    "Measurement": DOMAINS["LAB"],
-    "ProcedureOccurrence": DOMAINS["PROC"],
-    "Observation": DOMAINS["OBS"],
-    "VisitOccurrence": Domain(*UTILIZATIONS["visit_count"], "visit_concept_id"),
-}
 # what a part may hold; the rest is refused unless it is empty
-_ROOT = {"ConceptSets", "PrimaryCriteria", "AdditionalCriteria", "InclusionRules"}
-_HARMLESS = {"Title", "QualifiedLimit", "ExpressionLimit", "EndStrategy", "CollapseSettings"}
-_HARMLESS |= {"cdmVersionRange", "CdmVersionRange"}
-_ALL, _FIRST = "All", "First"
+_ROOT = {"ConceptSets", "PrimaryCriteria", "AdditionalCriteria", "InclusionRules", "EndStrategy"}
+_ROOT |= {"QualifiedLimit", "ExpressionLimit", "CensoringCriteria"}
+_HARMLESS = {"Title", "CollapseSettings", "cdmVersionRange", "CdmVersionRange"}
+_SIGNS = {0: "=", 1: "<=", 2: ">="}
+_OPERATORS = ("lt", "lte", "eq", "!eq", "gt", "gte", "bt", "!bt")
+_COUNTED = ("DOMAIN_CONCEPT", "START_DATE", "VISIT_ID")  # of which distinct ones are counted
+_PEOPLE = {
+    "Age": "age",
+    "Gender": "gender_concept_id",
+    "Race": "race_concept_id",
+    "Ethnicity": "ethnicity_concept_id",
+    "OccurrenceStartDate": "start",
+    "OccurrenceEndDate": "end",
+}
+
+
+class Table(NamedTuple):
+    """Where the records of a kind of criterion are, and what they can be filtered by.
+
+    `filters` are the names in ATLAS with the column of each; members.py computes or looks up those
+    that are no column of the table.
+    """
+
+    name: str
+    kind: str  # how the names of its columns begin
+    start: str
+    end: str | None  # a record without one lasts `open_days`, or if that is None has no end
+    open_days: int | None
+    filters: dict[str, str]
+    visits: bool = True  # whether a record names its visit
+
+    @property
+    def key(self) -> str:
+        """The column that identifies a record."""
+        return "person_id" if self.name == "death" else f"{self.name}_id"
+
+
+def _name_filters(kind: str, *columns: str, **more: str) -> dict[str, str]:
+    """Return the filters of records; `columns` are those that ATLAS names alike."""
+    own = {"".join(map(str.title, one.split("_"))): one for one in columns}
+    typed = "".join(map(str.title, kind.split("_"))) + "Type"
+    shared = {
+        **_PEOPLE,
+        "VisitType": "visit_concept_id",
+        "ProviderSpecialty": "specialty_concept_id",
+    }
+    return {**shared, typed: f"{kind}_type_concept_id", **own, **more}
+
+
+_RANGES = ("range_low", "range_high", "range_low_ratio", "range_high_ratio")
+_VALUES = {"ValueAsConcept": "value_as_concept_id", "Unit": "unit_concept_id"}
+_LASTS = {"EraLength": "length", "EraStartDate": "start", "EraEndDate": "end", "AgeAtStart": "age"}
+_ERA = {**_LASTS, "Gender": "gender_concept_id"}
+_CONDITIONS = {**_ERA, "OccurrenceCount": "condition_occurrence_count"}
+_DRUGS = {**_ERA, "OccurrenceCount": "drug_exposure_count", "GapDays": "gap_days"}
+_DOSES = {**_ERA, "DoseValue": "dose_value", "Unit": "unit_concept_id"}
+CRITERIA = {
+    "ConditionOccurrence": Table(
+        *("condition_occurrence", "condition", "condition_start_date", "condition_end_date", 1),
+        _name_filters("condition", ConditionStatus="condition_status_concept_id"),
+    ),
+    "DrugExposure": Table(
+        *("drug_exposure", "drug", "drug_exposure_start_date", "drug_exposure_end_date", 1),
+        _name_filters("drug", "days_supply", "quantity", "refills"),
+    ),
+    "ProcedureOccurrence": Table(
+        *("procedure_occurrence", "procedure", "procedure_date", None, 1),
+        _name_filters("procedure", "quantity"),
+    ),
+    "Measurement": Table(
+        *("measurement", "measurement", "measurement_date", None, 1),
+        _name_filters("measurement", "value_as_number", *_RANGES, **_VALUES),
+    ),
+    "Observation": Table(
+        *("observation", "observation", "observation_date", None, 1),
+        _name_filters("observation", "value_as_number", **_VALUES),
+    ),
+    "DeviceExposure": Table(
+        *("device_exposure", "device", "device_exposure_start_date", "device_exposure_end_date", 1),
+        _name_filters("device", "quantity"),
+    ),
+    "VisitOccurrence": Table(
+        *("visit_occurrence", "visit", "visit_start_date", "visit_end_date", None),
+        _name_filters("visit", VisitLength="length", VisitType="visit_type_concept_id"),
+    ),
+    "VisitDetail": Table(
+        *("visit_detail", "visit_detail", "visit_detail_start_date", "visit_detail_end_date", None),
+        _name_filters("visit_detail", VisitDetailLength="length"),
+    ),
+    "Death": Table(
+        *(
+            "death",
+            "cause",
+            "death_date",
+            None,
+            1,
+            {**_PEOPLE, "DeathType": "death_type_concept_id"},
+        ),
+        visits=False,
+    ),
+    "Specimen": Table(
+        *("specimen", "specimen", "specimen_date", None, 1),
+        {**_PEOPLE, "SpecimenType": "specimen_type_concept_id", "Unit": "unit_concept_id"},
+        visits=False,
+    ),
+    "ObservationPeriod": Table(
+        *("observation_period", "period_type", "observation_period_start_date"),
+        *("observation_period_end_date", None, {"PeriodLength": "length", "AgeAtStart": "age"}),
+        visits=False,
+    ),
+    **{
+        name: Table(table, kind, f"{table}_start_date", f"{table}_end_date", None, kept, False)
+        for name, table, kind, kept in (
+            ("ConditionEra", "condition_era", "condition", _CONDITIONS),
+            ("DrugEra", "drug_era", "drug", _DRUGS),
+            ("DoseEra", "dose_era", "drug", _DOSES),
+        )
+    },
+}
 
 
 class ConceptSet(NamedTuple):
-    """Concepts that are in or out: number, whether with descendants, whether excluded."""
+    """Concepts: number, with descendants, excluded, with what is mapped to it."""
 
-    items: tuple[tuple[int, bool, bool], ...]
+    items: tuple[tuple[int, bool, bool, bool], ...]
+
+
+class Filter(NamedTuple):
+    """A condition on a column: compared with numbers, or `in` some; negated by a leading `!`."""
+
+    column: str
+    sign: str
+    values: tuple[float, ...]
 
 
 class Criterion(NamedTuple):
-    """Records of a domain with a concept of a set; all of them if it is None."""
+    """Records of a kind with a concept of a set, if one is named, that pass some filters."""
 
     domain: str
     concepts: int | None
-    first: bool
+    source: int | None  # the set of source concepts
+    first: bool  # only a patient's first record, which is chosen before the filters
+    filters: tuple[Filter, ...]
+    group: "Group | None"  # what must hold around the record itself
+
+
+class Window(NamedTuple):
+    """Days around an index event in which the start or the end of a record must fall.
+
+    Each bound is (days, side): days after the index day, or None and the side on which the window
+    reaches to the edge of the observation period.
+    """
+
+    bounds: tuple[tuple[int | None, int], tuple[int | None, int]]
+    of_end: bool  # of the record's end rather than its start
+    from_end: bool  # counted from the end of the index event
 
 
 class Occurrence(NamedTuple):
-    """How often a criterion is met from one day to another, relative to the index day."""
+    """How often a criterion is met in windows around an index event."""
 
     criterion: Criterion
     sign: str  # "<=", "=" or ">="
     times: int
-    start: int
-    end: int
+    windows: tuple[Window, ...]
+    distinct: str | None  # of what distinct values are counted
+    same_visit: bool
+    anywhere: bool  # also outside of the observation period
+
+
+class Demographics(NamedTuple):
+    """What must hold for the person on the index day."""
+
+    filters: tuple[Filter, ...]
 
 
 class Group(NamedTuple):
@@ -79,19 +201,29 @@ class Group(NamedTuple):
 
     least: int
     most: int
-    members: tuple["Occurrence | Group", ...]
+    members: tuple["Occurrence | Demographics | Group", ...]
+
+
+class Offset(NamedTuple):
+    """A cohort ends some days after the start or the end of the event."""
+
+    from_end: bool
+    days: int
 
 
 class CohortDefinition(NamedTuple):
-    """Who belongs to a cohort."""
+    """Who belongs to a cohort; a limit is which of a patient's events are kept."""
 
     concept_sets: dict[int, ConceptSet]
     primary: tuple[Criterion, ...]
     observed: tuple[int, int]  # days of observation before and after the index event
-    first_only: bool  # whether only a patient's first event can qualify
+    limit: str  # of the first events: "all", "first" or "last"
     additional: Group | None
-    first_qualified: bool  # whether only the first event that meets these is looked at further
+    qualified: str  # the limit after the additional criteria
     inclusion: tuple[Group, ...]
+    included: str  # the limit after the inclusion rules
+    end: Offset | None  # events that end before they start are dropped
+    censoring: tuple[Criterion, ...]
 
 
 def read_definition(path: Path) -> CohortDefinition:
@@ -132,107 +264,223 @@ def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
     _refuse(primary, {"CriteriaList", "ObservationWindow", "PrimaryCriteriaLimit"}, "its entry")
     window = primary.get("ObservationWindow") or {}
     _refuse(window, {"PriorDays", "PostDays"}, "ObservationWindow")
+    if not primary["CriteriaList"]:
+        raise ModelError("the cohort definition has no initial event: name one in ATLAS")
     additional = content.get("AdditionalCriteria")
-    return CohortDefinition(
-        {_read_number(one["id"]): _read_set(one) for one in content.get("ConceptSets") or ()},
-        _read_primary(primary["CriteriaList"]),
+    definition = CohortDefinition(
+        _read_sets(content.get("ConceptSets") or ()),
+        tuple(_read_criterion(one) for one in primary["CriteriaList"]),
         (
             _read_number(window.get("PriorDays") or 0, 0),
             _read_number(window.get("PostDays") or 0, 0),
         ),
-        _is_first(primary.get("PrimaryCriteriaLimit")),
+        _read_limit(primary, "PrimaryCriteriaLimit"),
         _read_group(additional) if additional else None,
-        bool(additional) and _is_first(content.get("QualifiedLimit")),
+        _read_limit(content, "QualifiedLimit") if additional else "all",
         tuple(_read_group(one["expression"]) for one in content.get("InclusionRules") or ()),
+        _read_limit(content, "ExpressionLimit"),
+        _read_end_strategy(content.get("EndStrategy") or {}),
+        tuple(_read_criterion(one) for one in content.get("CensoringCriteria") or ()),
     )
+    _check_sets(definition)
+    return definition
 
 
-def _read_primary(content: Sequence[Mapping[str, Any]]) -> tuple[Criterion, ...]:
-    if not content:
-        raise ModelError("the cohort definition has no initial event: name one in ATLAS")
-    return tuple(_read_criterion(one) for one in content)
+def _read_limit(content: Mapping[str, Any], key: str) -> str:
+    """Return which events a limit keeps: the first ones if it is absent, as in Circe."""
+    limit = content.get(key, {})
+    _refuse(limit, {"Type"}, key)
+    kind = limit.get("Type", "First")
+    if not isinstance(kind, str) or kind.lower() not in {"all", "first", "last"}:
+        raise ModelError(f"Type {str(kind)[:40]} of {key} is not supported: use All or First")
+    return kind.lower()
 
 
-def _is_first(limit: Mapping[str, Any] | None) -> bool:
-    """Return whether a limit is to the first event; `Last` would mean others."""
-    kind = (limit or {}).get("Type") or _ALL
-    if kind not in (_ALL, _FIRST):
-        raise ModelError(
-            f"Type {str(kind)[:40]} of a limit is not supported: use {_ALL} or {_FIRST}"
-        )
-    return bool(kind == _FIRST)
+def _read_end_strategy(content: Mapping[str, Any]) -> Offset | None:
+    """Return after which date a cohort ends; a drug era never ends before its event starts."""
+    _refuse(content, {"DateOffset", "CustomEra"}, "EndStrategy")
+    offset = content.get("DateOffset")
+    if not offset:
+        return None
+    _refuse(offset, {"DateField", "Offset"}, "DateOffset")
+    from_end = {"StartDate": False, "EndDate": True}[offset["DateField"]]
+    return Offset(from_end, _read_number(offset["Offset"]))
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether nothing is said; 0 is a number, of a concept set for instance."""
+    return value is None or value is False or (isinstance(value, list | dict | str) and not value)
 
 
 def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
     """Refuse what is not known, by name, unless it is empty."""
     for key, value in part.items():
-        if key not in known and value not in (None, False, [], {}, ""):
+        if key not in known and not _is_empty(value):
             raise ModelError(
-                f"{str(key)[:40]} in {where} is not supported; supported are concept sets, "
-                "occurrence counts and windows: insert the cohort into the database and name its "
-                "number, as {cohort = 12}"
+                f"{str(key)[:40]} in {where} is not supported: insert the cohort into the database "
+                "and name its number, as {cohort = 12}"
             )
+
+
+def _read_sets(content: Sequence[Mapping[str, Any]]) -> dict[int, ConceptSet]:
+    sets = {_read_number(one["id"]): _read_set(one) for one in content}
+    if len(sets) < len(content):
+        raise ModelError("two concept sets have the same number: number them anew in ATLAS")
+    return sets
 
 
 def _read_set(content: Mapping[str, Any]) -> ConceptSet:
     items = []
+    known = ("includeDescendants", "isExcluded", "includeMapped")
     if len(content["expression"]["items"]) > MOST_CONCEPTS:
         raise ModelError(
             f"a concept set has more than {MOST_CONCEPTS:,} concepts: name those above"
         )
     for item in content["expression"]["items"]:
-        _refuse(item, {"concept", "isExcluded", "includeDescendants"}, "a concept set")
-        number = _read_number(item["concept"]["CONCEPT_ID"])
-        deep, out = (_read_flag(item.get(key)) for key in ("includeDescendants", "isExcluded"))
-        items.append((number, deep, out))
+        _refuse(item, {"concept", *known}, "a concept set")
+        deep, out, mapped = (_read_flag(item.get(key)) for key in known)
+        items.append((_read_number(item["concept"]["CONCEPT_ID"]), deep, out, mapped))
     return ConceptSet(tuple(items))
 
 
-def _read_criterion(content: Mapping[str, Any]) -> Criterion:
-    _refuse(content, set(CRITERIA), "a criterion")
-    ((domain, what),) = [(key, content[key]) for key in content if key in CRITERIA]
-    _refuse(what, {"CodesetId", "First"}, domain)
-    concepts = what.get("CodesetId")
-    return Criterion(
-        domain, None if concepts is None else _read_number(concepts), _read_flag(what.get("First"))
+def _check_sets(part: Any, sets: "dict[int, ConceptSet] | None" = None) -> None:
+    """Refuse a criterion whose concept set is absent: it would select nobody."""
+    if isinstance(part, CohortDefinition):
+        sets = part.concept_sets
+    if isinstance(part, Criterion):
+        for number in (part.concepts, part.source):
+            if number is not None and number not in (sets or {}):
+                raise ModelError(f"the cohort definition has no concept set {number}")
+    if isinstance(part, tuple):
+        for one in part:
+            _check_sets(one, sets)
+
+
+def _read_criterion(content: Mapping[str, Any], depth: int = 0) -> Criterion:
+    ((domain, what),) = [(key, value or {}) for key, value in content.items() if value is not None]
+    if domain not in CRITERIA:
+        _refuse({domain: True}, set(), "a criterion")
+    table = CRITERIA[domain]
+    source = "".join(map(str.title, table.kind.split("_"))) + "SourceConcept"
+    types = {f"{key}Exclude" for key in table.filters if key.endswith("Type")}
+    known = {"CodesetId", "First", "CorrelatedCriteria", source, *types}
+    _refuse(what, {*known, *table.filters}, domain)
+    number, origin = (
+        None if what.get(key) is None else _read_number(what[key]) for key in ("CodesetId", source)
     )
+    group = what.get("CorrelatedCriteria")
+    return Criterion(
+        domain,
+        number,
+        origin,
+        _read_flag(what.get("First")),
+        _read_filters(what, table.filters),
+        _read_group(group, depth + 1) if group else None,
+    )
+
+
+def _read_filters(content: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[Filter, ...]:
+    """Return the conditions of a criterion: ranges of numbers or dates, and lists of concepts."""
+    found = []
+    for key, column in columns.items():
+        value = content.get(key)
+        if _is_empty(value):
+            continue
+        if isinstance(value, list):
+            numbers = tuple(float(_read_number(one["CONCEPT_ID"])) for one in value)
+            out = _read_flag(content.get(f"{key}Exclude"))
+            found.append(Filter(column, "!in" if out else "in", numbers))
+        else:
+            found.append(_read_range(value, column, key))
+    return tuple(found)
+
+
+def _read_range(content: Any, column: str, key: str) -> Filter:
+    """Return a comparison; Circe rounds measured numbers to four places."""
+    _refuse(content, {"Value", "Op", "Extent"}, key)
+    sign = content["Op"]
+    if sign not in _OPERATORS:
+        raise ModelError(f"Op {str(sign)[:40]} of {key} is not supported")
+    ends = ("Value", "Extent") if sign.endswith("bt") else ("Value",)
+    if key.endswith("Date"):
+        days = (date.fromisoformat(content[end]) - date(1970, 1, 1) for end in ends)
+        return Filter(column, sign, tuple(float(one.days) for one in days))
+    if column in {"age", "length"}:
+        return Filter(column, sign, tuple(float(_read_number(content[end])) for end in ends))
+    return Filter(column, sign, tuple(_read_decimal(content[end]) for end in ends))
+
+
+def _read_decimal(value: Any) -> float:
+    if isinstance(value, bool) or not abs(float(value)) <= LARGEST_NUMBER:
+        raise ValueError
+    return float(f"{float(value):.4f}")
 
 
 def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
     if depth > DEEPEST:
         raise ModelError(f"groups are nested more than {DEEPEST} times")
-    _refuse(content, {"Type", "Count", "CriteriaList", "Groups"}, "a group of criteria")
-    members: list[Occurrence | Group] = [
-        _read_occurrence(one) for one in content.get("CriteriaList") or ()
+    known = {"Type", "Count", "CriteriaList", "DemographicCriteriaList", "Groups"}
+    _refuse(content, known, "a group of criteria")
+    members: list[Occurrence | Demographics | Group] = [
+        _read_occurrence(one, depth) for one in content.get("CriteriaList") or ()
     ]
+    members += [_read_demographics(one) for one in content.get("DemographicCriteriaList") or ()]
     members += [_read_group(one, depth + 1) for one in content.get("Groups") or ()]
-    count, n = _read_number(content.get("Count") or 0, 0), len(members)
-    bounds = {"ALL": (n, n), "ANY": (min(1, n), n), "AT_LEAST": (count, n), "AT_MOST": (0, count)}
-    if content.get("Type") not in bounds:
+    n, kind = len(members), str(content.get("Type")).upper()
+    if kind not in {"ALL", "ANY", "AT_LEAST", "AT_MOST"}:
         raise ModelError(f"Type {str(content.get('Type'))[:40]} of a group is not supported")
-    return Group(*bounds[content["Type"]], tuple(members))
+    if n == 0:
+        return Group(0, 0, ())
+    if kind in {"ALL", "ANY"}:
+        return Group(n if kind == "ALL" else 1, n, tuple(members))
+    count = _read_number(content["Count"], 0)
+    return Group(*((count, n) if kind == "AT_LEAST" else (0, count)), tuple(members))
 
 
-def _read_occurrence(content: Mapping[str, Any]) -> Occurrence:
-    known = {"Criteria", "StartWindow", "Occurrence"}
-    _refuse(content, known, "a criterion of a group")
-    window, times = content.get("StartWindow") or {}, content["Occurrence"]
-    _refuse(window, {"Start", "End"}, "StartWindow")
-    _refuse(times, {"Type", "Count"}, "Occurrence")
-    start, end = (_read_end(window.get(key), side) for key, side in (("Start", -1), ("End", 1)))
-    sign = {0: "=", 1: "<=", 2: ">="}[_read_number(times["Type"])]
+def _read_demographics(content: Mapping[str, Any]) -> Demographics:
+    _refuse(content, set(_PEOPLE), "a demographic criterion")
+    return Demographics(_read_filters(content, _PEOPLE))
+
+
+def _read_occurrence(content: Mapping[str, Any], depth: int) -> Occurrence:
+    known = {"Criteria", "StartWindow", "EndWindow", "Occurrence"}
+    flags = ("RestrictVisit", "IgnoreObservationPeriod")
+    _refuse(content, {*known, *flags}, "a criterion of a group")
+    windows = [_read_window(content["StartWindow"], of_end=False)]
+    if content.get("EndWindow"):
+        windows.append(_read_window(content["EndWindow"], of_end=True))
+    times = content["Occurrence"]
+    _refuse(times, {"Type", "Count", "IsDistinct", "CountColumn"}, "Occurrence")
+    distinct = None
+    if _read_flag(times.get("IsDistinct")):
+        distinct = times.get("CountColumn") or _COUNTED[0]
+        if distinct not in _COUNTED:
+            raise ModelError(f"CountColumn {str(distinct)[:40]} is not supported")
     return Occurrence(
-        _read_criterion(content["Criteria"]), sign, _read_number(times["Count"], 0), start, end
+        _read_criterion(content["Criteria"], depth),
+        _SIGNS[_read_number(times["Type"])],
+        _read_number(times["Count"], 0),
+        tuple(windows),
+        distinct,
+        *(_read_flag(content.get(key)) for key in flags),
     )
 
 
-def _read_end(content: Mapping[str, Any] | None, side: int) -> int:
-    """Return the end of a window in days after the index event; `side` of an absent one."""
-    if content is None:
-        return side * FAR
+def _read_window(content: Mapping[str, Any], *, of_end: bool) -> Window:
+    """Return a window; `of_end` is which date of a record it limits unless it says so."""
+    _refuse(content, {"Start", "End", "UseEventEnd", "UseIndexEnd"}, "a window")
+    ends = content.get("UseEventEnd")
+    bounds = (_read_bound(content["Start"]), _read_bound(content["End"]))
+    of_end = of_end if ends is None else _read_flag(ends)
+    return Window(bounds, of_end, _read_flag(content.get("UseIndexEnd")))
+
+
+def _read_bound(content: Mapping[str, Any]) -> tuple[int | None, int]:
+    """Return days after the index event and the side; no days: up to the edge of observation."""
+    _refuse(content, {"Days", "Coeff"}, "a bound of a window")
+    side = {-1: -1, 1: 1}[_read_number(content["Coeff"])]
     days = content.get("Days")
-    far = FAR if days is None else min(_read_number(days, 0), FAR)
-    return (-1 if _read_number(content["Coeff"]) < 0 else 1) * far
+    return (None if days is None else side * _read_number(days, 0)), side
 
 
 def _read_number(value: Any, least: int = -LARGEST_NUMBER) -> int:
@@ -244,151 +492,7 @@ def _read_number(value: Any, least: int = -LARGEST_NUMBER) -> int:
 
 
 def _read_flag(value: Any) -> bool:
-    """Return whether something is so; the text "false" would be true."""
-    if value not in (None, False, True):
+    """Return whether something is so; the text "false" would be true, and 0 is a number."""
+    if value is not None and not isinstance(value, bool):
         raise ValueError
     return bool(value)
-
-
-class Events(NamedTuple):
-    """Index events in order of person and day, and the ends of their observation periods."""
-
-    person: Integers
-    day: Integers
-    first: Integers
-    last: Integers
-
-    def keep(self, kept: Flags) -> "Events":
-        """Return some of the events."""
-        return Events(*(part[kept] for part in self))
-
-    def keep_first(self) -> "Events":
-        """Return the first event of each person."""
-        return self.keep(np.diff(self.person, prepend=-1) != 0)
-
-
-def find_members(tables: OmopTables, definition: CohortDefinition) -> Integers:
-    """Return the persons who belong to a cohort, sorted."""
-    records = _Records(tables, definition.concept_sets)
-    days = [records.list_days(one) for one in definition.primary]
-    person, day = (np.concatenate(part) for part in zip(*days, strict=True))
-    events = records.observe(person, day, definition.observed)
-    if definition.first_only:
-        events = events.keep_first()
-    if definition.additional is not None:
-        events = events.keep(_holds(definition.additional, records, events))
-    if definition.first_qualified:
-        events = events.keep_first()
-    for group in definition.inclusion:
-        events = events.keep(_holds(group, records, events))
-    return np.unique(events.person)
-
-
-def _holds(part: Occurrence | Group, records: "_Records", events: Events) -> Flags:
-    """Return whether a criterion holds at each index event."""
-    if isinstance(part, Group):
-        held = [_holds(one, records, events) for one in part.members]
-        count = np.sum(held, axis=0) if held else np.zeros(len(events.person), dtype=int)
-        return np.asarray((count >= part.least) & (count <= part.most))
-    found = records.count(part, events)
-    return np.asarray(SIGNS[part.sign](found, part.times))
-
-
-class _Records:
-    """Records of a database by criterion: persons and days, each fetched once."""
-
-    def __init__(self, tables: OmopTables, concept_sets: dict[int, ConceptSet]) -> None:
-        self._tables, self._sets = tables, concept_sets
-        self._fetched: dict[Criterion, tuple[Integers, Integers]] = {}
-
-    def list_days(self, criterion: Criterion) -> tuple[Integers, Integers]:
-        """Return person and day of every record, in order."""
-        if criterion not in self._fetched:
-            person, day = self._fetch(criterion)
-            if criterion.first:
-                person, place = np.unique(person, return_index=True)
-                day = day[place]
-            self._fetched[criterion] = person, day
-        return self._fetched[criterion]
-
-    def count(self, wanted: Occurrence, events: Events) -> Integers:
-        """Return how many records fall into each event's window and observation period."""
-        whose, when = self.list_days(wanted.criterion)
-        # one number orders persons and days
-        _, codes = np.unique(np.concatenate([whose, events.person]), return_inverse=True)
-        keys, base = codes[: len(whose)] * _STRIDE + when, codes[len(whose) :] * _STRIDE
-        start = np.maximum(events.day + wanted.start, events.first)
-        end = np.minimum(events.day + wanted.end, events.last)
-        before = np.searchsorted(keys, base + start, side="left")
-        after = np.searchsorted(keys, base + end, side="right")
-        return np.asarray(np.maximum(after - before, 0), dtype=np.int64)
-
-    def observe(self, person: Integers, day: Integers, days: tuple[int, int]) -> Events:
-        """Return the events in an observation period with enough days before and after them."""
-        import pandas as pd  # noqa: PLC0415 - only tables need it
-
-        rows = _fetch(list_periods(self._tables), "reading the observation periods")
-        both = pd.DataFrame({"person": person, "day": day}).merge(rows.dropna(), on="person")
-        both = both.sort_values(["person", "day"], kind="stable")
-        whose, when = (both[name].to_numpy(np.int64) for name in ("person", "day"))
-        events = Events(whose, when, _number(both["first"]), _number(both["last"]))
-        early, late = events.first + days[0], events.last - days[1]
-        return events.keep((early <= events.day) & (events.day <= late))
-
-    def _fetch(self, criterion: Criterion) -> tuple[Integers, Integers]:
-        table, day, concept, *_ = CRITERIA[criterion.domain]
-        records = self._tables.take(table, person="person_id", day=day, concept=concept)
-        records = records.filter(records.person.notnull() & records.day.notnull())
-        if criterion.concepts is not None:
-            wanted = self._list_concepts(criterion.concepts)
-            records = records.filter(as_number(records.concept).isin(wanted))
-        rows = _fetch(
-            records.select(person=as_number(records.person), day=as_day(records.day)),
-            f"reading {table}",
-        )
-        person, days = rows["person"].to_numpy(np.int64), _number(rows["day"])
-        order = np.lexsort((days, person))
-        return person[order], days[order]
-
-    def _list_concepts(self, number: int) -> list[int]:
-        """Return the concepts of a set."""
-        if number not in self._sets:
-            raise RecordsError(f"the cohort definition has no concept set {number}")
-        items = self._sets[number].items
-        below = self._list_below({concept for concept, deep, _ in items if deep})
-        included: set[int] = set()
-        excluded: set[int] = set()
-        for concept, deep, out in items:
-            (excluded if out else included).update([concept, *(below[concept] if deep else ())])
-        return sorted(included - excluded) or [-1]  # no record has this
-
-    def _list_below(self, concepts: set[int]) -> Mapping[int, list[int]]:
-        """Return the descendants of some concepts, by one query."""
-        below: dict[int, list[int]] = {concept: [] for concept in concepts}
-        if concepts:
-            links = list_descendants(self._tables)
-            found = _fetch(links.filter(links.above.isin(sorted(concepts))), "reading the concepts")
-            for above, concept in zip(found["above"], found["concept"], strict=True):
-                below[above].append(concept)
-        return below
-
-
-def list_rows(tables: OmopTables, number: int) -> Integers:
-    """Return the persons in the rows of an existing cohort, sorted."""
-    rows = tables.take("cohort", number="cohort_definition_id", person="subject_id")
-    rows = rows.filter(as_number(rows.number) == number)
-    persons = _fetch(rows.select(person=as_number(rows.person)), "reading the cohort")["person"]
-    if persons.empty:
-        raise RecordsError(f"the table cohort has no rows with the number {number}")
-    return np.unique(persons.to_numpy(np.int64))
-
-
-def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
-    with explain_engine(doing):
-        found: pd.DataFrame = expression.to_pyarrow().to_pandas()
-    return found
-
-
-def _number(days: "pd.Series[Any]") -> Integers:
-    """Return dates as days since 1970."""
-    return np.asarray(days.to_numpy().astype("datetime64[D]").astype(np.int64))
