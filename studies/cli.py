@@ -10,15 +10,17 @@ from typing import Annotated
 
 import typer
 
-from studies import screens
-from studies.cli_classes import classes
-from studies.cli_jury import jury
-from studies.cli_prior import prior
-from studies.cli_rate import rate
-from studies.cli_replay import replay
-from studies.cli_review import review
-from studies.cli_rules import rules
-from studies.cli_worth import worth
+from studies import (
+    cli_classes,
+    cli_jury,
+    cli_prior,
+    cli_rate,
+    cli_replay,
+    cli_review,
+    cli_rules,
+    cli_worth,
+    screens,
+)
 from studies.commands import (
     Docs,
     ResultsFolder,
@@ -36,8 +38,10 @@ from studies.commands import (
 from studies.drawing import drawing, save_figure
 from studies.ehr.page import render_ehr
 from studies.ehr.rare import COHORTS, run_rare
+from studies.ehr.rare import STAMP as RARE_STAMP
 from studies.ehr.sets import phecap_set, simulated_set
 from studies.ehr.splits import SPLITS, read_splits, run_set
+from studies.ehr.splits import STAMP as EHR_STAMP
 from studies.ehr.tables import collect_ehr, draw_splits
 from studies.markdown import group_by
 from studies.paper.cells import (
@@ -53,7 +57,7 @@ from studies.paper.cells import (
 from studies.paper.figures import draw_all
 from studies.paper.page import render_page
 from studies.paper.tables import collect_archive, tabulate_study
-from studies.paper.trials import METHODS, find_study_methods, results_path, run_trials
+from studies.paper.trials import METHODS, find_study_methods, results_path, run_trials, stamp_cell
 from studies.real.page import render_real
 from studies.real.runs import (
     PANEL_METHODS,
@@ -63,18 +67,19 @@ from studies.real.runs import (
     list_tasks,
     run_real,
 )
+from studies.real.runs import stamp_row as stamp_real
 from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
-from studies.records import Json, format_archive
+from studies.records import Json, flatten_row, format_archive
 from studies.sets import is_listed
 from studies.worlds.figures import draw_differences
 from studies.worlds.kinds import KINDS, NUMBERS, Part, find_kinds, list_places
 from studies.worlds.page import render_worlds
 from studies.worlds.runs import METHODS as WORLD_METHODS
-from studies.worlds.runs import find_world_methods, run_places
+from studies.worlds.runs import find_world_methods, run_places, stamp_kind
 from studies.worlds.summary import collect_worlds
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
-from unelisa.cli.files import STDOUT, check_outputs, make_folder
+from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.options import find_methods
 from unelisa.cli.screen import busy, results
 
@@ -91,12 +96,27 @@ Graph = Annotated[
 ]
 Trials = Annotated[int, typer.Option(min=1, metavar="N", help="Trials per cell.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Trials at a time; -1 is one per core.")]
-REAL = Study("real", "rows", ("set",), render_real, screens.show_ranks, "comparison.md")
+TABLES = Study(
+    *("tables", "studies", ("cell",), render_page, screens.show_stored),
+    *("reproduction.md", {"studies.cells": stamp_cell}),
+    again="unelisa reproduce tables && unelisa reproduce page --results results/study",
+)
+REAL = Study(
+    *("real", "rows", ("set",), render_real, screens.show_ranks),
+    *("comparison.md", {"rows": stamp_real, "panels.rows": stamp_real}),
+)
 EHR = Study(
     *("ehr", "methods", ("set", "told"), render_ehr, screens.show_methods),
-    page="phenotyping_study.md",
+    *("phenotyping_study.md", {"methods": EHR_STAMP, "sets": EHR_STAMP, "rare": RARE_STAMP}),
 )
-WORLDS = Study("worlds", "kinds", ("part",), render_worlds, screens.show_worlds, "worlds.md")
+WORLDS = Study(
+    *("worlds", "kinds", ("part",), render_worlds, screens.show_worlds),
+    *("worlds.md", {"kinds": stamp_kind}),
+)
+_ROOMS = (
+    *(cli_classes, cli_jury, cli_prior, cli_rate, cli_replay, cli_review, cli_rules, cli_worth),
+)
+STUDIES = {study.name: study for study in (TABLES, REAL, EHR, WORLDS, *(x.STUDY for x in _ROOMS))}
 STUDY_RESULTS = Path("results/study")
 
 
@@ -183,7 +203,7 @@ def page(
     with busy("summarizing"):
         stored = read_stored(out, "tables.json", "studies", required=folder is None)
         archive = stored if folder is None else collect_archive(folder, stored)
-        texts = {written: render_page(archive or {})}
+        texts = {written: TABLES.write(archive or {})}
     if folder is not None and archive is not None:
         texts[place] = format_archive(archive, "cell")
     write_texts(texts, json)
@@ -319,14 +339,58 @@ def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     run_study(WORLDS, collect, out, stored, json)
 
 
-app.command(cls=PlainCommand)(classes)
-app.command(cls=PlainCommand)(rate)
-app.command(cls=PlainCommand)(prior)
-app.command(cls=PlainCommand)(worth)
-app.command(cls=PlainCommand)(jury)
-app.command(cls=PlainCommand)(replay)
-app.command(cls=PlainCommand)(review)
-app.command(cls=PlainCommand)(rules)
+@app.command(cls=PlainCommand)
+def stale(
+    docs: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="Folder of the pages and of study/.")
+    ] = Path("docs"),
+    mark: Annotated[
+        bool, typer.Option("--mark", help="Write all pages again: they say what is stale.")
+    ] = False,
+    json: options.JsonFile = None,
+) -> None:
+    """Count the stored rows that other code than the present one made, study by study."""
+    check_outputs(json=json)
+    archives = {
+        study.name: archive
+        for study in STUDIES.values()
+        if (archive := read_stored(docs, f"{study.name}.json", study.part)) is not None
+    }
+    if mark:
+        pages = {docs / STUDIES[x].page: STUDIES[x].write(old) for x, old in archives.items()}
+        write_texts(pages, json)
+    found = [STUDIES[name].count_stale(archive) for name, archive in archives.items()]
+    write_json(json, found)
+    screens.show_stale(results(quiet=json == STDOUT), found)
+
+
+@app.command(cls=PlainCommand)
+def rows(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help=f"One of {', '.join(STUDIES)}.")],
+    out: Annotated[Path, typer.Option(metavar="CSV", help="Where the table is written.")],
+    docs: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder that holds study/STUDY.json.")
+    ] = Path("docs"),
+    force: options.Force = False,
+) -> None:
+    """Write the stored results of a study as a table, a row for each result."""
+    chosen = STUDIES[choose("STUDY", study, STUDIES)]
+    archive = read_stored(docs, f"{study}.json", chosen.part, required=True) or {}
+    check_outputs(tables=[out], force=force)
+    flat = [flatten_row(row) for row in chosen.list_rows(archive)]
+    header = list(dict.fromkeys(key for row in flat for key in row))
+    with output_files(force=force) as files:
+        files.write_csv(out, header, ([row.get(key) for key in header] for row in flat))
+
+
+app.command(cls=PlainCommand)(cli_classes.classes)
+app.command(cls=PlainCommand)(cli_rate.rate)
+app.command(cls=PlainCommand)(cli_prior.prior)
+app.command(cls=PlainCommand)(cli_worth.worth)
+app.command(cls=PlainCommand)(cli_jury.jury)
+app.command(cls=PlainCommand)(cli_replay.replay)
+app.command(cls=PlainCommand)(cli_review.review)
+app.command(cls=PlainCommand)(cli_rules.rules)
 
 
 def _draw_worlds(archive: Json, images: Path) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from studies import screens
 from studies.classes.page import render_classes
-from studies.classes.runs import collect_classes, list_tasks, run_classes
+from studies.classes.runs import collect_classes, list_tasks, run_classes, stamp_row
 from studies.classes.sets import find_class_sets
 from studies.commands import (
     Docs,
@@ -23,7 +23,15 @@ from studies.sets import is_listed
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
-STUDY = Study("classes", "rows", ("set",), render_classes, screens.show_classes, "classes.md")
+STUDY = Study(
+    "classes",
+    "rows",
+    ("set",),
+    render_classes,
+    screens.show_classes,
+    "classes.md",
+    {"rows": stamp_row},
+)
 SCORES = ("peers.csv", "data_k/peers.csv", "data_more/peers_k.csv")  # of other programs
 
 

@@ -8,13 +8,21 @@ import typer
 from studies import screens
 from studies.commands import Docs, SignedSets, Stored, Study, require_data, run_study, running
 from studies.prior.page import render_prior
-from studies.prior.runs import TRIED, TRIED_TRUST, read_sets, run_prior
+from studies.prior.runs import STAMP, TRIED, TRIED_TRUST, read_sets, run_prior
 from studies.records import Json
 from unelisa.cli import options
 from unelisa.errors import UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
 
-STUDY = Study("prior", "fitted", ("set", "name"), render_prior, screens.show_prior, "prior.md")
+STUDY = Study(
+    "prior",
+    "fitted",
+    ("set", "name"),
+    render_prior,
+    screens.show_prior,
+    "prior.md",
+    {"sets": STAMP},
+)
 
 Trials = Annotated[
     bool, typer.Option("--trials/--no-trials", help="Try other values of every number.")

@@ -18,12 +18,20 @@ from studies.commands import (
     running,
 )
 from studies.rate.page import render_rate
-from studies.rate.runs import DRAWS, collect_rate, find_rate_sets, run_rate
+from studies.rate.runs import DRAWS, SIMULATED_STAMP, STAMP, collect_rate, find_rate_sets, run_rate
 from studies.records import Json
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
-STUDY = Study("rate", "models", ("set", "model"), render_rate, screens.show_rate, "rate.md")
+STUDY = Study(
+    "rate",
+    "models",
+    ("set", "model"),
+    render_rate,
+    screens.show_rate,
+    "rate.md",
+    {"sets": STAMP, "models": SIMULATED_STAMP},
+)
 
 
 def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options

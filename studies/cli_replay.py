@@ -26,7 +26,7 @@ from studies.replay.figures import draw_curves
 from studies.replay.page import render_replay
 from studies.replay.policies import POLICIES
 from studies.replay.recordings import FIRST_WORLD, WORLDS
-from studies.replay.runs import Reader, collect_replays, run_replays
+from studies.replay.runs import STAMP, Reader, collect_replays, run_replays
 from studies.sets import Reader as SetReader
 from studies.sets import is_listed
 from studies.worlds.kinds import Place, draw_world
@@ -37,7 +37,15 @@ from unelisa.errors import ModelError
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
-STUDY = Study("replay", "replays", ("set",), render_replay, screens.show_replays, "replay.md")
+STUDY = Study(
+    "replay",
+    "replays",
+    ("set",),
+    render_replay,
+    screens.show_replays,
+    "replay.md",
+    {"replays": STAMP},
+)
 BINARY = ("bluebirds", "llm_judges", "magic_ensemble")
 PANELS = ("care_civilcomments", "triviaqa_judges_v1")
 CLASSES = ("dog",)

@@ -20,11 +20,19 @@ from studies.commands import (
 from studies.rate.runs import find_rate_sets
 from studies.records import Json
 from studies.review.page import render_review
-from studies.review.runs import DRAWS, collect_review, run_review
+from studies.review.runs import DRAWS, STAMP, collect_review, run_review
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
-STUDY = Study("review", "reviews", ("set",), render_review, screens.show_reviews, "review.md")
+STUDY = Study(
+    "review",
+    "reviews",
+    ("set",),
+    render_review,
+    screens.show_reviews,
+    "review.md",
+    {"reviews": STAMP},
+)
 
 
 def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options

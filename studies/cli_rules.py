@@ -18,12 +18,14 @@ from studies.commands import (
 )
 from studies.records import Json
 from studies.rules.page import render_rules
-from studies.rules.runs import PARTS, Place, collect_rules, run_rules
+from studies.rules.runs import PARTS, STAMP, Place, collect_rules, run_rules
 from studies.rules.worlds import PATIENTS, PREVALENCES, SIMULATORS
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
-STUDY = Study("rules", "cells", ("part",), render_rules, screens.show_rules, "rules.md")
+STUDY = Study(
+    "rules", "cells", ("part",), render_rules, screens.show_rules, "rules.md", {"cells": STAMP}
+)
 
 
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options

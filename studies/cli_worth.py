@@ -17,11 +17,13 @@ from studies.commands import (
 from studies.rate.runs import find_rate_sets
 from studies.records import Json
 from studies.worth.page import render_worth
-from studies.worth.runs import collect_worth, count_targets, run_worth
+from studies.worth.runs import STAMP, collect_worth, count_targets, run_worth
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
-STUDY = Study("worth", "voters", ("part",), render_worth, screens.show_worth, "worth.md")
+STUDY = Study(
+    "worth", "voters", ("part",), render_worth, screens.show_worth, "worth.md", {"voters": STAMP}
+)
 
 
 def worth(

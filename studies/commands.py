@@ -1,6 +1,6 @@
 """What the commands of the studies share: their choices, their progress, the files they write."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -8,8 +8,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from rich.console import Console
 
+from studies.fingerprints import Stamp, is_stale
 from studies.real.sets import find_shared_data
-from studies.records import Json, format_archive, read_archive
+from studies.records import Json, format_archive, list_rows, read_archive
 from unelisa.cli.commands import INTERRUPTED
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import complain, results
@@ -45,6 +46,14 @@ LabeledSets = Annotated[
 ]
 
 
+STALE = """
+---
+
+**Stale.** Numbers on this page were computed by other code than that of this release:
+`unelisa reproduce stale` counts them, and `{again}` computes them again.
+"""
+
+
 class Study(NamedTuple):
     """A study with one archive, study/NAME.json, and one page."""
 
@@ -54,6 +63,30 @@ class Study(NamedTuple):
     render: Callable[[Json], str]  # the page, of the archive
     show: Callable[[Console, Json], None]  # on the screen
     page: str  # the page's name
+    stamps: Mapping[str, Stamp]  # by the part of the archive that has rows: their code
+    again: str = "unelisa reproduce {name} --out docs"  # what computes the rows again
+
+    def list_rows(self, archive: Json) -> list[Json]:
+        """Return all rows of an archive."""
+        return [row for part in self.stamps for row in list_rows(archive, part)]
+
+    def list_stale(self, archive: Json) -> list[Json]:
+        """Return the rows of an archive that other code than the present one made."""
+        parts = ((list_rows(archive, part), stamp) for part, stamp in self.stamps.items())
+        return [row for rows, stamp in parts for row in rows if is_stale(row, stamp)]
+
+    def count_stale(self, archive: Json) -> Json:
+        """Return how many rows an archive has, how many are stale, and what runs them again."""
+        rows, stale = len(self.list_rows(archive)), len(self.list_stale(archive))
+        again = self.again.format(name=self.name)
+        return {"study": self.name, "rows": rows, "stale": stale, "again": again}
+
+    def write(self, archive: Json) -> str:
+        """Return the page, with a note at its end if some of its numbers are stale."""
+        page = self.render(archive)
+        if not self.list_stale(archive):
+            return page
+        return page + STALE.format(again=self.again.format(name=self.name))
 
 
 def run_study(
@@ -78,7 +111,7 @@ def run_study(
         if draw is not None:
             draw(archive, out / "images")
         archived = format_archive(archive, *study.keys)
-        texts = {out / study.page: study.render(archive)}
+        texts = {out / study.page: study.write(archive)}
         write_texts({**texts, out / "study" / f"{study.name}.json": archived}, json)
     write_json(json, archive)
     study.show(results(quiet=json == STDOUT), archive)

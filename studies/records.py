@@ -2,7 +2,8 @@
 
 A run may be stopped at any moment, by Ctrl-C, by kill -9 or by a full disk, and resumed later. Each
 line is written by one call and flushed to disk before its work counts as done. A torn last line
-lacks its line feed: readers skip it, and the next run cuts it off.
+lacks its line feed: readers skip it, and the next run cuts it off. Each line carries the code that
+made it (`fingerprints.py`), and a run repeats what other code has made.
 """
 
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import unelisa
+from studies.fingerprints import DATA, KEY, Stamp, drop_stale, hash_data
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.outputs import Journal, open_journal
@@ -26,17 +28,22 @@ Json = dict[str, Any]
 class ResultsFile:
     """A results file open for appending; made by `open_results`."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, stamp: Stamp | None) -> None:
+        self._journal, self._stamp = journal, stamp
 
     def append(self, record: Json) -> None:
         """Add one line, on disk when this returns; after an error the file is as before."""
+        if self._stamp is not None:
+            record = {**record, KEY: self._stamp(record)}
         self._journal.append(json.dumps(record, allow_nan=False).encode() + b"\n")
 
 
 @contextmanager
-def open_results(path: Path) -> Iterator[ResultsFile]:
-    """Open a file for appending, without a torn last line; refuse if another run has it open."""
+def open_results(path: Path, stamp: Stamp | None = None) -> Iterator[ResultsFile]:
+    """Open a file for appending, without a torn last line; refuse if another run has it open.
+
+    `stamp` returns the code that a line depends on, which is added to it.
+    """
     with ExitStack() as opened:
         try:
             journal = opened.enter_context(open_journal(path))
@@ -44,7 +51,7 @@ def open_results(path: Path) -> Iterator[ResultsFile]:
             raise ModelError(
                 f"another run is writing {path}: wait for it to finish, or use another folder"
             ) from None
-        yield ResultsFile(journal)
+        yield ResultsFile(journal, stamp)
 
 
 def run_missing(
@@ -52,6 +59,7 @@ def run_missing(
     tasks: Mapping[str, Callable[[Any, str], Any]],
     rows: tuple[Path, Iterable[Any]],
     describe: Callable[[str, Any], Json],
+    stamp: Stamp,
     done: Callable[[str, int], Any],
 ) -> None:
     """Run what is missing, set by set, and append each row as it finishes.
@@ -66,19 +74,21 @@ def run_missing(
         The file of rows, beside which sets.jsonl is kept, and the rows that are there.
     describe
         Returns the facts about a set.
+    stamp
+        Returns the code that a row depends on: rows of other code are missing.
     done
         Called with the set's name and the number of tasks already there, then 1 after each.
     """
     path, found = rows
     about = path.with_name("sets.jsonl")
     with (
-        open_results(path) as results,
+        open_results(path, stamp) as results,
         open_results(about) as facts,
         one_blas_thread(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
-        there = {(row["set"], row["method"]) for row in found}
+        there = {(row["set"], row["method"]) for row in drop_stale(found, stamp)}
         described = {fact["set"] for fact in read_lines(about)}
         for name, read in sets.items():
             missing = [method for method in tasks if (name, method) not in there]
@@ -86,10 +96,10 @@ def run_missing(
             if not missing and name in described:
                 continue
             known = read()
-            if name not in described:
-                facts.append(describe(name, known))
+            data = {DATA: hash_data(known)}
+            facts.append({**describe(name, known), **data})
             for method in missing:
-                results.append(dict(tasks[method](known, name)))
+                results.append({**tasks[method](known, name), **data})
                 done(name, 1)
 
 
@@ -97,18 +107,20 @@ def run_sets(
     sets: Mapping[str, Callable[[], Any]],
     run: Callable[[Any, str], Json],
     path: Path,
+    stamp: Stamp,
     done: Callable[[str, int], Any],
 ) -> None:
     """Run the sets that a file of rows lacks, and append each row as it finishes.
 
     `run` returns the row of a set, given the set and its name; `done` is called after each.
     """
-    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+    with open_results(path, stamp) as rows, one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)  # the figures show it
-        there = {row["set"] for row in read_lines(path)}
+        there = {row["set"] for row in drop_stale(read_lines(path), stamp)}
         for name, read in sets.items():
             if name not in there:
-                rows.append(run(read(), name))
+                known = read()
+                rows.append({**run(known, name), DATA: hash_data(known)})
             done(name, 1)
 
 
@@ -172,6 +184,39 @@ def format_archive(archive: Json, *first_keys: str) -> str:
     for key in first_keys:
         text = text.replace(f'{{"{key}":', f'\n{{"{key}":')
     return text + "\n"
+
+
+def list_rows(archive: Json, part: str) -> list[Json]:
+    """Return the rows of a part of an archive, `part.part` of one inside another.
+
+    Examples
+    --------
+    >>> list_rows({"studies": [{"cells": [{"n": 1}]}, {"cells": [{"n": 2}]}]}, "studies.cells")
+    [{'n': 1}, {'n': 2}]
+    """
+    found: list[Any] = [archive]
+    for key in part.split("."):
+        inside = [one[key] for one in found if key in one]
+        found = [row for one in inside for row in (one if isinstance(one, list) else [one])]
+    return found
+
+
+def flatten_row(row: Json) -> Json:
+    """Return a row without tables in it: their keys are joined by dots, lists of numbers too.
+
+    Examples
+    --------
+    >>> flatten_row({"set": "a", "figures": {"auc": [0.9, 0.8]}, "note": None})
+    {'set': 'a', 'figures.auc.0': 0.9, 'figures.auc.1': 0.8, 'note': None}
+    """
+    flat: Json = {}
+    for key, value in row.items():
+        inner = dict(enumerate(value)) if isinstance(value, list) else value
+        if isinstance(inner, dict):
+            flat |= {f"{key}.{name}": x for name, x in flatten_row(inner).items()}
+        else:
+            flat[str(key)] = value
+    return flat
 
 
 def read_archive(path: Path, part: str, command: str) -> Json:

@@ -1,6 +1,6 @@
 """What the studies print on a terminal of 80 columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console, Group
@@ -52,6 +52,23 @@ def show_study(screen: Console, table: StudyTable, up_to_sign: bool) -> None:
     for shown in (*study_tables(table, up_to_sign), show_errors(table), show_seconds(table)):
         screen.print(shown)
         screen.print()
+
+
+def show_stored(screen: Console, archive: Json) -> None:
+    """Print the studies of the paper's archive."""
+    for table in archive["studies"]:
+        show_study(screen, table, up_to_sign=False)
+
+
+def show_stale(screen: Console, found: Sequence[Json]) -> None:
+    """Print how many of each study's rows are stale, and the command that computes them again."""
+    shown = _new_table(["study"], ["rows", "stale"])
+    for row in found:
+        shown.add_row(row["study"], str(row["rows"]), str(row["stale"]))
+    screen.print(shown)
+    again = [row["again"] for row in found if row["stale"]]
+    for line in ("", "run again:", *again) if again else ():
+        screen.print(line, markup=False, soft_wrap=True)
 
 
 def _new_table(left: list[str], right: list[str], space: int = 1) -> Table:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from studies.chances import share_of_votes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit, read_stored
 from studies.classes.sets import describe_set
+from studies.fingerprints import hash_code, root_of
 from studies.records import Json, make_archive, read_lines, run_missing
 from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS, LatentIsing, OneVsRest
@@ -129,7 +130,21 @@ def run_classes(
 ) -> None:
     """Run what the results in a folder lack, set by set, and append each row as it finishes."""
     path = folder / "rows.jsonl"
-    run_missing(sets, tasks, (path, read_lines(path)), describe_set, done)
+    run_missing(sets, tasks, (path, read_lines(path)), describe_set, stamp_row, done)
+
+
+def stamp_row(row: Mapping[str, Any]) -> str | None:
+    """Return the code that a row depends on; None for one that was computed elsewhere."""
+    here = f"{__name__}:"
+    if row["kind"] == STORED:
+        return None
+    if row["kind"] == PEERS:
+        return hash_code(f"{here}run_peer")
+    if row["method"] == SHARE:
+        return hash_code(f"{here}run_share")
+    cls = OneVsRest if row["method"] == LIFTED else AGGREGATORS[row["method"]]
+    used = {cls, LatentIsing} if cls is OneVsRest else {cls}
+    return hash_code(f"{here}run_model", *sorted(map(root_of, used)))
 
 
 def collect_classes(folder: Path, peers: Sequence[Path], archived: Json | None = None) -> Json:

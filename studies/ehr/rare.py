@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from studies.ehr.sets import ReviewedSet, rare_cohort
 from studies.ehr.splits import fit_phenotyper
+from studies.fingerprints import KEY, common_code, drop_stale, stamp_with
 from studies.records import Json, open_results, read_lines
 from unelisa.analysis.scoring import score_labels
 from unelisa.errors import UnelisaWarning
 
 PATIENTS, SHARE, COHORTS = 2000, 0.03, 10
 CHARTS = 100
+STAMP = stamp_with(f"{__name__}:judge_cohort", "studies.ehr.sets:rare_cohort")
 
 
 class Help(NamedTuple):
@@ -36,8 +38,8 @@ def run_rare(
     datamart: ReviewedSet, folder: Path, done: Callable[[int], Any] = lambda _count: None
 ) -> None:
     """Run the cohorts of a datamart that the results in a folder lack."""
-    there = {row["set"] for row in read_rare(folder)}
-    with open_results(folder / "ehr_rare.jsonl") as rows, warnings.catch_warnings():
+    there = {row["set"] for row in drop_stale(read_rare(folder), STAMP)}
+    with open_results(folder / "ehr_rare.jsonl", STAMP) as rows, warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)
         for seed in range(COHORTS):
             cohort = rare_cohort(datamart, seed, PATIENTS, SHARE)
@@ -78,7 +80,9 @@ def _finite(value: float) -> float | None:
 
 def read_rare(folder: Path) -> list[Json]:
     """Return all rows in a results folder."""
-    return [row for line in read_lines(folder / "ehr_rare.jsonl") for row in line["rows"]]
+    lines = read_lines(folder / "ehr_rare.jsonl")
+    rows = [{**row, KEY: line.get(KEY)} for line in lines for row in line["rows"]]
+    return list({(row["set"], row["told"], row["charts"]): row for row in rows}.values())
 
 
 def summarize_rare(rows: list[Json]) -> list[Json]:
@@ -103,6 +107,7 @@ def _summarize(rows: list[Json], told: Help) -> Json:
         "told": told.prevalence,
         "charts": told.charts,
         "cohorts": len(rows),
+        KEY: common_code(rows),
         "prevalence": [round(float(x), 4) for x in (found.mean(), found.min(), found.max())],
         "within": int(np.sum((ratios <= 1.5) & (ratios >= 1 / 1.5))),
         "ppv": _mean(ppv[:, 0]),

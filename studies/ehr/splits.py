@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from studies.ehr.baselines import BASELINES
 from studies.ehr.sets import Places, ReviewedSet, Signs
 from studies.ehr.voters import FeatureVotes, votes_from_percentiles
+from studies.fingerprints import KEY, drop_stale, stamp_with
 from studies.records import Json, open_results, read_lines
 from unelisa.aggregators import (
     Aggregator,
@@ -48,6 +49,10 @@ SPLITS = 100
 TRAIN_SHARE = 200 / 435
 LOW_AUC, HIGH_AUC = 0.6, 0.8
 PENALTIES = np.logspace(-2, 0.5, 8)  # 1 / penalty: from no feature to nearly all
+STAMP = stamp_with(
+    *(f"{__name__}:{name}" for name in ("prepare", "run_split", "describe_set")),
+    *(f"studies.ehr.sets:{name}" for name in ("simulated_set", "phecap_set")),
+)
 PAPER, TRAIN, NONE = "paper", "train", "none"
 OURS, UNELISA, PENLOG, FULL_PENLOG = "Phenotyper", "unElisa", "penLog", "penLog, counts"
 UNLABELED = 10_000  # patients whose votes are used without their labels
@@ -246,15 +251,17 @@ def run_set(
     done: Callable[[int], Any] = lambda _count: None,
 ) -> None:
     """Run the splits of a set that the results in a folder lack, and append each as it finishes."""
-    there = {row["split"] for row in read_splits(folder) if row["set"] == data.name}
+    fresh = drop_stale(read_splits(folder), STAMP)
+    there = {row["split"] for row in fresh if row["set"] == data.name}
     missing = [number for number in range(n_splits) if number not in there]
-    described = {fact["set"] for fact in read_lines(folder / "ehr_sets.jsonl")}
+    facts_there = drop_stale(read_lines(folder / "ehr_sets.jsonl"), STAMP)
+    described = {fact["set"] for fact in facts_there}
     done(n_splits - len(missing))
     if not missing and data.name in described:
         return
     with (
-        open_results(folder / "ehr.jsonl") as rows,
-        open_results(folder / "ehr_sets.jsonl") as facts,
+        open_results(folder / "ehr.jsonl", STAMP) as rows,
+        open_results(folder / "ehr_sets.jsonl", STAMP) as facts,
         one_blas_thread(),
         warnings.catch_warnings(),
     ):
@@ -270,4 +277,5 @@ def run_set(
 
 def read_splits(folder: Path) -> list[Json]:
     """Return all rows in a results folder; one line holds all methods of a split."""
-    return [row for line in read_lines(folder / "ehr.jsonl") for row in line["rows"]]
+    lines = read_lines(folder / "ehr.jsonl")
+    return [{**row, KEY: line.get(KEY)} for line in lines for row in line["rows"]]

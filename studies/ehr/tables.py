@@ -19,6 +19,7 @@ from studies.ehr.splits import (
     UNELISA,
     read_splits,
 )
+from studies.fingerprints import KEY, common_code
 from studies.markdown import group_by
 from studies.records import Json, make_archive, read_lines
 
@@ -87,8 +88,9 @@ def summarize_splits(rows: Sequence[Json]) -> list[Json]:
             if values:
                 spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
                 figures[name] = [round(float(np.mean(values)), DIGITS), round(spread, DIGITS)]
+        code = {KEY: common_code(splits.values())}
         facts = dict(zip(("set", "protocol", "method"), key, strict=True))
-        found.append({**facts, "splits": len(splits), "figures": figures})
+        found.append({**facts, "splits": len(splits), "figures": figures, **code})
     return found
 
 

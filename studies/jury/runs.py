@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
+from studies.fingerprints import stamp_with
 from studies.jury.estimates import ask_independent_panel, correct_judge
 from studies.rate.runs import find_rate_sets
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
@@ -45,6 +46,7 @@ OURS, MAJORITY, SHARE, DAWID_SKENE = "LatentIsing", "majority", "share of yes", 
 GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judgepanel-style"
 TIMES, REDRAWN = (2, 3), 0.05  # a judge so often; share of a copy's answers that are drawn again
 SURE = 1e-6  # probabilities are clipped there
+STAMP = stamp_with(f"{__name__}:run_panel")
 _DIGITS = 5
 
 
@@ -245,7 +247,7 @@ def run_jury(
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
     """Run what the results in a folder lack, panel by panel."""
-    run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", done)
+    run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", STAMP, done)
 
 
 def collect_jury(folder: Path, archived: Json | None = None) -> Json:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import KEY, common_code
 from studies.paper.cells import (
     CELLS,
     FACTOR,
@@ -77,7 +78,7 @@ class CellTable(TypedDict):
     ``items`` is the mean n; ``flips`` the mean number of sign changes of the truth between
     successive items; ``mean_truth`` the mean of |average of f_0|, 1 if a chain never flipped;
     ``experts`` hit rate, precision and the number of trials without experts, by method; ``gaps``
-    the differences in `PAIRS`.
+    the differences in `PAIRS`; ``code`` the hash of what each method depends on.
     """
 
     cell: str
@@ -85,6 +86,7 @@ class CellTable(TypedDict):
     table: str
     row: int
     trials: int
+    code: dict[str, str | None]
     items: float
     flips: float
     mean_truth: float
@@ -165,6 +167,7 @@ def tabulate_cell(cell: Cell, records: Sequence[Json]) -> CellTable:
         "table": published.table,
         "row": published.row,
         "trials": len(records),
+        "code": _join_codes(records),
         "items": _mean_of(records, "n"),
         "flips": _mean_of(records, "flips"),
         "mean_truth": _mean_of(records, "mean_truth"),
@@ -173,6 +176,13 @@ def tabulate_cell(cell: Cell, records: Sequence[Json]) -> CellTable:
         "up_to_sign": {name: summarize(np.maximum(x, 1 - x)) for name, x in right.items()},
         "gaps": tabulate_gaps(records),
     }
+
+
+def _join_codes(records: Sequence[Json]) -> dict[str, str | None]:
+    """Return the code of every method, None where trials differ."""
+    names = dict.fromkeys(name for record in records for name in record.get(KEY, ()))
+    ran = {name: [r[KEY] for r in records if name in r.get(KEY, ())] for name in names}
+    return {name: common_code({KEY: code[name]} for code in codes) for name, codes in ran.items()}
 
 
 def _is_complete(records: Sequence[Json], method: str) -> bool:

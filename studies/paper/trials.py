@@ -6,17 +6,18 @@ adds its scores to the trials that are there.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import KEY, hash_code, root_of
 from studies.names import pick_names
 from studies.paper.cells import FACTOR, SAMPLERS, StudySampler, Trial, find_cell, seed_trial
 from studies.records import Json, open_results, read_lines
-from unelisa.aggregators import UnElisa
+from unelisa.aggregators import AGGREGATORS, UnElisa
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_experts
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
@@ -200,7 +201,7 @@ def results_path(
 def read_results(path: Path) -> dict[Trial, Json]:
     """Return the finished trials in a file; none if there is no file.
 
-    If several lines are about one trial, their scores are joined; the first of two equal ones wins.
+    The scores in several lines about one trial are joined; of two alike the later one counts.
     """
     results: dict[Trial, Json] = {}
     for number, record in enumerate(read_lines(path), 1):
@@ -208,7 +209,8 @@ def read_results(path: Path) -> dict[Trial, Json]:
             cell = find_cell(record["cell"])
             name = record["trial"], record["sampler"], record["graph"], record["factor"]
             trial, first = Trial(cell, *name), results.get(Trial(cell, *name), record)
-            joined = {key: {**record[key], **first[key]} for key in ("scores", "seconds")}
+            parts = ("scores", "seconds", KEY)
+            joined = {key: {**first.get(key, {}), **record.get(key, {})} for key in parts}
         except (ModelError, KeyError, TypeError):
             raise ModelError(
                 f"line {number} of {path.name} is not a trial of this study: "
@@ -227,12 +229,31 @@ def missing_methods(trial: Trial, record: Json | None, methods: Sequence[str]) -
     >>> missing_methods(Trial(CELLS[0], 40), None, ["latent-ising", "oracle"])
     ('oracle',)
     """
-    done = {} if record is None else record["seconds"]
+    codes = {} if record is None else record.get(KEY, {})
+    done = {name for name, code in codes.items() if code == stamp_method(name)}
     return tuple(
         name
         for name in methods
         if name not in done and trial.number < FIRST_TRIALS.get(name, trial.number + 1)
     )
+
+
+def stamp_method(name: str) -> str:
+    """Return the code that a method's scores depend on: the draws, the scores and its own."""
+    run = METHODS[name].__qualname__.split(".")[0]
+    registered = [root_of(AGGREGATORS[name])] if run == run_registered.__name__ else []
+    own = (f"{__name__}:{part}" for part in ("draw_trial", "score_answer", run))
+    return hash_code(*own, *registered)
+
+
+def stamp_trial(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the code of every method of a trial."""
+    return {name: stamp_method(name) for name in record["seconds"] if name in METHODS}
+
+
+def stamp_cell(cell: Mapping[str, Any]) -> dict[str, str]:
+    """Return the code of every method that a cell of the tables sums up."""
+    return {name: stamp_method(name) for name in cell.get(KEY) or METHODS}
 
 
 def _run(task: tuple[Trial, tuple[str, ...]]) -> Json:
@@ -268,7 +289,7 @@ def run_trials(
     leave one value of the truth. An iteration limit still warns.
     """
     wanted = list(trials)
-    with open_results(path) as file, one_blas_thread(), warnings.catch_warnings():
+    with open_results(path, stamp_trial) as file, one_blas_thread(), warnings.catch_warnings():
         # set once for all threads: filters belong to the process, not to a thread
         warnings.simplefilter("ignore", ExpertsWarning)
         warnings.simplefilter("ignore", VotesWarning)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import KEY, stamp_with
 from studies.prior.fits import Values, fit_powers, fit_trust, share_right
 from studies.prior.sets import Fitted, Truth, fit_set, read_truth, setting
 from studies.records import Json, make_archive
@@ -46,6 +47,7 @@ TRIED_TRUST: dict[str, tuple[float, ...]] = {
 LEAST_LOSS = 1e-3  # P in the log loss
 FEWEST_SOURCES = 3  # one is left out, and one of the others for the margins
 TOO_SURE = 0.1  # by which the expected accuracy exceeds the true one
+STAMP = stamp_with(f"{__name__}:run_prior")
 FEWEST = 20  # votes on labeled items of a voter whose interval is judged
 
 
@@ -186,7 +188,7 @@ def _score(one: Fitted, values: Values, advance: Advance) -> Json:
     shares = plain.reshape(votes.n_items, -1)
     rival = DawidSkene().fit(votes)
     interval = model.expected_accuracy_interval_
-    row = {
+    row: Json = {
         "set": one.name,
         "source": one.source,
         "classes": votes.n_classes,
@@ -200,6 +202,7 @@ def _score(one: Fitted, values: Values, advance: Advance) -> Json:
         "shares_held": _hold_shares(model, one),
         **_hold_voters(model, one),
     }
+    row[KEY] = STAMP(row)
     advance(one.name, 1)
     return row
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.classes.sets import find_class_sets
+from studies.fingerprints import DATA, KEY, drop_stale, hash_data, stamp_with
 from studies.rate.simulated import LEVEL, measure_draws, simulate_models
 from studies.real.sets import find_panels, find_sets
 from studies.records import Json, make_archive, merge_sets, open_results, read_lines
@@ -27,6 +28,8 @@ from unelisa.votes.coding import encode_classes
 Floats = NDArray[np.float64]
 DRAWS, LABELS = 200, 50
 SIMULATED = "simulated"  # the name of the line with simulated models
+STAMP = stamp_with(f"{__name__}:run_set")
+SIMULATED_STAMP = stamp_with("studies.rate.simulated:simulate_models")
 _DIGITS = 5
 
 
@@ -84,18 +87,20 @@ def run_rate(
 ) -> None:
     """Run what the results in a folder lack, set by set, and append each line as it finishes."""
     with (
-        open_results(folder / "sets.jsonl") as rows,
-        open_results(folder / "simulated.jsonl") as models,
+        open_results(folder / "sets.jsonl", STAMP) as rows,
+        open_results(folder / "simulated.jsonl", SIMULATED_STAMP) as models,
         one_blas_thread(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
-        there = {row["set"] for row in read_lines(folder / "sets.jsonl")}
+        fresh = drop_stale(read_lines(folder / "sets.jsonl"), STAMP)
+        there = {row["set"] for row in fresh}
         for name, read in sets.items():
             if name not in there:
-                rows.append(run_set(read(), name, draws))
+                known = read()
+                rows.append({**run_set(known, name, draws), DATA: hash_data(known)})
             done(name, 1)
-        if not read_lines(folder / "simulated.jsonl"):
+        if not drop_stale(read_lines(folder / "simulated.jsonl"), SIMULATED_STAMP):
             models.append({"rows": simulate_models(draws)})
         done(SIMULATED, 1)
 
@@ -106,5 +111,5 @@ def collect_rate(folder: Path, archived: Json | None = None) -> Json:
     sets = merge_sets(old.get("sets", ()), read_lines(folder / "sets.jsonl"))
     models = old.get("models", [])
     for line in read_lines(folder / "simulated.jsonl"):
-        models = line["rows"]
+        models = [{**row, KEY: line.get(KEY)} for row in line["rows"]]
     return make_archive(sets=sets, models=models)

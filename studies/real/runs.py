@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from studies.chances import SHARE, share_of_yes
+from studies.fingerprints import hash_code, root_of
 from studies.markdown import group_by
 from studies.real.intervals import Figure, score_with_intervals
 from studies.real.sets import describe_set
@@ -141,7 +142,21 @@ def run_real(
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
     """Run what ours.jsonl in a folder lacks, set by set, and append each row as it finishes."""
-    run_missing(sets, tasks, (folder / "ours.jsonl", read_rows(folder)), describe_set, done)
+    rows = folder / "ours.jsonl", read_rows(folder)
+    run_missing(sets, tasks, rows, describe_set, stamp_row, done)
+
+
+def stamp_row(row: Mapping[str, Any]) -> str | None:
+    """Return the code that a row depends on; None for another program, whose version it names."""
+    here = f"{__name__}:"
+    if row["kind"] == PEERS:
+        return None
+    if row["kind"] == SUPERVISED:
+        return hash_code(f"{here}run_reference")
+    if row["method"] == SHARE:
+        return hash_code(f"{here}run_share")
+    method, _ = SETTINGS.get(row["method"], (row["method"], {}))
+    return hash_code(f"{here}run_method", root_of(AGGREGATORS[method]))
 
 
 def read_rows(folder: Path) -> list[Row]:

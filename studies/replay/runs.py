@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import drop_stale, stamp_with
 from studies.records import Json, make_archive, open_results, read_lines
 from studies.replay.policies import POLICIES, Market
 from studies.replay.recordings import Recording, draw_recording
@@ -20,6 +21,7 @@ from unelisa.votes.coding import encode_classes
 Reader = Callable[[int], KnownLabels]  # of a seed: a set is the same for all, a world is not
 BATCHES = 4  # in which the votes of a stop are bought; the models are fitted again before each
 CLIP = 1e-6
+STAMP = stamp_with(f"{__name__}:replay", "studies.replay.recordings:draw_recording")
 _DIGITS = 5
 
 
@@ -77,12 +79,12 @@ def run_replays(
 ) -> None:
     """Run what the results in a folder lack, and append each curve as it finishes."""
     with (
-        open_results(folder / "replays.jsonl") as results,
+        open_results(folder / "replays.jsonl", STAMP) as results,
         one_blas_thread(),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UnelisaWarning)  # a few votes are never enough
-        there = {_key(row) for row in read_lines(folder / "replays.jsonl")}
+        there = {_key(row) for row in drop_stale(read_lines(folder / "replays.jsonl"), STAMP)}
         for seed in seeds:
             for name, read in sets.items():
                 missing = [one for one in policies if (name, one, seed) not in there]

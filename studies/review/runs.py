@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import stamp_with
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from unelisa.latent import interpret
 from unelisa.latent.gold import follow_gold
@@ -27,6 +28,7 @@ from unelisa.votes.coding import encode_classes
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 DRAWS, LABELS, CLOSE = 3, 200, 0.005
+STAMP = stamp_with(f"{__name__}:run_set")
 _DIGITS = 5
 
 
@@ -142,7 +144,7 @@ def run_review(
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
     """Run what the results in a folder lack, set by set, and append each line as it finishes."""
-    run_sets(sets, partial(run_set, draws=draws), folder / "reviews.jsonl", done)
+    run_sets(sets, partial(run_set, draws=draws), folder / "reviews.jsonl", STAMP, done)
 
 
 def collect_review(folder: Path, archived: Json | None = None) -> Json:

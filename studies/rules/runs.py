@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import KEY, common_code, drop_stale, stamp_with
 from studies.markdown import group_by
 from studies.records import Json, make_archive, open_results, read_lines
 from studies.rules.worlds import PATIENTS, SIMULATORS, World
@@ -25,6 +26,7 @@ from unelisa.kernels.blas import one_blas_thread
 
 CHARTS = 100
 PARTS = {"choosing": "100-104", "reporting": "0-9"}  # the seeds of each
+STAMP = stamp_with(f"{__name__}:run_world")
 _DIGITS = 5
 
 
@@ -99,9 +101,10 @@ def run_rules(
 ) -> None:
     """Run what the results in a folder lack, and append each line as it finishes."""
     path = folder / "worlds.jsonl"
-    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+    with open_results(path, STAMP) as rows, one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
-        there = {tuple(row[key] for key in Place._fields) for row in read_lines(path)}
+        fresh = drop_stale(read_lines(path), STAMP)
+        there = {tuple(row[key] for key in Place._fields) for row in fresh}
         for place in places:
             if tuple(place) not in there:
                 rows.append(run_world(place, patients))
@@ -111,13 +114,15 @@ def run_rules(
 def collect_rules(folder: Path, archived: Json | None = None) -> Json:
     """Return the archive of a results folder; cells of an old one stay unless run again."""
     cells = {_key(cell): cell for cell in (archived or {}).get("cells", ())}
-    lines = read_lines(folder / "worlds.jsonl")
+    made = {tuple(x[key] for key in Place._fields): x for x in read_lines(folder / "worlds.jsonl")}
+    lines = list(made.values())  # of two alike the later one counts
     for (part, simulator, prevalence), worlds in group_by(lines, *Place._fields[:3]).items():
         for name in dict.fromkeys(row["rules"] for world in worlds for row in world["sets"]):
             rows = [row for world in worlds for row in world["sets"] if row["rules"] == name]
             told = {"worlds": len(worlds), "reliable": sum(world["reliable"] for world in worlds)}
             cell = {"part": part, "simulator": simulator, "prevalence": prevalence, "rules": name}
-            cells[_key(cell)] = {**cell, **told, "figures": _sum_up(rows)}
+            code = {KEY: common_code(worlds)}
+            cells[_key(cell)] = {**cell, **told, "figures": _sum_up(rows), **code}
     return make_archive(cells=list(cells.values()))
 
 

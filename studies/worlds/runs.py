@@ -5,7 +5,7 @@ A method that has changed runs again on all worlds once its file is removed; the
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
@@ -14,10 +14,12 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from studies.chances import share_of_votes
+from studies.fingerprints import drop_stale, hash_code, root_of
 from studies.names import pick_names
 from studies.records import find_commit, open_results, read_lines
 from studies.worlds.kinds import Part, Place, draw_world
 from studies.worlds.voters import Floats, World
+from unelisa.aggregators import AGGREGATORS
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_classes
 from unelisa.kernels.blas import one_blas_thread
@@ -211,6 +213,16 @@ def read_rows(folder: Path) -> list[Row]:
     return [rows[key] for key in sorted(rows)]
 
 
+def stamp_row(row: Mapping[str, Any]) -> str:
+    """Return the code that a row depends on: the worlds of its part, and its method."""
+    return hash_code(f"{__name__}:score_world", root_of(AGGREGATORS[row["method"]]))
+
+
+def stamp_kind(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the code of every method in the summary of a kind."""
+    return {name: stamp_row({"method": name}) for name in row["methods"]}
+
+
 def run_places(
     places: Sequence[Place],
     folder: Path,
@@ -235,11 +247,14 @@ def run_places(
     """
     with ExitStack() as stack:
         files = {
-            (part, method): stack.enter_context(open_results(results_path(folder, part, method)))
+            (part, method): stack.enter_context(
+                open_results(results_path(folder, part, method), stamp_row)
+            )
             for part in dict.fromkeys(place.part for place in places)
             for method in methods
         }
-        there = {(x["part"], x["kind"], x["number"], x["method"]) for x in read_rows(folder)}
+        fresh = drop_stale(read_rows(folder), stamp_row)
+        there = {(x["part"], x["kind"], x["number"], x["method"]) for x in fresh}
         lacking = [(place, [m for m in methods if (*place, m) not in there]) for place in places]
         tasks = [task for task in lacking if task[1]]
         done("", len(places) - len(tasks))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from studies.fingerprints import common_code
 from studies.markdown import group_by
 from studies.records import Json, make_archive
 from studies.worlds.kinds import KINDS
@@ -31,7 +32,8 @@ class KindSummary(TypedDict):
     reliable is the share of worlds called so, too_sure the share where besides `expected_accuracy_`
     is more than .10 above the accuracy. intervals has of each sort the number of worlds that have
     them, and the sums over these of the share that hold and of the mean width. unanswered counts
-    the worlds left out; commits are those of the code that ran.
+    the worlds left out; commits are those of the code that ran, code the hash of what each method
+    depends on.
     """
 
     part: str
@@ -39,6 +41,7 @@ class KindSummary(TypedDict):
     worlds: int
     unanswered: int
     commits: list[str]
+    code: dict[str, str | None]
     methods: dict[str, dict[str, float]]
     difference: float
     by_world: list[float]
@@ -103,6 +106,7 @@ def _summarize_kind(
         "worlds": len(worlds),
         "unanswered": unanswered,
         "commits": sorted({row["commit"] for row in mine}),
+        "code": {name: common_code(world[name] for world in worlds) for name in worlds[0]},
         "methods": {name: _average(worlds, name) for name in worlds[0]},
         "difference": _round(ours.mean() - max(majority.mean(), skene.mean())),
         "by_world": [_round(x) for x in (differences.mean(), spread, *quantiles)],

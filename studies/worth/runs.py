@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.fingerprints import drop_stale, stamp_with
 from studies.records import Json, make_archive, open_results, read_lines
 from studies.sets import Reader
 from studies.worlds.kinds import KINDS as WORLDS
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 CROWDS, LABELS, FEWEST = range(100, 120), 50, 10
 SEEN_WORLDS = range(40, 44)
 MODEL, WORLD, SET, GOLD = "model", "world", "set", "gold"
+STAMP = stamp_with(f"{__name__}:list_targets", f"{__name__}:judge_target")
 MEASURES = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "recall")
 
 
@@ -138,9 +140,10 @@ def run_worth(
 ) -> None:
     """Run what the results in a folder lack, and append each line as it finishes."""
     path = folder / "voters.jsonl"
-    with open_results(path) as rows, one_blas_thread(), warnings.catch_warnings():
+    with open_results(path, STAMP) as rows, one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UnelisaWarning)  # the page shows it
-        there = {tuple(row[key] for key in ("part", "kind", "number")) for row in read_lines(path)}
+        fresh = drop_stale(read_lines(path), STAMP)
+        there = {tuple(row[key] for key in ("part", "kind", "number")) for row in fresh}
         for about, make in list_targets(sets):
             if tuple(about.values()) not in there:
                 rows.append({**about, **judge_target(make())})

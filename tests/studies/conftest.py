@@ -1,5 +1,6 @@
 """Results of the studies with stated scores, without running them, and a command line to call."""
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,6 +13,8 @@ from studies.paper.tables import collect_archive
 from studies.paper.trials import COLUMNS, results_path
 from studies.records import make_archive, open_results
 from unelisa.cli import app
+from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Votes
 
 
 @pytest.fixture
@@ -140,3 +143,16 @@ def ehr_archive(splits, rare):
     }
     sets = [facts, {**facts, "set": "ehr_phecap"}]
     return make_archive(sets=sets, methods=summarize_splits(splits), rare=rare)
+
+
+@pytest.fixture
+def known():
+    """Five voters on 120 items, of which 80 have a known truth, and one item without votes."""
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(120) < 0.4, 1, -1).astype(np.int8)
+    right = rng.random((120, 5)) < 0.8
+    values = np.where(right, truth[:, None], -truth[:, None]).astype(np.int8)
+    signs = np.where(np.arange(120) < 80, truth, 0).astype(np.int8)
+    return KnownLabels(
+        Votes.of(values), signs, np.array(["alone"], dtype=object), np.array([1], dtype=np.int8)
+    )

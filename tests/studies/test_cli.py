@@ -4,11 +4,13 @@ import os
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from studies import cli
 from studies.paper import trials
 from studies.paper.trials import read_results
+from studies.rate import runs as rate_runs
 from studies.real.sets import VARIABLE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -25,19 +27,9 @@ def folder(tmp_path):
 def docs(tmp_path):
     """A copy of the stored archives and their pages."""
     (tmp_path / "docs" / "study").mkdir(parents=True)
-    for name in (
-        "reproduction.md",
-        "comparison.md",
-        "phenotyping_study.md",
-        "worlds.md",
-        "classes.md",
-        "rate.md",
-        "jury.md",
-    ):
-        shutil.copy(DOCS / name, tmp_path / "docs" / name)
-    archives = ("tables", "real", "ehr", "worlds", "classes", "rate", "jury")
-    for name in (f"{archive}.json" for archive in archives):
-        shutil.copy(DOCS / "study" / name, tmp_path / "docs" / "study" / name)
+    for study in cli.STUDIES.values():
+        for name in (study.page, f"study/{study.name}.json"):
+            shutil.copy(DOCS / name, tmp_path / "docs" / name)
     return tmp_path / "docs"
 
 
@@ -138,18 +130,46 @@ def test_figures_are_drawn_from_trials_and_series_and_named(run, tmp_path, folde
     assert json.loads(result.stdout) == [str(images / "figure.svg")]
 
 
-@pytest.mark.parametrize("command", ["page", "real", "ehr", "worlds", "classes", "rate", "jury"])
-def test_pages_are_made_from_their_archives_without_running_anything(run, docs, command, folder):
-    before = contents(docs)
-    named = {"page": "reproduction", "real": "comparison", "ehr": "phenotyping_study"}
-    page = named.get(command, command)
-    (docs / f"{page}.md").write_text("an old page")
-    archive = docs / "study" / f"{command}.json"
-    stored = ("--from", archive, "--results", folder) if archive.exists() else ()
-    result = run(command, "--out", docs, *stored)
+@pytest.mark.parametrize("study", cli.STUDIES.values(), ids=lambda study: study.name)
+def test_pages_say_what_their_archives_hold_and_whether_it_is_stale(run, docs, study):
+    (docs / study.page).write_text("an old page")
+    archive = docs / "study" / f"{study.name}.json"
+    drawn = {path: path.read_bytes() for path in docs.rglob("*.json")}
+    command = ("page",) if study.name == "tables" else (study.name, "--from", archive)
+    result = run(*command, "--out", docs)
     assert result.exit_code == 0, result.output
-    assert contents(docs) == before
-    assert not folder.exists()
+    assert {path: path.read_bytes() for path in docs.rglob("*.json")} == drawn
+    again, mark = study.again.format(name=study.name), " ".join(map(str, command))
+    assert (docs / study.page).read_text() == (DOCS / study.page).read_text(), (
+        f"{study.page} is not what its archive and the present code say: "
+        f"compute its numbers again with `{again}`, or write the page, which then says what is "
+        f"stale, with `unelisa reproduce {mark} --out docs`"
+    )
+
+
+def test_stale_rows_are_counted_and_rows_written_as_a_table(run, docs, tmp_path):
+    found = json.loads(run("stale", "--out", docs, "--json", "-").stdout)
+    counted = {row["study"]: row for row in found}
+    archive = json.loads((docs / "study" / "rate.json").read_text())
+    assert counted["rate"]["rows"] == len(archive["sets"]) + len(archive["models"])
+    archive["sets"][0]["code"] = "of other code"
+    for row in archive["sets"][1:]:
+        row["code"] = rate_runs.STAMP(row)
+    for row in archive["models"]:
+        row["code"] = rate_runs.SIMULATED_STAMP(row)
+    (docs / "study" / "rate.json").write_text(json.dumps(archive))
+    (docs / "rate.md").write_text("an old page")
+    result = run("stale", "--out", docs, "--mark")
+    (line,) = [line.split() for line in result.stdout.splitlines() if line.startswith("rate ")]
+    assert line == ["rate", str(counted["rate"]["rows"]), "1"]
+    assert "unelisa reproduce rate --out docs" in result.stdout
+    marked = (docs / "rate.md").read_text()
+    assert "**Stale.** Numbers on this page" in marked
+    assert "an old page" not in marked
+    assert run("rows", "rate", "--docs", docs, "--out", tmp_path / "rows.csv").exit_code == 0
+    table = pd.read_csv(tmp_path / "rows.csv")
+    assert len(table) == counted["rate"]["rows"]
+    assert {"set", "coverage.0", "code"} <= set(table.columns)
 
 
 def test_nothing_is_replaced_before_the_work_has_succeeded(run, refused, docs, folder, monkeypatch):
@@ -159,7 +179,7 @@ def test_nothing_is_replaced_before_the_work_has_succeeded(run, refused, docs, f
     sentence = refused("page", "--out", docs, "--results", folder)
     assert "holds no finished trials: run unelisa reproduce tables first" in sentence
     run("tables", *TWO, *CHEAP, "--results", folder)
-    monkeypatch.setattr("studies.cli.render_page", lambda _: 1 / 0)
+    monkeypatch.setattr(cli, "TABLES", cli.TABLES._replace(render=lambda _: 1 / 0))
     assert run("page", "--out", docs, "--results", folder).exit_code == 1
     for name in ("real", "ehr", "worlds"):
         stored = ("--from", docs / "study" / f"{name}.json")

@@ -44,14 +44,3 @@ def test_the_numbers_in_use_are_those_that_were_fitted():
     assert len(fitted) == 6
     for name, value in fitted.items():
         np.testing.assert_allclose(getattr(prior, name), value, atol=0.02, err_msg=name)
-
-
-def test_the_stored_page_is_that_of_the_stored_archive(run, tmp_path):
-    docs = Path(__file__).parents[2] / "docs"
-    stored = docs / "study" / "prior.json"
-    if not stored.is_file():
-        pytest.skip("docs/study/prior.json is not there: run unelisa reproduce prior --out docs")
-    result = run("prior", "--from", stored, "--out", tmp_path)
-    assert result.exit_code == 0, result.output
-    for name in ("prior.md", "study/prior.json"):
-        assert (tmp_path / name).read_text() == (docs / name).read_text(), name

@@ -9,9 +9,12 @@ import sys
 import pytest
 
 from studies import records
+from studies.fingerprints import hash_data
 from studies.records import (
     find_commit,
+    flatten_row,
     format_archive,
+    list_rows,
     make_archive,
     merge_sets,
     open_results,
@@ -121,18 +124,34 @@ def test_other_files_are_refused(tmp_path, content):
         read_archive(path, "rows", "a command")
 
 
-def test_sets_that_are_there_are_not_read_again(path):
+def test_sets_are_run_again_by_other_code_only(path, known):
     told = []
 
     def run(known, name):
-        return {"set": name, "known": known}
+        return {"set": name, "items": known.votes.n_items}
 
     def note(*done):
         told.append(done)
 
-    run_sets({"b": lambda: 1}, run, path, note)
-    run_sets({"b": lambda: 1 / 0, "a": lambda: 2}, run, path, note)
-    assert read_lines(path) == [{"set": "b", "known": 1}, {"set": "a", "known": 2}]
+    run_sets({"b": lambda: known}, run, path, lambda _: "old", note)
+    run_sets({"b": lambda: 1 / 0, "a": lambda: known}, run, path, lambda _: "old", note)
+    assert [(row["set"], row["code"]) for row in read_lines(path)] == [("b", "old"), ("a", "old")]
     assert told == [("b", 1), ("b", 1), ("a", 1)]
-    old = [{"set": "b", "known": 0}, {"set": "c", "known": 3}]
-    assert [row["known"] for row in merge_sets(old, read_lines(path))] == [2, 1, 3]
+    run_sets({"b": lambda: known}, run, path, lambda _: "new", note)
+    rows = merge_sets([{"set": "c"}], read_lines(path))
+    codes = [(row["set"], row.get("code")) for row in rows]
+    assert codes == [("a", "old"), ("b", "new"), ("c", None)]
+    assert rows[0]["data"] == rows[1]["data"] == hash_data(known)
+
+
+def test_rows_are_flat_in_a_table():
+    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
+    assert flatten_row(row) == {
+        "set": "a",
+        "figures.auc.0": 0.9,
+        "figures.auc.1": 0.8,
+        "curve.0.0": 1,
+        "curve.0.1": 2,
+    }
+    assert list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
+    assert list_rows({}, "panels.rows") == []

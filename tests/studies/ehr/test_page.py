@@ -1,6 +1,5 @@
 """docs/phenotyping_study.md, from stated facts and from the archive."""
 
-import json
 from pathlib import Path
 
 from studies.ehr.page import render_ehr
@@ -42,9 +41,3 @@ def test_without_rare_cohorts_and_features_nothing_is_made_up(ehr_archive):
     page = render_ehr({**ehr_archive, "rare": []})
     assert "## A rare phenotype" not in page
     assert "ra-7: `Phenotyper` selects nothing." in page
-
-
-def test_the_page_in_the_documents_is_the_one_that_its_archive_gives():
-    archive = json.loads((DOCUMENTS / "study" / "ehr.json").read_text(encoding="utf-8"))
-    page = (DOCUMENTS / "phenotyping_study.md").read_text(encoding="utf-8")
-    assert render_ehr(archive) == page

@@ -8,7 +8,6 @@ from studies.paper.cells import CELLS, PUBLISHED, Trial
 from studies.paper.page import render_page, show_intercepts, show_latent
 from studies.paper.tables import tabulate_study
 from studies.paper.trials import FIRST_TRIALS, LABELS
-from studies.records import read_archive
 from unelisa.errors import ModelError
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -67,16 +66,6 @@ def test_a_page_needs_both_samplers(archive):
     part["studies"].pop()
     with pytest.raises(ModelError, match="lack the mixed sampler"):
         render_page(part)
-
-
-def test_the_page_in_the_documentation_is_made_from_its_archive():
-    archive = read_archive(DOCS / "study" / "tables.json", "studies", "")
-    page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    assert page == render_page(archive)
-    for link in re.findall(r"\]\((images/[^)]+)\)", page):
-        assert (DOCS / link).exists(), link
-    for study in archive["studies"]:  # every row of the tables has its command
-        assert f"tables --sampler {study['sampler']} --graph {study['graph']}\n" in page
 
 
 def study(make_record, method, accuracies, hits=(1.0, 1.0)):

@@ -26,6 +26,7 @@ from studies.paper.trials import (
     run_trials,
     run_unelisa,
     score_answer,
+    stamp_trial,
 )
 from unelisa.aggregators import UnElisa
 from unelisa.errors import ExpertsWarning, ModelError
@@ -112,7 +113,12 @@ def test_a_trial_lacks_what_it_should_have_and_has_not():
     names = ("latent-ising", "oracle")
     assert missing_methods(first, None, names) == names
     assert missing_methods(late, None, names) == ("oracle",)
-    assert missing_methods(first, {"seconds": {"oracle": 1}}, names) == ("latent-ising",)
+    record = {"seconds": {"oracle": 1, "latent-ising": 1}}
+    made = record | {"code": stamp_trial(record)}
+    assert missing_methods(first, made, names) == ()
+    made["code"]["latent-ising"] = "of other code"
+    assert missing_methods(first, made, names) == ("latent-ising",)
+    assert missing_methods(first, record, names) == names  # nobody knows which code
 
 
 @pytest.fixture

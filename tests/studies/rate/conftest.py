@@ -1,24 +1,8 @@
-"""A small set of two classes, and an archive with stated figures."""
+"""An archive with stated figures."""
 
-import numpy as np
 import pytest
 
 from studies.records import make_archive
-from unelisa.sources.labels import KnownLabels
-from unelisa.votes import Votes
-
-
-@pytest.fixture
-def known():
-    """Five voters on 120 items, of which 80 have a known truth, and one item without votes."""
-    rng = np.random.default_rng(0)
-    truth = np.where(rng.random(120) < 0.4, 1, -1).astype(np.int8)
-    right = rng.random((120, 5)) < 0.8
-    values = np.where(right, truth[:, None], -truth[:, None]).astype(np.int8)
-    signs = np.where(np.arange(120) < 80, truth, 0).astype(np.int8)
-    return KnownLabels(
-        Votes.of(values), signs, np.array(["alone"], dtype=object), np.array([1], dtype=np.int8)
-    )
 
 
 @pytest.fixture

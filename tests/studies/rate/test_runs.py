@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from studies.rate import runs
-from studies.rate.runs import collect_rate, find_rate_sets, run_rate, run_set
+from studies.rate.runs import SIMULATED_STAMP, collect_rate, find_rate_sets, run_rate, run_set
 from studies.records import read_lines
 from unelisa.errors import ModelError
 
@@ -33,7 +33,7 @@ def test_an_interrupted_run_continues_and_old_rows_stay(known, tmp_path, monkeyp
     assert len(read_lines(tmp_path / "simulated.jsonl")) == 1
     archive = collect_rate(tmp_path)
     assert [row["set"] for row in archive["sets"]] == ["more", "toy"]
-    assert archive["models"] == simulated
+    assert archive["models"] == [row | {"code": SIMULATED_STAMP(row)} for row in simulated]
     assert collect_rate(tmp_path / "none", archive) == archive
 
 

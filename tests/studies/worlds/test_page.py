@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from studies.markdown import DASH
-from studies.records import read_archive
 from studies.worlds.kinds import KINDS
 from studies.worlds.page import render_worlds, signed
 
@@ -68,8 +67,3 @@ def test_a_part_that_was_not_run_is_not_on_the_page(world_archive):
 @pytest.mark.parametrize(("value", "text"), [(-0.0004, "-.000"), (0.05, "+.050"), (-1.5, "-1.500")])
 def test_differences_have_signs(value, text):
     assert signed(value) == text
-
-
-def test_the_page_in_the_documentation_is_what_its_archive_says():
-    archive = read_archive(DOCS / "study" / "worlds.json", "kinds", "")
-    assert (DOCS / "worlds.md").read_text(encoding="utf-8") == render_worlds(archive)
