@@ -24,13 +24,13 @@ CLASS_WEIGHT = 0.5
 REPEATS, RAMP = 0.68, 0.12
 
 # The average: exponents of the model's probabilities and of the share of the votes.
-MODEL_POWER, SHARE_POWER = 0.52, 0.57
+MODEL_POWER, SHARE_POWER = 0.51, 0.59
 LEAST_CHANCE = 1e-3  # nothing is surer than experience allows
 UNHEARD = 0.1  # factor of the odds of a class that nobody named on an item, of more than two
 
 # Trust: log-odds of the accuracy, its margins below and above (90 %) and downward at 10 %
-ACCURACY = (-1.24, 1.61, 3.03)
-BELOW, ABOVE, TAIL = 0.84, 1.24, 0.45
+ACCURACY = (-1.26, 1.59, 3.42)
+BELOW, ABOVE, TAIL = 0.87, 1.27, 0.50
 # A common error of all log-odds: SHIFT (1 + FEW / votes per item)
 SHIFT, FEW = 0.75, 3.0
 GATE = 0.125  # labels that differ from a plain majority's on more items: beyond experience
