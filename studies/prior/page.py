@@ -47,19 +47,20 @@ _JUDGED = """## Numbers that decide no label
 They say how wide the intervals of the classes' shares are, and what is called reliable; over the
 same sets, each with what the other sources give. The first line of each number has the value in
 use."""
-_STATED = """The last one belongs to a stated prevalence: accuracy and log loss on the sets of two
-classes whose true share of positive items is stated."""
+_GOLD = """The last one belongs to gold labels: accuracy and log loss on the other items, on sets
+with 100 labeled items or more, of which 50 drawn at random are gold."""
 _MEANING = {
     "MEAN_WEIGHT": "mean weight of voters, where EM starts",
-    "PRIOR_VOTERS": "voters that this counts for",
     "WEIGHT_SPREAD": "spread of the weights",
     "BIAS_SPREAD": "spread of the biases",
     "EASE": "levels of the items' ease",
-    "LINK": "how surely the truth follows the voters, by ease",
     "CLASS_WEIGHT": "power of the votes' shares as P(class)",
     "REPEATS": "partial correlation from which voters repeat each other",
     "RAMP": "and how much more makes them one",
     "LEAST_CHANCE": "least P in the average",
+    "COHERENT": "coherence of the votes below which the truth is the hub of a graph",
+    "SURELY_COHERENT": "and from which it is what the voters agree on",
+    "GOLD_SPREAD": "spread of how far gold labels correct the log-probabilities",
     "UNHEARD": "factor of a class that nobody named (K > 2)",
     "MODEL_POWER": "power of the model's P in the average",
     "SHARE_POWER": "power of the share of the votes",
@@ -70,7 +71,6 @@ _MEANING = {
     "SHIFT": "common error of all log-odds, with many votes per item",
     "FEW": "votes per item with which it is twice that",
     "GATE": "share of labels that are not a plain majority's, beyond experience",
-    "STATED_POWER": "power of P whose mean is the stated share",
 }
 
 
@@ -231,7 +231,7 @@ def _list_tried(archive: Json) -> list[str]:
 def _list_judged(archive: Json) -> list[str]:
     rows = archive.get("judged", [])
     said = [row for row in rows if "reliable" in row]
-    stated = [row for row in rows if "accuracy" in row]
+    golden = [row for row in rows if "accuracy" in row]
     if not rows:
         return []
     heads = ["number", "for", "value", "intervals of shares that hold", "reliable", "too sure"]
@@ -240,8 +240,8 @@ def _list_judged(archive: Json) -> list[str]:
     return [
         _JUDGED,
         markdown_table(heads, [_list_scores(row, names) for row in said]),
-        _STATED,
-        markdown_table(scores, [_list_scores(row, ("accuracy", "log_loss")) for row in stated]),
+        _GOLD,
+        markdown_table(scores, [_list_scores(row, ("accuracy", "log_loss")) for row in golden]),
     ]
 
 

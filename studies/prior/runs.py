@@ -26,28 +26,29 @@ FITTED = ("MODEL_POWER", "SHARE_POWER", "ACCURACY", "BELOW", "ABOVE", "TAIL")
 # other values of each number that is not fitted, half and double where nothing is more natural
 TRIED: dict[str, tuple[Any, ...]] = {
     "MEAN_WEIGHT": (1.0, 2.0),
-    "PRIOR_VOTERS": (1.0, 10.0),
     "WEIGHT_SPREAD": (0.3, 1.2),
     "BIAS_SPREAD": (0.5, 2.0),
     "EASE": (np.ones(1), np.array([0.35, 1.0])),
-    "LINK": (1.0, 4.0),
     "CLASS_WEIGHT": (0.0, 1.0),
     "REPEATS": (0.5, 2.0),
     "RAMP": (0.05, 0.3),
     "LEAST_CHANCE": (1e-6, 1e-2),
     "UNHEARD": (0.01, 1.0),
+    "COHERENT": (0.0, 0.4),
+    "SURELY_COHERENT": (0.2, 0.6),
 }
 # and of those that decide no label, only what is said of them
 TRIED_TRUST: dict[str, tuple[float, ...]] = {
     "SHIFT": (0.4, 1.5),
     "FEW": (0.0, 6.0),
     "GATE": (0.05, 1.0),
-    "STATED_POWER": (1.0, 4.0),
+    "GOLD_SPREAD": (0.25, 1.0),
 }
 LEAST_LOSS = 1e-3  # P in the log loss
 FEWEST_SOURCES = 3  # one is left out, and one of the others for the margins
 TOO_SURE = 0.1  # by which the expected accuracy exceeds the true one
 STAMP = stamp_with(f"{__name__}:run_prior")
+GOLD = 50  # labels with which the spread of the correction is tried
 FEWEST = 20  # votes on labeled items of a voter whose interval is judged
 
 
@@ -124,12 +125,25 @@ def _try(sets: Sequence[Truth], name: str, value: Any, advance: Advance) -> Json
     return {"name": name, "value": _plain(value), "accuracy": accuracy, "log_loss": loss}
 
 
-def _score_labels(one: Fitted, values: Values, prevalence: float | None = None) -> Json:
+def _score_labels(one: Fitted, values: Values) -> Json:
     """Return accuracy and log loss of a set with some prior."""
     with setting(values):
-        model = LatentIsing().fit(one.truth.votes, prevalence=prevalence)
-        chances = model.predict_proba(one.truth.votes)
+        chances = LatentIsing().fit(one.truth.votes).predict_proba(one.truth.votes)
     return score_chances(chances, one.truth.classes)
+
+
+def _score_rest(one: Fitted, values: Values) -> Json:
+    """Return accuracy and log loss of the items without gold, after a fit with random gold."""
+    votes, classes = one.truth.votes, one.truth.classes
+    known = np.flatnonzero(classes >= 0)
+    drawn = np.random.default_rng(len(known)).choice(known, GOLD, replace=False)
+    gold = np.full(votes.n_items, None, dtype=object)
+    gold[drawn] = np.asarray(votes.classes, dtype=object)[classes[drawn]]
+    with setting(values):
+        chances = LatentIsing().fit(votes, y=gold).predict_proba(votes)
+    rest = classes.copy()
+    rest[drawn] = -1
+    return score_chances(chances, rest)
 
 
 def _judge(
@@ -139,11 +153,12 @@ def _judge(
     found: list[Json] = []
     for one in fitted:
         values = folds[one.source] | {name: value}
-        if name != "STATED_POWER":
+        if name == "GOLD_SPREAD":
+            if np.count_nonzero(one.truth.classes >= 0) >= 2 * GOLD:
+                found.append(_score_rest(one, values))
+        else:
             with setting(values):
                 found.append(_describe(LatentIsing().fit(one.truth.votes), one))
-        elif one.truth.votes.n_classes == TWO:
-            found.append(_score_labels(one, values, float(count_true(one)[1])))
         advance(f"{name}: {one.name}", 1)
     means = {score: _mean_told([row[score] for row in found]) for score in (found or [{}])[0]}
     return {"name": name, "value": value, **means}

@@ -16,9 +16,10 @@ from latent.worlds import (
     uneven_crowd,
 )
 from unelisa.latent import prior
-from unelisa.latent.consensus import APART, SAME_LABELS, TOGETHER, read_consensus
+from unelisa.latent.consensus import APART, TOGETHER, read_consensus
 from unelisa.latent.model import average, expect_ease
 from unelisa.latent.reading import TWO_READINGS
+from unelisa.latent.trust import LOSS
 
 VALUES = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 1], [0, 0, -1]], dtype=np.int8)
 
@@ -115,7 +116,7 @@ def test_a_second_reading_is_told_where_repeaters_decide():
     (other,) = reading.others
     first, second = (one.weigh(crowd.ballots).argmax(axis=1) for one in (reading, other))
     assert other.structure == APART
-    assert other.agreement == np.mean(first == second) < SAME_LABELS
+    assert other.agreement == np.mean(first == second) < 1 - LOSS
     assert np.mean(first == (truth > 0)) > np.mean(second == (truth > 0)) + 0.2
     (reason,) = reading.reasons
     assert reason.text.startswith(TWO_READINGS)

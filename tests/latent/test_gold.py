@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 
 from latent.worlds import ballots_of, echo, model_of, name_class, reading_of, run_of, sides
 from unelisa.latent import gold as module
-from unelisa.latent import prior
+from unelisa.latent import prior as latent_prior
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.gold import (
-    OFFSET,
-    SLOPE,
     TURNED,
     Labeled,
     _list_labeled,
@@ -98,7 +96,7 @@ def cost(labeled: Labeled, x, spread):
         odds = slope * labeled.logs[i] + offsets + labeled.known[i]
         odds += np.array([labeled.votes[k][[i]].toarray()[0] @ weights for k in range(n_classes)])
         total -= log_softmax(odds)[truth]
-    total += ((slope - 1) / SLOPE) ** 2 / 2 + (offsets**2).sum() / OFFSET**2 / 2
+    total += ((slope - 1) ** 2 + (offsets**2).sum()) / latent_prior.GOLD_SPREAD**2 / 2
     return total + ((weights / spread) ** 2).sum() / 2 if spread else total
 
 
@@ -315,9 +313,8 @@ def test_of_very_many_labels_evenly_spaced_ones_are_used(monkeypatch):
 
 
 def shares_of(values, reading, odds=None):
-    """The mean of each class's P, made surer, over the items with votes."""
-    logs = prior.STATED_POWER * reading.weigh(ballots_of(values, odds))
-    return softmax(logs[values.any(axis=1)], axis=1).mean(axis=0)
+    """The mean of each class's P over the items with votes."""
+    return np.exp(reading.weigh(ballots_of(values, odds))[values.any(axis=1)]).mean(axis=0)
 
 
 def match(values, reading, low, high, odds=None):

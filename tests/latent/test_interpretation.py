@@ -17,10 +17,10 @@ from latent.worlds import (
     uneven_crowd,
 )
 from unelisa.errors import VotesError
-from unelisa.latent import COHERENT, Known, describe, interpret, sum_answers
-from unelisa.latent import ballots as ballots_module
+from unelisa.latent import Known, describe, interpret, prior, sum_answers
 from unelisa.latent.trust import Checked
 from unelisa.latent.worth import sum_cases
+from unelisa.votes import ballots as ballots_module
 from unelisa.votes.ballots import fix_labels
 
 
@@ -62,14 +62,14 @@ def test_where_three_quarters_point_one_way_they_agree_on_the_truth(turned):
     values, truth = polarized(turned)
     found = read(values)
     assert (found.name, found.reasons) == ("consensus", ())
-    assert found.coherence > COHERENT
+    assert found.coherence > prior.COHERENT
     assert np.mean(np.sign(found.score(ballots_of(values))) == truth) > 0.99
 
 
 def test_where_half_point_either_way_the_truth_is_the_hub_of_a_graph():
     reading = read(polarized(20, n_voters=40)[0])
     assert reading.name == "edges"
-    assert reading.coherence < COHERENT
+    assert reading.coherence < prior.COHERENT
 
 
 def test_too_few_common_items_for_a_graph_are_told():
@@ -78,7 +78,7 @@ def test_too_few_common_items_for_a_graph_are_told():
     values[:, ::2] *= -1
     reading = read(values)
     assert reading.name == "consensus"
-    assert reading.coherence < COHERENT
+    assert reading.coherence < prior.COHERENT
     assert any("too few, or share too few items" in one.text for one in reading.reasons)
 
 

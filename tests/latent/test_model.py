@@ -17,7 +17,6 @@ from latent.worlds import (
     run_of,
 )
 from places import put
-from unelisa.latent import ballots as ballots_module
 from unelisa.latent import model as module
 from unelisa.latent import prior
 from unelisa.latent.crowd import Crowd
@@ -29,6 +28,7 @@ from unelisa.latent.model import (
     fit_consensus,
     infer,
 )
+from unelisa.votes import ballots as ballots_module
 from unelisa.votes.ballots import list_ballots
 
 EASE = (0.3, 0.9, 1.6)
@@ -112,12 +112,13 @@ def test_hard_items_are_believed_less():
     """P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K)."""
     run, model = run_of(draw_votes(2)), draw_model(2)
     posterior = infer(run, model)
-    right = 2 * expit(prior.LINK * model.ease) - 1
+    right = np.tanh(model.ease)
     expected = sum(
         right[g] * posterior[:, :, g]
         + (1 - right[g]) / 2 * posterior[:, :, g].sum(axis=1, keepdims=True)
         for g in range(3)
     )
+    expected[run.counts == 0] = np.exp(model.log_unheard)  # known from all votes
     assert believe(run, model) == pytest.approx(expected)
 
 
@@ -315,3 +316,13 @@ def penalize(run, model):
     )
     away = ((model.weights - model.center) / prior.WEIGHT_SPREAD) ** 2
     return total - (away.sum() + ((model.biases / prior.BIAS_SPREAD) ** 2).sum()) / 2
+
+
+def test_voters_who_only_ever_name_one_class_do_not_say_how_common_it_is():
+    rng = np.random.default_rng(3)
+    both = rng.choice([-1, 1], size=(200, 2))
+    rule = np.where(rng.random((200, 3)) < 0.5, 1, 0)  # silent or yes
+    found = fit(np.column_stack([both, rule]).astype(np.int8))
+    alone = fit(np.column_stack([both, np.zeros_like(rule)]).astype(np.int8))
+    assert found.log_classes == pytest.approx(alone.log_classes)
+    assert found.log_unheard[1] > alone.log_unheard[1] + 0.1

@@ -40,6 +40,7 @@ def model_of(weights, biases=0.0, counts=1.0, ease=(1.0,), classes=None, **more)
         "biases": np.zeros((len(weights), len(classes))) + biases,
         "counts": np.zeros(len(weights)) + counts,
         "log_classes": np.log(classes),
+        "log_unheard": np.log(classes),
         "ease": np.asarray(ease),
         "ease_shares": np.full(len(ease), 1 / len(ease)),
         "center": 1.0,

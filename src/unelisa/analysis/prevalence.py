@@ -1,7 +1,7 @@
 """How labels change with the prevalence that is stated: the same votes, another threshold.
 
 A stated prevalence adds an offset to the log-odds of all items, with which the mean P(positive) of
-those with votes, sharpened by `STATED_POWER`, equals it, as `LatentIsing.fit(prevalence=...)` does.
+those with votes equals it, as `LatentIsing.fit(prevalence=...)` does.
 Gold labels stay.
 """
 
@@ -15,7 +15,6 @@ from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
-from unelisa.latent.prior import STATED_POWER
 
 Floats = NDArray[np.float64]
 
@@ -71,14 +70,14 @@ def takes_prevalence(model: Aggregator) -> bool:
 
 
 def find_offset(odds: Floats, prevalence: float) -> float | None:
-    """Return what, added to sorted log-odds, makes the sharpened mean equal a prevalence.
+    """Return what, added to sorted log-odds, makes the mean of P equal a prevalence.
 
     None where gold labels, whose log-odds are beyond reach, do not allow it.
 
     Examples
     --------
     >>> odds = np.array([-1.0, 2.0])
-    >>> expit(STATED_POWER * (odds + find_offset(odds, 0.3))).mean().round(6)
+    >>> expit(odds + find_offset(odds, 0.3)).mean().round(6)
     np.float64(0.3)
     """
     from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
@@ -87,7 +86,7 @@ def find_offset(odds: Floats, prevalence: float) -> float | None:
     some = odds[places]
 
     def miss(offset: float) -> float:
-        return float(expit(STATED_POWER * (some + offset)).mean()) - prevalence
+        return float(expit(some + offset).mean()) - prevalence
 
     if miss(-FARTHEST) > 0 or miss(FARTHEST) < 0:
         return None

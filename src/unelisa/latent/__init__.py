@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
+from unelisa.latent import prior
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.crowd import Crowd, draw_items
 from unelisa.latent.edges.factor import exceeds_factor
@@ -52,9 +53,6 @@ Structure = Literal["auto", "plain", "ease", "families", "edges"]
 
 JUDGED_ITEMS = 20_000  # on which experience is gained
 SAMPLE_ITEMS = 5000  # on which coherence is measured
-COHERENT = 0.2  # kappa: nearly three quarters of the voters point the same way
-SURELY_COHERENT = 0.3  # kappa: nearly four fifths do; few voters come near it by chance
-HARDLY_COHERENT = 0.1  # what voters who point either way by a coin rarely reach
 HARDLY = (
     "the voters hardly point the same way (coherence {:.2f}): the truth is taken to be the hub of "
     f"their graph, which the votes cannot confirm; {DECIDE}"
@@ -91,9 +89,9 @@ def _read(crowd: Crowd, structure: Structure) -> Reading:
     kappa, graph = _measure_crowd(crowd, repeaters.counts)
     if structure == "edges" or (structure == "auto" and graph):
         hub = replace(read_edges(crowd), coherence=kappa)
-        return hub.doubting(HARDLY.format(kappa)) if kappa > HARDLY_COHERENT else hub
+        return hub.doubting(HARDLY.format(kappa)) if kappa > prior.COHERENT / 2 else hub
     reading = replace(read_consensus(crowd, structure, compared), coherence=kappa)
-    alone = kappa < COHERENT and structure == "auto"
+    alone = kappa < prior.COHERENT and structure == "auto"
     return reading.doubting(APART.format(kappa)) if alone else reading
 
 
@@ -121,8 +119,8 @@ def _measure_crowd(crowd: Crowd, counts: Floats) -> tuple[float, bool]:
     weights = counts[pairs.first] * counts[pairs.second]
     kappa, n_varied = measure_coherence(pairs, correlations, weights), len(crowd.varied)
     rich = n_varied >= LEAST_VOTERS and crowd.common >= ITEMS_PER_VOTER * n_varied
-    graph = rich and kappa < SURELY_COHERENT
-    return kappa, graph and (kappa < COHERENT or exceeds_factor(pairs, correlations))
+    graph = rich and kappa < prior.SURELY_COHERENT
+    return kappa, graph and (kappa < prior.COHERENT or exceeds_factor(pairs, correlations))
 
 
 class Known(NamedTuple):

@@ -15,6 +15,7 @@ from unelisa.latent.repeats import (
     find_repeaters,
     suspect_repeaters,
 )
+from unelisa.latent.trust import LOSS
 from unelisa.progress import until
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats
@@ -23,7 +24,6 @@ from unelisa.votes.blocks import ItemBlocks
 # the readings in which voters who repeat each other count once each, and in which voters who
 # perhaps repeat each other, on few common items, count as one
 APART, TOGETHER = "repeaters apart", "suspects together"
-SAME_LABELS = 0.9  # share of the items on which two readings are one
 
 
 @stored(model="Consensus", ties="Links", swapped="flag")
@@ -44,7 +44,7 @@ class ConsensusReading(Reading):
     @property
     def field(self) -> float:
         """theta_0: half the log-odds of an item without votes; of more classes, of the last."""
-        logs = self.model.log_classes
+        logs = self.model.log_unheard
         return float(logs[-1] - logs[0]) / 2 * (-1 if self.swapped else 1)
 
     @property
@@ -141,7 +141,7 @@ def _compare(
     """Return the reading, with the other one beside it where their labels differ."""
     first, second = (one.weigh(ballots).argmax(axis=1) for one in (reading, other))
     agreement = float(np.mean(first == second))
-    if agreement >= SAME_LABELS:
+    if agreement >= 1 - LOSS:
         return reading
     how, ties = "if each counted once", reading.ties
     if other.structure == TOGETHER:

@@ -9,8 +9,8 @@ The votes are read without them. Then, on the items with gold labels and votes:
 
        log P(k) = slope log P_reading(k) + offset_k + sum_s w_s [f_s = k] - log sum
 
-   slope ~ N(1, SLOPE^2), offset ~ N(0, OFFSET^2), w_s ~ N(0, sd^2). Several sd are fitted, sd = 0
-   among them, and weighed by the likelihood of labels that were left out, fold by fold.
+   slope ~ N(1, GOLD_SPREAD^2), offset ~ N(0, GOLD_SPREAD^2), w_s ~ N(0, sd^2). Several sd are
+   fitted, 0 among them, and weighed by the likelihood of labels that were left out, fold by fold.
 """
 
 from dataclasses import replace
@@ -27,10 +27,8 @@ from unelisa.latent.trust import LEAST_LABELS, Checked
 from unelisa.votes.ballots import Ballots, Floats, count_heard, take_ballots
 from unelisa.votes.blocks import ItemBlocks
 
-CLEAR = 3.0  # nats by which labels prefer another reading or the other side
+CLEAR = np.log(20)  # nats: strong evidence for another reading or the other side
 WRONG = 0.1  # share of gold labels that are allowed for, so that one alone decides nothing
-MOST_LOG = 7.0  # the largest difference of log-probabilities that counts
-SLOPE, OFFSET = 0.5, 1.0  # spreads of their priors
 VOTES = (0.0, 0.1, 0.3, 1.0)  # spreads of the prior of w_s
 FOLDS = 5
 MOST_LABELS = 20_000  # of more, evenly spaced ones are used
@@ -120,7 +118,7 @@ def _weigh_labels(run: Ballots, classes: NDArray[np.integer], reading: Reading) 
 
 def _list_labeled(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Labeled:
     n_classes, n_voters = reading.n_classes, len(reading.family)
-    logs = np.maximum(reading.correction.apply(run, reading.think(run)), -MOST_LOG)
+    logs = np.maximum(reading.correction.apply(run, reading.think(run)), np.log(prior.LEAST_CHANCE))
     known = run.log_priors(n_classes)
     answers, shape = run.answer(n_classes), (run.n_items, n_voters)
     votes = [
@@ -159,7 +157,7 @@ def fit_correction(labeled: Labeled, n_voters: int, spread: float) -> Correction
     """Return the most probable slope, offsets and weights of votes; without `spread` no weights."""
     n_classes = labeled.logs.shape[1]
     one_hot = np.eye(n_classes)[labeled.classes]
-    scale = np.concatenate([[SLOPE], np.full(n_classes, OFFSET), np.full(n_voters, spread)])
+    scale = np.append(np.full(1 + n_classes, prior.GOLD_SPREAD), np.full(n_voters, spread))
     n_free = len(scale) if spread else 1 + n_classes
 
     def unpack(x: Floats) -> Correction:
@@ -188,9 +186,7 @@ def match_prevalence(
     """Return the correction with which the share of each class lies within its bounds.
 
     `bounds` has the rows low and high, 0 and 1 where nothing is stated of a class. Offsets are
-    added to the log-probabilities, so that the order of the items within a class stays. The share
-    is the mean of P to the power `prior.STATED_POWER`, normalized: between the mean of P and the
-    share of the labels.
+    added to the log-probabilities, so that the order of the items within a class stays.
     """
     correction = reading.correction
     for _ in range(rounds):
@@ -208,8 +204,7 @@ def match_prevalence(
 
 
 def _sum_chances(ballots: Ballots, reading: Reading) -> tuple[Floats, ...]:
-    """Return the sum of sharper P over the items with votes, and their number. A pass."""
+    """Return the sum of P over the items with votes, and their number. A pass."""
     heard = ballots.counts > 0
-    sharper = softmax(prior.STATED_POWER * reading.weigh_run(ballots)[heard], axis=1)
-    chances = sharper.sum(axis=0)
+    chances = np.exp(reading.weigh_run(ballots)[heard]).sum(axis=0)
     return (np.append(chances, np.count_nonzero(heard)),)

@@ -8,15 +8,17 @@ bias b_sc for each class, and counts h_s (`repeats.py`)::
 
 With two classes this is logit P(f_s = +1 | f0, d) = 2 (b + a d f0), in halves of these. EM begins
 with equal weights, as a weighted majority. P(k) is a power of the share of class k among the votes
-and does not move: along a free class rate, or a bias common to all voters, EM runs away from the
-truth on real votes.
+of voters who name more than one class: a rule that only ever names one shows where it applies, not
+how common the class is. P(k) does not move: along a free class rate, or a bias common to all
+voters, EM runs away from the truth on real votes. An item without votes has the power of the share
+among all votes.
 """
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from unelisa.kernels.consensus import infer_states, normalize_voters, step_voters, sum_states
 from unelisa.latent import prior
@@ -28,7 +30,7 @@ from unelisa.votes.blocks import ItemBlocks
 
 ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
 FIT_VOTES, WHOLE_ROUNDS = 300_000, 3  # on which EM runs; rounds on all votes after that
-FEW = 2.0  # imagined votes for each class, and items of each ease
+FEW = 1.0  # imagined votes for each class, and items of each ease, as Laplace's
 
 
 @stored(
@@ -36,6 +38,7 @@ FEW = 2.0  # imagined votes for each class, and items of each ease
     biases="finite[voters, classes]",
     counts="share[voters]",
     log_classes="finite[classes]",
+    log_unheard="finite[classes]",
     ease="finite[eases]",
     ease_shares="chance[eases]",
     center="finite",
@@ -48,7 +51,8 @@ class Consensus:
     weights: Floats  # a_s
     biases: Floats  # b_sc
     counts: Floats  # h_s
-    log_classes: Floats  # log P(k)
+    log_classes: Floats  # log P(k) of an item with votes
+    log_unheard: Floats  # and of one without
     ease: Floats  # the levels of d
     ease_shares: Floats  # P(d)
     center: float  # mean weight
@@ -100,14 +104,15 @@ def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consens
 
 def start(crowd: Crowd, counts: Floats, levels: Levels) -> Consensus:
     """Return the model with equal weights and no bias: a weighted majority."""
-    shares = counts @ crowd.cast + FEW
-    shares = shares / shares.sum()
+    several = np.count_nonzero(crowd.cast, axis=1) > 1
+    shares = np.stack([(counts * several) @ crowd.cast, counts @ crowd.cast]) + FEW
+    logs = prior.CLASS_WEIGHT * np.log(shares / shares.sum(axis=1, keepdims=True))
     n_voters = len(counts)
     return Consensus(
         np.full(n_voters, prior.MEAN_WEIGHT),
         np.zeros((n_voters, crowd.n_classes)),
         counts,
-        prior.CLASS_WEIGHT * np.log(shares),
+        *logs,
         *levels,
         prior.MEAN_WEIGHT,
         np.full(n_voters, np.nan),
@@ -137,16 +142,17 @@ def _maximize(
         cast, met, right, model.weights, model.biases, model.ease, model.center, spreads
     )
     counts = model.counts * (cast.sum(axis=1) > 0)
-    center = counts @ weights + prior.PRIOR_VOTERS * prior.MEAN_WEIGHT
+    center = counts @ weights + prior.MEAN_WEIGHT  # of one imagined voter
     shares = states.sum(axis=0) + FEW
     return Consensus(
         weights,
         biases,
         model.counts,
         model.log_classes,
+        model.log_unheard,
         model.ease,
         shares / shares.sum(),
-        float(center / (counts.sum() + prior.PRIOR_VOTERS)),
+        float(center / (counts.sum() + 1)),
         np.where(cast.sum(axis=1) > 0, 1 / np.sqrt(curvature), np.nan),
     )
 
@@ -174,15 +180,18 @@ def believe(ballots: Ballots, model: Consensus) -> Floats:
 
     Where an item is hard, the truth need not follow what the voters lean to::
 
-        P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K),   r_d = 2 sigmoid(LINK d) - 1
+        P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K),   r_d = tanh(d)
+
+    An item without votes has the shares that all votes suggest.
     """
     posterior, n_classes = infer(ballots, model), model.n_classes
     if len(model.ease) > 1:
-        right = 2 * expit(prior.LINK * model.ease) - 1
+        right = np.tanh(model.ease)
         unsure = posterior.sum(axis=1) @ (1 - right) / n_classes
         chances = posterior @ right + unsure[:, None]
     else:
         chances = posterior[:, :, 0]
+    chances[ballots.counts == 0] = softmax(model.log_unheard)
     if n_classes > 2:
         votes = count_shares(ballots, model)
         chances = np.where(votes == 0, prior.UNHEARD * chances, chances)

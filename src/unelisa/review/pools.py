@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Aggregator
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.base import clone

@@ -22,7 +22,12 @@ def archive():
     untold |= {"shares_held": None, "voters_held": None}
     judged = {"shares_held": 0.812, "reliable": 0.534, "too_sure": None}
     return {
-        "values": {"MODEL_POWER": 0.53, "ACCURACY": [-1.1, 1.5, 3.0], "LINK": 2.0, "GATE": 0.125},
+        "values": {
+            "MODEL_POWER": 0.53,
+            "ACCURACY": [-1.1, 1.5, 3.0],
+            "UNHEARD": 2.0,
+            "GATE": 0.125,
+        },
         "fitted": {"MODEL_POWER": 0.5312, "ACCURACY": [-1.1234, 1.5678, 3.0912]},
         "spread": {"MODEL_POWER": 0.0213, "ACCURACY": [0.0111, 0.0222, 0.0333]},
         "sets": [
@@ -31,10 +36,10 @@ def archive():
             make_row("wrong", 0.6),
             make_row("noise", 0.5, **untold),
         ],
-        "trials": [{"name": "LINK", "value": 4.0, "accuracy": 0.6873, "log_loss": 0.3471}],
+        "trials": [{"name": "UNHEARD", "value": 4.0, "accuracy": 0.6873, "log_loss": 0.3471}],
         "judged": [
             {"name": "GATE", "value": 0.05, **judged},
-            {"name": "STATED_POWER", "value": 4.0, "accuracy": 0.8765, "log_loss": 0.4321},
+            {"name": "GOLD_SPREAD", "value": 4.0, "accuracy": 0.8765, "log_loss": 0.4321},
         ],
     }
 
@@ -57,9 +62,9 @@ def test_the_page_says_what_the_archive_holds(archive):
     assert table["`MODEL_POWER`"][1:] == ["0.53", "0.5312", "0.0213"]
     three = ["-1.1, 1.5, 3", "-1.1234, 1.5678, 3.0912", "0.0111, 0.0222, 0.0333"]
     assert table["`ACCURACY`"][1:] == three
-    assert table["`LINK`"][1:] == ["2", "4", "+0.0020", "+0.0021"]
+    assert table["`UNHEARD`"][1:] == ["2", "4", "+0.0020", "+0.0021"]
     assert table["`GATE`"][1:] == ["0.05", ".812", ".534", "-"]
-    assert table["`STATED_POWER`"][1:] == ["4", ".876", ".432"]
+    assert table["`GOLD_SPREAD`"][1:] == ["4", ".876", ".432"]
 
 
 def test_sets_stand_in_the_order_of_what_the_default_gains(archive):

@@ -85,7 +85,8 @@ def test_every_number_of_the_prior_is_on_the_page():
 
 def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch):
     monkeypatch.setattr("studies.prior.runs.TRIED", {"CLASS_WEIGHT": (1.0,)})
-    monkeypatch.setattr("studies.prior.runs.TRIED_TRUST", {"GATE": (0.0,), "STATED_POWER": (1.0,)})
+    monkeypatch.setattr("studies.prior.runs.TRIED_TRUST", {"GATE": (0.0,), "GOLD_SPREAD": (1.0,)})
+    monkeypatch.setattr("studies.prior.runs.GOLD", 12)
     asked = []
     found = run_prior(truths, lambda doing, n: asked.append((doing, n)), alternatives=True)
     before = prior.CLASS_WEIGHT, prior.GATE
@@ -101,14 +102,14 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     assert (tried["name"], tried["value"]) == ("CLASS_WEIGHT", 1.0)
     for score in ("accuracy", "log_loss"):
         assert tried[score] == pytest.approx(np.mean([row[score] for row in rows]))
-    used, none, stated, plain = found["judged"]
+    used, none, small, large = found["judged"]
     assert (used["name"], used["value"], none["value"]) == ("GATE", prior.GATE, 0.0)
     assert none["reliable"] == 0.0
     assert none["too_sure"] is None
     assert used["reliable"] == np.mean([row["reliable"] for row in found["sets"]])
     assert used["shares_held"] == np.mean([row["shares_held"] for row in found["sets"]])
-    assert (stated["value"], plain["value"]) == (prior.STATED_POWER, 1.0)
-    assert stated["log_loss"] != plain["log_loss"]
+    assert (small["value"], large["value"]) == (prior.GOLD_SPREAD, 1.0)
+    assert small["log_loss"] != large["log_loss"]
     assert before == (prior.CLASS_WEIGHT, prior.GATE)
     assert sum(n for _, n in asked) == len(truths) * (2 + 1 + 2 + 2)
 

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from unelisa.aggregators import DawidSkene, LatentIsing, OneCoinDawidSkene
 from unelisa.aggregators.confusions import spread_errors
 from unelisa.errors import ModelError
-from unelisa.latent import prior
 from unelisa.latent.consensus import ConsensusReading
 from unelisa.latent.model import infer
 from unelisa.latent.reading import Reading
@@ -88,7 +86,7 @@ def _seat_consensus(reading: ConsensusReading) -> Panel:
     """
     model, n_classes = reading.model, reading.n_classes
     answers = replace(model, weights=model.counts * model.weights).confusions
-    right = 2 * expit(prior.LINK * model.ease) - 1 if len(model.ease) > 1 else np.ones(1)
+    right = np.tanh(model.ease) if len(model.ease) > 1 else np.ones(1)
     truth = np.eye(n_classes)[:, None] * right[:, None] + (1 - right[:, None]) / n_classes
     truth = truth.reshape(-1, n_classes)
     return Panel(
