@@ -13,7 +13,7 @@ from unelisa.aggregators.known import number_codes
 from unelisa.analysis.scoring import score_labels
 from unelisa.errors import UnelisaWarning
 from unelisa.latent import interpret
-from unelisa.latent.gold import MOST_LOG, follow_gold
+from unelisa.latent.gold import follow_gold
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes.ballots import list_ballots
 
@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Signs = NDArray[np.int8]
 BUDGETS = (10, 20, 50)
 DRAWS = 20
+MOST_ODDS = 7.0  # log-odds of the default, as a column of the regression
 WAYS = ("without", "with", "regression")
 FIGURES = ("accuracy", "log_loss")
 
@@ -74,6 +75,6 @@ def regress(values: Signs, odds: Floats, items: NDArray[np.intp], signs: Signs) 
     if len(np.unique(signs[items])) == 1:
         return odds
     votes = sp.csr_array(values.astype(np.float64))
-    columns = sp.hstack([np.clip(odds, -MOST_LOG, MOST_LOG)[:, None], votes], format="csr")
+    columns = sp.hstack([np.clip(odds, -MOST_ODDS, MOST_ODDS)[:, None], votes], format="csr")
     model = LogisticRegression(max_iter=1000).fit(columns[items], signs[items])
     return np.asarray(model.decision_function(columns), dtype=np.float64)

@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from unelisa.sources import datasets
 from unelisa.errors import MissingExtraError, ModelError, VotesError
+from unelisa.sources import datasets
 from unelisa.sources.datasets import DATASETS, PublicSet, fetch_set
 from unelisa.sources.tables import read_votes
 

@@ -106,13 +106,14 @@ def start(crowd: Crowd, counts: Floats, levels: Levels) -> Consensus:
     """Return the model with equal weights and no bias: a weighted majority."""
     several = np.count_nonzero(crowd.cast, axis=1) > 1
     shares = np.stack([(counts * several) @ crowd.cast, counts @ crowd.cast]) + FEW
-    logs = prior.CLASS_WEIGHT * np.log(shares / shares.sum(axis=1, keepdims=True))
+    known, unheard = prior.CLASS_WEIGHT * np.log(shares / shares.sum(axis=1, keepdims=True))
     n_voters = len(counts)
     return Consensus(
         np.full(n_voters, prior.MEAN_WEIGHT),
         np.zeros((n_voters, crowd.n_classes)),
         counts,
-        *logs,
+        known,
+        unheard,
         *levels,
         prior.MEAN_WEIGHT,
         np.full(n_voters, np.nan),
