@@ -47,7 +47,7 @@ def test_gold_labels_stay_whatever_is_stated():
     assert find_offset(odds, 0.1) is None  # a fifth is positive for certain
     assert find_offset(odds, 0.7) is None
     offset = find_offset(odds, 0.5)
-    assert expit(2 * (odds + offset)).mean() == pytest.approx(0.5)
+    assert expit(odds + offset).mean() == pytest.approx(0.5)
 
 
 def test_only_methods_that_take_a_prevalence_have_the_chart(crowd):
