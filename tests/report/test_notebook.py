@@ -10,17 +10,17 @@ from unelisa.votes import Votes
 def test_a_fitted_model_shows_its_answer_what_speaks_against_it_and_its_voters(monkeypatch):
     monkeypatch.setattr(notebook, "MOST_DOTS", 20)
     model, _ = family_model()
-    shown = model._repr_mimebundle_()["text/html"]
+    shown = model._repr_html_()
     assert "voters are informative" in shown
     assert "expected accuracy of the labels" in shown
     assert shown.count('<li class="row') == 20
     assert "2 more voters" in shown
     assert "<script" not in shown
-    assert "These labels cannot be relied on" in divided_model()._repr_mimebundle_()["text/html"]
+    assert "These labels cannot be relied on" in divided_model()._repr_html_()
 
 
 def test_an_unfitted_model_shows_its_parameters():
-    shown = LatentIsing(structure="plain")._repr_mimebundle_()["text/html"]
+    shown = LatentIsing(structure="plain")._repr_html_()
     assert "sk-" in shown
     assert "unelisa-model" not in shown
 
