@@ -13,7 +13,7 @@ import pytest
 
 from unelisa.aggregators import DawidSkene, MajorityVote
 from unelisa.analysis.judged import Judged
-from unelisa.cli.fit import Outputs, write_outputs
+from unelisa.cli.fitting import Outputs, write_outputs
 from unelisa.outputs import whole_files
 from unelisa.report.findings import collect_findings
 from unelisa.storage import load, save

@@ -60,11 +60,12 @@ class Estimator:
             getattr(self, name).set_params(**more)
         return self
 
-    def __repr__(self) -> str:
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         usual = {name: one.default for name, one in signature(type(self)).parameters.items()}
         params = {name: repr(value) for name, value in self.get_params(deep=False).items()}
         changed = [f"{k}={text}" for k, text in params.items() if text != repr(usual[k])]
-        return f"{type(self).__name__}({', '.join(changed)})"
+        shown = f"{type(self).__name__}({', '.join(changed)})"
+        return shown if len(shown) <= N_CHAR_MAX else f"{shown[: N_CHAR_MAX - 4]}...)"
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))

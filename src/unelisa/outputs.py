@@ -322,15 +322,17 @@ def defuse_cell(cell: Any) -> Any:
     """Return a cell as it may appear in a spreadsheet, which runs text such as =1+2 as a formula.
 
     So the name of a voter or an item could carry a command. An apostrophe shows it as text; numbers
-    such as -1 are left alone.
+    such as -1 are left alone, and fractions keep six digits.
 
     Examples
     --------
-    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "a;=1+2", "-1", -1)]
-    ['ward 3', "'=1+2", "a;'=1+2", '-1', -1]
+    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "a;=1+2", "-1", -1, 2 / 3)]
+    ['ward 3', "'=1+2", "a;'=1+2", '-1', -1, 0.666667]
     """
-    if cell is None or isinstance(cell, int | float):
+    if cell is None or isinstance(cell, int):
         return cell
+    if isinstance(cell, float):
+        return float(f"{cell:.6g}") if abs(cell) < 1e5 else cell
     text = str(cell)
     if text.isalnum() or _NUMBER.fullmatch(text):  # nearly all cells, recognized quickly
         return text

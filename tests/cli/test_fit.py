@@ -83,9 +83,9 @@ def test_every_item_is_scored_once_for_all_outputs(run, files, monkeypatch):
 
     monkeypatch.setattr(DawidSkene, "decision_function", count)
     monkeypatch.setattr(DawidSkene, "predict_proba", list_pairs)
-    monkeypatch.setattr("unelisa.cli.fit.run_methods", lambda *_: [])
+    monkeypatch.setattr("unelisa.cli.fitting.run_methods", lambda *_: [])
     # what to ask next is a question of its own, which `suggest_votes` answers
-    monkeypatch.setattr("unelisa.cli.fit.describe_next", lambda *_, **__: {})
+    monkeypatch.setattr("unelisa.cli.fitting.describe_next", lambda *_, **__: {})
     files.truth.write_text(files.truth.read_text() + "unvoted,yes\n")
     outputs = {"--out": "a.csv", "--report": "a.html", "--json": "a.json", "--save": "a.npz"}
     options = [part for name, file in outputs.items() for part in (name, files.folder / file)]
@@ -274,7 +274,7 @@ def test_an_interruption_ends_with_130_and_a_line(run, files, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unelisa.cli.fit.fit_model", interrupt)
+    monkeypatch.setattr("unelisa.cli.fitting.fit_model", interrupt)
     result = run("fit", files.votes, "--out", files.folder / "labels.csv")
     assert result.exit_code == 130
     assert result.stderr == "Error: interrupted: no further file was written\n"
@@ -322,7 +322,7 @@ def test_the_answer_is_that_of_a_table_in_memory(run, files):
         asked = ("--memory", memory, "--out", out, "--json", told)
         result = run("fit", files.folder / "votes.parquet", *asked, "--truth", files.truth)
         assert result.exit_code == 0, result.output
-        outputs.append((out.read_text(), told.read_text().count("\n")))
+        outputs.append((out.read_text(), json.loads(told.read_text())["answer"]))
     assert outputs[0] == outputs[1]
 
 
@@ -344,14 +344,14 @@ def test_how_far_labels_can_be_trusted_is_printed(run, divided):
     model, told = divided_model(), " ".join(result.stdout.split())
     low, high = model.expected_accuracy_interval_
     expected = f"{model.expected_accuracy_:.1%} (90% interval {low:.1%} to {high:.1%})"
-    assert f"Expected accuracy {expected}." in told
+    doubt = "Trust: these labels cannot be relied on, see the warnings; expected accuracy"
+    assert f"{doubt} {expected} Worst voters: " in told
     low, high = model.prevalence_interval_
     share = f"{model.prevalence_:.1%} (90% interval {low:.1%} to {high:.1%})"
     assert f"Estimated share of yes {share}." in told
     assert f"12 voters worth {model.effective_voters_:.1f} independent ones." in told
     family = next(line for line in result.stdout.splitlines() if line.startswith("Family: "))
     assert set(family[8:-1].split(", ")) == set(model.families_[0])
-    assert "These labels cannot be relied on" in told
     assert "Readings of the votes" in told
     assert result.stderr.splitlines() == [f"Warning: {one}" for one in model.cautions_]
     labels = pd.read_csv(divided.parent / "labels.csv")
@@ -387,7 +387,22 @@ def test_where_nothing_can_be_told_no_number_is_printed(run, files):
     told = run("fit", files.votes, "--json", "-").stdout
     assert json.loads(told)["expected_accuracy"] == {"share": None, "low": None, "high": None}
     shown = run("fit", files.votes).stdout
-    assert "Expected accuracy cannot be told." in shown
+    assert "expected accuracy cannot be told" in shown
+
+
+def test_a_quiet_fit_prints_nothing_and_a_strict_one_says_by_its_code_where_labels_are_bad(
+    run, files, divided
+):
+    sound = run("fit", files.votes, "--quiet", "--strict", "--out", files.folder / "labels.csv")
+    assert (sound.exit_code, sound.stdout) == (0, "")
+    assert run("fit", divided, "--strict").exit_code == 3
+
+
+def test_labels_go_to_stdout_with_six_digits(run, files):
+    told = run("fit", files.votes, "--out", "-").stdout
+    rows = list(csv.DictReader(told.splitlines()))
+    assert len(rows) == 600
+    assert max(len(row["probability"]) for row in rows) <= len("0.123456")
 
 
 @pytest.mark.parametrize(

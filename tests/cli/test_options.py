@@ -6,6 +6,7 @@ import pytest
 from unelisa.aggregators import AGGREGATORS, MajorityVote
 from unelisa.cli.options import (
     DEFAULT_METHOD,
+    METHODS,
     VotesForm,
     build_method,
     find_method,
@@ -14,6 +15,10 @@ from unelisa.cli.options import (
 )
 from unelisa.errors import ExpertsWarning, ModelError, VotesError
 from unelisa.storage import load, save
+
+
+def test_the_methods_of_the_help_pages_are_those_that_there_are():
+    assert tuple(AGGREGATORS) == METHODS
 
 
 def test_a_form_reads_votes_as_declared(tmp_path):

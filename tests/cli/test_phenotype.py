@@ -170,9 +170,11 @@ def test_a_model_is_fitted_or_taken_never_both(refused, database, kept, tmp_path
     assert "is an input" in refused(*start, kept, "--out", kept)
 
 
-@pytest.mark.parametrize("option", ["--out", "--report", "--cohort", "--save"])
-def test_only_json_goes_to_stdout(refused, database, option):
-    assert "only --json" in refused("phenotype", database, "--config", EXAMPLE, option, "-")
+@pytest.mark.parametrize(
+    "options", [["--report", "-"], ["--save", "-"], ["--out", "-", "--json", "-"]]
+)
+def test_one_table_or_json_goes_to_stdout(refused, database, options):
+    assert "one table, or --json" in refused("phenotype", database, "--config", EXAMPLE, *options)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 
 from unelisa.aggregators import MajorityVote
 from unelisa.analysis.judged import Judged
-from unelisa.cli.fit import Outputs, write_outputs
+from unelisa.cli.fitting import Outputs, write_outputs
 from unelisa.report.findings import collect_findings
 from unelisa.storage import load
 from unelisa.votes import Votes

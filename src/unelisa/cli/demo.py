@@ -21,7 +21,7 @@ from unelisa.analysis.scoring import score_experts
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
-from unelisa.cli.fit import Outputs, fit_model, write_outputs
+from unelisa.cli.fitting import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
 from unelisa.cli.simulate import tabulate_votes, write_crowd
 from unelisa.report.findings import Findings, collect_findings
@@ -119,7 +119,7 @@ def breast_cancer_votes() -> KnownLabels:
 
     A rule says "malignant" where its measurement is above the median of all patients.
     """
-    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 - only the demo needs it
+    from sklearn.datasets import load_breast_cancer
 
     cancer: Any = load_breast_cancer()
     above = cancer.data > np.median(cancer.data, axis=0)

@@ -16,8 +16,6 @@ from unelisa import __version__
 from unelisa.cli.screen import escape_controls, program_output
 from unelisa.errors import ModelError
 from unelisa.outputs import find_target, whole_files, write_table
-from unelisa.report.labels import is_label_file
-from unelisa.storage import MARK
 
 STDOUT = Path("-")
 # how files begin that only unelisa writes: labels, experts, JSON; a page says who made it. Charts
@@ -38,6 +36,8 @@ _BEGINNINGS = {
     b'{\n  "unelisa": "': b"findings",
     b'[\n  {\n    "method": "': b"methods",
 }
+# of a model file; `storage.MARK`
+MARK = b"unelisa:sha256:"
 _GENERATOR = b'<meta name="generator" content="unelisa'
 PARQUET = b"PAR1"
 _BEGINNING = 4096  # bytes
@@ -77,8 +77,13 @@ class OutputFiles:
             self.write_text(path, f"{text}\n")
 
     def write_csv(self, path: Path | None, header: Sequence[str], rows: Any) -> None:
-        """Write a table that a spreadsheet opens safely, where it is wanted; .gz is compressed."""
-        if path is not None:
+        """Write a table that a spreadsheet opens safely, where it is wanted.
+
+        The path - is stdout; one that ends in .gz is compressed.
+        """
+        if path == STDOUT:
+            write_table(program_output(), header, rows)
+        elif path is not None:
             with _open_table(self.draft(path)) as file:
                 write_table(file, header, rows)
 
@@ -132,14 +137,14 @@ def check_outputs(
     inputs: Sequence[Path | None] = (),
     force: bool = False,
 ) -> None:
-    """Refuse, before any long work, what cannot become an output file; only `json` may be -.
+    """Refuse, before any long work, what cannot become an output file.
 
-    `tables` are written as CSV. No output may be one of the `inputs` or lie inside one; `force`
-    permits replacing files that unelisa did not write.
+    `tables` are written as CSV; one of them, or `json`, may be - for stdout. No output may be one
+    of the `inputs` or lie inside one; `force` permits replacing files that unelisa did not write.
     """
-    if STDOUT in (*paths, *tables):
+    if STDOUT in paths or [*tables, json].count(STDOUT) > 1:
         raise ModelError(
-            "only --json can be written to stdout (-); name a file for the other outputs"
+            "one table, or --json, can be written to stdout (-); name a file for other outputs"
         )
     wanted = [path for path in (*paths, *tables, json) if path is not None and path != STDOUT]
     for path in wanted:
@@ -214,6 +219,8 @@ def find_kind(path: Path) -> bytes | None:
         with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unpacked:
             start = unpacked.read(_BEGINNING)
     if start.startswith(PARQUET):
+        from unelisa.report.labels import is_label_file
+
         return PARQUET if is_label_file(path) else None
     for mark, kind in _BEGINNINGS.items():
         if start.startswith(mark):

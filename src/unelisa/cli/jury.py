@@ -14,8 +14,16 @@ from unelisa.analysis.judged import Judged
 from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.fit import LONGEST_FAMILIES, fit_model
-from unelisa.cli.screen import bare_table, busy, figure, printable, results, tell_written
+from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
+from unelisa.cli.screen import (
+    bare_table,
+    busy,
+    figure,
+    printable,
+    results,
+    tell_end,
+    tell_written,
+)
 from unelisa.jury import SOURCES, Jury, read_jury
 from unelisa.jury.gold import read_gold
 from unelisa.jury.grades import PASS
@@ -76,6 +84,8 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     show_items: options.ShowItems = False,
     labels: options.Labels = None,
     force: options.Force = False,
+    quiet: options.Quiet = False,
+    strict: options.Strict = False,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
 ) -> None:
@@ -100,9 +110,27 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             named = ", ".join(path.name for path in logs)
             files.write_text(report, render_report({**findings, "jury": found}, judged, named))
         files.write_json(json, {"source": panel.source, **found})
-    screen = results(quiet=json == STDOUT)
+    screen = results(quiet=quiet or STDOUT in (out, json))
     show_jury(screen, panel, model, found)
-    tell_written(screen, out, report, None if json == STDOUT else json)
+    tell_written(screen, out, report, json)
+    tell_end(screen, *sum_up(found))
+    options.end_strictly(strict, model)
+
+
+def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
+    """Return how far to trust the panel, its worst judges, and what is next."""
+    if found["reliable"] is False:
+        return (
+            "not without labels of your own",
+            tell_worst(found["judges"]),
+            ("label some items by hand and pass them with --gold gold.csv"),
+        )
+    worth = f"{found['n_judges']} judges worth {figure(found['effective_judges'], '.1f')}"
+    return (
+        f"nothing speaks against the panel, {worth}",
+        tell_worst(found["judges"]),
+        ("--report jury.html shows systems, judges and items to look at"),
+    )
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Options that several commands share, and the votes and methods they describe."""
+"""Options that several commands share, and the votes and methods they describe.
+
+A command imports what it needs when it is called, so that its help appears at once.
+"""
 
 import mmap
 import shutil
@@ -9,24 +12,38 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.analysis.comparison import build_aggregator
-from unelisa.analysis.prevalence import takes_prevalence
 from unelisa.cli.screen import busy
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
-from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
-from unelisa.sources.tables import VoteTable, join_tables
-from unelisa.votes import Votes
-from unelisa.votes.coding import CodingChoice, declare_order
-from unelisa.votes.frames import ColumnNames
 
-STDIN = Path("-")
+if TYPE_CHECKING:
+    from unelisa.aggregators import Aggregator
+    from unelisa.sources.labels import KnownLabels, LabelTable
+    from unelisa.votes import Votes
+    from unelisa.votes.coding import CodingChoice
+    from unelisa.votes.frames import ColumnNames
+
+STDIN = STDOUT = Path("-")
+NOT_RELIABLE = 3  # the exit code of --strict
 DEFAULT_METHOD = "latent-ising"
+# the names of AGGREGATORS, which a help page shows without loading them
+METHODS = (
+    DEFAULT_METHOD,
+    "unelisa",
+    "majority-vote",
+    "dawid-skene",
+    "spectral-meta-learner",
+    "latent-spectral-meta-learner",
+    "one-coin-dawid-skene",
+    "log-linear",
+    "stacked-rbm",
+    "wawa",
+    "zero-based-skill",
+)
 
 
 def _form(metavar: str, words: str) -> Any:
@@ -92,7 +109,7 @@ JsonFile = Annotated[
 ]
 Methods = Annotated[
     str | None,
-    typer.Option(metavar="A,B", help=f"All by default, or some of {', '.join(AGGREGATORS)}."),
+    typer.Option(metavar="A,B", help=f"All by default, or some of {', '.join(METHODS)}."),
 ]
 ShowItems = Annotated[
     bool,
@@ -122,6 +139,20 @@ Prevalence = Annotated[
 Force = Annotated[
     bool,
     typer.Option("--force", help="Replace existing files, also those that unelisa did not write."),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print no results, only warnings.", rich_help_panel="How it runs"
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="End with exit code 3 where the labels cannot be relied on; all files are written.",
+        rich_help_panel="How it runs",
+    ),
 ]
 Seed = Annotated[int, _run("N", "Seed of all random numbers.", least=0)]
 Jobs = Annotated[int, _run("N", "Threads; -1 is every core.")]
@@ -159,15 +190,15 @@ class VotesForm(NamedTuple):
     duplicates: DuplicatesChoice = "refuse"
 
     @property
-    def columns(self) -> ColumnNames:
+    def columns(self) -> "ColumnNames":
         """The columns of items, voters and votes, where they are named."""
         return self.item, self.voter, self.vote
 
-    def read(self, *paths: Path) -> Votes:
+    def read(self, *paths: Path) -> "Votes":
         """Return the votes in a file or in several; - is CSV on stdin."""
         return self._read(paths, self.choose_coding("auto"), self.columns)
 
-    def read_as_fitted(self, paths: Sequence[Path], model: Aggregator) -> Votes:
+    def read_as_fitted(self, paths: Sequence[Path], model: "Aggregator") -> "Votes":
         """Return votes read with the labels and column names that the model was fitted with."""
         coding, named = self.choose_coding(model.coding_), self.columns
         try:
@@ -182,7 +213,11 @@ class VotesForm(NamedTuple):
             raise VotesError("the votes have other labels than those the model was fitted with")
         return votes
 
-    def _read(self, paths: Sequence[Path], coding: CodingChoice, columns: ColumnNames) -> Votes:
+    def _read(
+        self, paths: Sequence[Path], coding: "CodingChoice", columns: "ColumnNames"
+    ) -> "Votes":
+        from unelisa.sources.tables import VoteTable, join_tables
+
         with busy("reading the votes"), spool_stdin(STDIN in paths) as content:
             tables = [
                 VoteTable(Path("stdin.csv"), coding, columns, content)
@@ -200,7 +235,7 @@ class VotesForm(NamedTuple):
                 option = f"--labels {declared[:80]}" if self.labels else f"--order {declared[:80]}"
                 raise VotesError(f"{error}: {met} is not in {option}") from None
 
-    def choose_coding(self, usual: CodingChoice) -> CodingChoice:
+    def choose_coding(self, usual: "CodingChoice") -> "CodingChoice":
         """Return the coding that was asked for, or the usual one."""
         if self.order is not None:
             return self._declare_order()
@@ -213,7 +248,9 @@ class VotesForm(NamedTuple):
             raise VotesError("--labels takes two labels, for example --labels no,yes")
         return pair[0], pair[1]
 
-    def _declare_order(self) -> CodingChoice:
+    def _declare_order(self) -> "CodingChoice":
+        from unelisa.votes.coding import declare_order
+
         if self.coding is not None or self.labels is not None:
             raise VotesError("--order lists all classes; give it without --coding and --labels")
         listed = [label.strip() for label in str(self.order).split(",")]
@@ -265,10 +302,14 @@ def spool_stdin(wanted: bool) -> Iterator[Any]:
         yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def read_known(path: Path, votes: Votes, table_class: type[LabelTable] = LabelTable) -> KnownLabels:
+def read_known(
+    path: Path, votes: "Votes", table_class: "type[LabelTable] | None" = None
+) -> "KnownLabels":
     """Return the known labels in a file."""
+    from unelisa.sources.labels import LabelTable, read_labels
+
     with busy("reading the labels"):
-        return read_labels(path, votes, table_class)
+        return read_labels(path, votes, table_class or LabelTable)
 
 
 def find_method(name: str) -> str:
@@ -279,23 +320,27 @@ def find_method(name: str) -> str:
     >>> find_method("MajorityVote"), find_method("majority_vote")
     ('majority-vote', 'majority-vote')
     """
+    from unelisa.aggregators import AGGREGATORS
+
     for registered, cls in AGGREGATORS.items():
         if _fold(name) in (_fold(registered), _fold(cls.__name__)):
             return registered
-    raise ModelError(f"there is no method {name[:60]!r}; choose {', '.join(AGGREGATORS)}")
+    raise ModelError(f"there is no method {name[:60]!r}; choose {', '.join(METHODS)}")
 
 
 def find_methods(names: str | None) -> list[str]:
     """Return the registered names of a comma-separated list, each once; all of them for None."""
     if names is None:
-        return list(AGGREGATORS)
+        return list(METHODS)
     return list(dict.fromkeys(find_method(name) for name in names.split(",")))
 
 
 def build_method(
     name: str, seed: int, jobs: int, orient: str | None = None, settings: Sequence[str] = ()
-) -> Aggregator:
+) -> "Aggregator":
     """Return an unfitted method with the options that it has."""
+    from unelisa.analysis.comparison import build_aggregator
+
     method = find_method(name)
     model = build_aggregator(method, random_state=seed, n_jobs=jobs)
     if orient is not None:
@@ -320,7 +365,7 @@ def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]
     return {name: read_number(text, int, float)}
 
 
-def read_stated(texts: Sequence[str] | None, model: Aggregator) -> dict[str, Any]:
+def read_stated(texts: Sequence[str] | None, model: "Aggregator") -> dict[str, Any]:
     """Return the argument of `fit` for stated prevalences; nothing without any.
 
     Examples
@@ -331,6 +376,8 @@ def read_stated(texts: Sequence[str] | None, model: Aggregator) -> dict[str, Any
     >>> read_stated(["poor=.3", "fair=.2-.4"], LatentIsing())
     {'prevalence': {'poor': 0.3, 'fair': (0.2, 0.4)}}
     """
+    from unelisa.analysis.prevalence import takes_prevalence
+
     if not texts:
         return {}
     if not takes_prevalence(model):
@@ -369,7 +416,13 @@ def _fold(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter not in "-_ ")
 
 
-def warn_if_unreliable(model: Aggregator) -> None:
+def end_strictly(strict: bool, model: Any) -> None:
+    """End the command with exit code 3 where that was asked for and the model is not reliable."""
+    if strict and not getattr(model, "reliable_", True):
+        raise typer.Exit(NOT_RELIABLE)
+
+
+def warn_if_unreliable(model: "Aggregator") -> None:
     """Warn where the votes of the fit identify no truth; older model files do not say."""
     if not getattr(model, "reliable_", True):
         told = f"the labels cannot be relied on: {model.reliability_reason_}"

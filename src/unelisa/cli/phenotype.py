@@ -11,7 +11,7 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype_cases import Charts, find_cases, load_kept
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
-from unelisa.cli.screen import bare_table, figure, printable, results, tell_written
+from unelisa.cli.screen import bare_table, figure, printable, results, tell_end, tell_written
 from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError, RecordsError, VotesError
@@ -83,6 +83,8 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     ] = Path("charts.csv"),
     json: options.JsonFile = None,
     force: options.Force = False,
+    quiet: options.Quiet = False,
+    strict: options.Strict = False,
     _memory: options.Memory = None,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
@@ -117,9 +119,19 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         if insert:
             with open_database(database, read_only=False) as connection:
                 write_cohort(connection, found.cohort, wanted.schemas.results)
-    screen = results(quiet=json == STDOUT)
+    screen = results(quiet=quiet or STDOUT in (out, json))
     show_phenotype(screen, found.facts)
     tell_written(screen, out, report, cohort, drawn, save, json)
+    tell_end(screen, *sum_up(found.model.reliable_, reviewed is not None))
+    options.end_strictly(strict, found.model)
+
+
+def sum_up(reliable: bool, reviewed: bool) -> tuple[str, str, str]:
+    """Return how far to trust the phenotype, no worst voters, and what is next."""
+    trust = "nothing was found that speaks against the phenotype"
+    doubt = "this phenotype cannot be relied on, see the warnings"
+    then = "" if reviewed else "--charts 100 draws charts to review; pass them back with --gold"
+    return trust if reliable else doubt, "", then
 
 
 def check_insertion(database: str, wanted: PhenotypeConfig) -> None:
@@ -135,7 +147,7 @@ def list_database(database: str) -> list[Path]:
 
 def read_charts(path: Path) -> Charts:
     """Return the labels of reviewed charts by person_id, with the shares drawn by --charts."""
-    import pandas as pd  # noqa: PLC0415 - only this needs it here
+    import pandas as pd
 
     check_readable(path, RecordsError)
     try:

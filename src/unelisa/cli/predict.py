@@ -10,9 +10,8 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import PARQUET, STDOUT, check_output, check_outputs, output_files
-from unelisa.cli.screen import busy, printable, program_output, results, tell_written
+from unelisa.cli.screen import busy, printable, results, tell_written
 from unelisa.errors import ModelError
-from unelisa.outputs import write_table
 from unelisa.progress import show_progress
 from unelisa.report.labels import label_columns, label_file, label_rows, plan_files
 from unelisa.storage import load
@@ -21,7 +20,7 @@ Pair = tuple[Path, Path]  # a file of votes, and of labels
 
 
 @options.takes_form
-def predict(
+def predict(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: Annotated[
         list[Path],
@@ -39,6 +38,8 @@ def predict(
         ),
     ] = STDOUT,
     force: options.Force = False,
+    quiet: options.Quiet = False,
+    strict: options.Strict = False,
     form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
@@ -48,22 +49,19 @@ def predict(
     """
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     if not several:
-        table = None if out == STDOUT else out
-        check_outputs(tables=(table,), inputs=(model, *votes), force=force)
+        check_outputs(tables=(out,), inputs=(model, *votes), force=force)
     fitted = load(model)
     options.warn_if_unreliable(fitted)
     if several:
         predict_files(fitted, plan_labels(model, votes, out, force), form, out)
         return
     judged = Judged.of(fitted, form.read_as_fitted(votes, fitted))
-    if out == STDOUT:
-        write_table(program_output(), label_columns(judged), label_rows(judged))
-        return
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
-    screen = results()
+    screen = results(quiet=quiet or out == STDOUT)
     screen.print(f"{len(judged.scores):,} items labeled")
     tell_written(screen, out)
+    options.end_strictly(strict, fitted)
 
 
 def plan_labels(model: Path, votes: Sequence[Path], out: Path, force: bool) -> list[Pair]:

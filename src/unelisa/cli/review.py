@@ -11,7 +11,7 @@ import typer
 from unelisa.aggregators import LatentIsing
 from unelisa.cli import options
 from unelisa.cli.files import is_input
-from unelisa.cli.fit import fit_model
+from unelisa.cli.fitting import fit_model
 from unelisa.cli.screen import busy, printable, results
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.report.wording import count_noun

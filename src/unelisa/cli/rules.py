@@ -168,7 +168,7 @@ class Outcome(NamedTuple):
 
 def read_patients(database: str, wanted: RulesConfig) -> Patients:
     """Return who is flagged by each rule, and the counts, of the eligible patients."""
-    import pandas as pd  # noqa: PLC0415 - only tables need it
+    import pandas as pd
 
     phenotype = wanted.phenotype
     request, (cdm, vocabulary, results_in) = phenotype.request, phenotype.schemas
@@ -226,7 +226,7 @@ def _write_patterns(patients: Patients, path: Path, threshold: int, force: bool)
 
 def read_sites(paths: Sequence[Path]) -> list[Any]:
     """Return the tables of patterns in some files, one per site."""
-    import pandas as pd  # noqa: PLC0415 - only tables need it
+    import pandas as pd
 
     sites = []
     for path in paths:
@@ -268,7 +268,7 @@ def _finish(  # noqa: PLR0913, PLR0917 - one parameter per output
         if report is not None:
             files.write_text(report, render_rules(facts))
         files.write_json(json, facts)
-    screen = results(quiet=json == STDOUT)
+    screen = results(quiet=STDOUT in (out, json))
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)

@@ -151,7 +151,7 @@ def announce_compilation() -> Iterator[None]:
     said: list[str] = []
 
     def tell() -> None:
-        from unelisa.kernels.caching import cache_folder  # noqa: PLC0415 - loads Numba
+        from unelisa.kernels.caching import cache_folder
 
         if not said:
             said.append(f"Compiling the kernels ({kept if cache_folder() else lost}) ...")
@@ -176,8 +176,16 @@ def printable(name: object, longest: int = LONGEST_NAME) -> Text:
 def tell_written(screen: Console, *paths: Path | None) -> None:
     """Print where the files are."""
     for path in paths:
-        if path is not None:
+        if path is not None and str(path) != "-":
             screen.print(printable(f"wrote {path}", longest=4096), soft_wrap=True)
+
+
+def tell_end(screen: Console, trust: str, worst: str, then: str) -> None:
+    """Print the three lines that end a fit: how far to trust it, the worst voters, what is next."""
+    for what, told in (("Trust", trust), ("Worst voters", worst), ("Next", then)):
+        if told:
+            line = Text.assemble((f"{what}: ", "bold"), strip_controls(told))
+            screen.print(line, soft_wrap=True)
 
 
 def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:
@@ -247,7 +255,7 @@ def _show_accuracy(voter: dict[str, Any]) -> str:
 
 def _verdict(voter: dict[str, Any]) -> Text:
     """Return the verdict on a voter; that of a relative in one word, beside the family's name."""
-    from unelisa.report.wording import show_verdict  # noqa: PLC0415 - loads NumPy
+    from unelisa.report.wording import show_verdict
 
     word = show_verdict(voter["verdict"])
     return Text(word, _COLORS.get(word, "dim"))
@@ -272,7 +280,7 @@ def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
 
 def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Table:
     """Return rows of a comparison side by side, the best figure of each column in bold."""
-    from unelisa.report import wording  # noqa: PLC0415 - loads NumPy
+    from unelisa.report import wording
 
     scores, experts = wording.choose_scores(rows), "n_experts" in rows[0]
     table = bare_table(0, title=title, title_justify="left", title_style="bold")

@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.suggestions import COLUMNS, suggest_votes
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import bare_table, busy, printable, program_output, results, tell_written
+from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
 from unelisa.errors import ModelError
 from unelisa.memory import refuse_beyond
-from unelisa.outputs import write_table
 from unelisa.report.wording import count_noun
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.text import TextTable
@@ -63,6 +63,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         ),
     ] = STDOUT,
     force: options.Force = False,
+    quiet: options.Quiet = False,
     form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
@@ -70,8 +71,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     VOTES holds all votes so far; column names and coding are those of the fit unless given here.
     """
-    table = None if out == STDOUT else out
-    check_outputs(tables=(table,), inputs=(model, *votes, cost), force=force)
+    check_outputs(tables=(out,), inputs=(model, *votes, cost), force=force)
     fitted = load(model)
     options.warn_if_unreliable(fitted)
     found = form.read_as_fitted(votes, fitted)
@@ -88,13 +88,11 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             gold_cost=gold_cost,
             gold_accuracy=gold_accuracy,
         )
-    if out == STDOUT:
-        write_table(program_output(), COLUMNS, rows.itertuples(index=False))
-        return
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, COLUMNS, rows.itertuples(index=False))
-    _show(rows, criterion)
-    tell_written(results(), out)
+    screen = results(quiet=quiet or out == STDOUT)
+    _show(screen, rows, criterion)
+    tell_written(screen, out)
 
 
 def find_voters(names: list[str], model: Aggregator, where: str) -> list[Any]:
@@ -127,9 +125,9 @@ def read_costs(path: Path, model: Aggregator) -> dict[Any, float]:
     return dict(zip(voters, prices, strict=True))
 
 
-def _show(rows: Any, criterion: str) -> None:
+def _show(screen: Console, rows: Any, criterion: str) -> None:
     """Print how many votes of whom, what they are expected to gain, and whether to go on."""
-    screen, told = results(), rows.attrs
+    told = rows.attrs
     if not len(rows):
         screen.print(told["note"])
         return

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.drift import find_drift
@@ -42,6 +43,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     json: options.JsonFile = None,
     force: options.Force = False,
+    quiet: options.Quiet = False,
     form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
@@ -84,15 +86,15 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         if save is not None:
             save_model(fitted, files.draft(save), keep_votes=keeps)
         files.write_json(json, facts)
-    _show(facts, json)
-    tell_written(results(quiet=json == STDOUT), out, save, json)
+    screen = results(quiet=quiet or STDOUT in (out, json))
+    _show(facts, screen)
+    tell_written(screen, out, save, json)
     if save is None and out is None:
-        results(quiet=json == STDOUT).print("Nothing was saved; add --save model.npz.")
+        screen.print("Nothing was saved; add --save model.npz.")
 
 
-def _show(facts: dict[str, Any], json: Path | None) -> None:
+def _show(facts: dict[str, Any], screen: Console) -> None:
     """Print how many votes there are, and whose accuracy changed."""
-    screen = results(quiet=json == STDOUT)
     new = f", {facts['new_voters']} of them new" if facts["new_voters"] else ""
     many = count_noun(facts["votes"], "vote"), count_noun(facts["items"], "item")
     screen.print(f"{many[0]} on {many[1]} by {count_noun(facts['voters'], 'voter')}{new}")

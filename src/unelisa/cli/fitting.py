@@ -1,0 +1,231 @@
+"""What `unelisa fit` does: the fit, its files, and what it prints; other commands use parts."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from unelisa.aggregators import Aggregator, LatentIsing
+from unelisa.analysis.comparison import list_methods, rate_scores
+from unelisa.analysis.judged import Judged, Reference
+from unelisa.analysis.stability import bootstrap
+from unelisa.cli import options
+from unelisa.cli.compare import run_methods
+from unelisa.cli.files import output_files
+from unelisa.cli.screen import (
+    busy,
+    comparison_table,
+    printable,
+    reading_table,
+    tell_end,
+    tell_written,
+    voter_table,
+)
+from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
+from unelisa.kernels.compilation import Stopwatch
+from unelisa.report.findings import Findings, name_method
+from unelisa.report.items import describe_next
+from unelisa.report.labels import label_columns, label_rows
+from unelisa.report.page import render_report
+from unelisa.report.wording import count_noun, show_range
+from unelisa.sources.labels import KnownLabels
+from unelisa.storage import save as save_model
+from unelisa.votes import Votes
+
+LONGEST_CLASSES = 10
+LONGEST_FAMILIES = 8  # families, and voters of each, that are named
+
+
+class Outputs(NamedTuple):
+    """The files that a fit leaves."""
+
+    labels: Path | None = None
+    report: Path | None = None
+    model: Path | None = None
+    json: Path | None = None
+    keep_votes: bool = False
+
+
+def fit_model(
+    model: Aggregator, votes: Votes, y: Any = None, **beside: Any
+) -> tuple[float, list[str]]:
+    """Fit the model; return the seconds without compilation, and notes for the report."""
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        busy(f"fitting {name_method(model)}"),
+        Stopwatch() as watch,
+    ):
+        model.fit(votes, y, **beside)
+    told = [str(warning.message) for warning in caught]
+    if not any(one in model.reliability_reason_ for one in told):
+        options.warn_if_unreliable(model)
+    replay_warnings(caught)
+    notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    return watch.seconds, notes
+
+
+def take_reading(model: Aggregator, k: int) -> Aggregator:
+    """Return the model with another reading of the votes; 0 is the one it has."""
+    if k == 0:
+        return model
+    if not hasattr(model, "read"):
+        raise ModelError(f"{name_method(model)} has one reading of the votes; omit --reading")
+    other: Aggregator = model.read(k)
+    return other
+
+
+def refuse_combinations(
+    model: Aggregator,
+    gold: Path | None,
+    keep_votes: bool,
+    reading: int,
+    stability: int,
+    stated: bool,
+) -> None:
+    """Raise `ModelError` for options that exclude each other, or that the method does not take."""
+    if gold is not None and "orient" not in model.get_params():
+        raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
+    if keep_votes and (reading or not isinstance(model, LatentIsing)):
+        raise ModelError("only latent-ising, in its usual reading, keeps votes; omit --keep-votes")
+    if stated and stability:
+        raise ModelError("resamples know no prevalence; omit --stability or --prevalence")
+    if reading and stability:
+        raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
+
+
+def resample(
+    model: Aggregator, votes: Votes, n_draws: int, y: Any, seed: int, jobs: int
+) -> Aggregator:
+    """Return the model with how often each voter's verdict recurs in resamples."""
+    fitted: Aggregator = bootstrap(
+        votes, model, n_draws, y=y, random_state=seed, n_jobs=jobs
+    ).fitted
+    return fitted
+
+
+def compare(
+    model: Aggregator, judged: Judged, known: KnownLabels, seconds: float, seed: int, jobs: int
+) -> Reference:
+    """Return the truth, with how right this model and all other methods are."""
+    votes = known.votes
+    reference = Reference.of(model, judged, known.scored_signs())
+    own = rate_scores(name_method(model), model, *reference[:2], seconds, votes.ordered)
+    in_memory = list_methods(votes) if votes.blocks.whole else []  # some need a whole table
+    others = [name for name in in_memory if name != own.method]
+    rows = [own._asdict(), *run_methods(others, known, seed, jobs)]
+    return reference._replace(comparison=rows)
+
+
+def write_outputs(
+    outputs: Outputs,
+    model: Aggregator,
+    judged: Judged,
+    findings: Findings,
+    force: bool = False,
+    source: str = "",
+) -> None:
+    """Write all files that are wanted, or none of them."""
+    with busy("writing"), output_files(force) as files:
+        files.write_csv(outputs.labels, label_columns(judged), label_rows(judged))
+        if outputs.report is not None:
+            shown = findings["uncertain"] is not None  # whether items may be named
+            more = describe_next(model, judged, show_items=shown)
+            files.write_text(outputs.report, render_report({**findings, **more}, judged, source))
+        if outputs.model is not None:
+            save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
+        files.write_json(outputs.json, findings)
+
+
+def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
+    """Print the answer, the voters, the scores and where the files are."""
+    screen.print(findings["answer"], style="bold", markup=False)
+    screen.print(describe_classes(findings["classes"]))
+    for line in describe_crowd(findings):
+        screen.print(line)
+    screen.print()
+    screen.print(voter_table(findings["voters"]))
+    screen.print()
+    if findings["readings"]:
+        screen.print(reading_table(findings["readings"], findings["classes"][1]))
+        screen.print("--reading takes another one; gold labels (--gold) can decide.")
+        screen.print()
+    if findings["comparison"]:
+        tie = "half" if len(findings["classes"]) == 2 else "by its expectation"
+        title = f"Against the known truth; a tie counts {tie}"
+        screen.print(comparison_table(findings["comparison"], title))
+        screen.print()
+    tell_written(screen, *outputs[:4])
+    if not any(outputs[:4]):
+        screen.print("Nothing was written; add --out labels.csv or --report report.html.")
+    screen.print()
+    tell_end(
+        screen, tell_trust(findings), tell_worst(findings["voters"]), tell_next(findings, outputs)
+    )
+
+
+def tell_trust(findings: Findings) -> str:
+    """Return how right the labels are expected to be, or why they cannot be relied on."""
+    expected = findings["expected_accuracy"]
+    right = "" if expected is None else f"expected accuracy {_tell_share(expected)}"
+    if findings["reliable"] is False:
+        doubt = "these labels cannot be relied on, see the warnings"
+        return f"{doubt}; {right}" if right else doubt
+    return right or "nothing was found that speaks against the labels"
+
+
+def tell_worst(voters: Sequence[dict[str, Any]], most: int = 3) -> str:
+    """Return the least accurate voters with their accuracies."""
+    known = [voter for voter in voters if voter.get("accuracy") is not None]
+    if not known:
+        return "the votes cannot tell; see the weights above"
+    worst = sorted(known, key=itemgetter("accuracy"))[:most]
+    return ", ".join(
+        f"{printable(one.get('voter', one.get('name')))} ({one['accuracy']:.2f})" for one in worst
+    )
+
+
+def tell_next(findings: Findings, outputs: Outputs) -> str:
+    """Return the command to run next."""
+    if findings["reliable"] is False:
+        return "label some items by hand (unelisa review), then fit again with --gold gold.csv"
+    if outputs.model is None:
+        return "--save model.npz keeps the model, for unelisa predict and unelisa suggest"
+    return f"unelisa suggest {outputs.model.name} VOTES names the votes that would help most"
+
+
+def describe_classes(classes: Sequence[Any]) -> Text:
+    """Return which of two classes is positive, or the names of more."""
+    if len(classes) == 2:
+        return Text("Positive means ") + printable(classes[1]) + "."
+    shown = Text(", ").join(printable(label) for label in classes[:LONGEST_CLASSES])
+    more = len(classes) - LONGEST_CLASSES
+    return Text("Classes: ") + shown + (f" and {more} more." if more > 0 else ".")
+
+
+def describe_crowd(findings: Findings) -> Iterator[Text]:
+    """Yield what is known of the crowd: the share of yes, effective voters, families."""
+    crowd, share = findings["crowd"], findings["prevalence"]
+    if share is not None:
+        label = printable(findings["classes"][1])
+        yield Text("Estimated share of ") + label + f" {_tell_share(share)}."
+    if crowd["effective"] is not None:
+        many = count_noun(crowd["voters"], "voter")
+        yield Text(f"{many} worth {crowd['effective']:.1f} independent ones.")
+    for family in crowd["families"][:LONGEST_FAMILIES]:
+        names = [printable(findings["voters"][row]["voter"]) for row in family["voters"]]
+        shown = Text(", ").join(names[:LONGEST_FAMILIES])
+        more = len(names) - LONGEST_FAMILIES
+        yield Text("Family: ") + shown + (f" and {more} more." if more > 0 else ".")
+
+
+def _tell_share(found: dict[str, Any]) -> str:
+    """Return a share with its interval, or that it cannot be told."""
+    if found["share"] is None:
+        return "cannot be told"
+    if found["low"] is None:
+        return f"{found['share']:.1%} (its interval cannot be told)"
+    return f"{found['share']:.1%} (90% interval {show_range(found['low'], found['high'])})"
