@@ -2,12 +2,14 @@
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "src" / "unelisa"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 STUDIES = sorted((TESTS.parent / "studies").rglob("*.py"))
+LONGEST_WAY = 33  # modules; compiled kernels are not seen
 BANNED = {"utils", "helpers", "common", "manager", "handler"}
 
 
@@ -57,3 +59,9 @@ def test_no_assert_in_the_package_and_warnings_point_to_the_caller():
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path.name
         called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
         assert path.name == "errors.py" or "warnings.warn" not in called, path.name
+
+
+def test_the_way_of_a_fit_stays_short():
+    """28 is wanted; the limit is what is reached. `make counts` lists them."""
+    counts = runpy.run_path(str(TESTS.parent / "benchmarks" / "counts.py"))
+    assert len(counts["list_modules_of_a_fit"]()) <= LONGEST_WAY
