@@ -105,8 +105,8 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
     >>> import tempfile, pathlib, unelisa as ue
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
     >>> ue.save(ue.MajorityVote().fit([[1, -1], [-1, 1]]), file)
-    >>> ue.load(file)
-    MajorityVote()
+    >>> ue.load(file).predict([[1, 1]])
+    array([1])
     """
     file = Path(path)
     if file.exists() and not file.is_file():

@@ -16,7 +16,7 @@ from studies.fingerprints import hash_code, root_of
 from studies.records import Json, make_archive, read_lines, run_missing
 from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS, LatentIsing, OneVsRest
-from unelisa.aggregators.classes import normalize_scores
+from unelisa.aggregators.base import normalize_scores
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_classes
 from unelisa.errors import ModelError

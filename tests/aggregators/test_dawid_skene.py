@@ -1,18 +1,16 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from scipy.special import expit, logit
 
-from unelisa.aggregators.coins import estimate_coins
-from unelisa.aggregators.dawid_skene import DawidSkene
+from unelisa.aggregators import DawidSkene, OneCoinDawidSkene
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
 from unelisa.votes import Votes
-from unelisa.votes.blocks import WholeTable
 
 SMALL = np.asfortranarray([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, -1]], dtype=np.int8)
-small_votes = arrays(np.int8, (6, 4), elements=st.sampled_from([-1, 0, 1])).filter(np.any)
+HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 
 
 def log_likelihood(values, coins, prevalence):
@@ -25,44 +23,6 @@ def log_likelihood(values, coins, prevalence):
                 sides[truth] *= {1: coins[truth, s], -1: 1 - coins[truth, s], 0: 1.0}[f]
         total += np.log(sum(sides))
     return total
-
-
-def test_one_round_by_hand():
-    """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
-    start = np.array([1.0, 1.0, 0.0, 0.0])
-    fit = estimate_coins(WholeTable(SMALL), start, smoothing=0.0, max_iter=1)
-    # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
-    assert fit.coins == pytest.approx(np.array([[0, 0.5, 0], [1, 1, 0.5]]), abs=1e-8)
-    assert fit.prevalence == 0.5
-    # item 0: log(1/2 * 1 * 1 * 1/2 + 0) and so on
-    expected = np.mean(np.log([0.25, 0.25, 0.25, 0.25]))
-    assert fit.lower_bound == pytest.approx([expected], abs=1e-7)
-
-
-def test_smoothing_adds_votes_split_as_the_voters_own():
-    fit = estimate_coins(
-        WholeTable(SMALL), np.array([1.0, 1.0, 0.0, 0.0]), smoothing=2.0, max_iter=1
-    )
-    expected = np.array(
-        [
-            [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
-            [(2 + 1) / 4, (2 + 1.5) / 4, (1 + 2 / 3) / 4],
-        ]
-    )
-    assert fit.coins == pytest.approx(expected)
-
-
-@given(small_votes, st.sampled_from([0.0, 0.5, 2.0]), st.integers(0, 99))
-def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
-    values = np.asfortranarray(values)
-    start = np.random.default_rng(seed).uniform(size=6)
-    fit = estimate_coins(WholeTable(values), start, smoothing, max_iter=30, tol=-1.0)
-    assert np.all(np.diff(fit.lower_bound) >= -1e-10)
-    voted = np.count_nonzero(values.any(axis=1))
-    likelihood = log_likelihood(values, fit.coins, fit.prevalence)
-    share = 0.5 + values.sum(axis=0) / np.maximum(np.abs(values).sum(axis=0), 1) / 2
-    density = share * np.log(fit.coins) + (1 - share) * np.log(1 - fit.coins)
-    assert fit.lower_bound[-1] == pytest.approx((likelihood + smoothing * density.sum()) / voted)
 
 
 def test_the_truth_behind_the_votes_is_found():
@@ -226,3 +186,64 @@ def test_three_classes_are_the_posterior_of_the_enumeration():
             for voter, answer in zip(model.voter_names_, row, strict=True):
                 joint[k] *= 1.0 if answer is None else table[voter, meant, answer]
         assert found == pytest.approx(joint / joint.sum(), abs=1e-9)
+
+
+def test_one_coin_scores_the_log_odds_by_bayes(crowd):
+    votes, _ = crowd
+    model = OneCoinDawidSkene(random_state=0).fit(votes)
+    psi, pi = model.accuracies_, model.prevalence_
+    right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
+    wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)
+    assert model.decision_function(votes) == pytest.approx(np.log(right / wrong))
+    assert model.predict_proba(votes)[:, 1] == pytest.approx(right / (right + wrong))
+
+
+def test_the_penalized_likelihood_never_falls_and_is_what_it_says(crowd):
+    values = crowd[0].values.copy()
+    values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
+    fit = OneCoinDawidSkene(random_state=0).fit(Votes.of(values, coding="pm1"))
+    assert np.all(np.diff(fit.lower_bound_) > -1e-12)
+    psi, pi = fit.accuracies_, fit.prevalence_
+    agree = np.where(values > 0, np.log(psi), np.where(values < 0, np.log(1 - psi), 0)).sum(axis=1)
+    differ = np.where(values < 0, np.log(psi), np.where(values > 0, np.log(1 - psi), 0)).sum(axis=1)
+    voted = values.any(axis=1)
+    total = np.logaddexp(np.log(pi) + agree, np.log(1 - pi) + differ)[voted].sum()
+    total += np.log(psi * (1 - psi)).sum() / 2
+    assert fit.lower_bound_[-1] == pytest.approx(total / voted.sum())
+
+
+def test_one_coin_recovers_accuracies(crowd):
+    votes, truth = crowd
+    model = OneCoinDawidSkene(random_state=0).fit(votes)
+    measured = np.mean(votes.values == truth[:, None], axis=0)
+    assert model.accuracies_ == pytest.approx(measured, abs=0.05)
+    assert model.polarity_.tolist()[:5] == [1] * 5
+    assert model.polarity_.tolist()[7:] == [-1, -1]
+    assert "is right on" in model.voters_.reason[0]
+
+
+def test_one_coin_of_two_voters_is_the_majoritys_word():
+    with pytest.warns(ExpertsWarning, match="fewer than three"):
+        model = OneCoinDawidSkene().fit([[1, 1], [-1, 1], [-1, -1]])
+    assert model.n_iter_ == 1
+
+
+def test_a_voter_with_few_votes_is_not_infallible():
+    few = [[1, 1, 1, 1], [-1, -1, -1, 0], [1, 1, 1, 0], [-1, -1, -1, 0], [1, 1, -1, 0]]
+    votes = Votes.of(few, coding="pm1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        smooth, raw = (OneCoinDawidSkene(a, random_state=0).fit(votes) for a in (1.0, 0.0))
+    assert smooth.accuracies_[3] == pytest.approx(0.75, abs=0.01)
+    assert raw.accuracies_[3] > 0.999
+    assert np.isfinite(expit(raw.decision_function(votes))).all()
+    assert logit(raw.accuracies_[3]) > 10
+
+
+def test_one_coin_limits():
+    with pytest.raises(ModelError, match="smoothing"):
+        OneCoinDawidSkene(-1).fit(HAND)
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        OneCoinDawidSkene(max_iter=1, random_state=0).fit(
+            np.random.default_rng(0).choice([-1, 1], (50, 5))
+        )

@@ -5,10 +5,11 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 
 from unelisa.aggregators import DawidSkene, LogLinear
-from unelisa.aggregators.coins import estimate_coins, list_shares
+from unelisa.aggregators.confusions import FullTables, estimate_confusions, list_expected
 from unelisa.aggregators.log_linear import Terms, measure_fit
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 
 
 def draw_pairs(n=4000, seed=0):
@@ -73,13 +74,15 @@ def test_without_pairs_it_scores_as_dawid_and_skene(crowd):
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
     votes = Votes.of(values, coding="pm1")
-    coins = estimate_coins(votes.blocks, list_shares(votes.blocks, 1)[0])
+    ballots = list_ballots(votes.blocks)
+    starts = list_expected(ballots, votes.n_voters, 1)
+    coins = estimate_confusions(ballots, FullTables(1.0), starts[0])
     model, twin = LogLinear(), DawidSkene()
     for fitted in (model, twin):
         fitted.fit(votes)
     terms = Terms.of_coins(coins)
     model.field_, model.main_, model.weights_ = terms.field, terms.main, terms.truth
-    twin.coins_, twin.prevalence_ = coins.coins, coins.prevalence
+    twin.coins_, twin.prevalence_ = coins.coins, float(coins.shares[1])
     assert model.decision_function(values) == pytest.approx(twin.decision_function(values))
 
 

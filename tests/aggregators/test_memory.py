@@ -124,8 +124,24 @@ def test_a_saved_model_keeps_votes_and_gold_labels_only_if_asked(model, table, g
     assert_gold(loaded, votes, gold)
     assert_same(loaded.update(more), model.update(more), votes)
     assert_gold(loaded, votes, gold)
-    beside = ue.load(bare).update(more, earlier=ue.Votes.of(table[:N_OLD]))
-    assert_same(beside, ue.LatentIsing().fit(votes), votes)
+
+
+def test_gold_labels_are_not_forgotten_where_the_earlier_votes_are_passed(
+    model, table, gold, tmp_path
+):
+    votes, old, more = (ue.Votes.of(part) for part in (table, table[:N_OLD], table[N_OLD:]))
+    ue.save(model, tmp_path / "bare.npz")
+    loaded, expected = ue.load(tmp_path / "bare.npz"), ue.LatentIsing().fit(votes, gold)
+    with pytest.raises(ModelError, match="fitted with 3 gold labels, which it no longer holds"):
+        loaded.update(more, earlier=old)
+    assert_same(loaded.update(more, earlier=old, y=gold), expected, votes)
+    assert_same(model.update(more, earlier=old), expected, votes)
+
+
+def test_an_update_takes_gold_labels_of_new_items(model, table, gold):
+    label = next(iter(gold.values()))
+    model.update(ue.Votes.of(table[N_OLD:]), y={"x299": label, "x000": gold["x000"]})
+    assert_gold(model, ue.Votes.of(table), {**gold, "x299": label})
 
 
 def test_an_updated_model_is_saved_and_updated_again(model, table, gold, tmp_path):

@@ -3,9 +3,16 @@ from functools import partial
 import numpy as np
 import pytest
 
-from unelisa.aggregators.orientation import find_voter, is_upside_down
+from unelisa.aggregators import LatentIsing
+from unelisa.aggregators.orientation import (
+    CONTRADICTION,
+    find_voter,
+    is_upside_down,
+    read_sides,
+)
 from unelisa.errors import ModelError, VotesWarning
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 
 VOTES = Votes.of(np.array([[1, -1, 1], [1, -1, 1], [-1, 1, 1]]))
 SCORES = np.array([1.0, 1.0, -1.0])
@@ -70,3 +77,18 @@ def test_voters_are_found_by_name_or_index():
         find_voter(VOTES.voters, "nobody")
     with pytest.raises(ModelError, match="not among the voters"):
         find_voter(VOTES.voters, 3)
+
+
+def test_an_anchor_turns_the_reading_around():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 300)
+    right = rng.random((300, 6)) < 0.8
+    right[:, 5] = ~right[:, 5]  # the anchor is against the others
+    votes = Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
+    ballots, nothing = list_ballots(votes.blocks), np.zeros(300)
+    by_majority = read_sides(votes, ballots, nothing, LatentIsing())
+    by_anchor = read_sides(votes, ballots, nothing, LatentIsing(orient=5))
+    assert np.mean((by_majority.score(ballots) > 0) == (truth > 0)) > 0.9
+    assert np.mean((by_anchor.score(ballots) > 0) == (truth < 0)) > 0.9
+    against = read_sides(votes, ballots, truth.astype(float), LatentIsing(orient=5))
+    assert CONTRADICTION in {reason.text for reason in against.reasons}

@@ -297,3 +297,20 @@ def test_the_warning_names_no_item_or_label(crowd):
         "the votes cannot tell the share of each class: so it is; pass gold labels of a random "
         "sample of the items"
     )
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
+@pytest.mark.parametrize("estimator", [ue.LatentIsing(), ue.DawidSkene()])
+def test_gold_labels_of_the_fit_are_refused(estimator, crowd, tmp_path):
+    votes, truth = crowd
+    gold = {int(i): int(truth[i]) for i in range(40)}
+    other = {int(i): int(truth[i]) for i in range(40, 90)}
+    model = estimator.fit(votes, gold)
+    with pytest.raises(ModelError, match="fitted to 40 of the 40 gold labels"):
+        estimate_rate(model, votes, gold)
+    with pytest.raises(ModelError, match="fitted to 1 of the 51 gold labels"):
+        estimate_rate(model, votes, {**other, 3: 1})
+    assert (estimate_rate(model, votes, other)["low"] > 0).all()
+    ue.save(model, tmp_path / "model.npz")  # a file does not name the items
+    with pytest.warns(ReliabilityWarning, match="was fitted to 40 gold labels"):
+        estimate_rate(ue.load(tmp_path / "model.npz"), votes, other)

@@ -61,3 +61,29 @@ def test_no_other_output_replaces_the_model(run, refused, files, days):
     for option, path in (("--json", model), ("--out", link)):
         assert "is an input" in refused("update", model, late, option, path, "--force")
     assert model.read_bytes() == before
+
+
+def test_a_file_that_changed_meanwhile_is_left_as_it_is(run, refused, files, days, monkeypatch):
+    early, late, _ = days
+    model = files.folder / "model.npz"
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    fit_more = ue.LatentIsing.update
+
+    def update(self, *given, **named):  # another program saves its own update first
+        monkeypatch.setattr(ue.LatentIsing, "update", fit_more)
+        assert run("update", model, late, "--save", model).exit_code == 0
+        return fit_more(self, *given, **named)
+
+    monkeypatch.setattr(ue.LatentIsing, "update", update)
+    assert "was changed by another program" in refused("update", model, late, "--save", model)
+    assert ue.load(model).keep_votes().items.tolist() == pd.read_csv(files.votes)["item"].tolist()
+
+
+def test_gold_labels_are_passed_again(run, refused, files, days):
+    early, late, _ = days
+    model, gold = files.folder / "model.npz", files.folder / "gold.csv"
+    known = pd.read_csv(files.truth).head(12)
+    known.to_csv(gold, index=False)
+    assert run("fit", early, "--gold", gold, "--save", model).exit_code == 0
+    assert "fitted with 12 gold labels" in refused("update", model, late, "--earlier", early)
+    assert run("update", model, late, "--earlier", early, "--gold", gold).exit_code == 0

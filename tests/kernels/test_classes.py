@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unelisa.kernels.classes import expect_classes, join_classes, tally_majority
+from unelisa.kernels.classes import expect_classes, expect_two, join_classes, split_votes
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
 
@@ -70,13 +70,39 @@ def test_em_starts_from_the_votes_and_gold_labels():
     codes = np.array([[1, 1, 3], [2, 0, 0], [0, 0, 0], [3, 3, 3]], dtype=np.int8, order="F")
     run = next(iter(list_ballots(WholeTable(codes))))
     listed = run.starts, run.voters, run.votes.view(np.uint8)
-    counts, mass = tally_majority(*listed, NONE, 3, 3, False)
+    counts, mass = split_votes(*listed, NONE, np.ones(3), 3, False)
     assert mass == pytest.approx([2 / 3, 1, 4 / 3])
     assert pytest.approx(np.array([[2 / 3, 0, 0], [0, 1, 0], [1 / 3, 0, 1]])) == counts[0].T
     gold = np.array([2, 0, 1, 0], dtype=np.uint8)
-    counts, mass = tally_majority(*listed, gold, 3, 3, False)
+    counts, mass = split_votes(*listed, gold, np.ones(3), 3, False)
     assert mass == pytest.approx([0, 2, 1])
     assert counts[2, 2] == pytest.approx([0, 1, 1])
-    counts, mass = tally_majority(*listed, gold, 3, 3, True)
+    counts, mass = split_votes(*listed, gold, np.ones(3), 3, True)
     assert mass.tolist() == [0, 1, 0]
     assert counts.sum() == 3
+
+
+def test_a_negative_weight_is_spread_over_the_other_classes():
+    codes = np.array([[1, 2]], dtype=np.int8, order="F")
+    run = next(iter(list_ballots(WholeTable(codes))))
+    listed = run.starts, run.voters, run.votes.view(np.uint8)
+    _, mass = split_votes(*listed, NONE, np.array([1.0, -1.0]), 3, False)
+    assert mass == pytest.approx([0.75, 0, 0.25])
+    assert split_votes(*listed, NONE, np.zeros(2), 3, False)[1] == pytest.approx([1 / 3] * 3)
+
+
+@given(seed=st.integers(0, 199))
+def test_two_classes_have_the_posterior_of_the_enumeration(seed):
+    codes, run, tables, shares = draw(seed, 2, n_items=600)
+    votes = np.array([0, -1, 1], dtype=np.int8)[run[2]]
+    logs = np.log(tables)
+    odds = np.ascontiguousarray(logs[:, 1] - logs[:, 0])
+    counts, mass, likelihood, heard = expect_two(
+        *run[:2], votes, odds, np.log(shares[1] / shares[0])
+    )
+    general = np.ascontiguousarray(logs.transpose(0, 2, 1)), np.log(shares)
+    expected = expect_classes(*run, NONE, *general)
+    assert counts == pytest.approx(expected[0][:, :, 1], abs=1e-9)
+    assert (mass, heard) == (pytest.approx(expected[1][1]), (codes != 0).any(axis=1).sum())
+    of_no = sum(logs[s, 0, c - 1] for row in codes for s, c in enumerate(row) if c)
+    assert likelihood + of_no + heard * np.log(shares[0]) == pytest.approx(expected[2])

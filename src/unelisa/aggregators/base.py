@@ -4,23 +4,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 
-from unelisa.aggregators.classes import (
-    ROUNDING,
-    is_two_class,
-    name_classes,
-    normalize_scores,
-    pair_probabilities,
-    pick_classes,
-)
 from unelisa.aggregators.identifiability import check_identifiability
 from unelisa.aggregators.known import read_gold, read_prior, repeat_rows
-from unelisa.aggregators.orientation import Orient, find_side, is_upside_down
-from unelisa.aggregators.voters import describe_votes, idle_reason
+from unelisa.aggregators.memory import HELD, Remembering
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
@@ -31,16 +23,7 @@ from unelisa.votes.coding import encode_classes
 from unelisa.votes.partitioned import is_partitioned, map_scores, score_items
 
 Floats = NDArray[np.float64]
-SAME = 0.01  # share of items on which answers may differ and still count as one
-
-
-class Rival(NamedTuple):
-    """Another answer to the same votes that is as good as the one that was taken."""
-
-    scores: Floats  # one per item, before the sides are decided
-    ballots: Floats  # as `OrientedAggregator._ballots`
-    what: str  # the two answers, in words
-    allowed: float  # share of items on which it may differ without being told
+ROUNDING = 1e-10  # scores that differ by less are tied: sums in another order differ as much
 
 
 @stored(
@@ -48,8 +31,9 @@ class Rival(NamedTuple):
     reliable_="?flag",
     reliability_reason_="?text",
     _voter_columns="columns(voters)",
+    _n_gold="?count",
 )
-class Aggregator(VotesEstimator):
+class Aggregator(Remembering, VotesEstimator):
     """Base of all aggregators: subclasses write `_fit` (or `_learn`) and `_score`.
 
     Attributes
@@ -64,6 +48,10 @@ class Aggregator(VotesEstimator):
         Whether the votes can identify a truth at all, and why.
     voters_
         A pandas table, one row per voter: verdict, weight, coverage, overlaps, conflicts, reason.
+
+    Notes
+    -----
+    Items without votes are set aside before anything is learned, where the votes are in memory.
     """
 
     weights_: Floats
@@ -105,8 +93,10 @@ class Aggregator(VotesEstimator):
         self._remember(votes, gold)
         if sample_weight is not None:
             rows = repeat_rows(sample_weight, votes)
-            votes = votes.take_items(rows)
-            gold, odds = gold if gold is None else gold[rows], odds if odds is None else odds[rows]
+            votes, gold, odds = take_rows(rows, votes, gold, odds)
+        everything, rows = votes, find_heard(votes)
+        if len(rows) < votes.n_items:
+            votes, gold, odds = take_rows(rows, votes, gold, odds)
         with show_fit(f"fitting {type(self).__name__}"):
             with until(0.9):
                 self._learn(votes, gold, odds)
@@ -114,10 +104,7 @@ class Aggregator(VotesEstimator):
             del self._tie
             with until(0.98):
                 self._judge_voters(votes, gold, odds, identified)
-            self._voter_columns = self._describe_voters(votes)
-
-    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        """Refer to the votes of the fit and their gold labels, where a method needs them again."""
+            self._voter_columns = self._describe_voters(everything)
 
     def decision_function(self, X: Any) -> Floats:
         """Return one score per item, positive for the positive class; lazy for Dask collections.
@@ -135,11 +122,73 @@ class Aggregator(VotesEstimator):
         return scores if scores.ndim > 1 else np.where(np.abs(scores) < ROUNDING, 0.0, scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return one of the user's labels per item; a tie is positive, or its first class."""
+        """Return one of the user's labels per item; a tie goes to the first of `tie_order_`."""
         return self._label(self.decision_function(X))
 
+    @property
+    def tie_order_(self) -> NDArray[np.intp]:
+        """Classes (indices) in the order in which they win ties: positive, or as in `classes_`."""
+        order = np.arange(len(self.classes_))
+        return order[::-1] if is_two_class(self) else order
+
     def _label(self, scores: Floats) -> NDArray[Any]:
-        return map_scores(name_classes, scores, self.classes_.dtype, classes=self.classes_)
+        named: Any = {"classes": self.classes_, "order": self.tie_order_}
+        return map_scores(name_classes, scores, self.classes_.dtype, **named)
+
+    def labels(self, X: Any, **beside: Any) -> Any:
+        """Return the label of every item, as a pandas table: item, label, probability, status.
+
+        The probability is that of the label; of a tie between m classes 1 / m, and otherwise NaN
+        for methods without `predict_proba`. The status is "gold" (a gold label of the fit, with
+        probability 1), "no votes", "tie" or "model". `prior=` where the method takes one.
+
+        Examples
+        --------
+        >>> import unelisa as ue
+        >>> votes = [["yes", "yes"], ["no", "yes"], ["no", None]]
+        >>> ue.MajorityVote().fit(votes).labels(votes)
+           item label  probability status
+        0     0   yes          NaN  model
+        1     1   yes          0.5    tie
+        2     2    no          NaN  model
+        """
+        from unelisa.aggregators.tables import tabulate_labels  # noqa: PLC0415 - loads pandas
+
+        votes: Votes = self._reenter(X)
+        known: Any = self
+        scores = known.decision_function(votes, **beside)
+        return tabulate_labels(self, votes, scores, self._recall_gold(votes))
+
+    def summary(self) -> Any:
+        """Return what the fit found, in a few lines: trust, classes, worst voters, what is next.
+
+        It prints as text, and notebooks show it as a table.
+
+        Examples
+        --------
+        >>> import unelisa as ue
+        >>> model = ue.LatentIsing().fit(ue.simulate_votes(random_state=0).votes)
+        >>> print(str(model.summary()).splitlines()[1])
+        Trust         expected accuracy 99% (97% to 100%)
+        """
+        from unelisa.aggregators.tables import Summary  # noqa: PLC0415 - loads pandas
+
+        return Summary.of(self)
+
+    def __repr__(self) -> str:
+        """Return the parameters, and of a fitted model what it found."""
+        shown = super().__repr__()
+        return f"<{shown}: {self._tell_sizes()}>" if "weights_" in self.__dict__ else shown
+
+    def _tell_sizes(self) -> str:
+        """Return what the fit found, in a few words and without names."""
+        kept = "experts" if self.verdicts[2] == "expert" else self.verdicts[2]
+        counted = f"{len(self.experts_)} of {self.n_features_in_} voters {kept}"
+        trust = "" if getattr(self, "reliable_", True) else ", labels cannot be relied on"
+        return f"{len(self.classes_)} classes, {counted}{trust}"
+
+    def _name_itself(self) -> str:
+        return f"{type(self).__name__}, {self._tell_sizes()}"
 
     def fit_predict(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
@@ -152,7 +201,8 @@ class Aggregator(VotesEstimator):
         votes = self._reenter(X)
         truth = read_gold(y, votes)
         codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
-        right = truth == codes[pick_classes(self.decision_function(votes))]
+        picked = pick_classes(self.decision_function(votes), self.tie_order_)
+        right = truth == codes[picked]
         return float(right[truth != 0].mean())
 
     def report(
@@ -220,7 +270,7 @@ class Aggregator(VotesEstimator):
     @property
     def voters_(self) -> Any:
         """One row per voter, as a pandas table that prints its main columns only."""
-        from unelisa.aggregators.voter_table import VoterTable  # noqa: PLC0415 - loads pandas
+        from unelisa.aggregators.tables import VoterTable  # noqa: PLC0415 - loads pandas
 
         return VoterTable(self.voters_full_)
 
@@ -286,62 +336,6 @@ class Aggregator(VotesEstimator):
         return words[int(np.sign(self.weights_[voter]))]
 
 
-EVEN = (
-    "the answer depends on a tie: as many experts are on one side as on the other, and their "
-    "weights decide which is yes"
-)
-
-
-class OrientedAggregator(Aggregator):
-    """An aggregator whose model is symmetric in yes and no: `orient` decides which is which."""
-
-    orient: Orient
-
-    def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
-        """Fit the method, then decide which side is yes; say where either rests on a tie."""
-        if votes.n_classes > 2:
-            self._learn_classes(votes, gold)
-            return
-        self._rivals: list[Rival] = []
-        super()._learn(votes, gold, prior)
-        ballots = self._ballots()
-        by_majority = gold is None and self.orient == "majority"
-        even = by_majority and bool(ballots.any()) and np.sign(ballots).sum() == 0
-        scores = np.empty(0) if by_majority and not even else self._score_all(votes)
-        if is_upside_down(self.orient, votes, scores, ballots, gold):
-            self._turn_around()
-        if even:
-            self._tie = EVEN
-        for rival in self._rivals:
-            self._compare(rival, votes, gold)
-        del self._rivals
-
-    def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        """Fit a method that takes more than two classes to them: there is no side to decide."""
-        raise NotImplementedError
-
-    def _note_rival(self, votes: Votes, what: str, allowed: float = SAME) -> None:
-        """Remember the fit that is stored as another answer to the votes."""
-        self._rivals.append(Rival(self._score_all(votes), self._ballots(), what, allowed))
-
-    def _compare(self, rival: Rival, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        """Say that the answer rests on a tie if the rival, on its own side, labels otherwise."""
-        upside_down = find_side(self.orient, votes, rival.scores, rival.ballots, gold).upside_down
-        labels = np.sign(rival.scores) * (-1 if upside_down else 1)
-        share = float(np.mean(labels != np.sign(self._score_all(votes))))
-        if share > rival.allowed:
-            what = f"{rival.what} label {share:.1%} of the items differently"
-            self._tie = f"the answer depends on {what}"
-
-    def _ballots(self) -> Floats:
-        """Return the ballots whose signs `orient="majority"` counts, by default one per voter."""
-        return self.weights_
-
-    def _turn_around(self) -> None:
-        """Swap the two sides of the truth."""
-        self.weights_ = -self.weights_
-
-
 @stored(
     lambda model: (np.ndim(model.prevalence_) == 0) == is_two_class(model),
     prevalence_="share | share[classes]",
@@ -371,23 +365,164 @@ class LogOdds(Aggregator):
         return fitted.predict_proba(X, **beside)  # type: ignore[no-any-return]
 
 
-class PosteriorAggregator(LogOdds, OrientedAggregator):
-    """An oriented aggregator whose score is a log-odds."""
+class ConfusionAggregator(Aggregator):
+    """An aggregator that estimates what every voter says of items of every class.
 
-    def _turn_around(self) -> None:
-        super()._turn_around()
-        self.prevalence_ = 1 - self.prevalence_
-
-
-def pool_ballots(merits: Floats) -> Floats:
-    """Return one ballot for all voters: the sum of sign(m_s) m_s^2, m_s = 2 balanced accuracy - 1.
-
-    Where nobody is pruned, most voters may be nearly uninformative, and a count of signs is theirs.
+    `_answer_tables` and `_expect_votes` are of any number of classes.
     """
-    return np.array([np.sum(merits * np.abs(merits))])
+
+    coins_: Floats  # two classes: P(says yes | truth is no), P(says yes | truth is yes), in rows
+    _confusion: Floats  # of more than two: P(says c | truth is k), [voters, k, c]
+    _confusion_votes: Floats  # expected number of votes on items of each class, [voters, k]
+
+    @property
+    def confusions_(self) -> Any:
+        """What each voter says of items of each class, as a pandas table.
+
+        Columns: voter, said, meant (the true class), probability of saying so, and votes: the
+        expected number of the voter's votes on items of that class.
+        """
+        from unelisa.aggregators.tables import tabulate_confusions  # noqa: PLC0415 - loads pandas
+
+        return tabulate_confusions(self, self._answer_tables(), self._expect_votes())
+
+    def _answer_tables(self) -> Floats:
+        """Return P(says c | truth is k), [voters, k, c]."""
+        if not is_two_class(self):
+            return self._confusion
+        return np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
+
+    def _expect_votes(self) -> Floats:
+        """Return the expected number of each voter's votes on items of each class."""
+        if not is_two_class(self):
+            return self._confusion_votes
+        rate = float(getattr(self, "prevalence_", 0.5))
+        return np.outer(np.asarray(self._voter_columns["votes"]), [1 - rate, rate])
+
+    @property
+    def sensitivity_(self) -> Floats:
+        """P(says yes | truth is yes) per voter."""
+        return np.asarray(self.coins_[1])
+
+    @property
+    def specificity_(self) -> Floats:
+        """P(says no | truth is no) per voter."""
+        return np.asarray(1 - self.coins_[0])
+
+    def _share_right(self, voters: Any) -> Any:
+        """Return on which share of its votes one voter, or each of some, is right."""
+        votes = self._expect_votes()[voters]
+        said_right = np.einsum("...kk,...k->...", self._answer_tables()[voters], votes)
+        return said_right / np.maximum(votes.sum(axis=-1), 1.0)
+
+    def _voter_estimates(self) -> dict[str, NDArray[Any]]:
+        if not is_two_class(self):
+            return {"accuracy": self._share_right(slice(None))}
+        return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}
+
+
+def has_confusions(model: Any) -> bool:
+    """Return whether a model holds coins of two classes, or tables of more."""
+    return hasattr(model, "coins_" if is_two_class(model) else "_confusion")
+
+
+def find_heard(votes: Votes) -> NDArray[np.intp]:
+    """Return the items with votes; all items where the votes are not in memory.
+
+    Examples
+    --------
+    >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
+    array([0, 2])
+    """
+    if votes.blocks.place not in HELD:
+        return np.arange(votes.n_items)
+    nothing = np.zeros(votes.n_voters)
+    return np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))
+
+
+def take_rows(
+    rows: NDArray[np.intp], votes: Votes, *per_item: NDArray[Any] | None
+) -> tuple[Any, ...]:
+    """Return the votes on some items, and what else there is of these."""
+    return votes.take_items(rows), *(one if one is None else one[rows] for one in per_item)
 
 
 def _score_block(block: Block, model: Aggregator) -> Floats:
     """Return the scores of a block whose voters and labels are those of the model. A pass."""
     names = np.arange(block.n_items), model.voter_names_
     return model._score(Votes(WholeTable(block.votes), *names, tuple(model.classes_)))
+
+
+def is_two_class(model: Any) -> bool:
+    """Return whether a fitted model has two classes: its scores are then one number per item."""
+    return len(model.classes_) == 2
+
+
+def find_best(scores: Floats) -> NDArray[np.bool_]:
+    """Return which classes have the largest score, items x classes; several where they are tied.
+
+    Examples
+    --------
+    >>> find_best(np.array([0.0, -0.3])).tolist()
+    [[True, True], [True, False]]
+    """
+    if scores.ndim == 1:
+        return np.column_stack([scores <= 0, scores >= 0])
+    return np.asarray(scores >= scores.max(axis=1, keepdims=True) - ROUNDING)
+
+
+def pick_classes(scores: Floats, order: Any = None) -> NDArray[np.intp]:
+    """Return the index of each item's class: of those that are tied the first in an order.
+
+    Without an order that is the positive class of two, and otherwise the first one.
+
+    Examples
+    --------
+    >>> pick_classes(np.array([-1.0, 0.0])), pick_classes(np.array([[0.2, 0.4, 0.4]]))
+    (array([0, 1]), array([1]))
+    >>> pick_classes(np.array([-1.0, 0.0]), [0, 1])
+    array([0, 0])
+    """
+    best = find_best(scores)
+    if order is None:
+        order = np.arange(best.shape[1])[:: -1 if scores.ndim == 1 else 1]
+    order = np.asarray(order)
+    return np.asarray(order[np.argmax(best[:, order], axis=1)])
+
+
+def name_classes(scores: Floats, classes: NDArray[Any], order: Any = None) -> NDArray[Any]:
+    """Return the user's label of every item."""
+    return np.asarray(classes[pick_classes(scores, order)])
+
+
+def normalize_scores(scores: Floats) -> Floats:
+    """Return probabilities from log-probabilities per item and class."""
+    return np.asarray(softmax(scores, axis=1))
+
+
+def pair_probabilities(odds: Floats) -> Floats:
+    """Return P(negative), P(positive) per item from the log-odds."""
+    positive = expit(odds)
+    return np.column_stack([1 - positive, positive])
+
+
+def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
+    """Return per voter the number of votes, and snorkel's coverage, overlaps and conflicts.
+
+    Shares of all items: voted on; also voted on by others; another voted otherwise.
+    """
+    overlaps, conflicts = votes.comparison[0][-2:]
+    counts, n = votes.vote_counts(), votes.n_items
+    return {
+        "votes": counts,
+        "coverage": counts / n,
+        "overlaps": overlaps / n,
+        "conflicts": conflicts / n,
+    }
+
+
+def idle_reason(votes: Votes, voter: int) -> str | None:
+    """Return why a voter is uninformative, or None."""
+    given = np.count_nonzero(votes.answers[:, voter])
+    words = {0: "it never voted", 1: "it always gave the same vote"}
+    return words.get(int(given))

@@ -1,12 +1,16 @@
-"""Confusions: EM of Dawid and Skene's model for more than two classes, from the majority vote."""
+"""Confusions: EM of Dawid and Skene's model for any number of classes, from several starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.classes import expect_classes, join_classes, tally_majority
+from unelisa.errors import ExpertsWarning, warn_user
+from unelisa.kernels.ballots import tally_ballots, weigh_sides
+from unelisa.kernels.classes import expect_classes, expect_two, join_classes, split_votes
+from unelisa.paper.em import list_starts, rank_fits
 from unelisa.votes.ballots import Ballots
 from unelisa.votes.blocks import ItemBlocks
 
@@ -14,6 +18,10 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 
 CLIP = 1e-9  # without smoothing a probability may reach 0, whose logarithm is infinite
+NEAR = 0.005  # from tables that differ by less, EM leads to the same fixed point
+LEAST_VARYING = 3  # who vary: two have three moments, and the model five parameters
+FEW_VARYING = "fewer than three voters vary: their reliability is taken from the majority vote"
+NO_GOLD: Codes = np.empty(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,13 @@ class Confusions:
     converged: bool  # whether the last iteration raised it by less than the tolerance
 
     @property
+    def coins(self) -> Floats:
+        """P(says yes | no) and P(says yes | yes) of two classes, in two rows."""
+        return np.asarray(self.tables[:, :, 1].T)
+
+    @property
     def weights(self) -> Floats:
-        """Half the mean over k and l of log P(says k | k) / P(says k | l): as for two classes."""
+        """Half the mean over k and l of log P(says k | k) / P(says k | l)."""
         logs, n_classes = np.log(self.tables), self.tables.shape[1]
         own = np.einsum("skk->sk", logs)[:, None]
         # exactly 0 for a voter whose rows are equal
@@ -67,7 +80,7 @@ class FullTables:
         mass = added.sum(axis=1, keepdims=True)
         # without smoothing, a class that a voter never met has no estimate
         tables = np.where(mass > 0, added, 1.0) / np.where(mass > 0, mass, counts.shape[1])
-        return np.asarray(np.clip(tables.transpose(0, 2, 1), CLIP, 1.0))
+        return np.asarray(np.clip(tables.transpose(0, 2, 1), CLIP, 1 - CLIP))
 
     def log_prior(self, tables: Floats, counts: Floats) -> float:
         """Return the sum of a q_sc log P(s says c | k)."""
@@ -120,50 +133,135 @@ def spread_errors(psi: Floats, n_classes: int) -> Floats:
     return np.asarray(np.where(right, psi[:, None, None], errors[:, None, None]))
 
 
-def estimate_confusions(
+class Expected(NamedTuple):
+    """What an E-step gives to the next M-step."""
+
+    counts: Floats  # [voters, said, meant]: expected votes
+    mass: Floats  # expected number of items of each class
+
+
+def find_fits(
     ballots: ItemBlocks,
-    sizes: tuple[int, int],
     model: VoterModel,
-    gold: Codes,
-    **limits: Any,
-) -> Confusions:
-    """Return the more likely of the fixed points of EM from the votes and from gold labels.
-
-    `sizes` are (voters, classes). `gold` holds the known classes of items, 0 where unknown, or is
-    empty. The majority of the voters may exchange two classes, which gold labels alone can show.
-    """
-    starts = (False, True) if gold.any() else (False,)
-    fits = [_estimate(ballots, (*sizes, start), model, gold, **limits) for start in starts]
-    return max(fits, key=lambda fit: float(fit.lower_bound[-1]))
-
-
-def _estimate(
-    ballots: ItemBlocks,
-    start: tuple[int, int, bool],
-    model: VoterModel,
-    gold: Codes,
+    starts: Sequence[Expected],
+    varying: int,
     max_iter: int = 500,
-    tol: float = 1e-9,
-) -> Confusions:
-    """Return the fixed point of EM from one start: (voters, classes, whether from gold only).
+    **settings: Any,
+) -> list[Confusions]:
+    """Return the most likely fixed point of EM from the starts, then those tied with it.
 
-    The first expected truth of an item is the share of its votes for each class, or its gold label.
-    Then EM alternates the voters' tables and the shares of
-    the classes (M) with the posterior of every item (E), `max_iter` times or until an iteration
-    raises the penalized log-likelihood per item by less than `tol`. Shares stay half an item off 0.
+    If fewer than three voters vary, it is one iteration from the first start. A start that comes
+    near the fixed point of an earlier one is not followed to its end. For `settings`, see
+    `estimate_confusions`.
     """
-    counts, mass = ballots.sum(_start, *start, per_item=(gold,))
+    if varying < LEAST_VARYING:
+        if varying:
+            warn_user(FEW_VARYING, ExpertsWarning)
+        starts, max_iter = starts[:1], 1
+    fits: list[Confusions] = []
+    for start in starts:
+        fit = estimate_confusions(ballots, model, start, max_iter, found=fits, **settings)
+        if fit is not None:
+            fits.append(fit)
+    return rank_fits(fits, ballots.n_items)
+
+
+def estimate_confusions(  # noqa: PLR0913 - EM's settings
+    ballots: ItemBlocks,
+    model: VoterModel,
+    start: Expected,
+    max_iter: int = 500,
+    *,
+    tol: float = 1e-9,
+    gold: Codes = NO_GOLD,
+    found: Sequence[Confusions] = (),
+) -> Confusions | None:
+    """Return the fixed point of EM from a start, or None where it comes near one of `found`.
+
+    EM alternates the voters' tables and the shares of the classes (M) with the posterior of every
+    item (E), `max_iter` times or until an iteration raises the penalized log-likelihood per item by
+    less than `tol`; neither step lowers it. Items without votes are ignored, and shares stay half
+    an item off 0: a class not seen so far may still exist. `gold` holds the known classes of items
+    from 1, 0 where unknown, or is empty.
+    """
     history = [-np.inf]
+    (counts, mass), said = start, start.counts.sum(axis=2)
     tables, shares, votes = np.empty(0), mass, counts
     for _ in range(max_iter):
         tables, shares, votes = model.maximize(counts), keep_classes(mass), counts.sum(axis=1)
+        if any(np.abs(tables - fit.tables).max(initial=0.0) < NEAR for fit in found):
+            return None
         penalty = model.log_prior(tables, counts)
-        counts, mass, likelihood = ballots.sum(_expect, *as_logs(tables, shares), per_item=(gold,))
-        history.append(float(likelihood + penalty) / float(mass.sum()))
+        counts, mass, likelihood = _expect(ballots, tables, shares, said, gold)
+        history.append((likelihood + penalty) / float(mass.sum()))
         if history[-1] - history[-2] < tol:
             break
     converged = history[-1] - history[-2] < tol
     return Confusions(tables, shares, votes, np.array(history[1:]), converged)
+
+
+def _expect(
+    ballots: ItemBlocks, tables: Floats, shares: Floats, said: Floats, gold: Codes
+) -> tuple[Floats, Floats, float]:
+    """Return the expected votes and items of each class, and the log-likelihood."""
+    logs, log_shares = as_logs(tables, shares)
+    if len(shares) > 2 or gold.any():
+        counts, mass, total = ballots.sum(_expect_run, logs, log_shares, per_item=(gold,))
+        return counts, mass, float(total)
+    odds, prior = np.ascontiguousarray(logs[:, :, 1] - logs[:, :, 0]), log_shares[1] - log_shares[0]
+    yes, items, total, heard = ballots.sum(_expect_two_run, odds, float(prior))
+    counts = np.stack([np.maximum(said - yes, 0.0), yes], axis=2)
+    of_no = float((said * logs[:, :, 0]).sum()) + float(heard) * float(log_shares[0])
+    return counts, np.array([heard - items, items]), float(total) + of_no
+
+
+def start_from(
+    ballots: ItemBlocks,
+    weights: Floats,
+    n_classes: int,
+    gold: Codes = NO_GOLD,
+    *,
+    only_gold: bool = False,
+) -> Expected:
+    """Return the start whose expected truth is the voters' weight for each class.
+
+    A gold label is the truth of its item; with `only_gold` the other items are left out.
+    """
+    return Expected(*ballots.sum(_split_run, weights, n_classes, only_gold, per_item=(gold,)))
+
+
+def start_at(blocks: ItemBlocks, posterior: Floats) -> Expected:
+    """Return the start of two classes whose items are yes with these probabilities."""
+    sums = [blocks.tally(1 - posterior), blocks.tally(posterior)]
+    counts = [np.stack([seen - signed, seen + signed], axis=1) / 2 for signed, seen in sums]
+    mass = np.array([len(posterior) - posterior.sum(), posterior.sum()])
+    return Expected(np.stack(counts, axis=2), mass)
+
+
+def list_expected(ballots: ItemBlocks, n_voters: int, n_starts: int) -> list[Expected]:
+    """Return starts of two classes: crowds weighted by `em.list_starts`, the first one equally."""
+    sums: Any = _Sums(ballots, n_voters)
+    weights = list_starts(sums, np.ones(n_voters), n_starts)
+    return [start_from(ballots, one, 2) for one in weights]
+
+
+class _Sums(NamedTuple):
+    """The two sums of `list_starts`, over ballots of two classes."""
+
+    ballots: ItemBlocks
+    n_voters: int
+
+    def __len__(self) -> int:
+        return self.ballots.n_items
+
+    def weigh(self, signed: Floats, observed: Floats) -> Floats:
+        """Return per item sum_s signed_s f_is + observed_s |f_is|."""
+        return self.ballots.concatenate(_weigh_run, signed, observed)
+
+    def tally(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
+        signed, observed = self.ballots.sum(_tally_run, self.n_voters, per_item=(x,))
+        return signed[:, 0], observed[:, 0]
 
 
 def keep_classes(mass: Floats) -> Floats:
@@ -187,19 +285,47 @@ def as_logs(tables: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 def score_classes(ballots: ItemBlocks, tables: Floats, shares: Floats) -> Floats:
     """Return log P(truth is k | votes) per item and class."""
-    return ballots.concatenate(_join, *as_logs(tables, shares))
+    return ballots.concatenate(_join_run, *as_logs(tables, shares))
 
 
-def _start(run: Ballots, gold: Codes, *start: Any) -> tuple[Any, ...]:
-    return tally_majority(run.starts, run.voters, run.votes.view(np.uint8), gold, *start)
+def score_two(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
+    """Return the log-odds of yes per item; `coins` are as in `Confusions.coins`."""
+    yes, no = np.log(coins), np.log1p(-coins)
+    half_yes, half_no = (yes[1] - yes[0]) / 2, (no[1] - no[0]) / 2
+    prior = float(np.log(prevalence) - np.log1p(-prevalence))
+    return prior + blocks.weigh(half_yes - half_no, half_yes + half_no)
 
 
-def _expect(run: Ballots, gold: Codes, tables: Floats, log_shares: Floats) -> tuple[Any, ...]:
-    found = expect_classes(
-        run.starts, run.voters, run.votes.view(np.uint8), gold, tables, log_shares
-    )
+def _codes(run: Ballots, n_classes: int) -> Codes:
+    """Return the votes as classes from 1."""
+    return run.answer(2) + np.uint8(1) if n_classes == 2 else run.votes.view(np.uint8)
+
+
+def _split_run(
+    run: Ballots, gold: Codes, weights: Floats, n_classes: int, only_gold: bool
+) -> tuple[Any, ...]:
+    codes = _codes(run, n_classes)
+    return split_votes(run.starts, run.voters, codes, gold, weights, n_classes, only_gold)
+
+
+def _expect_run(run: Ballots, gold: Codes, logs: Floats, log_shares: Floats) -> tuple[Any, ...]:
+    codes = _codes(run, len(log_shares))
+    found = expect_classes(run.starts, run.voters, codes, gold, logs, log_shares)
     return found[0], found[1], np.asarray(found[2])
 
 
-def _join(run: Ballots, tables: Floats, log_shares: Floats) -> Floats:
-    return join_classes(run.starts, run.voters, run.votes.view(np.uint8), tables, log_shares)
+def _expect_two_run(run: Ballots, odds: Floats, prior: float) -> tuple[Any, ...]:
+    found = expect_two(run.starts, run.voters, run.votes, odds, prior)
+    return tuple(np.asarray(part) for part in found)
+
+
+def _join_run(run: Ballots, logs: Floats, log_shares: Floats) -> Floats:
+    return join_classes(run.starts, run.voters, _codes(run, len(log_shares)), logs, log_shares)
+
+
+def _weigh_run(run: Ballots, signed: Floats, observed: Floats) -> Floats:
+    return weigh_sides(run.starts, run.voters, run.votes, signed, observed)
+
+
+def _tally_run(run: Ballots, x: Floats, n_voters: int) -> tuple[Floats, Floats]:
+    return tally_ballots(run.starts, run.voters, run.votes, x[:, None], n_voters)

@@ -1,31 +1,145 @@
-"""Dawid and Skene (1979): two coins per voter, estimated by EM."""
+"""Dawid and Skene (1979): what voters confuse, by EM; with one coin per voter, or more."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
-from unelisa.aggregators.base import Floats, pool_ballots
-from unelisa.aggregators.classes import is_two_class
-from unelisa.aggregators.coins import CLIP, CoinAggregator, TwoCoins, estimate_coins, log_joint
-from unelisa.aggregators.confusions import Confusions, FullTables, score_classes
-from unelisa.aggregators.two_coins import TwoCoinVoters
-from unelisa.errors import ExpertsWarning, warn_user
+from unelisa.aggregators.base import (
+    ConfusionAggregator,
+    Floats,
+    has_confusions,
+    is_two_class,
+)
+from unelisa.aggregators.confusions import (
+    CLIP,
+    LEAST_VARYING,
+    NO_GOLD,
+    Codes,
+    Confusions,
+    FullTables,
+    OneReliability,
+    VoterModel,
+    find_fits,
+    list_expected,
+    score_classes,
+    score_two,
+    spread_errors,
+    start_from,
+)
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
 from unelisa.schema import stored
 from unelisa.votes import Votes
-from unelisa.votes.ballots import list_ballots
+from unelisa.votes.ballots import Ballots, keep_voters, list_ballots
 from unelisa.votes.blocks import ItemBlocks
+from unelisa.votes.canonical import order_voters
+
+TIED_FITS = "a tie: fits of nearly equal likelihood"
 
 
 @stored(
-    coins_="?coin[2, voters]",
-    _confusion="?chance[voters, classes, classes]",
     prevalence_="coin | chance[classes]",
     lower_bound_="float[steps]",
     n_iter_="count",
 )
-class DawidSkene(TwoCoinVoters, CoinAggregator):
+class EMAggregator(ConfusionAggregator, PosteriorAggregator):
+    """Base of the models whose confusions are estimated by EM from several starts."""
+
+    multiclass = True
+
+    def __init__(  # noqa: PLR0913 - a public signature
+        self,
+        smoothing: float = 1.0,
+        *,
+        n_starts: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-9,
+        orient: Orient = "majority",
+        n_jobs: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.smoothing = smoothing
+        self.n_starts = n_starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.orient = orient
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, votes: Votes) -> None:
+        voters = order_voters(votes)
+        ballots = self._list_ballots(votes, voters)
+        starts = list_expected(ballots, len(voters), self.n_starts)
+        best, *tied = self._find_fits(ballots, starts, votes, voters)
+        for fit in tied if best.converged else []:
+            self._adopt(fit, votes, voters)
+            self._note_rival(votes, TIED_FITS)
+        self._adopt(best, votes, voters)
+
+    def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        if self.orient != "majority":
+            raise ModelError("orient decides between two classes; leave 'majority' for more")
+        voters = np.flatnonzero(votes.discerning())
+        ballots, equal = self._list_ballots(votes, voters), np.ones(len(voters))
+        known = NO_GOLD if gold is None else gold.view(np.uint8)
+        # the majority of the voters may exchange two classes, which gold labels alone can show
+        starts = [
+            start_from(ballots, equal, votes.n_classes, known, only_gold=only)
+            for only in ((False, True) if known.any() else (False,))
+        ]
+        best, *_ = self._find_fits(ballots, starts, votes, voters, gold=known)
+        self._adopt(best, votes, voters)
+
+    def _list_ballots(self, votes: Votes, voters: NDArray[np.intp]) -> ItemBlocks:
+        """Return the votes of these voters item by item; the others have not voted."""
+        places = np.full(votes.n_voters, -1, dtype=np.int32)
+        places[voters] = np.arange(len(voters))
+        return list_ballots(votes.blocks, self.n_jobs).view(_place_voters, places)
+
+    def _find_fits(
+        self,
+        ballots: ItemBlocks,
+        starts: Any,
+        votes: Votes,
+        voters: NDArray[np.intp],
+        gold: Codes = NO_GOLD,
+    ) -> list[Confusions]:
+        varying = int(np.count_nonzero(~votes.constant()[voters]))
+        limits: Any = {"max_iter": self.max_iter, "tol": self.tol, "gold": gold}
+        fits = find_fits(ballots, self._voter_model(), starts, varying, **limits)
+        if varying >= LEAST_VARYING and not fits[0].converged:
+            warn_user(
+                f"EM did not converge in {self.max_iter} iterations: raise max_iter",
+                ConvergenceWarning,
+            )
+        return fits
+
+    def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
+        """Store a fit to these voters; the others carry no information."""
+        self.weights_ = np.zeros(votes.n_voters)
+        self.weights_[voters] = fit.weights
+        self.prevalence_ = float(fit.shares[1]) if is_two_class(self) else fit.shares
+        self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
+
+    def _score(self, votes: Votes) -> Floats:
+        tables = self._answer_tables()
+        if is_two_class(self):
+            return score_two(votes.blocks, tables[:, :, 1].T, self.prevalence_)
+        return score_classes(list_ballots(votes.blocks), tables, self.prevalence_)
+
+    def _voter_model(self) -> VoterModel:
+        """Return how voters err."""
+        raise NotImplementedError
+
+
+@stored(
+    has_confusions,
+    coins_="?coin[2, voters]",
+    _confusion="?chance[voters, classes, classes]",
+    _confusion_votes="?finite[voters, classes]",
+)
+class DawidSkene(EMAggregator):
     """Two coins per voter: given the truth, voters err independently (Dawid and Skene, 1979).
 
     Voter s says yes with probability sensitivity_s where the truth is yes and 1 - specificity_s
@@ -43,12 +157,14 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     n_starts
         Number of initializations of EM, five at most; the fit with the highest penalized likelihood
         is kept. The first is the majority vote, the others are weighted majorities, see
-        `em.list_starts`.
+        `em.list_starts`. With more than two classes, the majority vote is the only one.
     max_iter, tol
         EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
         "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
         voter's name or index.
+    n_jobs
+        Threads; the result does not depend on them.
     random_state
         Not used: the votes alone determine the fit.
 
@@ -79,6 +195,11 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     Two voters have three moments and the model five parameters. So if fewer than three voters vary,
     EM stops after one iteration from the majority vote, with an `ExpertsWarning`.
 
+    EM runs to its fixed point. crowd-kit's stops when the sum that it tracks falls, which counts
+    the class shares once per vote: often after two iterations. With as many iterations and without
+    smoothing the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another
+    order are rounded otherwise, which moves probabilities by less than 1e-6.
+
     References
     ----------
     Dawid and Skene (1979), Maximum likelihood estimation of observer error-rates using the EM
@@ -95,52 +216,29 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    def _fit(self, votes: Votes) -> None:
-        super()._fit(votes)
-        self._warn_if_uninformative()
-
-    def _warn_if_uninformative(self) -> None:
+    def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
+        super()._learn(votes, gold, prior)
         if not self.weights_.any():
             warn_user(
                 "no voter is informative: every item gets the same probability",
                 ExpertsWarning,
             )
 
-    def _estimate(self, blocks: ItemBlocks, start: Floats, **limits: Any) -> TwoCoins:
-        return estimate_coins(blocks, start, self.smoothing, **limits)
-
-    def _adopt(self, fit: TwoCoins, votes: Votes, voters: NDArray[np.intp]) -> None:
-        # both coins of a voter who carries no information are its share of yes
-        share = (votes.sides[1] + 0.5 * CLIP) / (votes.vote_counts() + CLIP)
-        self.coins_ = np.clip(np.stack([share, share]), CLIP, 1 - CLIP)
-        self.coins_[:, voters] = fit.coins
-        self.prevalence_ = fit.prevalence
-        self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
-        # both logits of a constant voter are the same number: its weight is exactly 0
-        self.weights_ = (logit(self.coins_[1]) - logit(self.coins_[0])) / 4
-
-    def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        super()._learn_classes(votes, gold)
-        self._warn_if_uninformative()
-
     def _voter_model(self) -> FullTables:
         return FullTables(self.smoothing)
 
-    def _adopt_classes(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
-        counts = votes.vote_counts()[:, None]
-        said = (votes.answers.T + CLIP / votes.n_classes) / (counts + CLIP)
+    def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
+        super()._adopt(fit, votes, voters)
+        counts, n_classes = votes.vote_counts()[:, None], votes.n_classes
+        said = (votes.answers.T + CLIP / n_classes) / (counts + CLIP)
         # every row of a voter who carries no information is its share of answers
-        self._confusion = np.repeat(said[:, None], votes.n_classes, axis=1)
-        self._confusion[voters] = fit.tables
-        self._confusion_votes = counts * fit.shares
+        tables = np.repeat(np.clip(said, CLIP, 1 - CLIP)[:, None], n_classes, axis=1)
+        tables[voters] = fit.tables
+        if n_classes == 2:
+            self.coins_ = np.ascontiguousarray(tables[:, :, 1].T)
+            return
+        self._confusion, self._confusion_votes = tables, counts * fit.shares
         self._confusion_votes[voters] = fit.votes
-
-    def _score(self, votes: Votes) -> Floats:
-        if votes.n_classes > 2:
-            ballots = list_ballots(votes.blocks)
-            return score_classes(ballots, self._confusion, self.prevalence_)
-        joint = log_joint(votes.blocks, self.coins_, self.prevalence_)
-        return np.asarray(joint[1] - joint[0])
 
     def _turn_around(self) -> None:
         super()._turn_around()
@@ -154,3 +252,92 @@ class DawidSkene(TwoCoinVoters, CoinAggregator):
             return f"is right on {self._share_right(voter):.0%} of the items"
         alarms, hits = self.coins_[:, voter]
         return f"says yes on {hits:.0%} of the positive and {alarms:.0%} of the negative items"
+
+
+@stored(accuracies_="coin[voters]")
+class OneCoinDawidSkene(EMAggregator):
+    """One coin per voter: right with probability psi_s on every item (one-coin Dawid-Skene).
+
+    `DawidSkene` with sensitivity = specificity. The score is the exact log-odds::
+
+        log pi / (1 - pi) + sum_s f_s log psi_s / (1 - psi_s)
+
+    which is the paper's Bayes rule (2.3) with all voters as experts. With K classes, a voter who
+    errs says each of the K - 1 other classes with the same probability.
+
+    Parameters
+    ----------
+    smoothing
+        Votes added to each coin, half of them right (one in K of K classes): strength of the prior
+        Beta(1 + a/2, 1 + a/2). 0 gives maximum likelihood, under which a voter with few votes can
+        become infallible.
+    n_starts, max_iter, tol, orient, n_jobs, random_state
+        As in `DawidSkene`.
+
+    Attributes
+    ----------
+    accuracies_
+        psi_s = P(f_s is the truth) per voter; 1/K for one who gave every item the same vote.
+    confusions_, prevalence_, lower_bound_, n_iter_
+        As in `DawidSkene`.
+    weights_
+        theta_0s = 1/2 log psi_s / (1 - psi_s), (4.1) of the paper; with K classes,
+        1/2 log (K - 1) psi_s / (1 - psi_s).
+
+    Notes
+    -----
+    Half the parameters of `DawidSkene`: better if voters cast few votes and err equally on both
+    classes, worse if the classes differ. With two voters it cannot be identified which one is
+    right, so if fewer than three voters vary, EM stops after one iteration, with an
+    `ExpertsWarning`.
+
+    References
+    ----------
+    Zhang, Chen, Zhou and Jordan (2014), Spectral methods meet EM: a provably optimal algorithm for
+    crowdsourcing. JMLR 17.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
+    >>> model = ue.OneCoinDawidSkene(random_state=0).fit(votes)
+    >>> model.predict(votes)
+    array([ 1,  1, -1, -1,  1])
+    >>> model.polarity_
+    array([ 1,  1,  1, -1], dtype=int8)
+    """
+
+    def _voter_model(self) -> OneReliability:
+        return OneReliability(self.smoothing)
+
+    def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
+        super()._adopt(fit, votes, voters)
+        self.accuracies_ = np.full(votes.n_voters, 1 / votes.n_classes)
+        self.accuracies_[voters] = fit.tables[:, 0, 0]
+
+    def _answer_tables(self) -> Floats:
+        return spread_errors(self.accuracies_, len(self.classes_))
+
+    def _expect_votes(self) -> Floats:
+        rate = np.asarray(self.prevalence_)
+        shares = rate if rate.ndim else np.array([1 - rate, rate])
+        return np.outer(self._voter_columns["votes"], shares)
+
+    def _turn_around(self) -> None:
+        super()._turn_around()
+        self.accuracies_ = 1 - self.accuracies_
+
+    def _ballots(self) -> Floats:
+        return pool_ballots(2 * self.accuracies_ - 1)
+
+    def _voter_estimates(self) -> dict[str, Floats]:
+        return {"accuracy": self.accuracies_}
+
+    def _reason(self, voter: int) -> str:
+        return f"is right on {self.accuracies_[voter]:.0%} of the items"
+
+
+def _place_voters(run: Ballots, places: NDArray[np.int32]) -> Ballots:
+    """Return the ballots of the voters who have a place, under the number of that place."""
+    kept = keep_voters(run, places >= 0)
+    return kept._replace(voters=places[kept.voters])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from unelisa.aggregators.two_coins import TwoCoinVoters
+from unelisa.aggregators.base import ConfusionAggregator
 from unelisa.errors import ModelError
 from unelisa.latent.crowd import draw_items
 from unelisa.votes import Votes
@@ -71,7 +71,7 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     """
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-    if not isinstance(model, TwoCoinVoters) or not hasattr(model, "predict_proba"):
+    if not isinstance(model, ConfusionAggregator) or not hasattr(model, "predict_proba"):
         name = type(model).__name__
         raise ModelError(f"drift is found with LatentIsing or DawidSkene, found {name}")
     known: Votes = model._reenter(votes)

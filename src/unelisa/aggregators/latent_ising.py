@@ -8,7 +8,14 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds
+from unelisa.aggregators.base import (
+    ConfusionAggregator,
+    Floats,
+    LogOdds,
+    describe_votes,
+    has_confusions,
+    idle_reason,
+)
 from unelisa.aggregators.drift import find_drift, tell_drift
 from unelisa.aggregators.known import (
     add_prior,
@@ -17,19 +24,8 @@ from unelisa.aggregators.known import (
     read_prevalence,
     read_prior,
 )
-from unelisa.aggregators.label_table import tabulate_labels
-from unelisa.aggregators.memory import (
-    NO_VOTES,
-    KeptVotes,
-    Memory,
-    name_gold,
-    read_more,
-    unpack_votes,
-)
-from unelisa.aggregators.orientation import Orient
-from unelisa.aggregators.sides import read_sides
-from unelisa.aggregators.two_coins import TwoCoinVoters
-from unelisa.aggregators.voters import describe_votes, idle_reason
+from unelisa.aggregators.memory import KeptVotes, Memory, join_gold, read_more
+from unelisa.aggregators.orientation import Orient, read_sides
 from unelisa.base import check_is_fitted
 from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
 from unelisa.latent import Known, Structure, describe, verdicts
@@ -44,6 +40,7 @@ from unelisa.votes.blocks import ItemBlocks
 from unelisa.votes.joining import join_votes
 from unelisa.votes.partitioned import is_partitioned
 
+UNRELIABLE = "the labels cannot be relied on"
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 
 
@@ -52,14 +49,16 @@ def _of_reading(name: str, doc: str) -> Any:
 
 
 @stored(
+    has_confusions,
     _reading="Reading",
     prevalence_interval_="many(2) estimate | estimate[2, classes]",
     coins_="?estimate[2, voters]",
     _confusion="?estimate[voters, classes, classes]",
+    _confusion_votes="?finite[voters, classes]",
     _kept_votes="?KeptVotes",
     _beside="?text",
 )
-class LatentIsing(TwoCoinVoters, LogOdds):
+class LatentIsing(ConfusionAggregator, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
     A hidden class k stands behind the votes on an item, and an ease d: some items are easier than
@@ -163,12 +162,11 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
     verdicts = ("contrarian", "pruned", "expert")
     multiclass = True
+    remembers_votes = True
     _reading: Reading
-    _memory: Memory
     prevalence_interval_: Any  # (low, high), or two rows of classes
     _stated: Any = None  # the prevalence that `fit` was given; only during `fit`
     _checked: Checked  # only during `fit`
-    _kept_votes: KeptVotes  # in a model that was loaded from a file with its votes
     _beside: str  # what entered the fit besides votes and gold labels, if anything did
 
     def __init__(
@@ -241,13 +239,6 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             reading = replace(reading, correction=match_prevalence(own, reading, bounds))
         self._reading = reading
 
-    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        """Refer to the votes of the fit where they are in memory."""
-        self.__dict__.pop("_kept_votes", None)
-        self.__dict__.pop("_memory", None)
-        if votes.blocks.place in ("in memory", "sparse"):
-            self._memory = Memory(votes, gold if gold is not None and gold.any() else None)
-
     def _check_identifiability(self, votes: Votes) -> bool:
         """Return whether the votes identify a truth at all; voters who repeat others left out."""
         return super()._check_identifiability(votes.take_voters(self._reading.independent))
@@ -268,8 +259,21 @@ class LatentIsing(TwoCoinVoters, LogOdds):
 
         reading = self._reading
         self._take(judge(replace(reading, others=tuple(map(judge, reading.others)))))
-        for caution in self.cautions_:
-            warn_user(caution, ReliabilityWarning)
+        for sentence in self._list_warnings():
+            warn_user(sentence, ReliabilityWarning)
+
+    def _list_warnings(self) -> list[str]:
+        """Return what the fit warns of: the cautions, and that labels cannot be relied on."""
+        cautions: list[str] = list(self.cautions_)
+        if self.reliable_:
+            return cautions
+        reason = self.reliability_reason_
+        told = [one for one in cautions if one in reason]
+        named = [
+            Sentence(f"{UNRELIABLE}: {one}", getattr(one, "voters", ())) if one in told else one
+            for one in cautions
+        ]
+        return named if told else [f"{UNRELIABLE}: {reason}", *cautions]
 
     def _take(self, reading: Reading) -> None:
         """Set what is learned from a reading."""
@@ -332,7 +336,7 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
 
-    def update(self, votes: Any, *, earlier: Any = None) -> Self:
+    def update(self, votes: Any, *, earlier: Any = None, y: Any = None) -> Self:
         """Return self with more votes: on old or new items, of old or new voters, or changed.
 
         Everything is fitted again, with the gold labels of the fit; warns of drift (`find_drift`).
@@ -344,6 +348,9 @@ class LatentIsing(TwoCoinVoters, LogOdds):
             voter on the same item. The rows of a bare array are new items.
         earlier
             The votes so far, which a loaded model has only if saved with ``keep_votes=True``.
+        y
+            Gold labels of old or new items, beside those of the fit. A model that was fitted with
+            some and loaded without them needs them again.
 
         Examples
         --------
@@ -359,55 +366,29 @@ class LatentIsing(TwoCoinVoters, LogOdds):
         if "_beside" in self.__dict__:
             told = f"a model fitted with {self._beside} cannot be updated"
             raise ModelError(f"{told}; fit it to all votes again")
-        memory = self._recall() if earlier is None else Memory(self._reenter(earlier))
+        memory = self._recall() if earlier is None else self._recall_with(earlier)
+        if memory.gold is None and self.__dict__.get("_n_gold", 0) and y is None:
+            raise ModelError(
+                f"the model was fitted with {self._n_gold} gold labels, which it no longer holds: "
+                "pass them again (y, on the command line --gold)"
+            )
         joined = join_votes(memory.votes, read_more(self, votes))
-        self.fit(joined.votes, name_gold(memory.gold, joined.votes))
+        self.fit(joined.votes, join_gold(memory.gold, y, joined.votes))
         drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
         if drifted:
             warn_user(drifted, ReliabilityWarning)
         return self
 
-    def _recall(self) -> Memory:
-        """Return the votes so far."""
-        if "_memory" in self.__dict__:
-            return self._memory
-        if "_kept_votes" not in self.__dict__:
-            raise ModelError(NO_VOTES)
-        return unpack_votes(self._kept_votes, self)
+    def _recall_with(self, earlier: Any) -> Memory:
+        """Return the votes so far as they are passed, with the gold labels of the fit."""
+        votes = self._reenter(earlier)
+        return Memory(votes, self._recall_gold(votes))
 
     def keep_votes(self) -> KeptVotes:
         """Return the votes for a model file, with the gold labels."""
         if "_beside" in self.__dict__:
             raise ModelError(f"a model fitted with {self._beside} cannot keep its votes")
         return self._recall().pack()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and pickles hold: not the votes, which name items."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: part for name, part in state.items() if name != "_memory"}
-
-    def labels(self, X: Any, prior: Any = None) -> Any:
-        """Return the label of every item, as a pandas table: item, label, probability, status.
-
-        The status is "gold" (the gold label, with probability 1), "model", or "no votes".
-
-        Examples
-        --------
-        >>> import unelisa as ue
-        >>> votes = ue.simulate_votes(random_state=0).votes
-        >>> ue.LatentIsing().fit(votes).labels(votes)["status"].unique().tolist()
-        ['model']
-        """
-        votes = self._reenter(X)
-        scores = self.decision_function(votes, prior)
-        known = self._label(scores), self._pair(scores), self._recall_gold(votes)
-        return tabulate_labels(votes, *known)
-
-    def _recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
-        """Return the gold labels that the fit was given of these items; None: of none."""
-        if "_memory" in self.__dict__ or "_kept_votes" in self.__dict__:
-            return self._recall().recall_gold(votes)
-        return None
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
         """Return the log-odds per item, with the items' prior log-odds added where given.

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, polar, qr
 
-from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
-from unelisa.aggregators.orientation import Orient
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_ballots
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.schema import stored

@@ -6,18 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
-from unelisa.aggregators.coins import (
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.confusions import (
     LEAST_VARYING,
-    TwoCoins,
-    choose_fits,
-    estimate_coins,
-    list_shares,
+    Confusions,
+    FullTables,
+    find_fits,
+    list_expected,
 )
-from unelisa.aggregators.orientation import Orient
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
 from unelisa.votes.canonical import order_voters
 
@@ -53,12 +54,12 @@ class Terms(NamedTuple):
         return cls(float(vector[0]), main, truth, pairs + pairs.T)
 
     @classmethod
-    def of_coins(cls, coins: TwoCoins) -> "Terms":
+    def of_coins(cls, fit: Confusions) -> "Terms":
         """Return Dawid and Skene's model as log-linear terms: no pairs of voters."""
-        says = logit(coins.coins) / 2
+        says = logit(fit.coins) / 2
         main, truth = (says[1] + says[0]) / 2, (says[1] - says[0]) / 2
         terms = cls(0.0, main, truth, np.zeros((len(main), len(main))))
-        return terms._replace(field=float(logit(coins.prevalence) / 2 - terms.absence.sum()))
+        return terms._replace(field=float(logit(fit.shares[1]) / 2 - terms.absence.sum()))
 
 
 def log_cosh(x: Floats) -> Floats:
@@ -259,16 +260,17 @@ class LogLinear(PosteriorAggregator):
         if not len(active):
             return [Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))]
         values = np.asfortranarray(votes.values[:, active])
-        blocks = WholeTable(values)
-        shares = list_shares(blocks, 5)
-        start = Terms.of_coins(choose_fits(blocks, shares, len(active), estimate_coins)[0])
+        ballots, coins = list_ballots(WholeTable(values)), FullTables(smoothing=1.0)
+        starts = list_expected(ballots, len(active), 5)
+        start = Terms.of_coins(find_fits(ballots, coins, starts, len(active))[0])
         if len(active) < LEAST_VARYING:
             return [start]
         terms, self.n_iter_, done = fit_terms(values, start, self.ridge, self.max_iter)
         if not done:
             warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
             return [terms]
-        first = Terms.of_coins(estimate_coins(blocks, shares[0], max_iter=1))
+        majority = find_fits(ballots, coins, starts[:1], len(active), max_iter=1)[0]
+        first = Terms.of_coins(majority)
         return [terms, fit_terms(values, first, self.ridge, self.max_iter)[0]]
 
     def _score(self, votes: Votes) -> Floats:

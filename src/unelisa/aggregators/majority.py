@@ -1,10 +1,125 @@
-"""Majority vote: every voter counts the same."""
+"""Majorities: every vote counts with its voter's weight; the weights are equal, or agreement."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unelisa.aggregators.shares import WeightedMajority
+from unelisa.aggregators.base import Aggregator, Floats
+from unelisa.kernels.classes import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import Ballots, list_ballots
+from unelisa.votes.blocks import ItemBlocks
+
+TIED = 1e-12  # margins below are ties, so that rounding, hence the order of the voters, is no side
+# crowd-kit's schedule of zero-based skills: full steps at first, halved every 20 iterations
+PATIENCE, REDUCTION = 20, 0.5
+
+
+@stored(_tie_order="?index(classes)[classes]")
+class WeightedMajority(Aggregator):
+    """A weighted majority of two or more classes: `_weigh` returns the weights.
+
+    A tie goes to the class with more votes in all. Where these are equal too, to the class whose
+    votes come from fewer voters, and only in votes that renaming the classes leaves as they are, to
+    the later of two classes or the first of more.
+    """
+
+    multiclass = True
+    _tie_order: NDArray[np.int64]
+
+    def _fit(self, votes: Votes) -> None:
+        self._tie_order = order_classes(votes.answers)
+        counted = np.flatnonzero(votes.discerning())
+        blocks = arrange_votes(votes.blocks.rearrange(counted), votes.n_classes)
+        self.weights_ = np.zeros(votes.n_voters)
+        self.weights_[counted] = self._weigh(blocks, len(counted), votes.n_classes)
+
+    def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
+        """Return the weights of the voters who tell items apart."""
+        raise NotImplementedError
+
+    def _score(self, votes: Votes) -> Floats:
+        blocks = arrange_votes(votes.blocks, votes.n_classes)
+        return share_weight(blocks, self.weights_, votes.n_classes)
+
+    @property
+    def tie_order_(self) -> NDArray[np.intp]:
+        """Classes (indices) in the order in which they win ties: by votes in all."""
+        return np.asarray(self.__dict__.get("_tie_order", super().tie_order_))
+
+
+def order_classes(answers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the classes by votes (classes x voters), and by sums of powers of votes where equal.
+
+    Examples
+    --------
+    >>> order_classes(np.array([[2, 2], [5, 0], [3, 1]])).tolist()
+    [1, 2, 0]
+    """
+    counts = answers.astype(np.float64) / max(int(answers.max(initial=1)), 1)
+    keys = [np.round(-(counts**power).sum(axis=1), 9) for power in (3, 2)]
+    n_classes = len(answers)
+    names = -np.arange(n_classes) if n_classes == 2 else np.arange(n_classes)
+    return np.lexsort([names, *keys, -answers.sum(axis=1)]).astype(np.int64)
+
+
+def arrange_votes(blocks: ItemBlocks, n_classes: int) -> ItemBlocks:
+    """Return votes as `share_weight` reads them: more than two classes item by item."""
+    return blocks if n_classes == 2 else list_ballots(blocks)
+
+
+def share_weight(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -> Floats:
+    """Return per item the weight of yes minus that of no, as a share of the weight that voted.
+
+    Of more than two classes, the share of each.
+
+    Examples
+    --------
+    >>> from unelisa.votes.blocks import WholeTable
+    >>> votes = np.array([[1, -1, 0]], dtype=np.int8)
+    >>> share_weight(WholeTable(votes), np.array([3.0, 1.0, 5.0]))
+    array([0.5])
+    >>> votes = arrange_votes(WholeTable(np.array([[1, 3, 0]], dtype=np.int8)), 3)
+    >>> share_weight(votes, np.array([3.0, 1.0, 5.0]), 3)
+    array([[0.75, 0.  , 0.25]])
+    """
+    if n_classes > 2:
+        return blocks.concatenate(_share_run, weights, n_classes)
+    nothing = np.zeros(len(weights))
+    margin, mass = blocks.weigh(weights, nothing), blocks.weigh(nothing, weights)
+    return np.asarray(margin / np.where(mass > 0, mass, 1.0))
+
+
+def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -> Floats:
+    """Return the share of each voter's votes that agree with the weighted majority.
+
+    Where m classes are tied, a vote for one of them counts 1 / m; a voter who never voted has 0.
+
+    Examples
+    --------
+    >>> from unelisa.votes.blocks import WholeTable
+    >>> votes = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)
+    >>> measure_agreement(WholeTable(votes), np.array([2.0, 1.0]))
+    array([1.        , 0.33333333])
+    """
+    if n_classes > 2:
+        agreed, counts = blocks.sum(_agree_run, weights, n_classes)
+        return np.asarray(agreed / np.maximum(counts, 1.0))
+    margin = share_weight(blocks, weights)
+    signed = blocks.tally(np.where(np.abs(margin) > TIED, np.sign(margin), 0.0))[0]
+    counts = blocks.tally(np.ones(len(blocks)))[1]
+    return np.where(counts > 0, (counts + signed) / 2 / np.maximum(counts, 1.0), 0.0)
+
+
+def _share_run(run: Ballots, weights: Floats, n_classes: int) -> Floats:
+    """Return the shares of a run of items. A pass."""
+    return weigh_classes(run.starts, run.voters, run.votes.view(np.uint8), weights, n_classes)
+
+
+def _agree_run(run: Ballots, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    """Return the votes that agree with the majority, and all votes, per voter. A pass."""
+    shares = _share_run(run, weights, n_classes)
+    return tally_agreement(run.starts, run.voters, run.votes.view(np.uint8), shares, len(weights))
 
 
 @stored()
@@ -13,8 +128,9 @@ class MajorityVote(WeightedMajority):
 
     With more than two classes, it is the share of each.
 
-    A voter who gives every item the same vote moves every share alike and is left out.
-    A share of votes is not a probability of the truth, so there is no `predict_proba`.
+    A voter who gives every item the same vote moves every share alike and is left out. A tie goes
+    to the class with more votes in all, whatever the classes are called; `labels` lists ties. A
+    share of votes is not a probability of the truth, so there is no `predict_proba`.
 
     Examples
     --------
@@ -25,5 +141,107 @@ class MajorityVote(WeightedMajority):
     array(['b', 'c', 'a'], dtype='<U1')
     """
 
-    def _fit(self, votes: Votes) -> None:
-        self.weights_ = votes.discerning().astype(np.float64)
+    def _weigh(
+        self,
+        blocks: ItemBlocks,  # noqa: ARG002 - as of the others
+        n_voters: int,
+        n_classes: int,  # noqa: ARG002
+    ) -> Floats:
+        return np.ones(n_voters)
+
+
+@stored()
+class Wawa(WeightedMajority):
+    """Voters weighted by how often they agree with the majority, like crowd-kit's Wawa.
+
+    weight_s = share of the votes of s that agree with the majority; the label is the weighted
+    majority::
+
+        score_i = sum_s weight_s f_is / sum_s weight_s |f_is|
+
+    With more than two classes, the score of a class is the share of weight that said it. A share of
+    weights is not a probability of the truth, so there is no `predict_proba`.
+
+    Attributes
+    ----------
+    weights_
+        Agreement with the majority, between 0 and 1: a contrarian has a small weight, not a
+        negative one.
+
+    Notes
+    -----
+    Where the majority is tied, crowd-kit picks one of the labels; here each counts half (1 / m of m
+    tied classes), so that the result does not depend on the names of the labels. A voter who gives
+    every item the same vote has weight 0.
+
+    References
+    ----------
+    Appen Limited (2021), Calculating worker agreement with aggregate (Wawa); Ustalov, Pavlichenko
+    and Tseitlin (2024), Learning from crowds with Crowd-Kit. doi:10.21105/joss.06227
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1]]
+    >>> model = ue.Wawa().fit(votes)
+    >>> model.weights_
+    array([1. , 1. , 0.5, 0.5])
+    >>> model.predict(votes)
+    array([ 1,  1, -1, -1])
+    """
+
+    def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
+        return measure_agreement(blocks, np.ones(n_voters), n_classes)
+
+
+@stored(n_iter_="count")
+class ZeroBasedSkill(WeightedMajority):
+    """Voters weighted by their agreement with the weighted majority, like crowd-kit's ZBS.
+
+    `Wawa` iterated: each iteration takes the weighted majority, then moves every weight toward the
+    share of the voter's votes that agree with it, in ever shorter steps (skill_s <- skill_s + rate
+    (agreement_s - skill_s), from equal skills). The score is the margin of
+    the last weighted majority, not a probability, so there is no `predict_proba`.
+
+    Parameters
+    ----------
+    max_iter
+        Number of iterations.
+
+    Attributes
+    ----------
+    weights_
+        The skills, between 0 and 1.
+    n_iter_
+        Number of iterations.
+
+    Notes
+    -----
+    A tie counts half, as in `Wawa`. A voter who never voted, or gave every item the same vote, has
+    skill 0.
+
+    References
+    ----------
+    Ustalov, Pavlichenko and Tseitlin (2024), Learning from crowds with Crowd-Kit.
+    doi:10.21105/joss.06227
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1]]
+    >>> ue.ZeroBasedSkill().fit_predict(votes)
+    array([ 1,  1, -1, -1])
+    """
+
+    def __init__(self, max_iter: int = 100) -> None:
+        self.max_iter = max_iter
+
+    def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
+        self.n_iter_ = self.max_iter
+        skills, rate = np.full(n_voters, 0.5), 1.0
+        for iteration in range(1, self.max_iter + 1):
+            if iteration % PATIENCE == 0:
+                rate *= REDUCTION
+            agreement = measure_agreement(blocks, skills, n_classes)
+            skills = skills + rate * (agreement - skills)
+        return skills

@@ -1,17 +1,19 @@
 """The votes of a fit: referred to while the model is in use, and kept in its file if asked for."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unelisa.errors import VotesError
+from unelisa.aggregators.known import read_gold
+from unelisa.errors import ModelError, VotesError
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.blocks import hold_sparse
 from unelisa.votes.joining import as_matrix
 
+HELD = ("in memory", "sparse")  # where votes can be referred to
 NO_VOTES = (
     "the model does not hold the votes it was fitted to, which an update needs: pass them as "
     "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
@@ -80,10 +82,51 @@ class Memory(NamedTuple):
         )
 
 
+class Remembering:
+    """What a model refers to while it is in use: the votes of its fit, and their gold labels.
+
+    Copies and pickles do not hold them, because they name items.
+    """
+
+    remembers_votes: ClassVar[bool] = False  # whether also without gold labels, for `update`
+    _memory: Memory
+    _kept_votes: KeptVotes  # in a model that was loaded from a file with its votes
+    _n_gold: int  # gold labels of the fit
+
+    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Refer to the votes of the fit where they are in memory."""
+        self.__dict__.pop("_kept_votes", None)
+        self.__dict__.pop("_memory", None)
+        known = gold if gold is not None and gold.any() else None
+        self._n_gold = 0 if known is None else int(np.count_nonzero(known))
+        if votes.blocks.place in HELD and (self.remembers_votes or known is not None):
+            self._memory = Memory(votes, known)
+
+    def _recall(self) -> Memory:
+        """Return the votes so far."""
+        if "_memory" in self.__dict__:
+            return self._memory
+        if "_kept_votes" not in self.__dict__:
+            raise ModelError(NO_VOTES)
+        return unpack_votes(self._kept_votes, self)
+
+    def _recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
+        """Return the gold labels that the fit was given of these items; None: of none."""
+        if "_memory" in self.__dict__ or "_kept_votes" in self.__dict__:
+            return self._recall().recall_gold(votes)
+        return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles hold."""
+        parent: Any = super()
+        state: dict[str, Any] = parent.__getstate__()
+        return {name: part for name, part in state.items() if name != "_memory"}
+
+
 def _are_equal(votes: Votes, others: Votes) -> bool:
     if votes.shape != others.shape or votes.blocks.place != others.blocks.place:
         return False
-    if votes.blocks.place not in ("in memory", "sparse"):
+    if votes.blocks.place not in HELD:
         return False
     return bool((as_matrix(votes) != as_matrix(others)).nnz == 0)
 
@@ -105,11 +148,17 @@ def unpack_votes(kept: KeptVotes, model: Any) -> Memory:
     return Memory(votes, kept.gold)
 
 
-def name_gold(gold: NDArray[np.int8] | None, votes: Votes) -> NDArray[Any] | None:
-    """Return the known labels of the first items, None for the others."""
-    if gold is None:
+def join_gold(gold: NDArray[np.int8] | None, y: Any, votes: Votes) -> NDArray[Any] | None:
+    """Return the known labels of the first items and those of `y`, which prevail; None: none."""
+    if gold is None and y is None:
         return None
-    return votes.name_codes(np.append(gold, np.zeros(votes.n_items - len(gold), dtype=np.int8)))
+    codes = np.zeros(votes.n_items, dtype=np.int8)
+    if gold is not None:
+        codes[: len(gold)] = gold
+    if y is not None:
+        more = read_gold(y, votes)
+        codes = np.where(more != 0, more, codes).astype(np.int8)
+    return votes.name_codes(codes)
 
 
 def read_more(model: Any, X: Any) -> Votes:

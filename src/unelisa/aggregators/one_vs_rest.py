@@ -7,8 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
-from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.aggregators.classes import normalize_scores, pair_probabilities
+from unelisa.aggregators.base import (
+    Aggregator,
+    Floats,
+    normalize_scores,
+    pair_probabilities,
+)
 from unelisa.base import available_if, clone
 from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
 from unelisa.progress import each

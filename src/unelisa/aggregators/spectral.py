@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from unelisa.aggregators.base import Floats, OrientedAggregator, pool_ballots
-from unelisa.aggregators.orientation import Orient
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_ballots
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.schema import stored

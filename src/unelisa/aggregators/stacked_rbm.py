@@ -8,12 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator, pool_ballots
-from unelisa.aggregators.coins import LEAST_VARYING, choose_fits, estimate_coins, list_shares
-from unelisa.aggregators.orientation import Orient
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.confusions import (
+    LEAST_VARYING,
+    FullTables,
+    find_fits,
+    list_expected,
+    start_at,
+)
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
 from unelisa.errors import ModelError
 from unelisa.schema import stored
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable, tally_votes, weigh_votes
 from unelisa.votes.canonical import order_voters
 
@@ -26,6 +33,7 @@ MAX_HIDDEN = 64
 # chosen on simulated stars and groups: superfluous units vanish in 500 steps
 RATE, DECAY, BATCH = 0.5, 0.01, 100
 SEED = 0
+COINS = FullTables(smoothing=1.0)
 TWO_TRAININGS = "chance: two trainings with different random numbers"
 
 
@@ -174,8 +182,9 @@ def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
     inputs = weigh_votes(states, layer.weights[0] / 2, np.zeros(states.shape[1]))
     spread = float(inputs.std())
     start = expit((inputs - np.median(inputs)) * (2 / spread if spread > 0 else 1.0))
-    fit = estimate_coins(WholeTable(states), start)
-    return as_layer(fit.coins, fit.prevalence)
+    blocks = WholeTable(states)
+    fit = find_fits(list_ballots(blocks), COINS, [start_at(blocks, start)], LEAST_VARYING)[0]
+    return as_layer(fit.coins, float(fit.shares[1]))
 
 
 def as_layer(coins: Floats, prevalence: float) -> Layer:
@@ -301,15 +310,14 @@ class StackedRBM(PosteriorAggregator):
         self.sign_ = find_sign(votes.values[:, self.active_])
         values, rng = self._arrange(votes), np.random.default_rng(SEED)
         values = np.asfortranarray(values[np.lexsort(values.T)])
-        starts = list_shares(WholeTable(values), 3)
-        coins = choose_fits(WholeTable(values), starts, len(varying), estimate_coins, max_iter=100)[
-            0
-        ]
-        self.coins_, self.fill_prevalence_ = coins.coins, coins.prevalence
+        ballots = list_ballots(WholeTable(values))
+        starts = list_expected(ballots, values.shape[1], 3)
+        fit = find_fits(ballots, COINS, starts, len(varying), max_iter=100)[0]
+        filling = Filling(fit.coins, float(fit.shares[1]))
+        self.coins_, self.fill_prevalence_ = filling
         if few:
-            self._adopt([as_layer(coins.coins, coins.prevalence)], votes)
+            self._adopt([as_layer(*filling)], votes)
             return
-        filling = Filling(coins.coins, coins.prevalence)
         first, second = (
             stack_machines(filling.complete(values, rng), sizes, self.max_iter, rng) for _ in "12"
         )

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from unelisa.aggregators.base import Floats, PosteriorAggregator
-from unelisa.aggregators.coins import TIED_FITS
-from unelisa.aggregators.orientation import Orient
+from unelisa.aggregators.base import Floats
+from unelisa.aggregators.dawid_skene import TIED_FITS
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator
 from unelisa.base import available_if
 from unelisa.errors import (
     ConvergenceWarning,

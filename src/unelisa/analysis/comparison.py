@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.aggregators.classes import normalize_scores
+from unelisa.aggregators.base import normalize_scores
 from unelisa.analysis.scoring import score_classes, score_labels
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
 from unelisa.kernels.compilation import Stopwatch

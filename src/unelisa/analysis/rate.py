@@ -65,8 +65,8 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
         The votes on the items whose rate is asked: `Votes`, or what `predict` takes.
     gold
         True labels of a **random sample** of these items: a dict or a pandas Series from item to
-        label, or one label per item in their order, missing where unknown. The model must not have
-        been fitted to them.
+        label, or one label per item in their order, missing where unknown. A model that was fitted
+        to some of them is refused.
     level
         Of the intervals, which hold for each class by itself.
 
@@ -113,7 +113,9 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     if gold is None:
         rates = ask_model(model, table, chances, level)
     else:
-        rates = correct_shares(_read_sample(gold, table), chances, level)
+        sample = _read_sample(gold, table)
+        _refuse_fitted(model, table, np.asarray(sample.any(axis=1)))
+        rates = correct_shares(sample, chances, level)
     return _tabulate(rates, model.classes_)
 
 
@@ -137,6 +139,28 @@ def _read_sample(gold: Any, votes: Votes) -> NDArray[np.bool_]:
     if not codes.any():
         raise VotesError("gold has no label; omit it, or label a random sample of the items")
     return np.asarray(codes[:, None] == np.array(encode_classes(votes.n_classes), dtype=np.int8))
+
+
+def _refuse_fitted(model: Any, votes: Votes, labeled: NDArray[np.bool_]) -> None:
+    """Raise where the model was fitted to some of the gold labels; warn where it may have been.
+
+    It predicts those better than other items, so that the interval would be too narrow.
+    """
+    fitted: NDArray[np.int8] | None = model._recall_gold(votes)
+    if fitted is not None:
+        both = int(np.count_nonzero((fitted != 0) & labeled))
+        if both:
+            raise ModelError(
+                f"the model was fitted to {both} of the {np.count_nonzero(labeled)} gold labels, "
+                "which it predicts better than other items: fit it without them, or pass labels "
+                "that it has not seen"
+            )
+    elif known := model.__dict__.get("_n_gold", 0):
+        warn_user(
+            f"the model was fitted to {known} gold labels that it no longer names: if these are "
+            "among them, the interval is too narrow",
+            ReliabilityWarning,
+        )
 
 
 def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> list[Rate]:

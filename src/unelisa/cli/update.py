@@ -1,5 +1,6 @@
 """`unelisa update`: a saved model takes more votes."""
 
+import hashlib
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +14,11 @@ from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, results, tell_written
-from unelisa.errors import ModelError, replay_warnings
+from unelisa.errors import ModelError, VotesError, replay_warnings
 from unelisa.outputs import make_plain
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.wording import count_noun
+from unelisa.sources.labels import LabelTable
 from unelisa.storage import load
 from unelisa.storage import save as save_model
 
@@ -34,6 +36,13 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Option(
             metavar="OLD.csv",
             help="The votes so far, for a model that was saved without them; may be repeated.",
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GOLD.csv",
+            help="Gold labels of old or new items, beside those that the model was saved with.",
         ),
     ] = None,
     keep_votes: options.KeepVotes = False,
@@ -54,8 +63,9 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes is saved with them again. Column names and coding are those of the fit unless given here.
     """
     old = earlier or []
-    check_outputs(save, tables=(out,), json=json, inputs=(*votes, *old), force=force)
+    check_outputs(save, tables=(out,), json=json, inputs=(*votes, *old, gold), force=force)
     check_outputs(tables=(out,), json=json, inputs=(model,), force=force)  # --save may replace it
+    loaded = _digest(model)
     fitted = load(model)
     if not isinstance(fitted, LatentIsing):
         name = type(fitted).__name__
@@ -65,7 +75,8 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     more = form.read_as_fitted(votes, fitted)
     before = fitted.n_features_in_
     with warnings.catch_warnings(record=True) as caught, busy("updating"):
-        fitted.update(more, earlier=known)
+        labels = None if gold is None else read_gold(gold, fitted)
+        fitted.update(more, earlier=known, y=labels)
     replay_warnings(caught)
     whole = fitted._memory.votes
     drift = find_drift(fitted, whole)
@@ -86,11 +97,34 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         if save is not None:
             save_model(fitted, files.draft(save), keep_votes=keeps)
         files.write_json(json, facts)
+        if save is not None and _are_same(save, model) and _digest(model) != loaded:
+            raise ModelError(
+                f"{model.name} was changed by another program while it was updated, and is left "
+                "as it is: run the update again"
+            )
     screen = results(quiet=quiet or STDOUT in (out, json))
     _show(facts, screen)
     tell_written(screen, out, save, json)
     if save is None and out is None:
         screen.print("Nothing was saved; add --save model.npz.")
+
+
+def read_gold(path: Path, model: LatentIsing) -> dict[Any, Any]:
+    """Return the labels in a file by item, whichever votes the items have."""
+    try:
+        table = LabelTable(path, tuple(model.classes_.tolist())).read()
+    except VotesError as error:
+        raise VotesError(f"{path.name} cannot be used as labels of these votes: {error}") from None
+    labels = table.name_codes(table.values[:, 0])
+    return {item: one for item, one in zip(table.items, labels, strict=True) if one is not None}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _are_same(one: Path, other: Path) -> bool:
+    return one.exists() and one.samefile(other)
 
 
 def _show(facts: dict[str, Any], screen: Console) -> None:

@@ -50,6 +50,18 @@ def weigh_ballots(starts: Places, voters: Voters, votes: Votes, weights: Floats)
 
 
 @kernel
+def weigh_sides(
+    starts: Places, voters: Voters, votes: Votes, signed: Floats, observed: Floats
+) -> Floats:
+    """Return per item sum_s signed_s f_is + observed_s |f_is|."""
+    out = np.zeros(len(starts) - 1)
+    for i in range(len(out)):
+        for j in range(starts[i], starts[i + 1]):
+            out[i] += votes[j] * signed[voters[j]] + observed[voters[j]]
+    return out
+
+
+@kernel
 def tally_ballots(
     starts: Places, voters: Voters, votes: Votes, shares: Floats, n_voters: int
 ) -> tuple[Floats, Floats]:

@@ -13,6 +13,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Voters = NDArray[np.int32]
 Codes = NDArray[np.uint8]
+Votes = NDArray[np.int8]
 
 
 @kernel
@@ -54,21 +55,22 @@ def tally_agreement(
 
 
 @kernel
-def tally_majority(
+def split_votes(
     starts: Places,
     voters: Voters,
     codes: Codes,
     gold: Codes,
-    n_voters: int,
+    weights: Floats,
     n_classes: int,
     only_gold: bool,
 ) -> tuple[Floats, Floats]:
-    """Return [s, said, meant], the voters' votes split as all votes on their items are.
+    """Return [s, said, meant], the voters' votes split as the weight on their items is.
 
-    And the sum of these shares over the items. A gold label stands for the votes; with `only_gold`,
-    the other items are left out.
+    And the sum of these shares over the items. A negative weight is spread over the classes that
+    the voter did not say. A gold label stands for the votes; with `only_gold`, the other items are
+    left out.
     """
-    counts, mass = np.zeros((n_voters, n_classes, n_classes)), np.zeros(n_classes)
+    counts, mass = np.zeros((len(weights), n_classes, n_classes)), np.zeros(n_classes)
     share = np.zeros(n_classes)
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
@@ -80,12 +82,59 @@ def tally_majority(
         elif only_gold:
             continue
         else:
+            total = 0.0
             for j in range(first, last):
-                share[np.int64(codes[j]) - 1] += 1.0 / (last - first)
-        mass += share
+                weight = weights[voters[j]]
+                total += abs(weight)
+                if weight < 0:
+                    weight = weight / (n_classes - 1)
+                    for k in range(n_classes):
+                        share[k] -= weight
+                share[np.int64(codes[j]) - 1] += weight
+            for k in range(n_classes):
+                share[k] = share[k] / total if total > 0 else 1.0 / n_classes
+        for k in range(n_classes):
+            mass[k] += share[k]
         for j in range(first, last):
-            counts[voters[j], np.int64(codes[j]) - 1] += share
+            for k in range(n_classes):
+                counts[voters[j], np.int64(codes[j]) - 1, k] += share[k]
     return counts, mass
+
+
+@kernel
+def expect_two(
+    starts: Places, voters: Voters, votes: Votes, odds: Floats, prior: float
+) -> tuple[Floats, float, float, int]:
+    """Return the E-step of two classes, of which one number per vote tells the other.
+
+    With odds [s, said] = log P(said | yes) / P(said | no) and the prior log-odds, these are: votes
+    [s, said] expected on items of class yes; their mass; the sum of log(1 + odds of the item); and
+    the number of items with votes.
+    """
+    counts, mass, likelihood, n_heard = np.zeros(odds.shape), 0.0, 0.0, 0
+    product = 1.0  # of many terms between 1 and 2, so that there are few logarithms
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        if first == last:
+            continue
+        score = prior
+        for j in range(first, last):
+            score += odds[voters[j], np.int64(votes[j] > 0)]
+        small = np.exp(-abs(score))
+        chance = 1.0 / (1.0 + small)
+        if score < 0:
+            chance = small * chance
+        else:
+            likelihood += score
+        product *= 1.0 + small
+        n_heard += 1
+        if n_heard % 512 == 0:
+            likelihood += np.log(product)
+            product = 1.0
+        mass += chance
+        for j in range(first, last):
+            counts[voters[j], np.int64(votes[j] > 0)] += chance
+    return counts, mass, likelihood + np.log(product), n_heard
 
 
 @kernel
@@ -105,7 +154,8 @@ def expect_classes(
             continue
         joint[:] = log_shares
         for j in range(first, last):
-            joint += tables[voters[j], np.int64(codes[j]) - 1]
+            for k in range(n_classes):
+                joint[k] += tables[voters[j], np.int64(codes[j]) - 1, k]
         if gold.size > 0 and gold[i] > 0:
             known = np.int64(gold[i]) - 1
             likelihood += joint[known]
@@ -118,10 +168,13 @@ def expect_classes(
                 joint[k] = np.exp(joint[k] - top)
                 total += joint[k]
             likelihood += top + np.log(total)
-            joint /= total
-        mass += joint
+            for k in range(n_classes):
+                joint[k] /= total
+        for k in range(n_classes):
+            mass[k] += joint[k]
         for j in range(first, last):
-            counts[voters[j], np.int64(codes[j]) - 1] += joint
+            for k in range(n_classes):
+                counts[voters[j], np.int64(codes[j]) - 1, k] += joint[k]
     return counts, mass, likelihood
 
 

@@ -18,7 +18,8 @@ FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
 MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
 # fits whose log-likelihoods differ by less are tied: one item more can change which is higher
 TIE_NATS = 3.0
-POWER_STEPS = 20  # toward the leading eigenvector, from which EM only starts
+POWER_STEPS = 20  # at most toward the leading eigenvector, from which EM only starts
+STEADY = 0.01  # change of its entries, at most 1, below which no further step is taken
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,9 @@ def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
         top = np.abs(lead).max(initial=0.0)
         if top == 0:
             return start
-        lead = lead / top
+        before, lead = lead, lead / top
+        if np.abs(lead - before).max() < STEADY:
+            break
     return lead
 
 

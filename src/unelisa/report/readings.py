@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from unelisa.aggregators import Aggregator
-from unelisa.aggregators.classes import pick_classes
+from unelisa.aggregators.base import pick_classes
 from unelisa.analysis.judged import Judged
 from unelisa.outputs import make_plain
 
