@@ -16,6 +16,7 @@ from unelisa.votes.frames import (
     array_columns,
     as_array,
     choose_voters,
+    list_names,
     long_columns,
     name_voters,
     read_column,
@@ -218,7 +219,10 @@ def choose_long_voters(
     if named.voters is None and not named.drop:
         return found
     names = found.voters.tolist()
-    dropped = tuple(name for name in named.drop if name in names or name not in columns)
+    for name in (*(named.voters or ()), *named.drop):
+        if name not in names and (name not in columns or name in (named.voters or ())):
+            raise VotesError(f"there is no voter {name!r}; the voters are {list_names(names)}")
+    dropped = tuple(name for name in named.drop if name in names)
     chosen = choose_voters(names, ColumnNames(voters=named.voters, drop=dropped))
     kept = np.array([names.index(name) for name in chosen], dtype=np.intp)
     return found._replace(blocks=found.blocks.rearrange(kept), voters=found.voters[kept])

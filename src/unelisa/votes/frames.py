@@ -191,7 +191,7 @@ def choose_voters(columns: Sequence[str], named: "ColumnNames") -> list[str]:
     """
     for name in (*(named.voters or ()), *named.drop):
         if name not in columns and name != named.item:
-            raise no_column(name, columns, (name,))
+            raise no_column(name, [*([named.item] if named.item else []), *columns])
     kept = columns if named.voters is None else named.voters
     return [name for name in kept if name not in named.drop]
 
