@@ -123,7 +123,7 @@ class VotesEstimator(Estimator):
         self.classes_ = as_labels(votes.classes)
         self.n_features_in_ = votes.n_voters
         self.voter_names_, self.named_voters_ = votes.voters, votes.named
-        self._named_coding, self._named_columns = votes.coding, votes.columns
+        self._named_coding, self._named_columns = votes.coding, tuple(votes.columns)
         if votes.n_classes > 2:
             self.ordered_ = votes.ordered
         self._remember_columns(X, votes)
@@ -161,9 +161,8 @@ class VotesEstimator(Estimator):
 
     def _read_named(self, table: Any) -> Votes:
         """Return the votes of a raw table, whose columns have the names of `fit` or usual ones."""
-        item, voter, vote = self.columns_
         try:
-            return Votes.of(table, coding=self.coding_, item=item, voter=voter, vote=vote)
+            return Votes.of(table, coding=self.coding_, **self.columns_._asdict())
         except VotesError as error:
             if "column" not in error.about:
                 raise
@@ -184,9 +183,8 @@ class VotesEstimator(Estimator):
 
     @property
     def columns_(self) -> ColumnNames:
-        """The columns of items, voters and votes as named at `fit`, None where they were not."""
-        named: ColumnNames = getattr(self, "_named_columns", (None, None, None))
-        return named
+        """Which columns the votes of `fit` were read from, None where they had usual names."""
+        return ColumnNames.of(getattr(self, "_named_columns", ()))
 
     def _in_own_labels(self, votes: Votes) -> Votes:
         """Return the votes with the same positive label as in `fit`; reject other labels."""

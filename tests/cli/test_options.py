@@ -48,7 +48,7 @@ def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
     votes = VotesForm(item="mrn").read(named)
     save(MajorityVote().fit(votes), tmp_path / "model.npz")
     model = load(tmp_path / "model.npz")
-    assert model.columns_ == ("mrn", None, None)
+    assert model.columns_.item == "mrn"
     for path in (named, usual):
         assert VotesForm().read_as_fitted([path], model).items.tolist() == ["x", "y"]
     with pytest.raises(VotesError, match="no column 'id'"):
@@ -58,7 +58,7 @@ def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
 def test_a_label_beside_the_two_is_named_where_the_user_named_them(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,cat,dog\ny,cat,bird\n")
-    with pytest.raises(VotesError, match="in data row 2, column 'bob': 'bird' is not in --labels"):
+    with pytest.raises(VotesError, match="in data row 2, column 'bob': it is not in --labels"):
         VotesForm(labels="cat,dog").read(path)
 
 
@@ -127,7 +127,7 @@ def test_an_order_declares_all_classes(tmp_path):
     votes = VotesForm(order="1, 2,3").read(path)
     assert votes.classes == (1, 2, 3)
     assert votes.ordered
-    with pytest.raises(VotesError, match=r"in data row 2, column 'ann': '2' is not in --order 1,3"):
+    with pytest.raises(VotesError, match=r"in data row 2, column 'ann': it is not in --order 1,3"):
         VotesForm(order="1,3").read(path)
     with pytest.raises(VotesError, match="without --coding and --labels"):
         VotesForm(order="1,2,3", labels="1,2").read(path)

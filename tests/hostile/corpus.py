@@ -5,7 +5,10 @@ allows, carry SECRET: no message may repeat it.
 """
 
 import bz2
+import csv
 import gzip
+import io
+import json
 import os
 import socket
 import sqlite3
@@ -15,6 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 from pyarrow import feather, parquet
 
@@ -250,6 +254,20 @@ def _workbook(path: Path) -> Path:
     return path / "votes.csv"
 
 
+def _sheet(path: Path) -> Path:
+    book = openpyxl.Workbook()
+    for row in csv.reader(io.StringIO(GOOD)):
+        book.active.append(row)
+    book.save(path / "votes.xlsx")
+    return path / "votes.xlsx"
+
+
+def _json_lines(path: Path) -> Path:
+    records = csv.DictReader(io.StringIO(LONG))
+    (path / "votes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path / "votes.jsonl"
+
+
 def _feather(path: Path) -> Path:
     feather.write_feather(_table(_by_voter(lambda vote: vote)), str(path / "votes.feather"))
     return path / "votes.feather"
@@ -277,9 +295,6 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "empty": (_text(b""), "is empty"),
     "header only": (_text("item,ann,bob\n"), "0 items"),
     "one column": (_text(f"item\n{SECRET}\n"), "only one column"),
-    "no item column": (_text(GOOD.replace("item", "mrn", 1)), "label"),
-    "Latin-1": (_text(GOOD.replace("Zaphod7", "Zaphodé7", 1).encode("latin-1")), "UTF-8"),
-    "Latin-1 header": (_text(GOOD.replace("ann", "änn", 1).encode("latin-1")), "UTF-8"),
     "UTF-16": (_text(GOOD.encode("utf-16")), "UTF-16"),
     "UTF-16 without a mark": (_text(GOOD.encode("utf-16-le")), "null bytes"),
     "zero bytes": (_text(GOOD.replace("Zaphod7", "Zaphod7\0", 1)), "null bytes"),
@@ -288,13 +303,13 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "text and numbers": (_text(_rows(f"{SECRET},yes,no,1", f"{SECRET}b,yes,no,0")), "two labels"),
     "labels like sentences": (
         _text(_rows(*(f"{SECRET}{i},{SECRET}{i},a,b" for i in range(99)))),
-        "none of which another column holds",
+        "no other column has such labels",
     ),
     "contradicting duplicates": (_text(LONG + f"{ITEMS[0]},ann,no\n"), "different votes"),
     "an item twice": (_text(GOOD + GOOD_ROWS[0] + "\n"), "twice"),
-    "NaN as a name": (_text(GOOD + "NaN,yes,no,no\n"), "empty name"),
-    "an empty name": (_text(GOOD + " ,yes,no,no\n"), "empty name"),
-    "a voter without a name": (_text(LONG + f"{SECRET},,no\n"), "empty name"),
+    "NaN as a name": (_text(GOOD + "NaN,yes,no,no\n"), "has no name in data row"),
+    "an empty name": (_text(GOOD + " ,yes,no,no\n"), "has no name in data row"),
+    "a voter without a name": (_text(LONG + f"{SECRET},,no\n"), "has no name in data row"),
     "-1, 0 and 1": (_text(_rows("a,1,0,-1", "b,0,1,-1")), "ambiguous"),
     "0 and 2": (_text(_rows("a,2,0,2", "b,0,2,0")), "may mean abstained"),
     "infinite numbers": (_text(_rows("a,inf,1,-1", "b,1,1,-inf")), "infinite"),
@@ -324,7 +339,14 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "workbook called CSV": (_workbook, "workbook"),
     "CSV called Parquet": (_text(GOOD, "votes.parquet"), "not in the format"),
     "CSV called Feather": (_text(GOOD, "votes.feather"), "not in the format"),
-    "unknown ending": (_text(GOOD, "votes.xlsx"), "unknown file extension"),
+    "unknown ending": (_text(GOOD, "votes.ods"), "unknown file extension"),
+    "CSV called a workbook": (_text(GOOD, "votes.xlsx"), "not an Excel workbook"),
+    "CSV called JSON lines": (_text(GOOD, "votes.jsonl"), "line 1 of votes.jsonl is not JSON"),
+    "nested JSON lines": (_text('{"item": {"a": 1}, "voter": "x"}', "votes.jsonl"), "texts and"),
+    "a JSON key twice": (
+        _text('{"item": "a", "voter": "x", "vote": 1, "vote": 0}', "votes.jsonl"),
+        "has a key twice",
+    ),
     "no ending": (_text(GOOD, "votes"), "unknown file extension"),
     "Parquet that ends early": (_parquet_cut, "damaged|not in the format"),
     "Feather that ends early": (_feather_cut, "damaged|not in the format"),
@@ -351,10 +373,6 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "UTF-16, gzipped": (
         _text(gzip.compress(GOOD.encode("utf-16")), "votes.csv.gz"),
         "UTF-16",
-    ),
-    "half a letter": (
-        _text(GOOD.replace("ann", "\ud800", 1).encode("utf-8", "surrogatepass")),
-        "UTF-8",
     ),
     "bzip2 called CSV": (_text(bz2.compress(GOOD.encode())), "null bytes|UTF-8"),
     "gzip packed twice": (
@@ -415,6 +433,11 @@ REFUSED: dict[str, tuple[Maker, str]] = {
 # name of the case -> the file, which must be read as the votes of GOOD
 ACCEPTED: dict[str, Maker] = {
     "plain": _text(GOOD),
+    "a first column that can only be the items": _text(GOOD.replace("item", "mrn", 1)),
+    "Latin-1": _text(GOOD.replace("ann", "änn", 1).encode("latin-1")),
+    "half a letter": _text(GOOD.replace("ann", "\ud800", 1).encode("utf-8", "surrogatepass")),
+    "a workbook": _sheet,
+    "JSON lines": _json_lines,
     "long": _text(LONG),
     "byte order mark": _text(b"\xef\xbb\xbf" + GOOD.encode()),
     "Windows lines": _text(GOOD.replace("\n", "\r\n")),

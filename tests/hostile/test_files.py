@@ -106,7 +106,7 @@ def test_long_labels_are_not_repeated_for_every_item():
 
 
 def test_a_long_table_beyond_the_limit_is_refused(tmp_path):
-    rows = "".join(f"i{i},v{i % 7},{i % 2}\n" for i in range(900_000))
+    rows = "".join(f"i{i},v{i % 7},{i % 2}\n" for i in range(1_500_000))
     (tmp_path / "votes.csv").write_text(f"item,voter,vote\n{rows}")
     with pytest.raises(VotesError, match=r"votes\.csv needs about .* raise it with UNELISA_MEMORY"):
         read_votes(tmp_path / "votes.csv", memory="70MB")

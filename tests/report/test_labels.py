@@ -25,7 +25,7 @@ from unelisa.report.labels import (
     pack_voters,
     plan_files,
 )
-from unelisa.sources import parquet
+from unelisa.sources import arrow as parquet
 from unelisa.votes import Votes
 
 

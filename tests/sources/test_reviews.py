@@ -3,8 +3,7 @@ import pytest
 
 from unelisa.errors import VotesError
 from unelisa.memory import limit_memory
-from unelisa.sources.labels import SampleTable, read_labels
-from unelisa.sources.reviews import settle_answers
+from unelisa.sources.labels import SampleTable, read_labels, settle_answers
 from unelisa.votes import Votes
 
 HEADER = "item,label,reviewer,chosen,note\n"

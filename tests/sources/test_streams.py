@@ -11,7 +11,7 @@ import unelisa as ue
 from places import crowd
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.sources import parquet
+from unelisa.sources import arrow as parquet
 from unelisa.votes.blocks import MappedBlocks, RowNumbers
 from unelisa.votes.blocks import local as local_module
 

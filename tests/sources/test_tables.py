@@ -81,9 +81,13 @@ def test_columns_can_be_named(tmp_path):
 
 def test_an_unnamed_item_column_is_explained(tmp_path):
     rows = "".join(f"patient{i},1,0\n" for i in range(100))
-    with pytest.raises(VotesError, match="column 1 holds 100 labels.*pass its name as item"):
-        read_votes(text(tmp_path, f"mrn,a,b\n{rows}"))
+    assert read_votes(text(tmp_path, f"mrn,a,b\n{rows}")).items[:2].tolist() == [
+        "patient0",
+        "patient1",
+    ]
     assert read_votes(tmp_path / "votes.csv", item="mrn").shape == (100, 2)
+    with pytest.raises(VotesError, match="column 'mrn' can hardly hold votes.* item='mrn'"):
+        read_votes(text(tmp_path, f"mrn,a,b\n{rows}patient7,1,0\n"))
 
 
 def test_declared_codings_and_many_blocks(tmp_path):
@@ -104,14 +108,14 @@ def test_declared_codings_and_many_blocks(tmp_path):
         ("item,a,a\nx,1,0\n", "votes.csv", "columns 2 and 3 of votes.csv have the same name"),
         ("item,a,b\nx,1\n", "votes.csv", "more or fewer cells"),
         ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 appears twice"),
-        ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has an empty name"),
+        ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has no name in data row 1"),
         ("item,a,b\nx,2,0\ny,0,2\n", "votes.csv", "may mean abstained"),
         ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "ambiguous"),
-        (b"item,a,b\n\xe9,1,0\n", "votes.csv", "not UTF-8"),
+        (b"item,a,b\n\x81,1,0\n", "votes.csv", "not UTF-8"),
         (b"\x1f\x8b\x08\x00broken", "votes.csv.gz", "damaged"),
         ("not parquet", "votes.parquet", "damaged or not in the format"),
         ("", "votes.feather", "damaged or not in the format|empty"),
-        ("item,a,b\nx,1,0\n", "votes.xlsx", "unknown file extension; use .csv"),
+        ("item,a,b\nx,1,0\n", "votes.xls", "unknown file extension; use .csv"),
     ],
 )
 def test_files_that_hold_no_votes(content, name, message, tmp_path):

@@ -100,14 +100,15 @@ def test_a_column_of_free_text_is_named():
     long = {"item": range(n), "voter": ["ann"] * n, "answer": texts}
     with pytest.raises(VotesError, match="column 'answer' holds far more labels.*free text"):
         Votes.of(pd.DataFrame(long))
-    with pytest.raises(VotesError, match="column 'remark' holds far more"):
+    with pytest.raises(VotesError, match=r"'remark' can hardly hold votes.*drop=\['remark'\]"):
         Votes.of(pd.DataFrame({"ann": ["yes", "no", "yes"] * 67, "remark": texts}))
 
 
-def test_a_column_of_names_among_votes_is_pointed_out():
+def test_a_column_of_names_among_votes_names_the_items_or_is_pointed_out():
     frame = pd.DataFrame({"mrn": ["p1", "p2", "p3"], "ann": list("aba"), "bob": list("bbc")})
-    with pytest.raises(VotesError, match="column 'mrn' holds 3 labels, none of which"):
-        Votes.of(frame)
+    assert Votes.of(frame).items.tolist() == ["p1", "p2", "p3"]
+    with pytest.raises(VotesError, match="column 'mrn' can hardly hold votes.* item='mrn'"):
+        Votes.of(frame.set_index(pd.Index(list("xyz"))))  # whose rows have names
     assert Votes.of(frame, item="mrn").classes == ("a", "b", "c")
     assert Votes.of(frame, coding=("a", "b", "c", "p1", "p2", "p3")).n_voters == 3
 

@@ -259,10 +259,9 @@ def test_the_repr_holds_no_vote_and_no_name():
 def test_a_column_of_names_is_pointed_to():
     names = [f"patient {i}" for i in range(100)]
     frame = pd.DataFrame({"mrn": names, "ann": ["yes", "no"] * 50, "bob": "no"})
-    with pytest.raises(
-        VotesError, match="more than two labels; pass item='mrn' if it names the items"
-    ):
-        Votes.of(frame)
+    assert Votes.of(frame).items.tolist() == names
+    with pytest.raises(VotesError, match="pass drop=.* or item='mrn' if it names the items"):
+        Votes.of(frame.assign(mrn=[*names[1:], names[1]]))
     assert Votes.of(frame, item="mrn").shape == (100, 2)
 
 
@@ -330,9 +329,16 @@ def test_voters_whose_names_look_the_same_are_warned_of(twin):
 
 
 def test_voters_whose_names_differ_visibly_are_not_warned_of(recwarn):
-    frame = pd.DataFrame({"ann": [1, 0, 1], "Ann": [0, 1, 1], "an n": [1, 1, 0], "Zoe": [0, 1, 0]})
+    frame = pd.DataFrame({"ann": [1, 0, 1], "an": [0, 1, 1], "a-n": [1, 1, 0], "Zoe": [0, 1, 0]})
     Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("other", ["Ann", "an n", " ann", "an\u200bn", "ANN "])
+def test_two_spellings_of_a_voter_are_named(other):
+    frame = pd.DataFrame({"ann": [1, 0, 1], other: [0, 1, 1], "bob": [1, 1, 0]})
+    with pytest.warns(VotesWarning, match="2 voters have names that look the same.*'ann'"):
+        Votes.of(frame).warn_of_idle_voters()
 
 
 def test_more_than_two_classes_are_shown_and_compared():

@@ -3,6 +3,7 @@
 A command imports what it needs when it is called, so that its help appears at once.
 """
 
+import csv
 import mmap
 import shutil
 import sys
@@ -89,6 +90,11 @@ Order = Annotated[
 Item = Annotated[str | None, _form("COL", "Column of the items.")]
 Voter = Annotated[str | None, _form("COL", "Column of the voters.")]
 Vote = Annotated[str | None, _form("COL", "Column of the votes.")]
+Voters = Annotated[str | None, _form("A,B,C", "The only voters to read.")]
+Drop = Annotated[
+    str | None,
+    _form("X,Y", "Voters to leave out, and columns without votes, such as minutes or comments."),
+]
 DuplicatesChoice = Annotated[
     str,
     _form(
@@ -187,12 +193,17 @@ class VotesForm(NamedTuple):
     item: Item = None
     voter: Voter = None
     vote: Vote = None
+    voters: Voters = None
+    drop: Drop = None
     duplicates: DuplicatesChoice = "refuse"
 
     @property
     def columns(self) -> "ColumnNames":
-        """The columns of items, voters and votes, where they are named."""
-        return self.item, self.voter, self.vote
+        """Which columns hold what, where they are named."""
+        from unelisa.votes.frames import ColumnNames
+
+        voters = None if self.voters is None else _split_names(self.voters)
+        return ColumnNames(self.item, self.voter, self.vote, voters, _split_names(self.drop or ""))
 
     def read(self, *paths: Path) -> "Votes":
         """Return the votes in a file or in several; - is CSV on stdin."""
@@ -231,9 +242,10 @@ class VotesForm(NamedTuple):
                 declared = self.labels or self.order
                 if declared is None or "label" not in error.about:
                     raise
-                met = repr(str(error.about["label"])[:40])  # the user named the labels: no secrets
+                # the label itself is not repeated: in a wrong column it is an item's name
                 option = f"--labels {declared[:80]}" if self.labels else f"--order {declared[:80]}"
-                raise VotesError(f"{error}: {met} is not in {option}") from None
+                told = f"{error.message}: it is not in {option}"
+                raise VotesError(told, *error.hints) from None
 
     def choose_coding(self, usual: "CodingChoice") -> "CodingChoice":
         """Return the coding that was asked for, or the usual one."""
@@ -259,18 +271,25 @@ class VotesForm(NamedTuple):
         return declare_order("auto", listed)
 
 
+def _split_names(listed: str) -> tuple[str, ...]:
+    """Return the names in a list with commas; one that has a comma stands in quotes."""
+    (names,) = csv.reader([listed], skipinitialspace=True)
+    return tuple(name.strip() for name in names if name.strip())
+
+
 USUAL_FORM = VotesForm()
 
 
 def takes_form(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command with an option for each field of `VotesForm` in the place of `form`.
 
-    Typer makes options of a function's parameters.
+    Typer makes options of a function's parameters. An option of the command's own comes first.
     """
     own = signature(command)
     fields = [
         Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=usual, annotation=kind)
         for (name, kind), usual in zip(VotesForm.__annotations__.items(), USUAL_FORM, strict=True)
+        if name not in own.parameters
     ]
     shown = [
         one
@@ -280,7 +299,7 @@ def takes_form(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**given: Any) -> None:
-        form = VotesForm(*(given.pop(name) for name in VotesForm._fields))
+        form = VotesForm(**{field.name: given.pop(field.name) for field in fields})
         command(**given, form=form)
 
     call.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]

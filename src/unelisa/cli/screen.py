@@ -98,7 +98,7 @@ def spell_hints(told: Any) -> str:
 def _spell_option(hint: Hint) -> str:
     value = hint.value
     if isinstance(value, list):  # the first may begin with a minus sign
-        option = f"--{hint.parameter}={','.join(map(str, value))}"
+        option = f"--{hint.parameter}={shlex.quote(','.join(map(_quote_comma, value)))}"
     elif isinstance(value, tuple):
         option = f"--labels {','.join(map(str, value))}"
     elif hint.parameter in OPTIONS:
@@ -106,6 +106,10 @@ def _spell_option(hint: Hint) -> str:
     else:
         option = f"--set {hint.parameter}={str(value).lower() if value in (True, False) else value}"
     return f"{option} {hint.when}".rstrip()
+
+
+def _quote_comma(name: Any) -> str:
+    return f'"{name}"' if "," in str(name) else str(name)
 
 
 @contextmanager

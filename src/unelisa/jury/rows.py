@@ -8,7 +8,7 @@ from unelisa.errors import VotesError
 from unelisa.jury import inspect_logs, long_records
 from unelisa.jury.fields import Record
 from unelisa.memory import refuse_beyond
-from unelisa.sources.feather import measure_feather, read_feather
+from unelisa.sources.arrow import measure_feather, read_feather
 from unelisa.sources.files import reading, refuse_bomb, refuse_nested
 from unelisa.sources.text import TextTable
 

@@ -15,7 +15,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import whole_file, write_table
-from unelisa.sources.parquet import list_parquet, read_columns, read_frames, read_schema
+from unelisa.sources.arrow import list_parquet, read_columns, read_frames, read_schema
 from unelisa.votes import Votes
 from unelisa.votes.coding import CodingChoice
 from unelisa.votes.frames import long_columns

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.review.pictures import ENDINGS, Picture, read_picture
+from unelisa.sources.arrow import list_texts, read_columns
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.parquet import list_texts, read_columns
 from unelisa.sources.text import TextTable
 from unelisa.votes.frames import ITEM_NAMES
 

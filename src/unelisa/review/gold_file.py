@@ -1,6 +1,6 @@
 """The file of a review: one row per answer, on disk before the next item is shown.
 
-Rows are only ever appended; a changed answer is a new row, and `sources.reviews` says which count.
+Rows are only ever appended; a changed answer is a new row, and `sources.labels` says which count.
 Several reviewers may write at the same time: each takes its turn, reads what the others wrote, and
 claims the item that it asks about. A process that is killed leaves at most a torn last line, which
 the next turn cuts off.

@@ -27,7 +27,7 @@ from unelisa.review.standing import (
     measure_accuracy,
 )
 from unelisa.sources.files import reading
-from unelisa.sources.reviews import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
+from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats

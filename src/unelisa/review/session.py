@@ -15,7 +15,7 @@ from unelisa.review.agreement import compare_reviewers, find_open, list_checks
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
 from unelisa.review.standing import Facts, Known, Study
-from unelisa.sources.reviews import RANDOM, settle_answers
+from unelisa.sources.labels import RANDOM, settle_answers
 
 EVERY = 10  # answers between two looks at where the review stands
 CHECK = 5  # questions, of which the last is a check

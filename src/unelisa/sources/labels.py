@@ -1,22 +1,40 @@
-"""Known labels of items in a file: the truth to score against, or gold labels for `fit`."""
+"""Known labels of items in a file: the truth to score against, or gold labels for `fit`.
 
+A file with a column reviewer holds every answer of every reviewer, in the order in which it was
+given. It is read as one label per item: of each reviewer the last answer counts, and of several
+reviewers the label that more than half of them give; where none is, the label is unknown.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
+from unelisa.memory import refuse_beyond
 from unelisa.outputs import defuse_cell
-from unelisa.sources.reviews import settle_table
+from unelisa.sources.files import reading
 from unelisa.sources.tables import VoteTable
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes, name_unvoted
 from unelisa.votes.blocks import WholeTable
-from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, is_header
+from unelisa.votes.columns import spell_name
+from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, fold_name, is_header
 
 Signs = NDArray[np.int8]
+REVIEWER, CHOSEN = "reviewer", "chosen"
+RANDOM, USEFUL = "random", "useful"  # how an item was chosen
+ROW_BYTES = 300  # memory that a row takes, roughly
+
+Item = TypeVar("Item", bound=Hashable)
+Given = TypeVar("Given", bound=Hashable)
+
 
 LABEL_NAMES = (*VOTE_NAMES, "truth", "gold", "y")
 
@@ -69,16 +87,19 @@ class LabelTable(VoteTable):
     streams = False
     sampled = False  # whether only items that were drawn at random are read
 
-    def _read_text(self) -> Votes:
-        table = TextTable(self.path)
-        item, label = self._pick_columns(table.header)
-        table = settle_table(table, item, label, self.sampled)
-        if not is_header(table.header) and self._read_label(label) in map(str, self.coding):
-            raise VotesError(
-                "it seems to have no header, since its first line contains a label; add a line "
-                "such as item,label"
-            )
-        return self._read_wide(table, [label], item)
+    def read(self) -> Votes:
+        """Return the labels as votes, or raise `VotesError`."""
+        with reading(self.path):
+            table = self._open()
+            item, label = self._pick_columns(table.header)
+            if table.spelled:
+                table = settle_table(table, item, label, self.sampled)
+                if not is_header(table.header) and self._read_label(label) in map(str, self.coding):
+                    raise VotesError(
+                        "it seems to have no header, since its first line contains a label; add a "
+                        "line such as item,label"
+                    )
+            return self._read_wide(table, item, [label])
 
     def _read_label(self, text: str) -> str:
         """Return a label without the apostrophe that protects it from spreadsheets."""
@@ -86,14 +107,12 @@ class LabelTable(VoteTable):
         shielded = {defuse_cell(label): label for label in own}
         return text if text in own else shielded.get(text, text)
 
-    def _of_frame(self, frame: Any) -> Votes:
-        item, label = self._pick_columns(list(frame.column_names))
-        return Votes.of(frame.select([item, label]), self.coding, item=item)
-
     def _pick_columns(self, present: list[str]) -> tuple[str, str]:
         """Return the item and label columns: by their usual names, or the only two columns."""
-        item = next((name for name in present if name.lower() in ITEM_NAMES), None)
-        label = next((name for name in present if name.lower() in LABEL_NAMES), None)
+        item, label = (
+            next((name for name in present if fold_name(name) in map(fold_name, usual)), None)
+            for usual in (ITEM_NAMES, LABEL_NAMES)
+        )
         if item is not None and label is not None:
             return item, label
         if len(present) == 2:
@@ -153,9 +172,77 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
 
     Our own label files protect items such as =1+1 from spreadsheets by apostrophes.
     """
-    place = {str(name): i for i, name in enumerate(items.tolist())}
+    place = {spell_name(name): i for i, name in enumerate(items.tolist())}
     shielded = {defuse_cell(text): i for text, i in place.items()}
-    texts = list(map(str, named.tolist()))
+    texts = list(map(spell_name, named.tolist()))
     bare = (shielded.get(text, place.get(text.removeprefix("'"), -1)) for text in texts)
     found = [place.get(text, other) for text, other in zip(texts, bare, strict=True)]
     return np.array(found, dtype=np.intp)
+
+
+def settle_answers(
+    answers: Iterable[tuple[Item, Given | None, str]],
+) -> dict[Item, Given | None]:
+    """Return one label per item, given (item, label, reviewer) in the order of answering.
+
+    The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree
+    has the label None.
+
+    Examples
+    --------
+    >>> told = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
+    >>> settle_answers(told)
+    {'a': 'no', 'b': None}
+    """
+    last: dict[Item, dict[str, Given | None]] = {}
+    for item, label, reviewer in answers:
+        last.setdefault(item, {})[reviewer] = label
+    return {item: _find_majority(own) for item, own in last.items()}
+
+
+def _find_majority(labels: Mapping[str, Given | None]) -> Given | None:
+    counts = Counter(label for label in labels.values() if label is not None)
+    for label, count in counts.most_common(1):
+        return label if 2 * count > counts.total() else None
+    return None
+
+
+def settle_table(table: TextTable, item: str, label: str, sampled: bool = False) -> TextTable:
+    """Return a file of reviews as a table with one row per item; any other table as it is.
+
+    The columns besides the label are those of the item's first row. `sampled` keeps the items that
+    were drawn at random, where a column chosen says which were.
+    """
+    if REVIEWER not in table.header:
+        return table
+    rows = list(list_rows(table, table.header))
+    place = {name: k for k, name in enumerate(table.header)}
+    who = place[REVIEWER]
+    settled = settle_answers(
+        (row[place[item]], row[place[label]] or None, row[who]) for row in rows
+    )
+    kept = {row[place[item]]: row for row in reversed(rows)}  # the first row of each item
+    if CHOSEN in place:
+        drawn = {row[place[item]] for row in rows if row[place[CHOSEN]] == RANDOM}
+        if sampled and not drawn:
+            raise VotesError(
+                "its items were chosen because they are useful, not drawn at random, so they do "
+                "not show how common a class is; label items with unelisa review --aim rate"
+            )
+        kept = {name: row for name, row in kept.items() if name in drawn or not sampled}
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(table.header)
+    for name, row in reversed(kept.items()):
+        writer.writerow([*row[: place[label]], settled[name] or "", *row[place[label] + 1 :]])
+    return TextTable(table.path.with_suffix(".csv"), lines.getvalue().encode())
+
+
+def list_rows(table: TextTable, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table, its cells as text without spaces around; "" where missing."""
+    needed = 0
+    for batch in table.batches(columns):
+        needed += ROW_BYTES * batch.num_rows + 2 * batch.nbytes
+        refuse_beyond(needed, table.path.name)
+        cells = (column.fill_null("").to_pylist() for column in batch.columns)
+        yield from zip(*(map(str.strip, column) for column in cells), strict=True)

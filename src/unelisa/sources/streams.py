@@ -22,7 +22,7 @@ from unelisa.votes import Votes
 from unelisa.votes.assembly import Assembled
 from unelisa.votes.blocks import MappedBlocks, RowNumbers, fitting_items
 from unelisa.votes.coding import MAX_CLASSES, CodingChoice, settle_coding
-from unelisa.votes.columns import Column, Label
+from unelisa.votes.columns import Column, Label, join_columns
 from unelisa.votes.frames import refuse_free_text, refuse_repeated_items
 
 SEARCHED = 5_000_000  # items that are checked for duplicates, at 16 bytes each
@@ -35,6 +35,22 @@ class Batch(NamedTuple):
     n_rows: int
     names: NDArray[Any] | None  # of the items, None if they have none
     columns: Sequence[Column]  # one per voter
+    held: int = 0  # bytes of memory that the rows take, roughly
+
+
+def join_batches(batches: Sequence[Batch]) -> Batch:
+    """Return the rows of several batches as one."""
+    if not batches:
+        raise VotesError("the table holds 0 items; at least 1 is required")
+    if len(batches) == 1:
+        return batches[0]
+    names = [batch.names for batch in batches if batch.names is not None]
+    columns = zip(*(batch.columns for batch in batches), strict=True)
+    return Batch(
+        sum(batch.n_rows for batch in batches),
+        np.concatenate(names) if names else None,
+        [join_columns(parts) for parts in columns],
+    )
 
 
 @dataclass(frozen=True)

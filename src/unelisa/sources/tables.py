@@ -1,45 +1,45 @@
-"""Vote tables in files: CSV (also gzipped), Parquet, Feather; long or wide."""
+"""Vote tables in files: CSV (also gzipped), Parquet, Feather, Excel, JSON lines; long or wide."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
-from unelisa.sources.feather import measure_feather, read_feather
-from unelisa.sources.files import check_readable, reading, refuse_bomb
-from unelisa.sources.parquet import (
-    Measure,
-    list_parquet,
-    measure_parquet,
-    read_columns,
-    read_table,
-    stream_wide,
-)
-from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, store_votes
-from unelisa.sources.text import TextTable, refuse_missing_header, refuse_nul
+from unelisa.sources.arrow import ArrowTable
+from unelisa.sources.files import check_readable, reading
+from unelisa.sources.sheets import read_json_lines, read_workbook
+from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, join_batches, store_votes
+from unelisa.sources.text import DECIMAL, TextTable
 from unelisa.votes import Votes
-from unelisa.votes.assembly import Duplicates, LongVotes, assemble, assemble_long, list_frame
-from unelisa.votes.coding import MAX_CLASSES, CodingChoice, declare_order
-from unelisa.votes.columns import Names, TextColumn
+from unelisa.votes.assembly import (
+    Duplicates,
+    LongVotes,
+    assemble,
+    assemble_long,
+    choose_long_voters,
+)
+from unelisa.votes.coding import CodingChoice, declare_order
+from unelisa.votes.columns import Column, TextColumn, encode_names, read_cells
 from unelisa.votes.frames import (
+    NO_COLUMNS,
     ColumnNames,
-    as_frame,
+    choose_voters,
     long_columns,
-    refuse_free_text,
     refuse_repeated_items,
 )
+from unelisa.votes.strangers import find_item
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
-NO_NAMES = frozenset({"", "NaN", "nan", "NaT", "<NA>"})  # NA and null may be real names
-# bytes of memory at the peak: per vote of a long table, per cell of a wide one, and per name
-VOTE_BYTES, CELL_BYTES, NAME_BYTES = 80, 3, 200
+# bytes of memory at the peak: per vote of a long table, besides its cells as read, per cell
+# of a wide one, and per name of an item
+VOTE_BYTES, CELL_BYTES, NAME_BYTES = 40, 3, 120
 LISTED = 10  # times the memory that the cells of a wide table take one below the other
-FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .parquet, .feather or .arrow"
+_SHEETS = {".xlsx": read_workbook, ".jsonl": read_json_lines, ".ndjson": read_json_lines}
+FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .xlsx, .jsonl, .parquet, .feather or .arrow"
 
 
 @dataclass(frozen=True)
@@ -48,258 +48,176 @@ class VoteTable:
 
     path: Path
     coding: CodingChoice
-    named: ColumnNames = (None, None, None)
+    named: ColumnNames = NO_COLUMNS
     content: Any = None  # bytes that stand for those of the file
 
     streams: ClassVar[bool] = True  # whether a table beyond the memory limit is kept in a file
 
     def read(self) -> Votes:
         """Return the votes, or raise `VotesError`."""
-        readers = {"parquet": self._read_parquet, "text": self._read_text}
-        read = readers.get(self._find_format(), self._read_feather)
         with reading(self.path):
-            return replace(read(), columns=self.named)
+            table = self._open()
+            columns = self._find_columns(table)
+            if columns[1] is None:
+                if columns[0] is None:
+                    table.check_header()
+                item = columns[0] or self._find_item(table)
+                return self._read_wide(table, item, self._choose_voters(table, item))
+            long = self._list_long(table, columns)
+            found = assemble_long(long, self.coding, table.call_columns(columns)[2])
+            found = choose_long_voters(found, self.named, table.header)
+            return Votes.of_assembled(found, self.named)
 
     def list_votes(self) -> LongVotes:
         """Return the votes, one below the other, to be joined with those of other files."""
-        kind = self._find_format()
         with reading(self.path):
-            if kind == "text":
-                return self._list_text()
-            files = list_parquet(self.path) if kind == "parquet" else []
-            return list_frame(as_frame(self._read_arrow(files)), self.named)
+            table = self._open()
+            columns = self._find_columns(table)
+            if columns[1] is not None:
+                return self._list_long(table, columns)
+            item = columns[0] or self._find_item(table)
+            if item is None:
+                raise VotesError(
+                    f"{self.path.name} has no column of items, so its rows cannot be matched with "
+                    "those of other files; name it with item (--item)"
+                )
+            voters, batches, held = self._choose_voters(table, item), [], 0
+            for batch in self._read_batches(table, item, voters):
+                batches.append(batch)
+                held += batch.held
+                refuse_beyond(LISTED * held, self.path.name)
+            rows = join_batches(batches)
+            return LongVotes.of_wide(
+                np.asarray(rows.names), np.array(voters, dtype=object), rows.columns
+            )
 
-    def _find_format(self) -> str:
+    def _open(self) -> Any:
+        """Return the table, whose cells are still to be read."""
         if self.content is None:
             check_readable(self.path)
         ending = "".join(self.path.suffixes[-2:]).lower()
-        if self.path.is_dir() or ending.endswith(".parquet"):
-            return "parquet"
-        if ending.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")):
-            return "text"
-        if ending.endswith((".feather", ".arrow", ".ipc")):
-            return "feather"
-        raise VotesError(f"{self.path.name} has an unknown file extension; use {FORMATS}")
+        last = self.path.suffix.lower()
+        if self.path.is_dir() or last in (".parquet", ".feather", ".arrow", ".ipc"):
+            table = ArrowTable(self.path)
+            what = f"{self.path.name} with {table.n_rows:,} rows"
+            refuse_beyond(ITEM_BYTES * table.n_rows, what)
+            return table
+        if last in _SHEETS and self.content is None:
+            return TextTable(self.path, _SHEETS[last](self.path), self._list_named())
+        if not ending.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")):
+            raise VotesError(f"{self.path.name} has an unknown file extension; use {FORMATS}")
+        return TextTable(self.path, self.content, self._list_named())
 
-    def _read_parquet(self) -> Votes:
-        files = list_parquet(self.path)
-        measure = measure_parquet(files)
-        size = sum(file.stat().st_size for file in files)
-        item, long = self._find_form(read_columns(files), measure, size)
-        if self.streams and not long and measure.needed > memory_limit():
-            return store_votes(stream_wide(files, item, measure.n_rows), self.coding)
-        return self._of_frame(self._read_arrow(files))
+    def _list_named(self) -> tuple[str | None, ...]:
+        return (*self.named[:3], *(self.named.voters or ()), *self.named.drop)
 
-    def _read_feather(self) -> Votes:
-        return self._of_frame(self._read_arrow([]))
-
-    def _read_arrow(self, files: Sequence[Path]) -> Any:
-        """Return the rows of some Parquet files, or of the Feather file, in memory."""
-        if files:
-            measure = measure_parquet(files)
-            size = sum(file.stat().st_size for file in files)
-            _, long = self._find_form(read_columns(files), measure, size)
-            self._refuse_beyond(measure, long)
-            return read_table(files)
-        n_rows, unpacked, columns = measure_feather(self.path)
-        measure = Measure(n_rows, max(unpacked, 2 * n_rows * len(columns)), 2 * unpacked)
-        _, long = self._find_form(columns, measure, self.path.stat().st_size)
-        self._refuse_beyond(measure, long)
-        return read_feather(self.path)
-
-    def _find_form(
-        self, columns: Sequence[str], measure: Measure, size: int
-    ) -> tuple[str | None, bool]:
-        """Return the item column and whether the table is long, unless it is a bomb."""
-        refuse_bomb(self.path.name, size, measure.unpacked)
-        refuse_beyond(ITEM_BYTES * measure.n_rows, f"{self.path.name} with {measure.n_rows:,} rows")
-        named = long_columns(columns, self.named)
-        return named[0], None not in named
-
-    def _refuse_beyond(self, measure: Measure, long: bool) -> None:
-        needed = measure.needed + (VOTE_BYTES * measure.n_rows if long else 0)
-        refuse_beyond(needed, self.path.name)
-
-    def _of_frame(self, frame: Any) -> Votes:
-        item, voter, vote = self.named
-        return Votes.of(frame, self.coding, item=item, voter=voter, vote=vote)
-
-    def _read_text(self) -> Votes:
-        table, (item, voter, vote) = self._open_text()
-        if item is not None and voter is not None and vote is not None:
-            title = table.call_columns((vote,))[0]
-            long = self._list_long(table, (item, voter, vote))
-            return Votes.of_assembled(assemble_long(long, self.coding, title))
-        return self._read_wide(table, [name for name in table.header if name != item], item)
-
-    def _open_text(self) -> tuple[TextTable, ColumnNames]:
-        """Return the table, and its columns of items, voters and votes where it has them."""
-        table = TextTable(self.path, self.content, self.named)
-        item, voter, vote = long_columns(table.header, self.named)
-        if item is not None and voter is not None and vote is not None:
-            return table, (item, voter, vote)
-        if self.named[1] is not None or self.named[2] is not None:
+    def _find_columns(self, table: Any) -> tuple[Any, ...]:
+        """Return the columns of items, voters and votes; the last two are None in a wide table."""
+        columns = long_columns(table.header, self.named)
+        if None not in columns:
+            return columns
+        if self.named.voter is not None or self.named.vote is not None:
             raise VotesError(
                 "a long table needs columns of items, voters and votes; name all three"
             )
-        if item is None:
-            first = next(table.batches(table.header), None)
-            refuse_missing_header(table.header, first, self.path.name)
-        return table, (item, None, None)
+        return columns[0], None, None
 
-    def _list_text(self) -> LongVotes:
-        """Return the votes of a text file, long or wide, one below the other."""
-        table, (item, voter, vote) = self._open_text()
-        if item is not None and voter is not None and vote is not None:
-            return self._list_long(table, (item, voter, vote))
-        if item is None:
-            raise VotesError(
-                f"{self.path.name} has no column of items, so its rows cannot be matched with "
-                "those of other files; name it with item (--item)"
-            )
-        voters = [name for name in table.header if name != item]
-        titles = table.call_columns([item, *voters])
-        whole = _Collected(titles, True, self._read_label)
-        for batch in table.batches([item, *voters]):
-            whole.add(batch)
-            refuse_beyond(LISTED * whole.held, self.path.name)
-        rows = whole.finish()
-        return LongVotes.of_wide(
-            np.asarray(rows.names), np.array(voters, dtype=object), rows.columns
+    def _find_item(self, table: Any) -> str | None:
+        """Return the first column if it names the items of a wide table, as its first rows do."""
+        first = next(table.batches(table.header), None)
+        if first is None:
+            return None
+        titles = dict(zip(table.header, table.call_columns(table.header), strict=True))
+        found: str | None = find_item(
+            table.header,
+            self.named,
+            self.coding,
+            lambda name: self._read_column(
+                first.column(table.header.index(name)), titles[name], table
+            ),
         )
+        return found
+
+    def _choose_voters(self, table: Any, item: str | None) -> list[str]:
+        present = [name for name in table.header if name != item]
+        return choose_voters(present, self.named._replace(item=item))
+
+    def _list_long(self, table: Any, columns: Sequence[str]) -> LongVotes:
+        import pyarrow as pa  # noqa: PLC0415 - a third of a second that only files need
+
+        batches, held = [], 0
+        for batch in table.batches(columns, long=True):
+            batches.append(batch)
+            held += 2 * batch.nbytes + VOTE_BYTES * batch.num_rows
+            refuse_beyond(held, self.path.name)
+        if not batches:
+            raise VotesError("the table holds 0 items; at least 1 is required")
+        cells, titles = pa.Table.from_batches(batches).columns, table.call_columns(columns)
+        del batches
+        said = self._read_column(cells[2], titles[2], table)
+        items, voters = (encode_names(cells.pop(0), title) for title in titles[:2])
+        return LongVotes(items, voters.as_text(), said)
+
+    def _read_column(self, cells: Any, title: str, table: Any) -> Column:
+        """Return a column of votes."""
+        column = read_cells(cells, title)
+        if not table.spelled or not isinstance(column, TextColumn):
+            return column
+
+        def read(text: str) -> str | None:
+            label = self._read_label(text.strip())
+            if table.decimal_commas and DECIMAL.fullmatch(label):
+                return label.replace(",", ".")
+            return None if label in MISSING else label
+
+        return column.respell(read)
 
     def _read_label(self, text: str) -> str:
         """Return the label in a stripped cell."""
         return text
 
-    def _list_long(self, table: TextTable, columns: tuple[str, str, str]) -> LongVotes:
-        titles = table.call_columns(columns)
-        items, voters = _NameColumn(titles[0]), _NameColumn(titles[1])
-        votes = _LabelColumn(titles[2], {}, self._read_label)
-        n_rows = 0
-        for batch in table.batches(columns):
-            n_rows += batch.num_rows
-            for column, cells in zip((items, voters, votes), batch.columns, strict=True):
-                column.add(cells)
-            refuse_beyond(VOTE_BYTES * n_rows + items.held + voters.held, self.path.name)
-        return LongVotes(items.names(), voters.names(), votes.column())
-
-    def _read_wide(self, table: TextTable, voters: list[str], item: str | None) -> Votes:
+    def _read_batches(self, table: Any, item: str | None, voters: Sequence[str]) -> Iterator[Batch]:
+        """Yield the rows of a wide table."""
         columns = [*([] if item is None else [item]), *voters]
-        titles = table.call_columns(columns)
+        titles, before = table.call_columns(columns), 0
+        for batch in table.batches(columns):
+            cells = list(zip(batch.columns, titles, strict=True))
+            rows, held = None, CELL_BYTES * batch.num_rows * len(voters)
+            if item is not None:
+                names = encode_names(*cells.pop(0), before)
+                held += NAME_BYTES * len(names.names) + sum(map(len, map(str, names.names)))
+                rows = names.rows()
+            read = [self._read_column(*one, table) for one in cells]
+            yield Batch(batch.num_rows, rows, read, held)
+            before += batch.num_rows
 
-        def stream() -> Iterator[Batch]:
-            for batch in table.batches(columns):
-                collected = _Collected(titles, item is not None, self._read_label)
-                collected.add(batch)
-                yield collected.finish()
-
-        if table.size <= memory_limit() or not self.streams:
-            whole = _Collected(titles, item is not None, self._read_label)
-            for batch in table.batches(columns):
-                whole.add(batch)
-                if self.streams and whole.held > memory_limit():
+    def _read_wide(self, table: Any, item: str | None, voters: list[str]) -> Votes:
+        titles = table.call_columns(voters)
+        named = self.named._replace(item=item)
+        limit, batches, held = memory_limit(), [], 0
+        if table.needed <= limit or not self.streams:
+            for batch in self._read_batches(table, item, voters):
+                batches.append(batch)
+                held += batch.held
+                if self.streams and held > limit:
                     break
-                refuse_beyond(whole.held, self.path.name)
+                refuse_beyond(held, self.path.name)
             else:
-                return self._assemble(whole.finish(), voters, titles)
-        rows = table.size // (2 * len(voters))
-        wide = WideStream(voters, stream, rows, titles[-len(voters) :])
-        return store_votes(wide, self.coding)
+                return self._assemble(join_batches(batches), voters, titles, named)
+        batches.clear()
+        wide = WideStream(
+            voters, lambda: self._read_batches(table, item, voters), table.n_rows, titles
+        )
+        return replace(store_votes(wide, self.coding), columns=named)
 
-    def _assemble(self, whole: Batch, voters: list[str], titles: Sequence[str]) -> Votes:
-        items = np.arange(whole.n_rows) if whole.names is None else whole.names
+    def _assemble(
+        self, rows: Batch, voters: list[str], titles: Sequence[str], named: ColumnNames
+    ) -> Votes:
+        items = np.arange(rows.n_rows) if rows.names is None else rows.names
         refuse_repeated_items(items)
         names = np.array(voters, dtype=object)
-        return Votes.of_assembled(
-            assemble(whole.columns, items, names, self.coding, titles[-len(voters) :])
-        )
-
-
-class _Collected:
-    """Collects the rows of a wide table, batch by batch."""
-
-    def __init__(self, titles: Sequence[str], named: bool, read: Callable[[str], str]) -> None:
-        known: dict[str, int] = {}
-        self._names = [_NameColumn(titles[0])] if named else []
-        self._votes = [_LabelColumn(title, known, read) for title in titles[len(self._names) :]]
-        self._n_rows = 0
-
-    def add(self, batch: Any) -> None:
-        """Add the cells of an Arrow batch."""
-        self._n_rows += batch.num_rows
-        for column, cells in zip([*self._names, *self._votes], batch.columns, strict=True):
-            column.add(cells)
-
-    @property
-    def held(self) -> int:
-        """Bytes of memory that the rows take, roughly."""
-        names = sum(column.held for column in self._names)
-        return names + CELL_BYTES * self._n_rows * len(self._votes)
-
-    def finish(self) -> Batch:
-        """Return all rows as one batch."""
-        items = self._names[0].in_row_order() if self._names else None
-        return Batch(self._n_rows, items, [column.column() for column in self._votes])
-
-
-class _NameColumn:
-    """Collects a text column of names, batch by batch, as codes into the distinct names."""
-
-    def __init__(self, title: str, known: dict[str, int] | None = None) -> None:
-        self._title, self.held = title, 0  # how messages call it; bytes of memory for the names
-        self._known = {} if known is None else known
-        self._codes: list[NDArray[Any]] = [np.empty(0, np.int8)]
-
-    def add(self, cells: Any) -> None:
-        encoded = cells.fill_null("").dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        refuse_nul(texts)
-        places = np.array([self._place(text.strip()) for text in texts], dtype=np.int32)
-        places = places.astype(self._kind())
-        self._codes.append(places[encoded.indices.to_numpy(zero_copy_only=False)])
-
-    def _kind(self) -> type[np.signedinteger[Any]]:
-        """Return the type of the codes."""
-        return np.int32
-
-    def _place(self, text: str) -> int:
-        if text in NO_NAMES:
-            raise VotesError(f"column {self._title} has an empty name; fill it or drop the row")
-        place = self._known.setdefault(text, len(self._known))
-        if place == len(self._known) - 1:
-            self.held += NAME_BYTES + len(text)
-        return place
-
-    def names(self) -> Names:
-        distinct = Names.of(np.array(list(self._known), dtype=object))
-        return Names(distinct.names, distinct.codes.astype(np.int32)[np.concatenate(self._codes)])
-
-    def in_row_order(self) -> NDArray[Any]:
-        names = np.array(list(self._known), dtype=object)
-        return np.asarray(names[np.concatenate(self._codes)])
-
-
-class _LabelColumn(_NameColumn):
-    """Collects a column of labels as codes into the few labels of all columns; -1 is missing."""
-
-    def __init__(self, title: str, known: dict[str, int], read: Callable[[str], str]) -> None:
-        super().__init__(title, known)
-        self._read = read
-
-    def _place(self, text: str) -> int:
-        label = self._read(text)
-        if label in MISSING:
-            return -1
-        if len(self._known) >= MAX_CLASSES and label not in self._known:
-            refuse_free_text(self._title)
-        return self._known.setdefault(label, len(self._known))
-
-    def _kind(self) -> type[np.signedinteger[Any]]:
-        return np.int8 if len(self._known) < 128 else np.int16
-
-    def column(self) -> TextColumn:
-        return TextColumn(list(self._known), np.concatenate(self._codes))
+        found = assemble(rows.columns, items, names, self.coding, titles)
+        return Votes.of_assembled(found, named)
 
 
 def join_tables(tables: Sequence[VoteTable], duplicates: Duplicates = "refuse") -> Votes:
@@ -324,6 +242,8 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
     item: str | None = None,
     voter: str | None = None,
     vote: str | None = None,
+    voters: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
     duplicates: Duplicates = "refuse",
     memory: str | int | None = None,
 ) -> Votes:
@@ -332,12 +252,14 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
     Parameters
     ----------
     path
-        CSV (.csv, .csv.gz, .tsv, .tsv.gz), Parquet (.parquet, or a folder of such files) or
-        Feather (.feather, .arrow).
-        Cells are separated by commas, or by semicolons, tabs or bars if the header has no comma.
+        CSV (.csv, .csv.gz, .tsv, .tsv.gz), Excel (.xlsx: the first sheet; needs the excel extra),
+        JSON lines (.jsonl), Parquet (.parquet, or a folder of such files) or Feather (.feather,
+        .arrow). Cells are separated by commas, or by semicolons, tabs or bars if the header has no
+        comma.
         Long: one row per vote, with columns named item, voter and vote (or task, worker and
-        label, or as given below). Wide: one row per item and one column per voter, with item names
-        in a column called item or task, or as given. Several files are a list of these: their
+        label, as in exports of MTurk, Toloka and Prolific, or as given below). Wide: one row per
+        item and one column per voter, with item names in a column called item or task, or as given,
+        or in a first column that can be nothing else. Several files are a list of these: their
         votes are joined, items and voters being matched by name.
     coding
         What the labels mean: see `Votes.of`.
@@ -345,6 +267,8 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
         All classes in their order, where it has a meaning.
     item, voter, vote
         Column names, if they are not the usual ones.
+    voters, drop
+        The only voters to read, or those to leave out, with columns that hold no votes.
     duplicates
         What to do with different votes of one voter on one item: see `Votes.of`.
     memory
@@ -364,6 +288,18 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
     """
     with limit_memory(memory):
         declared = declare_order(coding, order)
-        paths = [path] if isinstance(path, str | Path) else path
-        columns = item, voter, vote
-        return join_tables([VoteTable(Path(one), declared, columns) for one in paths], duplicates)
+        columns = ColumnNames.of((item, voter, vote, voters, drop))
+        tables = [VoteTable(file, declared, columns) for file in _list_paths(path)]
+        return join_tables(tables, duplicates)
+
+
+def _list_paths(path: Any) -> list[Path]:
+    """Return the paths of a file or of several, or raise `VotesError` for anything else."""
+    several = [path] if isinstance(path, str | Path) else path
+    if not isinstance(several, Sequence) or not all(isinstance(one, str | Path) for one in several):
+        kind = type(path).__name__
+        raise VotesError(
+            f"votes are read from a path or a list of paths, found {kind}; tables in memory are "
+            "read by Votes.of"
+        )
+    return [Path(one) for one in several]

@@ -1,29 +1,32 @@
 """Text tables: their delimiter, their header, and their cells batch by batch."""
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from unelisa.errors import VotesError
+from unelisa.errors import VotesError, VotesWarning, warn_user
 from unelisa.sources.files import refuse_bomb
 from unelisa.votes.frames import is_header
 
 DELIMITERS = ",;\t|"
+DECIMAL = re.compile(r"[-+]?\d+,\d+")  # a number with a decimal comma
 BEGINNING = 1 << 16  # bytes that are inspected
 # first bytes of files that are often misnamed
 _BEGINNINGS = {
     b"\x1f\x8b": "is gzip data; rename it to end in .csv.gz",
     b"PAR1": "is Parquet data; rename it to end in .parquet",
     b"ARROW1": "is Feather data; rename it to end in .feather",
-    b"PK\x03\x04": "is an Excel workbook or a zip file; save the table as CSV",
+    b"PK\x03\x04": "is an Excel workbook or a zip file; rename a workbook to end in .xlsx",
     b"\xff\xfe\0\0": "is UTF-32 text; save it as UTF-8",
     b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
     b"<!doctype": "is a web page; download the table itself",
     b"<html": "is a web page; download the table itself",
     b'[{"': "is JSON; save the table as CSV",
-    b'{"': "is JSON; save the table as CSV",
+    b'{"': "is JSON; rename it to end in .jsonl if every line is a record",
     b"sep=": "starts with a spreadsheet's sep= line; delete that line",
 }
 _QUOTED = re.compile(r'"[^"]*"')
@@ -33,9 +36,13 @@ _LINE_END = re.compile(r"[\r\n]")
 class TextTable:
     """A delimited text file whose cells are all read as text, so that no type is inferred.
 
+    Text that is not UTF-8 is read as Windows-1252, the Latin-1 of spreadsheets, with a warning.
+
     `header` holds the names of its columns, stripped. `content` stands for the file's bytes, if it
     is given. `named` are names that the user expects.
     """
+
+    spelled = True  # whether cells are text whatever they hold
 
     def __init__(self, path: Path, content: Any = None, named: Sequence[str | None] = ()) -> None:
         self.path, self._content, self._named = path, content, named
@@ -43,34 +50,79 @@ class TextTable:
             start = stream.read(BEGINNING)
         check_beginning(start, path.name)
         usual = "\t" if ".tsv" in "".join(path.suffixes).lower() else ","
-        self.size = measure_text(path) if content is None else len(content)
+        self.needed = self.size = measure_text(path) if content is None else len(content)
         self._delimiter = find_delimiter(start, usual)
+        self.decimal_commas = self._delimiter != ","
+        with self._open_bytes() as stream:
+            self._encoding = "utf8" if is_utf8(stream) else "cp1252"
         with self._open(None) as reader:
             names = [str(name) for name in reader.schema.names]
+        if self._encoding != "utf8":
+            warn_user(f"{path.name} is not UTF-8 text; it is read as Windows-1252", VotesWarning)
         self.header = check_names(names, path.name)
+        self.n_rows = self.size // (2 * len(self.header))  # about
         self._written = dict(zip(self.header, names, strict=True))
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield Arrow record batches of some columns."""
+    def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
+        """Yield Arrow record batches of some columns.
+
+        Those of a long table hold the items as texts, and what repeats as dictionaries.
+        """
         import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-        written = [self._written[name] for name in columns]
-        with self._open(dict.fromkeys(written, pa.string())) as reader:
+        types = dict.fromkeys((self._written[name] for name in columns), pa.string())
+        if long:
+            few = pa.dictionary(pa.int32(), pa.string())
+            types |= dict.fromkeys((self._written[name] for name in columns[1:]), few)
+        with self._open(types) as reader:
             yield from reader
 
     def call_columns(self, columns: Sequence[str]) -> list[str]:
         """Return how messages call some columns: by position if the header may be a record."""
-        if is_header(self.header, self._named):
+        if self._is_header:
             return [repr(name[:60]) for name in columns]
         place = {name: str(number) for number, name in enumerate(self.header, start=1)}
         return [place[name] for name in columns]
+
+    @cached_property
+    def _is_header(self) -> bool:
+        """Whether the first line surely names the columns.
+
+        It has a usual name, or one the user expects; or none of its names is among the cells.
+        """
+        if is_header(self.header, self._named):
+            return True
+        seen = self._list_cells()
+        return seen is not None and not any(name in seen for name in self.header[1:])
+
+    def check_header(self) -> None:
+        """Reject a table without an item column whose other columns are named like its votes.
+
+        Its first line is then data, and the first name an item, which messages must not repeat.
+        """
+        seen = self._list_cells(fewest=0) or set()
+        if all(name in seen for name in self.header[1:]) and not _is_number(self.header[0]):
+            raise VotesError(
+                f"{self.path.name} seems to have no header, since its first line contains votes; "
+                "add a line such as item,voter 1,voter 2"
+            )
+
+    def _list_cells(self, fewest: int = 10) -> set[str] | None:
+        """Return what the first rows hold besides the first column, None if they are too few."""
+        rows = next(self.batches(self.header), None)
+        if rows is None or rows.num_rows < fewest:
+            return None
+        columns = rows[:100].columns[1:]
+        return {str(cell).strip() for column in columns for cell in column.to_pylist()}
 
     def _open(self, types: dict[str, Any] | None) -> Any:
         from pyarrow import csv  # noqa: PLC0415 - only files need it
 
         return csv.open_csv(
             self._open_bytes(),
-            read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),
+            read_options=csv.ReadOptions(
+                block_size=1 << 22, use_threads=False, encoding=self._encoding
+            ),
             parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=types, include_columns=None if types is None else list(types)
@@ -118,6 +170,19 @@ def read_beginning(path: Path) -> bytes:
     return start
 
 
+def is_utf8(stream: Any) -> bool:
+    """Return whether bytes are UTF-8 text."""
+    decoder = getincrementaldecoder("utf-8")()
+    try:
+        while block := stream.read(BEGINNING << 4):
+            if not block.isascii() or decoder.getstate()[0]:  # most are, and this is faster
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def find_delimiter(start: bytes, usual: str) -> str:
     """Return the delimiter of the header: the usual one, or another if that is absent."""
     outside_quotes = _QUOTED.sub("", start.decode("utf-8", "replace"))
@@ -154,20 +219,6 @@ def check_names(names: Sequence[str], file: str) -> list[str]:
             f"{file} has only one column; votes need at least two, separated by commas"
         )
     return header
-
-
-def refuse_missing_header(header: Sequence[str], rows: Any, file: str) -> None:
-    """Reject a table without an item column whose other columns are named like its votes.
-
-    Its first line is then data, and the first name an item, which messages must not repeat.
-    """
-    columns = [] if rows is None else rows[:100].columns[1:]
-    seen = {str(cell).strip() for column in columns for cell in column.to_pylist()}
-    if all(name in seen for name in header[1:]) and not _is_number(header[0]):
-        raise VotesError(
-            f"{file} seems to have no header, since its first line contains votes; "
-            "add a line such as item,voter 1,voter 2"
-        )
 
 
 def refuse_nul(texts: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 """Assembly: the columns of a table become coded votes; every label is checked here."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -10,21 +9,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
 from unelisa.votes.blocks import ItemBlocks, WholeTable, hold_sparse
-from unelisa.votes.coding import MAX_CLASSES, Coding, CodingChoice, settle_coding
+from unelisa.votes.coding import MAX_CLASSES, Coding, CodingChoice, Declared, settle_coding
 from unelisa.votes.columns import Column, Label, Names, NumberColumn, TextColumn
 from unelisa.votes.frames import (
     ColumnNames,
     array_columns,
     as_array,
+    choose_voters,
+    list_names,
     long_columns,
     name_voters,
     read_column,
     read_names,
     read_row_names,
     refuse_free_text,
-    refuse_names,
     refuse_repeated_items,
 )
+from unelisa.votes.strangers import find_item, refuse_strangers
 
 
 class Assembled(NamedTuple):
@@ -49,19 +50,20 @@ def assemble(
     Messages call the columns by their `titles`, by default by the names of the voters.
     """
     refuse_empty((len(items), len(columns)))
-    titles = titles or [repr(str(name)) for name in voters]
+    titles = titles or [repr(str(name)[:60]) for name in voters]
+    distinct = [column.distinct() for column in columns]
+    if coding == "auto":
+        refuse_strangers(columns, distinct, titles, voters.tolist())
     found: dict[Label, str] = {}
-    for title, column in zip(titles, columns, strict=True):
-        rows = {label: column.first_row(label) for label in column.distinct() - found.keys()}
+    for title, column, labels in zip(titles, columns, distinct, strict=True):
+        rows = {label: column.first_row(label) for label in labels - found.keys()}
         if len(found) + len(rows) > MAX_CLASSES:
             refuse_free_text(title)
         for label in sorted(rows, key=lambda label: rows[label]):
             found[label] = f"in data row {rows[label] + 1}, column {title}"
     if not found and coding == "auto":
         raise VotesError("there are no votes: every cell is missing")
-    if coding == "auto" and len(found) > 2:
-        _refuse_own_labels(columns, titles)
-    settled = _settle(found, coding, columns)
+    settled = settle(found, coding, columns)
     values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         values[:, s] = column.encode(settled.votes)
@@ -91,7 +93,7 @@ class LongVotes(NamedTuple):
         places = Names(names.names, names.codes[rows])
         given = Names.of(voters)
         who = Names(given.names, given.codes[cast // max(len(items), 1)])
-        return cls(places, who, said.spread(cast.astype(np.int32)), rows)
+        return cls(places, who, said.spread(cast), rows)
 
     @classmethod
     def join(cls, tables: "Sequence[LongVotes]", files: Sequence[str]) -> "LongVotes":
@@ -133,13 +135,44 @@ def assemble_long(
         refuse_free_text(title)
     rows = {label: column.first_row(label) for label in labels}
     found = {x: f"in {table.tell_row(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
-    settled = _settle(found, coding, [column])
+    settled = settle(found, coding, [column])
     votes = column.encode(settled.votes)
-    cast = np.flatnonzero(votes)  # a row without a vote does not repeat one with a vote
-    kept = cast[_pick_votes(table, cast, votes[cast], duplicates)]
-    entries = votes[kept], (items.codes[kept], voters.codes[kept])
-    blocks = hold_sparse(sp.coo_array(entries, (len(items.names), len(voters.names))))
-    return Assembled(blocks, items.names, voters.names, settled)
+    shape = len(items.names), len(voters.names)
+    if not votes.all():  # a row without a vote does not repeat one with a vote
+        cast = np.flatnonzero(votes)
+        table = _pick_rows(table, cast)
+        votes = votes[cast]
+    matrix = _list_by_item(table, votes, shape)
+    if _repeats(matrix):
+        kept = _pick_votes(table, votes, duplicates)
+        matrix = _list_by_item(_pick_rows(table, kept), votes[kept], shape)
+    return Assembled(hold_sparse(matrix), items.names, voters.names, settled)
+
+
+def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
+    """Return some votes of a long table, whose column of labels is no longer needed."""
+    items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
+    rows = kept if table.rows is None else table.rows[kept]
+    ends = np.searchsorted(kept, np.cumsum([size for _, size in table.files])).tolist()
+    sizes = np.diff([0, *ends]).tolist()
+    files = tuple((name, n) for (name, _), n in zip(table.files, sizes, strict=True))
+    return table._replace(items=items, voters=voters, rows=rows, files=files)
+
+
+def _list_by_item(table: LongVotes, votes: NDArray[np.int8], shape: tuple[int, int]) -> Any:
+    """Return the votes as a sparse matrix, compressed by items; those repeated are kept apart."""
+    entries = sp.coo_array((votes, (table.items.codes, table.voters.codes)), shape=shape)
+    entries.has_canonical_format = True  # so that SciPy does not add up votes, nor sorts them
+    return entries.tocsr()
+
+
+def _repeats(matrix: Any) -> bool:
+    """Return whether a voter has two votes on one item: two passes that count, and no sorting."""
+    columns = matrix.tocsc()
+    same = columns.indices[1:] == columns.indices[:-1]
+    starts = columns.indptr[1:-1]
+    same[starts[(starts > 0) & (starts < len(columns.indices))] - 1] = False
+    return bool(same.any())
 
 
 def assemble_array(table: ArrayLike, coding: CodingChoice) -> Assembled:
@@ -154,7 +187,7 @@ def assemble_sparse(table: Any, coding: CodingChoice) -> Assembled:
     matrix = sp.csc_array(table)
     column = NumberColumn(matrix.data)
     places = {label: f"among the stored entries ({label})" for label in column.distinct()}
-    settled = _settle(places, coding, [column])
+    settled = settle(places, coding, [column])
     refuse_empty(matrix.shape)
     votes = column.encode(settled.votes)
     blocks = hold_sparse(sp.csc_array((votes, matrix.indices, matrix.indptr), matrix.shape))
@@ -164,47 +197,65 @@ def assemble_sparse(table: Any, coding: CodingChoice) -> Assembled:
 
 def assemble_frame(
     frame: Any, coding: CodingChoice, named: ColumnNames, duplicates: Duplicates = "refuse"
-) -> Assembled:
-    """Return the votes of a frame, long or wide."""
+) -> tuple[Assembled, ColumnNames]:
+    """Return the votes of a frame, long or wide, and which columns they were read from."""
     item, voter, vote = long_columns(frame.columns, named)
     if voter is not None and vote is not None and item is not None:
-        return assemble_long(list_frame(frame, named), coding, repr(vote[:60]), duplicates)
-    items, names, columns = _read_wide(frame, item, named)
+        long = list_frame(frame, named)
+        found = assemble_long(long, coding, repr(vote[:60]), duplicates)
+        return choose_long_voters(found, named, frame.columns), named
+    items, names, columns, named = _read_wide(frame, item, named, coding)
     if duplicates != "refuse":
-        return assemble_long(
-            LongVotes.of_wide(items, names, columns), coding, "of votes", duplicates
-        )
+        long = LongVotes.of_wide(items, names, columns)
+        return assemble_long(long, coding, "of votes", duplicates), named
     refuse_repeated_items(items)
-    try:
-        return assemble(columns, items, names, coding)
-    except VotesError:
-        if item is None:
-            refuse_names(names.tolist(), columns)
-        raise
+    return assemble(columns, items, names, coding), named
+
+
+def choose_long_voters(
+    found: Assembled, named: ColumnNames, columns: Sequence[str] = ()
+) -> Assembled:
+    """Return the votes of the voters that were named; columns that were dropped are not read."""
+    if named.voters is None and not named.drop:
+        return found
+    names = found.voters.tolist()
+    for name in (*(named.voters or ()), *named.drop):
+        if name not in names and (name not in columns or name in (named.voters or ())):
+            raise VotesError(f"there is no voter {name!r}; the voters are {list_names(names)}")
+    dropped = tuple(name for name in named.drop if name in names)
+    chosen = choose_voters(names, ColumnNames(voters=named.voters, drop=dropped))
+    kept = np.array([names.index(name) for name in chosen], dtype=np.intp)
+    return found._replace(blocks=found.blocks.rearrange(kept), voters=found.voters[kept])
 
 
 def list_frame(frame: Any, named: ColumnNames) -> LongVotes:
     """Return the votes of a frame, long or wide, as a long table."""
     item, voter, vote = long_columns(frame.columns, named)
     if voter is None or vote is None or item is None:
-        return LongVotes.of_wide(*_read_wide(frame, item, named))
-    rows = Names.of(read_names(frame.get_column(item)))
-    voters = Names.of(read_names(frame.get_column(voter))).as_text()
+        return LongVotes.of_wide(*_read_wide(frame, item, named, "auto")[:3])
+    rows = read_names(frame.get_column(item))
+    voters = read_names(frame.get_column(voter)).as_text()
     return LongVotes(rows, voters, read_column(frame.get_column(vote)))
 
 
 def _read_wide(
-    frame: Any, item: str | None, named: ColumnNames
-) -> tuple[NDArray[Any], NDArray[Any], list[Column]]:
-    """Return the items, the voters and the columns of a wide frame."""
-    if named[1] is not None or named[2] is not None:
+    frame: Any, item: str | None, named: ColumnNames, coding: CodingChoice
+) -> tuple[NDArray[Any], NDArray[Any], list[Column], ColumnNames]:
+    """Return the items, the voters and the columns of a wide frame, and which names the items."""
+    if named.voter is not None or named.vote is not None:
         raise VotesError("a long table needs columns for items, voters and votes; name all three")
-    chosen = [name for name in frame.columns if name != item]
-    items = read_row_names(frame) if item is None else read_names(frame.get_column(item))
+    rows, present = read_row_names(frame), list(frame.columns)
+    chosen = choose_voters([name for name in present if name != item], named)
+    columns = {name: read_column(frame.get_column(name)) for name in chosen}
+    if item is None and np.array_equal(rows, np.arange(len(rows))):
+        item = find_item(present, named, coding, lambda name: read_column(frame.get_column(name)))
+        named = named._replace(item=item)
+        chosen = [name for name in chosen if name != item]
+    items = rows if item is None else read_names(frame.get_column(item)).rows()
     names = np.array([str(name) for name in chosen], dtype=object)
     if len(set(names.tolist())) < len(names):  # a frame may have the columns 1 and "1"
         raise VotesError("two columns have the same name as text; rename one")
-    return items, names, [read_column(frame.get_column(c)) for c in chosen]
+    return items, names, [columns[name] for name in chosen], named
 
 
 def refuse_empty(shape: tuple[int, ...]) -> None:
@@ -214,8 +265,10 @@ def refuse_empty(shape: tuple[int, ...]) -> None:
         raise VotesError(f"the table holds 0 {what} (shape={shape}); at least 1 is required")
 
 
-def _settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Column]) -> Coding:
+def settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Column]) -> Coding:
     """Return what the labels mean; the error about one that was not declared counts its votes."""
+    if coding == "auto":
+        coding = _find_order(columns, found)
     try:
         return settle_coding(found, coding)
     except VotesError as error:
@@ -223,49 +276,47 @@ def _settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Col
             raise
         label, place = error.about["label"], error.about["place"]
         times = sum(column.count(label) for column in columns)
-        if times == 1:
-            raise
         told = f"{error.message.removesuffix(place)}({times:,} votes), the first {place}"
-        raise VotesError(told, **error.about) from None
+        raise VotesError(error.message if times == 1 else told, **error.about) from None
 
 
-def _refuse_own_labels(columns: Sequence[Column], titles: Sequence[str]) -> None:
-    """Raise `VotesError` for a column of names or of something else: it shares no label."""
-    distinct = [column.distinct() for column in columns]
-    shared = Counter(label for labels in distinct for label in labels)
-    for title, labels in zip(titles, distinct, strict=True):
-        own = len(columns) > 1 and all(shared[label] == 1 for label in labels)
-        if own and len(labels) > 2:
-            raise VotesError(
-                f"column {title} holds {len(labels)} labels, none of which another column holds; "
-                "if it names the items, pass its name as item (--item)"
-            )
+def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingChoice:
+    """Return the order that the table itself gives its labels, as ordered categories; or "auto".
+
+    Categories that nobody voted are left out, unless there is only one other.
+    """
+    orders = {column.order for column in columns if column.order}
+    if not orders:
+        return "auto"
+    order = max(orders, key=len)
+    if any([x for x in order if x in set(other)] != list(other) for other in orders):
+        raise VotesError(
+            "the columns order their categories in different ways",
+            Hint("order", ["poor", "fair", "good"], "with all of them in one order"),
+        )
+    voted = tuple(label for label in order if label in found)
+    if len(voted) < len(found):
+        return "auto"
+    return Declared(order if len(voted) < 2 else voted, ordered=True)
 
 
 def _pick_votes(
-    table: LongVotes, cast: NDArray[np.intp], votes: NDArray[np.int8], duplicates: Duplicates
+    table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates
 ) -> NDArray[np.intp]:
-    """Return which of the votes that were cast count: one per item and voter."""
-    cells = table.items.codes[cast].astype(np.int64) * len(table.voters.names)
-    cells += table.voters.codes[cast]
-    in_order = np.sort(cells)
-    repeated = int((in_order[1:] == in_order[:-1]).sum())
-    del in_order
-    if not repeated:  # nearly always, and at a third of the memory
-        return np.arange(len(cells))
+    """Return which of the votes count, in rising order: one per item and voter."""
+    cells = table.items.codes.astype(np.int64) * len(table.voters.names) + table.voters.codes
     _, first, place = np.unique(cells, return_index=True, return_inverse=True)
     apart = np.flatnonzero(votes != votes[first][place])
     if duplicates == "refuse":
         if len(apart):
             pairs = len(np.unique(place[apart]))
-            raise _tell_apart(table, int(cast[first[place[apart[0]]]]), int(cast[apart[0]]), pairs)
+            raise _tell_apart(table, int(first[place[apart[0]]]), int(apart[0]), pairs)
+        repeated = len(cells) - len(first)
         many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
         warn_user(f"{many} a vote, which is counted once", VotesWarning)
     if duplicates == "last":
         first[place] = np.arange(len(cells))
-    if duplicates == "drop":
-        return np.delete(first, place[apart])
-    return first
+    return np.sort(np.delete(first, place[apart]) if duplicates == "drop" else first)
 
 
 def _tell_apart(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:

@@ -7,17 +7,21 @@ abstentions in every coding.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.errors import AmbiguousVotesError, Hint, VotesError
+from unelisa.errors import AmbiguousVotesError, Hint, VotesError, VotesWarning, warn_user
 from unelisa.votes.columns import Label, plain_label
 
 MAX_CLASSES = 200  # more distinct labels are names, dates or free text
+LONGEST_SCALE = 11  # points of a rating scale, as a rule
+# words for no, which sorts last in few languages
+NEGATIVE = frozenset(("-", "n", "no", "nein", "nej", "nie", "net", "neg", "negative", "false"))
+NEGATIVE |= {"incorrect", "wrong", "normal", "\u2212", "\u2717", "\u2718"}
 LONGEST_LABEL = 200  # characters
 LONGEST_TEXT = 64  # bytes: as long as 16 characters, a label is copied for every item
 # label -> vote in each numeric coding, and the two labels given back (negative, positive)
@@ -52,8 +56,9 @@ def declare_order(coding: CodingChoice, order: Sequence[Label] | None) -> Coding
         return coding
     if coding != "auto":
         raise VotesError("order lists all classes, so it replaces coding; pass one of them")
-    if isinstance(order, str):
-        raise VotesError("order must be a list of all labels, found a text")
+    if isinstance(order, str | Set) or not isinstance(order, Iterable):
+        kind = "a text" if isinstance(order, str) else f"a {type(order).__name__}"
+        raise VotesError(f"order must be a list of all labels from first to last, found {kind}")
     return Declared(tuple(plain_label(label) for label in order), ordered=True)
 
 
@@ -81,6 +86,7 @@ class Coding:
     # of a declared coding with a code for abstained; "" if the labels say everything
     name: Literal["", "pm1", "snorkel"] = ""
     ordered: bool = False
+    inferred: bool = False  # from the labels alone: nobody declared them
 
 
 def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
@@ -98,7 +104,7 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
     spelled = {label: _number(label) for label in found}
     numbers = None if None in spelled.values() else spelled
     if isinstance(coding, tuple | list):
-        coding = Declared(tuple(coding))
+        coding = Declared(tuple(map(plain_label, coding)))
     if isinstance(coding, Declared):
         return _settle_declared(found, numbers, coding)
     name = _read_coding(numbers) if coding == "auto" else str(coding)
@@ -186,7 +192,23 @@ def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) ->
             "votes hold only one label, so the other one is unknown",
             Hint("coding", ("no", "yes"), "with your own two labels"),
         )
-    return _settle_declared(found, numbers, Declared(tuple(classes)))
+    return replace(_settle_declared(found, numbers, Declared(tuple(classes))), inferred=True)
+
+
+def question_classes(classes: tuple[Label, ...]) -> None:
+    """Warn of classes that nobody declared and that may be meant otherwise.
+
+    Ratings have an order; and of two labels, the one that sorts last may be the word for no.
+    """
+    if 2 < len(classes) <= LONGEST_SCALE and classes == tuple(range(1, len(classes) + 1)):
+        text = f"the votes are the whole numbers 1 to {len(classes)}, read as classes without order"
+        warn_user(text, VotesWarning, Hint("order", list(classes), "if they are ratings"))
+    if len(classes) == 2 and str(classes[1]).casefold() in NEGATIVE:
+        warn_user(
+            "the label that counts as positive, because it sorts last, seems to be the negative "
+            "one; declare both, the negative one first",
+            VotesWarning,
+        )
 
 
 def _refuse_mixtures(found: dict[Label, str]) -> None:
@@ -199,9 +221,9 @@ def _refuse_mixtures(found: dict[Label, str]) -> None:
             f"votes mix text with other values, one {found[odd]}; use two labels, or more of one "
             "kind"
         )
-    if not many:
-        return
     if not all(text.values()):
+        if not many:
+            return
         raise VotesError(
             "votes are neither text nor numbers; use two labels, or texts for more classes"
         )

@@ -1,6 +1,7 @@
 """Columns of votes and of names, as any table or file holds them."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 
 Label = Any
+DENSE = 4  # numbers that name rows are counted, not sorted, in a range of so many times the rows
+NO_NAMES = ("", "NaN", "nan", "NaT", "<NA>")  # NA and null may be real names
+_WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0$"  # a whole number that some program wrote with a fraction
 
 
 def are_signs(values: NDArray[Any]) -> bool:
@@ -37,63 +41,78 @@ def fill_mask(values: Any) -> Any:
 class NumberColumn:
     """A column of NumPy numbers or booleans; NaN is missing."""
 
+    order: tuple[Label, ...] = ()
+
     def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     def distinct(self) -> set[Label]:
         """Return the labels present, without missing values."""
-        values = self._values
+        values = self.values
         if are_signs(values):
             return {sign for sign in (-1, 0, 1) if (values == sign).any()}
+        if (counted := _count_numbers(values)) is not None:
+            return set((np.flatnonzero(counted[1]) + counted[0]).tolist())
         present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
         return {plain_label(value) for value in present.tolist()}
 
     def first_row(self, label: Label) -> int:
         """Return the 0-based row where a label first occurs."""
-        return int(np.argmax(self._values == label))
+        return int(np.argmax(self.values == label))
 
     def count(self, label: Label) -> int:
         """Return how often a label occurs."""
-        return int(np.count_nonzero(self._values == label))
+        return int(np.count_nonzero(self.values == label))
 
     def as_text(self) -> "TextColumn":
         """Return the same column as indices into its distinct labels."""
-        missing = np.isnan(self._values) if self._values.dtype.kind == "f" else False
-        labels, indices = np.unique(self._values, return_inverse=True)
-        indices = np.where(missing, -1, indices).astype(
-            np.int16 if len(labels) < 2**15 else np.int64
-        )
-        return TextColumn([plain_label(label) for label in labels.tolist()], indices)
+        labels, indices = np.unique(self.values, return_inverse=True)
+        return TextColumn.of(labels.tolist()).spread(indices)
 
     def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
         """Return the column as votes; labels that are not in the mapping abstain."""
-        if are_signs(self._values) and all(label == vote for label, vote in votes.items()):
-            return self._values.copy()
-        out = np.zeros(len(self._values), dtype=np.int8)
+        if are_signs(self.values) and all(label == vote for label, vote in votes.items()):
+            return self.values.copy()
+        out = np.zeros(len(self.values), dtype=np.int8)
         for label, vote in votes.items():
             if vote:
-                out[self._values == label] = vote
+                out[self.values == label] = vote
         return out
 
 
 class TextColumn:
-    """A column stored as indices into its distinct labels; index -1 is missing."""
+    """A column stored as indices into its distinct labels; index -1 is missing.
 
-    def __init__(self, labels: Sequence[Label], indices: NDArray[np.integer[Any]]) -> None:
-        self._labels = list(labels)
-        self._indices = indices
+    `order` lists all labels where the table itself orders them, as ordered categories are.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Label],
+        indices: NDArray[np.integer[Any]],
+        order: tuple[Label, ...] = (),
+    ) -> None:
+        self._labels, self.order = list(labels), order
+        self._indices = indices.astype(_smallest(len(self._labels)), copy=False)
+
+    def __len__(self) -> int:
+        return len(self._indices)
 
     @classmethod
-    def of(cls, values: Iterable[Label]) -> "TextColumn":
+    def of(cls, values: Iterable[Label], order: tuple[Label, ...] = ()) -> "TextColumn":
         """Return the column of any Python values, with missing ones recognized."""
         known: dict[Label, int] = {}
-        indices = [_index(value, known) for value in values]
-        return cls(list(known), np.asarray(indices, dtype=np.int32))
+        indices = np.array([_index(value, known) for value in values], dtype=np.int64)
+        return cls(list(known), indices, order)
 
     def distinct(self) -> set[Label]:
         """Return the labels present, without missing values."""
-        present = np.unique(self._indices)
-        return {self._labels[index] for index in present if index >= 0}
+        present = np.zeros(len(self._labels) + 1, dtype=np.bool_)
+        present[self._indices] = True
+        return {self._labels[index] for index in np.flatnonzero(present[:-1])}
 
     def first_row(self, label: Label) -> int:
         """Return the 0-based row where a label first occurs."""
@@ -139,25 +158,48 @@ class TextColumn:
         """Return which rows hold a label."""
         return np.asarray(self._indices >= 0)
 
-    def spread(self, rows: NDArray[np.int32]) -> "TextColumn":
-        """Return a longer column with these rows of this one; -1 is missing."""
-        return TextColumn(self._labels, np.append(self._indices, -1)[rows])
+    def spread(self, rows: NDArray[np.integer[Any]]) -> "TextColumn":
+        """Return a column with these rows of this one; -1 is missing."""
+        return TextColumn(self._labels, np.append(self._indices, -1)[rows], self.order)
+
+    def respell(self, read: Callable[[str], Any]) -> "TextColumn":
+        """Return the column with other labels; None is missing."""
+        return TextColumn.of(map(read, self._labels)).spread(self._indices)
 
 
 Column = NumberColumn | TextColumn
+
+
+def join_columns(parts: Sequence[Column]) -> Column:
+    """Return columns one below the other."""
+    numbers = [part.values for part in parts if isinstance(part, NumberColumn)]
+    if len(numbers) == len(parts):
+        return NumberColumn(np.concatenate(numbers))
+    return TextColumn.join([part.as_text() for part in parts])
 
 
 class Names(NamedTuple):
     """A column of names: the distinct ones, sorted, and the index of each row's name."""
 
     names: NDArray[Any]
-    codes: NDArray[np.intp]
+    codes: NDArray[Any]
 
     @classmethod
     def of(cls, column: NDArray[Any]) -> "Names":
-        """Return the names of a column."""
+        """Return the names of a column.
+
+        Examples
+        --------
+        >>> Names.of(np.array([30, 10, 30]))
+        Names(names=array([10, 30]), codes=array([1, 0, 1], dtype=int32))
+        """
+        if (counted := _count_numbers(column)) is not None:
+            low, seen = counted
+            places = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+            names = (np.flatnonzero(seen) + low).astype(column.dtype)
+            return cls(names, places[np.subtract(column, low, dtype=np.int64)])
         names, codes = np.unique(column, return_inverse=True)
-        return cls(names, codes)
+        return cls(names, codes.astype(np.int32))
 
     @classmethod
     def join(cls, parts: "Sequence[Names]") -> "Names":
@@ -181,8 +223,16 @@ class Names(NamedTuple):
 
     def as_text(self) -> "Names":
         """Return the names as texts; each once, as repeated long ones would fill the memory."""
-        texts = Names.of(np.array([str(name) for name in self.names], dtype=object))
+        if self.names.dtype.kind == "i":
+            import pyarrow as pa  # noqa: PLC0415
+
+            return _sort_texts(pa.array(self.names).cast(pa.large_string()), self.codes)
+        texts = Names.of(np.array([spell_name(name) for name in self.names.tolist()], dtype=object))
         return Names(texts.names, texts.codes[self.codes])
+
+    def rows(self) -> NDArray[Any]:
+        """Return the name of every row."""
+        return np.asarray(self.names[self.codes])
 
 
 def as_text(value: Any) -> Any:
@@ -194,13 +244,54 @@ def as_text(value: Any) -> Any:
 
 
 def plain_label(value: Any) -> Any:
-    """Return a plain Python label: 1 for 1.0, str for NumPy's text and for bytes."""
+    """Return a plain Python label: 1 for 1.0, texts without spaces around, also of bytes."""
     value = as_text(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, str):
+        return value.strip()
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def spell_name(name: Any) -> str:
+    """Return the one spelling of a name, however a program stored it.
+
+    Names of items and voters are compared in this spelling, in votes, gold labels and joins.
+
+    Examples
+    --------
+    >>> [spell_name(name) for name in (1, 1.0, "1", " 1", "1.0", b"1", "01")]
+    ['1', '1', '1', '1', '1', '1', '01']
+    """
+    text = str(plain_label(name))
+    return re.sub(_WHOLE, r"\1", text) if text.endswith(".0") else text
+
+
+def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_]] | None:
+    """Return the least of whole numbers and which of those from it on occur: no sorting.
+
+    None for other numbers, and where they lie far apart.
+    """
+    if values.dtype.kind != "i" or not len(values):
+        return None
+    low, high = int(values.min()), int(values.max())
+    if high - low > DENSE * len(values):
+        return None
+    seen = np.zeros(high - low + 1, dtype=np.bool_)
+    seen[np.subtract(values, low, dtype=np.int64)] = True
+    return low, seen
+
+
+def _smallest(n_labels: int) -> Any:
+    """Return the type of indices into so many labels."""
+    return np.int8 if n_labels < 128 else np.int16 if n_labels < 2**15 else np.int32
+
+
+def no_name(title: str, row: int) -> VotesError:
+    """Return the error about a row without a name."""
+    return VotesError(f"column {title} has no name in data row {row}; fill it or drop the row")
+
+
 def _index(value: Label, known: dict[Label, int]) -> int:
-    if value is None or not _is_itself(value) or (isinstance(value, str) and not value.strip()):
+    if is_missing(value) or (isinstance(value, str) and not value.strip()):
         return -1
     try:
         return known.setdefault(plain_label(value), len(known))
@@ -210,9 +301,129 @@ def _index(value: Label, known: dict[Label, int]) -> int:
         ) from None
 
 
-def _is_itself(value: Label) -> bool:
-    """Return False for NaN, NaT and pandas' NA, which are not equal to themselves."""
+def is_missing(value: Label) -> bool:
+    """Return True for None, and for NaN, NaT and pandas' NA, which are not equal to themselves."""
     try:
-        return bool(value == value)  # noqa: PLR0124
+        return value is None or not bool(value == value)  # noqa: PLR0124
     except (TypeError, ValueError):
-        return False
+        return True
+
+
+def read_cells(cells: Any, title: str) -> Column:
+    """Return an Arrow column of labels; ordered categories keep their order.
+
+    Errors call it by its `title`.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
+
+    kind = cells.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        if not cells.null_count:
+            return NumberColumn(cells.to_numpy(**_copying(cells)))
+        if not pa.types.is_boolean(kind):
+            return NumberColumn(cells.cast(pa.float64()).to_numpy(**_copying(cells)))
+    if pa.types.is_nested(kind):
+        raise VotesError(f"column {title} holds lists or records; a cell must hold a single label")
+    encoded = _encode(cells)
+    try:
+        labels = encoded.dictionary.to_pylist()
+    except (OverflowError, ValueError):
+        found = f"column {title} holds dates or times out of range"
+        raise VotesError(f"{found}; check that it holds votes") from None
+    order = tuple(map(plain_label, labels)) if getattr(kind, "ordered", False) else ()
+    return TextColumn.of(labels, order).spread(_indices(encoded))
+
+
+def encode_names(cells: Any, title: str, before: int = 0) -> Names:
+    """Return an Arrow column of names, each in its one spelling.
+
+    Errors call it by its `title`, and count rows after those `before`.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_nested(cells.type):
+        raise VotesError(f"column {title} holds lists or records, which cannot be names")
+    if pa.types.is_integer(cells.type) and not cells.null_count:
+        return Names.of(cells.to_numpy(**_copying(cells)))
+    if _is_text(cells) and (numbers := _read_digits(cells)) is not None:
+        return numbers.as_text()
+    encoded = _encode(cells)
+    found = _sort_texts(_spell(encoded.dictionary), _indices(encoded))
+    if len(found.codes) and found.codes.min() < 0:
+        raise no_name(title, before + int(np.argmin(found.codes)) + 1)
+    within = Names.of(found.codes)  # categories without rows are no names
+    return Names(found.names[within.names], within.codes)
+
+
+def _sort_texts(texts: Any, codes: NDArray[Any]) -> Names:
+    """Return names in Arrow, some of which may be equal, as sorted ones; -1 where one is null."""
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    encoded = texts.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary)
+    ranks = np.full(len(order) + 1, -1, dtype=np.int32)
+    ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    names = np.array([*encoded.dictionary.take(order).to_pylist(), None], dtype=object)[:-1]
+    return Names(names, np.append(ranks[_indices(encoded)], np.int32(-1))[codes])
+
+
+def _copying(cells: Any) -> dict[str, bool]:
+    """Return how an Arrow column becomes an array, copied where it must be."""
+    return {} if hasattr(cells, "chunks") else {"zero_copy_only": False}
+
+
+def _encode(cells: Any) -> Any:
+    """Return an Arrow column as one array of indices into its distinct values."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode()
+    if not hasattr(cells, "chunks"):
+        return cells
+    cells = cells.unify_dictionaries().combine_chunks()
+    return cells.chunk(0) if hasattr(cells, "chunks") else cells
+
+
+def _indices(encoded: Any) -> NDArray[Any]:
+    """Return the indices of an encoded column, -1 where missing."""
+    return np.asarray(encoded.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+def _spell(names: Any) -> Any:
+    """Return distinct names in Arrow as `spell_name` spells them; null where one is none."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if _is_text(names):
+        texts = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
+        texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
+    else:
+        texts = pa.array([spell_name(name) for name in names.to_pylist()], pa.large_string())
+    return pc.if_else(pc.is_in(texts, pa.array(NO_NAMES, pa.large_string())), None, texts)
+
+
+def _is_text(cells: Any) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type))
+
+
+def _read_digits(texts: Any) -> Names | None:
+    """Return the names where all are numbers, spelled as numbers are; None where some are not.
+
+    It is several times as fast as comparing texts.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    if not len(numbers) or numbers.null_count:
+        return None
+    names = Names.of(np.asarray(numbers.to_numpy(**_copying(numbers))))
+    lengths = np.array([len(str(name)) for name in names.names.tolist()])
+    length = int(lengths @ np.bincount(names.codes, minlength=len(lengths)))
+    # another spelling, such as 007 or +7, is longer
+    return names if length == pc.sum(pc.binary_length(texts)).as_py() else None

@@ -1,9 +1,10 @@
 """Tables in memory: frames of any library that narwhals supports, and arrays; columns, names."""
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -12,14 +13,51 @@ from numpy.typing import NDArray
 
 from unelisa.errors import Hint, VotesError
 from unelisa.votes.coding import MAX_CLASSES
-from unelisa.votes.columns import Column, NumberColumn, TextColumn, as_text, fill_mask
+from unelisa.votes.columns import (
+    NO_NAMES,
+    Column,
+    Names,
+    NumberColumn,
+    TextColumn,
+    encode_names,
+    fill_mask,
+    is_missing,
+    no_name,
+    read_cells,
+    spell_name,
+)
 
 # the first of these that is present; "id" last, because exports often number their rows with it
-ITEM_NAMES = ("item", "task", "item_id", "task_id", "", "unnamed: 0", "id")
-VOTER_NAMES = ("voter", "worker", "annotator", "voter_id", "worker_id", "performer", "judge")
+# WorkerId and HITId are MTurk's, ASSIGNMENT:... Toloka's, the participant Prolific's
+ITEM_NAMES = (
+    "item", "task", "item_id", "task_id", "hit_id", "assignment:task_id", "", "unnamed: 0", "id",
+)  # fmt: skip
+VOTER_NAMES = (
+    "voter", "worker", "annotator", "voter_id", "worker_id", "annotator_id", "performer", "judge",
+    "rater", "rater_id", "assignment:worker_id", "participant", "participant_id", "prolific_id",
+    "prolific_pid",
+)  # fmt: skip
 VOTE_NAMES = ("vote", "label", "answer", "response")
-MAX_LABELS = 64  # a column with more distinct labels holds names, dates or free text
-ColumnNames = tuple[str | None, str | None, str | None]  # of items, voters and votes
+
+
+class ColumnNames(NamedTuple):
+    """Which columns hold what, by the user's word: None or empty where nothing is said."""
+
+    item: str | None = None
+    voter: str | None = None
+    vote: str | None = None
+    voters: tuple[str, ...] | None = None  # the only voters to read
+    drop: tuple[str, ...] = ()  # columns, or voters of a long table, to leave out
+
+    @classmethod
+    def of(cls, given: Sequence[Any]) -> "ColumnNames":
+        """Return the names that a model stored, also one of an earlier version."""
+        every: list[Any] = [*given, *cls()[len(given) :]]
+        item, voter, vote, voters, drop = every
+        return cls(item, voter, vote, None if voters is None else tuple(voters), tuple(drop))
+
+
+NO_COLUMNS = ColumnNames()
 
 
 def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
@@ -48,53 +86,32 @@ def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
 
 def read_column(series: "nw.Series[Any]") -> Column:
     """Return a column of votes."""
-    if series.dtype == nw.Categorical:
-        labels, places = _read_categories(series)
-        return TextColumn.of(labels).spread(places)
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        if not series.is_null().any():
-            return NumberColumn(series.to_numpy())
-        if series.dtype.is_numeric():
-            return NumberColumn(series.cast(nw.Float64).to_numpy())
-    return TextColumn.of(_list_cells(series))
+    cells = _as_arrow(series)
+    if cells is None:  # of several types
+        return TextColumn.of(series.to_list())
+    return read_cells(cells, repr(str(series.name)[:60]))
 
 
-def read_names(series: "nw.Series[Any]") -> NDArray[Any]:
+def read_names(series: "nw.Series[Any]") -> Names:
     """Return a column of names: whole numbers as they are, everything else as text."""
-    missing = series.is_null().to_numpy()
-    if series.dtype.is_nested():
-        raise VotesError(f"column {series.name!r} holds lists or records, which cannot be names")
-    if series.dtype == nw.Categorical:
-        labels, places = _read_categories(series)
-        names = np.array([*map(str, labels), ""], dtype=object)[places]  # -1 picks the last
-    elif series.dtype.is_integer() and not missing.any():
-        return series.to_numpy()
-    else:
-        names = np.array([str(as_text(name)) for name in _list_cells(series)], dtype=object)
-    missing = missing | np.array([not name.strip() for name in names], dtype=np.bool_)
-    if missing.any():
-        row = int(np.argmax(missing)) + 1
-        raise VotesError(
-            f"column {series.name!r} has no name in data row {row}; fill it or drop it"
-        )
-    return names
+    cells, title = _as_arrow(series), repr(str(series.name)[:60])
+    if cells is not None:
+        return encode_names(cells, title)
+    texts = ["" if is_missing(name) else spell_name(name) for name in series.to_list()]
+    missing = next((row for row, text in enumerate(texts, 1) if text in NO_NAMES), 0)
+    if missing:
+        raise no_name(title, missing)
+    return Names.of(np.array(texts, dtype=object))
 
 
-def _list_cells(series: "nw.Series[Any]") -> list[Any]:
-    """Return the values of a column as Python objects."""
+def _as_arrow(series: "nw.Series[Any]") -> Any:
+    """Return a column in Arrow, None where its cells are of several types."""
+    import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
+
     try:
-        return series.to_list()
-    except (OverflowError, ValueError):
-        found = f"column {series.name!r} holds dates or times out of range"
-        raise VotesError(f"{found}; check that it holds votes") from None
-
-
-def _read_categories(series: "nw.Series[Any]") -> tuple[list[Any], NDArray[np.int32]]:
-    """Return the distinct values of a column, and for every row the index of its value, or -1."""
-    cells = series.to_arrow()
-    cells = cells.combine_chunks() if hasattr(cells, "combine_chunks") else cells
-    places = cells.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
-    return [as_text(label) for label in cells.dictionary.to_pylist()], np.asarray(places)
+        return series.to_arrow()
+    except (pa.ArrowException, UnicodeError, TypeError, ValueError, OverflowError):
+        return None
 
 
 def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
@@ -105,7 +122,7 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     index = nw.maybe_get_index(frame)
     names = np.arange(len(frame)) if index is None else np.asarray(index)
     if names.dtype == object and len(set(map(type, names.tolist()))) > 1:
-        return np.array([str(as_text(name)) for name in names.tolist()], dtype=object)
+        return np.array([spell_name(name) for name in names.tolist()], dtype=object)
     return names
 
 
@@ -114,29 +131,69 @@ def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
 
     Others may be the first record of a file without a header, which messages must not repeat.
     """
-    usual = {*ITEM_NAMES, *VOTER_NAMES, *VOTE_NAMES, *named} - {"", None}
-    return any(str(column).strip().lower() in usual or column in usual for column in columns)
+    usual = {*map(fold_name, (*ITEM_NAMES, *VOTER_NAMES, *VOTE_NAMES)), *named} - {"", None}
+    return any(fold_name(column) in usual or column in usual for column in columns)
 
 
-def long_columns(columns: Iterable[str], named: ColumnNames) -> ColumnNames:
+def fold_name(column: Any) -> str:
+    """Return the name of a column as it is compared with the usual ones.
+
+    Examples
+    --------
+    >>> [fold_name(name) for name in ("WorkerId", "worker_id", " Worker ID", "Answer.label")]
+    ['workerid', 'workerid', 'workerid', 'answerlabel']
+    """
+    return re.sub(r"[\W_]+", "", str(column).lower())
+
+
+def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | None, ...]:
     """Return the item, voter and vote columns, by the user's word or by their usual names."""
-    present = list(columns)
-    usual = (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES)
+    present, named = list(columns), tuple(named[:3])
     for name in named:
         if name is not None and name not in present:
-            listed = (
-                f"are {list_names(present)}" if is_header(present, named) else "have other names"
-            )
-            raise VotesError(f"there is no column {name!r}; the columns {listed}", column=name)
+            raise no_column(name, present, named)
     if len(set(named) - {None}) < sum(name is not None for name in named):
         raise VotesError("items, voters and votes need a column each; name three different columns")
-    unnamed = [column for column in reversed(present) if column not in named]
-    by_name = {str(column).strip().lower(): column for column in unnamed}
-    picked = [
-        name if name is not None else next((by_name[x] for x in names if x in by_name), None)
-        for name, names in zip(named, usual, strict=True)
-    ]
-    return picked[0], picked[1], picked[2]
+    by_name = {fold_name(column): column for column in reversed(present) if column not in named}
+    picked = []
+    for name, names in zip(named, (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES), strict=True):
+        usual = (by_name[fold_name(one)] for one in names if fold_name(one) in by_name)
+        picked.append(next(usual, None) if name is None else name)
+    if picked[2] is None and None not in picked[:2]:
+        picked[2] = _find_answers(present)
+    return tuple(picked)
+
+
+def _find_answers(columns: Sequence[str]) -> str | None:
+    """Return the column of answers in an export of MTurk (Answer.*) or Toloka (OUTPUT:*)."""
+    answers = [name for name in columns if str(name).lower().startswith(("answer.", "output:"))]
+    if len(answers) > 1:
+        raise VotesError(
+            f"{len(answers)} columns hold answers: {list_names(answers)}; read one at a time",
+            Hint("vote", answers[0]),
+        )
+    return answers[0] if answers else None
+
+
+def no_column(name: str, present: Sequence[str], named: Iterable[str | None] = ()) -> VotesError:
+    """Return the error about a column that a table does not have."""
+    listed = f"are {list_names(list(present))}" if is_header(present, named) else "have other names"
+    return VotesError(f"there is no column {name!r}; the columns {listed}", column=name)
+
+
+def choose_voters(columns: Sequence[str], named: "ColumnNames") -> list[str]:
+    """Return the columns of a wide table that are voters: those named, or all but those dropped.
+
+    Examples
+    --------
+    >>> choose_voters(["ann", "bob", "minutes"], ColumnNames(drop=("minutes",)))
+    ['ann', 'bob']
+    """
+    for name in (*(named.voters or ()), *named.drop):
+        if name not in columns and name != named.item:
+            raise no_column(name, [*([named.item] if named.item else []), *columns])
+    kept = columns if named.voters is None else named.voters
+    return [name for name in kept if name not in named.drop]
 
 
 def refuse_free_text(title: str) -> NoReturn:
@@ -147,26 +204,14 @@ def refuse_free_text(title: str) -> NoReturn:
     )
 
 
-def refuse_names(names: list[str], columns: list[Column]) -> None:
-    """Raise a `VotesError` that points to a column of names among the votes."""
-    for name, column in zip(names, columns, strict=True):
-        if len(column.distinct()) > MAX_LABELS:
-            message = f"column {name[:60]!r} holds far more than two labels"
-            raise VotesError(message, Hint("item", name[:60], "if it names the items"))
-
-
 def refuse_repeated_items(items: NDArray[Any]) -> None:
-    """Raise `VotesError` where a wide table has two rows for one item."""
-    if items.dtype == object:  # names that cannot be sorted can still be counted
-        counted = Counter(items.tolist())
-        first = (i for i, name in enumerate(items.tolist()) if counted[name] > 1)
-        row = next(first, -1) if len(counted) < len(items) else -1
-    else:
-        _, starts, counts = np.unique(items, return_index=True, return_counts=True)
-        row = int(starts[counts > 1].min(initial=len(items)))
-        row = row if row < len(items) else -1
-    if row >= 0:
-        raise VotesError(f"the item of data row {row + 1} appears twice; keep one row per item")
+    """Raise `VotesError` where a wide table has two rows for one item, in any spelling."""
+    numbers = items.dtype.kind in "iu"
+    names = items.tolist() if numbers else [spell_name(name) for name in items.tolist()]
+    if len(set(names)) < len(names):
+        counted = Counter(names)
+        row = next(row for row, name in enumerate(names, 1) if counted[name] > 1)
+        raise VotesError(f"the item of data row {row} appears twice; keep one row per item")
 
 
 def as_array(table: Any) -> NDArray[Any]:
@@ -200,25 +245,26 @@ def name_voters(n_voters: int) -> NDArray[Any]:
 
 
 def find_twins(names: list[Any]) -> list[Any]:
-    r"""Return the names that differ from another in invisible ways only.
+    r"""Return the names that hardly differ from another.
 
-    These are the ways to write an accent, spaces, and characters without width.
+    These are upper and lower case, spaces, the ways to write an accent, and characters without
+    width.
 
     Examples
     --------
-    >>> find_twins(["ann", "ann\u200b", "bob"])
-    ['ann', 'ann\u200b']
+    >>> find_twins(["ann", "Ann", "bob", "bob\u200b", "cem"])
+    ['ann', 'Ann', 'bob', 'bob\u200b']
     """
-    looks = [_strip_invisible(str(name)) for name in names]
+    looks = [_strip_invisible(str(name)).casefold() for name in names]
     counts = Counter(looks)
     return [name for name, look in zip(names, looks, strict=True) if counts[look] > 1]
 
 
 def _strip_invisible(name: str) -> str:
-    if name.isascii():
-        return " ".join(name.split())
-    shown = (letter for letter in name if unicodedata.category(letter) != "Cf")
-    return " ".join(unicodedata.normalize("NFC", "".join(shown)).split())
+    if not name.isascii():
+        shown = (letter for letter in name if unicodedata.category(letter) != "Cf")
+        name = unicodedata.normalize("NFC", "".join(shown))
+    return "".join(name.split())
 
 
 def list_names(names: list[Any]) -> str:

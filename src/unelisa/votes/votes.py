@@ -19,9 +19,15 @@ from unelisa.votes.assembly import (
     assemble_sparse,
 )
 from unelisa.votes.blocks import ItemBlocks, WholeTable
-from unelisa.votes.coding import CodingChoice, as_labels, declare_order, encode_classes
-from unelisa.votes.columns import Label
-from unelisa.votes.frames import ColumnNames, as_frame, find_twins, list_names
+from unelisa.votes.coding import (
+    CodingChoice,
+    as_labels,
+    declare_order,
+    encode_classes,
+    question_classes,
+)
+from unelisa.votes.columns import Label, spell_name
+from unelisa.votes.frames import NO_COLUMNS, ColumnNames, as_frame, find_twins, list_names
 from unelisa.votes.partitioned import is_partitioned, read_partitions
 
 
@@ -71,7 +77,7 @@ class Votes:
     classes: tuple[Label, ...] = (-1, 1)
     named: bool = True
     coding: Literal["", "pm1", "snorkel"] = ""
-    columns: ColumnNames = (None, None, None)
+    columns: ColumnNames = NO_COLUMNS
     ordered: bool = False
 
     @classmethod
@@ -84,6 +90,8 @@ class Votes:
         item: str | None = None,
         voter: str | None = None,
         vote: str | None = None,
+        voters: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
         duplicates: Duplicates = "refuse",
     ) -> "Votes":
         """Return the votes of a table, or raise `VotesError`.
@@ -104,9 +112,14 @@ class Votes:
             every coding.
         order
             All classes in their order, where it has a meaning, as from poor to good. Other labels
-            raise an error.
+            raise an error. Ordered categories of a frame have their own order.
         item, voter, vote
-            Column names: all three for a long frame, `item` alone for a wide one.
+            Column names of a frame: all three for a long one, `item` alone for a wide one. The
+            first column of a wide frame names the items where it can only be that: all its cells
+            are different, and no other column holds one of them.
+        voters, drop
+            Of a frame, the only voters to read, or those to leave out, with columns that hold no
+            votes, such as minutes or comments.
         duplicates
             What to do with different votes of one voter on one item of a frame: "refuse" raises an
             error, "first" and "last" keep that one in the order of the rows, "drop" keeps none.
@@ -118,19 +131,22 @@ class Votes:
         """
         if isinstance(table, Votes):
             return table
-        coding, columns = declare_order(coding, order), (item, voter, vote)
+        coding = declare_order(coding, order)
         if is_partitioned(table):
             return cls.of_assembled(read_partitions(table, coding))
         if sp.issparse(table):
             return cls.of_assembled(assemble_sparse(table, coding))
         if (frame := as_frame(table)) is not None:
-            return cls.of_assembled(assemble_frame(frame, coding, columns, duplicates), columns)
+            columns = ColumnNames.of((item, voter, vote, voters, drop))
+            return cls.of_assembled(*assemble_frame(frame, coding, columns, duplicates))
         return cls.of_assembled(assemble_array(table, coding))
 
     @classmethod
-    def of_assembled(cls, found: Assembled, columns: ColumnNames = (None, None, None)) -> "Votes":
+    def of_assembled(cls, found: Assembled, columns: ColumnNames = NO_COLUMNS) -> "Votes":
         """Return the votes that were read from a table."""
         blocks, items, voters, coding, named = found
+        if named and coding.inferred:
+            question_classes(coding.classes)
         return cls(
             blocks, items, voters, coding.classes, named, coding.name, columns, coding.ordered
         )
@@ -227,8 +243,9 @@ class Votes:
         """
         if np.array_equal(self.voters, voters):
             return self
-        place = {name: s for s, name in enumerate(self.voters.tolist())}
-        columns = np.array([place.pop(name, -1) for name in voters.tolist()], dtype=np.intp)
+        place = {spell_name(name): s for s, name in enumerate(self.voters.tolist())}
+        wanted = map(spell_name, voters.tolist())
+        columns = np.array([place.pop(name, -1) for name in wanted], dtype=np.intp)
         if np.all(columns < 0):
             raise VotesError("none of these voters is known to the model; check their names")
         if place:

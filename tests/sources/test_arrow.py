@@ -4,19 +4,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 
 from unelisa.errors import VotesError
 from unelisa.memory import limit_memory
-from unelisa.sources import parquet as module
-from unelisa.sources.parquet import (
+from unelisa.sources import arrow as module
+from unelisa.sources.arrow import (
+    ArrowTable,
     list_parquet,
     list_texts,
+    measure_feather,
     measure_parquet,
     read_columns,
+    read_feather,
     read_frames,
-    read_table,
-    stream_wide,
 )
 from unelisa.sources.tables import read_votes
 
@@ -42,7 +43,6 @@ def test_a_folder_is_one_table_whatever_the_order_of_its_columns(folder, memory)
 def test_text_stays_a_list_of_labels_and_places(folder):
     files = sorted(folder.iterdir())
     assert list_texts(files[0]) == ["item", "ann", "bob"]
-    assert all(pa.types.is_dictionary(kind) for kind in read_table(files).schema.types)
     for frame in read_frames(files):
         assert all(pa.types.is_dictionary(kind) for kind in frame.to_native().schema.types)
 
@@ -54,7 +54,7 @@ def test_what_is_wrong_with_which_file(folder):
         read_columns(files)
     FIRST.assign(bob=[1.0, 0.0]).to_parquet(files[1])
     with pytest.raises(VotesError, match="different types in different files"):
-        read_table(files)
+        read_votes(folder)
     for content, words in ((b"", "is empty"), (b"PAR1PAR1PAR1", "damaged")):
         files[1].write_bytes(content)
         with pytest.raises(VotesError, match=rf"b\.parquet .*{words}"):
@@ -115,14 +115,11 @@ def test_a_long_text_counts_in_full(tmp_path):
 def test_rows_come_in_batches_across_files(folder, monkeypatch):
     monkeypatch.setattr(module, "ROWS", 1)
     monkeypatch.setattr(module, "LEAST_ROWS", 1)
-    stream = stream_wide(sorted(folder.iterdir()), "item", 4)
-    assert (stream.voters, stream.n_rows) == (["ann", "bob"], 4)
-    batches = list(stream.open())
-    assert [batch.n_rows for batch in batches] == [1, 1, 1, 1]
-    assert [batch.names.tolist() for batch in batches] == [["x1"], ["x2"], ["x3"], ["x4"]]
-    code = {"yes": 1, "no": -1}
-    said = [[column.encode(code).tolist() for column in batch.columns] for batch in batches]
-    assert said == [[[1], [-1]], [[-1], [0]]] * 2
+    table = ArrowTable(folder)
+    assert (table.header, table.n_rows) == (["item", "ann", "bob"], 4)
+    batches = [batch.to_pylist() for batch in table.batches(["bob", "item"])]
+    said = [("no", "x1"), (None, "x2"), ("no", "x3"), (None, "x4")]
+    assert batches == [[{"bob": bob, "item": item}] for bob, item in said]
 
 
 def test_a_pipe_among_the_files_is_refused_at_once(folder):
@@ -139,3 +136,70 @@ def test_wide_rows_come_in_smaller_batches(tmp_path, monkeypatch):
         lengths = [len(frame) for frame in read_frames([tmp_path / "votes.parquet"])]
     assert sum(lengths) == 2000
     assert max(lengths) == 1_000_000 // 8 // (50 * (8 + 3))
+
+
+TABLE = pa.table({"item": [f"x{i}" for i in range(5000)], "ann": ["yes", "no"] * 2500})
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "uncompressed"])
+def test_sizes_come_from_the_metadata(compression, tmp_path):
+    path = str(tmp_path / "votes.feather")
+    feather.write_feather(TABLE, path, compression, chunksize=1000)
+    rows, unpacked, columns = measure_feather(tmp_path / "votes.feather")
+    assert (rows, columns) == (5000, ["item", "ann"])
+    stored = sum(batch.nbytes for batch in TABLE.to_batches(1000))
+    assert stored <= unpacked <= 1.2 * stored
+    assert read_feather(tmp_path / "votes.feather").to_pylist() == TABLE.to_pylist()
+
+
+def test_dictionaries_count_too(tmp_path):
+    coded = pa.table({"item": TABLE["item"].dictionary_encode(), "ann": TABLE["ann"]})
+    feather.write_feather(coded, str(tmp_path / "votes.feather"), "zstd")
+    texts = sum(len(f"x{i}") for i in range(5000))
+    assert measure_feather(tmp_path / "votes.feather")[1] > texts
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.binary()])
+def test_every_kind_of_text_is_read_as_its_distinct_values(kind, tmp_path):
+    feather.write_feather(
+        pa.table({name: TABLE[name].cast(kind) for name in TABLE.column_names}),
+        str(tmp_path / "votes.feather"),
+        "uncompressed",
+    )
+    votes = read_votes(tmp_path / "votes.feather")
+    assert (votes.n_items, votes.classes) == (5000, ("no", "yes"))
+
+
+def test_views_that_overlap_are_refused(tmp_path):
+    """Each cell shows the same 100 kB from another start: 2 GB of text in a 400 kB file."""
+    text = b"x" * 100_000
+    views = np.zeros((20_000, 4), np.int32)
+    views[:, 0] = 99_000
+    views[:, 3] = np.arange(20_000) % 1000
+    views[:, 1] = int.from_bytes(text[:4], "little")
+    buffers = [None, pa.py_buffer(views.tobytes()), pa.py_buffer(text)]
+    column = pa.Array.from_buffers(pa.string_view(), len(views), buffers)
+    path = tmp_path / "votes.feather"
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, pa.schema([("item", column.type)])) as writer,
+    ):
+        writer.write_batch(pa.record_batch([column], ["item"]))
+    with pytest.raises(VotesError, match="needs about 2.0 GB"):
+        read_votes(path)
+
+
+def test_rows_without_bytes_are_counted(tmp_path):
+    """A column of nulls takes no space in the file, whatever its length."""
+    path = str(tmp_path / "votes.feather")
+    feather.write_feather(pa.table({"ann": pa.nulls(300_000_000)}), path, "uncompressed")
+    with pytest.raises(VotesError, match="times its size"):
+        read_votes(path)
+
+
+def test_a_file_beyond_the_limit_is_refused_before_it_is_unpacked(tmp_path):
+    rng = np.random.default_rng(0)
+    noise = pa.table({f"v{s}": rng.integers(0, 2, 2_000_000) for s in range(3)})
+    feather.write_feather(noise, str(tmp_path / "votes.feather"), "zstd")
+    with limit_memory("70MB"), pytest.raises(VotesError, match="more than the limit of 70 MB"):
+        read_votes(tmp_path / "votes.feather")

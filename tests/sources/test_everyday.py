@@ -1,0 +1,280 @@
+"""Files as other tools and people write them: read as meant, or refused with advice that works."""
+
+import shlex
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from unelisa.cli import app
+from unelisa.cli.screen import spell_hints
+from unelisa.errors import VotesError, VotesWarning
+from unelisa.sources.labels import read_labels
+from unelisa.sources.tables import read_votes
+from unelisa.votes import Votes
+
+SAID = {"x1": ("yes", "no"), "x2": ("yes", "yes"), "x3": ("no", "no"), "x4": ("no", "yes")}
+TABLE = [[1, -1], [1, 1], [-1, -1], [-1, 1]]
+
+
+def write(tmp_path, header, rows, name="votes.csv", mark=","):
+    path = tmp_path / name
+    lines = [header, *(mark.join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def long_rows(between=()):
+    return [
+        (item, *between, who, vote)
+        for item, votes in SAID.items()
+        for who, vote in zip(("ann", "bob"), votes, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "HITId,WorkerId,Answer.label",
+        "ASSIGNMENT:task_id,ASSIGNMENT:worker_id,OUTPUT:result",
+        "Task ID,Participant id,Response",
+        "item-id,Annotator ID,LABEL",
+        "task_id,PROLIFIC_PID,answer",
+    ],
+)
+def test_columns_of_other_tools_are_known(header, tmp_path):
+    votes = read_votes(write(tmp_path, header, long_rows()))
+    assert votes.values.tolist() == TABLE
+    assert votes.voters.tolist() == ["ann", "bob"]
+
+
+def test_several_columns_of_answers_are_read_one_at_a_time(tmp_path):
+    rows = [(*row, "ok") for row in long_rows()]
+    path = write(tmp_path, "HITId,WorkerId,Answer.sick,Answer.note", rows)
+    with pytest.raises(VotesError, match=r"'Answer.sick', 'Answer.note'.* vote='Answer.sick'"):
+        read_votes(path)
+    assert read_votes(path, vote="Answer.sick").values.tolist() == TABLE
+
+
+@pytest.mark.parametrize("names", [["p7", "p1", "p9", "p4"], [1007, 1001, 1009, 1004]])
+def test_a_first_column_of_ids_names_the_items(names, tmp_path):
+    rows = [(name, *said) for name, said in zip(names, SAID.values(), strict=True)]
+    votes = read_votes(write(tmp_path, "case,ann,bob", rows))
+    assert votes.items.tolist() == [str(name) for name in names]
+    assert votes.values.tolist() == TABLE
+    frame = pd.DataFrame(rows, columns=["case", "ann", "bob"])
+    for table in (frame, pl.from_pandas(frame)):
+        assert Votes.of(table).items.tolist() == names
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"a": [3, 5, 8], "b": [5, 3, 8]},  # shared labels
+        {"a": [11, 35, 70], "b": [20, 50, 90]},  # ratings on sliders
+        {"a": [0.1, 0.7, 0.9], "b": ["no", "yes", "no"]},  # scores
+        {"a": ["2020-01-01", "2020-01-02", "2020-01-03"], "b": ["no", "yes", "no"]},
+        {"a": ["no", "yes"], "b": ["non", "oui"]},
+        {"a": ["x", "y", None], "b": ["no", "yes", "no"]},
+        {"a": ["x", "y", "y"], "b": ["no", "yes", "no"]},
+    ],
+)
+def test_a_first_column_that_may_be_votes_does_not(table):
+    try:
+        votes = Votes.of(pd.DataFrame(table))
+    except VotesError:
+        return
+    assert votes.voters.tolist() == ["a", "b"]
+
+
+def test_a_named_index_goes_before_the_first_column():
+    frame = pd.DataFrame({"a": ["x", "y", "z"], "b": ["x", "y", "y"]}, index=["p", "q", "r"])
+    assert Votes.of(frame).items.tolist() == ["p", "q", "r"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1", "cp1252"])
+@pytest.mark.parametrize("mark", [";", "\t", "|", ","])
+def test_bytes_and_marks_of_european_spreadsheets(encoding, mark, tmp_path):
+    lines = ["fall;Änne;bob", *(f"{item};{a};{b}" for item, (a, b) in SAID.items()), ""]
+    (tmp_path / "votes.csv").write_bytes("\r\n".join(lines).replace(";", mark).encode(encoding))
+    if encoding == "utf-8-sig":
+        votes = read_votes(tmp_path / "votes.csv")
+    else:
+        with pytest.warns(VotesWarning, match="votes.csv is not UTF-8 text; it is read as Win"):
+            votes = read_votes(tmp_path / "votes.csv")
+    assert votes.voters.tolist() == ["Änne", "bob"]
+    assert votes.values.tolist() == TABLE
+
+
+def test_late_letters_of_latin_1_are_found(tmp_path):
+    """Far behind the part of a file that is looked at first."""
+    rows = "".join(f"x{i},yes,no\n" for i in range(200_000))
+    (tmp_path / "votes.csv").write_bytes(f"item,a,b\n{rows}Zoë,no,yes\n".encode("latin-1"))
+    with pytest.warns(VotesWarning, match="is not UTF-8"):
+        assert read_votes(tmp_path / "votes.csv").items[-1] == "Zoë"
+
+
+def test_decimal_commas_are_numbers_beside_semicolons(tmp_path):
+    rows = [(item, *("1,0" if x == "yes" else "0,0" for x in said)) for item, said in SAID.items()]
+    votes = read_votes(write(tmp_path, "item;ann;bob", rows, mark=";"))
+    assert votes.values.tolist() == TABLE
+    assert votes.classes == (0, 1)
+
+
+def test_a_workbook_is_read_as_its_first_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["case", "ann", "bob", None])
+    for k, said in enumerate(SAID.values()):
+        book.active.append([float(k + 1), *said, None])
+    book.active.append([None])
+    book.save(tmp_path / "votes.xlsx")
+    votes = read_votes(tmp_path / "votes.xlsx")
+    assert votes.items.tolist() == ["1", "2", "3", "4"]
+    assert votes.values.tolist() == TABLE
+    book.create_sheet("more")
+    book.save(tmp_path / "votes.xlsx")
+    with pytest.warns(VotesWarning, match="has 2 sheets, of which the first is read"):
+        read_votes(tmp_path / "votes.xlsx")
+
+
+def test_columns_without_votes_are_named_and_can_be_left_out(tmp_path):
+    """The advice of the error works, in Python and on the command line."""
+    extra = [(3.5, "2024-01-02", "fine, I think"), (8.25, "2024-01-03", "hm")]
+    extra += [(2.75, "2024-01-05", "sure"), (12.5, "2024-01-09", "unclear, cannot tell")]
+    rows = [
+        (item, *said, minutes, day, f'"{note}"')
+        for (item, said), (minutes, day, note) in zip(SAID.items(), extra, strict=True)
+    ]
+    path = write(tmp_path, 'case,ann,bob,minutes,day,"note, free"', rows)
+    with pytest.raises(VotesError, match="columns 4, 5, 6 can hardly hold votes") as caught:
+        read_votes(path)
+    assert "sure" not in str(caught.value)
+    path.write_text(path.read_text().replace("case,", "item,", 1))
+    with pytest.raises(VotesError, match="columns 'minutes', 'day', 'note, free' can") as caught:
+        read_votes(path)
+    hint = caught.value.hints[0]
+    assert read_votes(path, **{hint.parameter: hint.value}).values.tolist() == TABLE
+    assert read_votes(path, voters=["bob", "ann"]).voters.tolist() == ["bob", "ann"]
+    option = spell_hints(caught.value).split("; pass ")[1].split(" to leave out")[0]
+    out = tmp_path / "labels.csv"
+    for more in (shlex.split(option), ["--voters", "ann,bob"]):
+        command = ["fit", str(path), "--method", "wawa", "--out", str(out), "--force", *more]
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+    with pytest.raises(VotesError, match="there is no column 'eve'; the columns are"):
+        read_votes(path, drop=["eve"])
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("minutes", [1, 3, 7, 12, 5, 31, 2, 9]),  # some are labels of the votes, too
+        ("sex", list("mffmfmfm")),
+        ("status", ["Approved"] * 8),
+        ("score", [0.1, 0.5, 0.2, 0.9, 0.3, 0.4, 0.8, 0.7]),
+    ],
+)
+def test_one_column_that_is_no_voter_is_refused_not_made_classes(name, cells):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (8, 3)), columns=["ann", "bob", "cem"])
+    frame.insert(0, "item", [f"x{i}" for i in range(8)])
+    with pytest.raises(VotesError, match=f"column '{name}' can hardly hold votes.*drop="):
+        Votes.of(frame.assign(**{name: cells}))
+    assert Votes.of(frame.assign(**{name: cells}), drop=[name]).voters.tolist() == [
+        "ann",
+        "bob",
+        "cem",
+    ]
+
+
+def test_voters_of_a_long_table_are_chosen_by_name(tmp_path):
+    path = write(tmp_path, "item,note,voter,vote", long_rows(("hello",)))
+    assert read_votes(path, voters=["bob"], coding=("no", "yes")).voters.tolist() == ["bob"]
+    assert read_votes(path, drop=["ann", "note"], coding=("no", "yes")).voters.tolist() == ["bob"]
+    with pytest.raises(VotesError, match="no voter 'eve'; the voters are 'ann', 'bob'"):
+        read_votes(path, drop=["eve"])
+
+
+def test_ordered_categories_keep_their_order(tmp_path):
+    scale = pd.CategoricalDtype(["poor", "fair", "good", "great"], ordered=True)
+    said = pd.Series(["good", "poor", "fair", "good", "poor"]).astype(scale)
+    frame = pd.DataFrame({"item": list("vwxyz"), "ann": said, "bob": said[::-1].to_numpy()})
+    votes = Votes.of(frame)
+    assert (votes.classes, votes.ordered) == (("poor", "fair", "good"), True)
+    frame.to_parquet(tmp_path / "votes.parquet")
+    frame.to_feather(tmp_path / "votes.feather")
+    for kind in ("parquet", "feather"):
+        assert read_votes(tmp_path / f"votes.{kind}").classes == ("poor", "fair", "good")
+    other = said.cat.reorder_categories(["great", "good", "fair", "poor"], ordered=True)
+    with pytest.raises(VotesError, match="order their categories in different ways; pass order="):
+        Votes.of(frame.assign(bob=other))
+    enum = pl.DataFrame({"a": pl.Series(["b", "a", "c"], dtype=pl.Enum(["c", "b", "a"]))})
+    assert Votes.of(enum).classes == ("c", "b", "a")
+
+
+def test_ratings_get_a_sentence_that_proposes_their_order(tmp_path):
+    rows = [(f"x{i}", i % 5 + 1, (i * 3) % 5 + 1) for i in range(20)]
+    path = write(tmp_path, "item,ann,bob", rows)
+    with pytest.warns(VotesWarning, match=r"whole numbers 1 to 5.*order=\[1, 2, 3, 4, 5\]"):
+        assert not read_votes(path).ordered
+    assert read_votes(path, order=[1, 2, 3, 4, 5]).ordered  # as it says: warnings are errors
+
+
+@pytest.mark.parametrize("labels", [("ja", "nein"), ("+", "-"), ("correct", "incorrect")])
+def test_a_word_for_no_that_counts_as_positive_is_said(labels):
+    table = pd.DataFrame({"ann": labels, "bob": labels[::-1]})
+    with pytest.warns(VotesWarning, match="seems to be the negative one; declare both"):
+        Votes.of(table)
+    assert Votes.of(table, coding=labels[::-1]).classes == labels[::-1]
+
+
+@pytest.mark.parametrize("labels", [("yes", "Yes"), ("no", "no ", "yes", "No")])
+def test_spellings_of_one_label_are_not_classes(labels):
+    with pytest.raises(VotesError, match="upper and lower case or spaces only"):
+        Votes.of(pd.DataFrame({"ann": labels, "bob": labels[::-1]}))
+
+
+@pytest.mark.parametrize("spelled", [1, 1.0, "1", " 1", "1.0", b"1"])
+def test_an_item_has_one_name_however_it_is_spelled(spelled, tmp_path):
+    """In long and wide frames, in files, among labels, and where tables are joined."""
+    rows = pd.DataFrame({"item": [spelled, 2], "ann": ["yes", "no"], "bob": ["no", "yes"]})
+    rows["item"] = rows["item"].astype(object)
+    names = [str(name) for name in Votes.of(rows).items.tolist()]
+    assert names == ["1", "2"]
+    long = rows.melt("item", var_name="voter", value_name="vote")
+    long.loc[len(long)] = ["1", "cem", "yes"]
+    assert [str(name) for name in Votes.of(long).items.tolist()] == ["1", "2"]
+    with pytest.raises(VotesError, match="appears twice"):
+        Votes.of(pd.concat([rows, rows.assign(item=["1", "3"])]))
+    labels = write(tmp_path, "item,label", [("1", "yes"), ("2.0", "no")], "gold.csv")
+    assert read_labels(labels, Votes.of(rows)).signs.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize("path", [None, 7, b"votes.csv", {"votes.csv"}, [None], object()])
+def test_what_is_no_path_is_refused_in_a_sentence(path):
+    with pytest.raises(VotesError, match="votes are read from a path or a list of paths, found"):
+        read_votes(path)
+
+
+def test_a_path_of_a_digit_is_a_path():
+    with pytest.raises(VotesError, match="there is no file 0"):
+        read_votes("0")
+
+
+@pytest.mark.parametrize("order", [{"no", "yes"}, 5, "no,yes", frozenset("ab")])
+def test_an_order_that_has_none_is_refused(order):
+    with pytest.raises(VotesError, match="order must be a list of all labels from first to last"):
+        Votes.of([["no", "yes"]], order=order)
+
+
+def test_ids_are_never_quoted(tmp_path):
+    """Not even where a wrong column is read as votes with declared labels."""
+    path = write(tmp_path, "item,voter,vote", [("x", "ann", "Zaphod7"), ("y", "ann", "no")])
+    for option in (["--order", "no,maybe,yes"], ["--labels", "no,yes"]):
+        result = CliRunner().invoke(app, ["fit", str(path), *option])
+        assert result.exit_code == 2
+        assert "in data row 1" in result.stderr
+        assert "Zaphod7" not in result.stderr
