@@ -14,6 +14,7 @@ BATCH = batch_of(
         7: ({}, 0.8),
     }
 )
+NOBODY = np.empty(0)
 PLACES = np.array([0, 49, 58, 59])
 CASES = pytest.mark.parametrize(
     ("weighted", "abstain"), [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.3)]
@@ -36,10 +37,10 @@ def items_of(votes, weights=None):
     return items
 
 
-def curve(items, steps, floors, real=np.float64, batch=BATCH):
+def curve(items, steps, floors, real=np.float64, batch=BATCH, means=NOBODY):
     out, mass = np.full(59, 7.0), np.full(3, 7.0)
     buffer = np.empty(CHUNK, real)
-    add_curvatures(items, batch, np.array(steps), floors, buffer, PLACES, out, mass)
+    add_curvatures(items, batch, np.array(steps), floors, means, buffer, PLACES, out, mass)
     return out, mass
 
 
@@ -87,6 +88,26 @@ def test_a_negative_floor_asks_for_the_gap_between_the_curvature_and_one():
         expected = design.T @ design - square_of(votes, BATCH, q)
         assert_square(out[PLACES[q] : PLACES[q + 1]], expected, rtol=1e-9, atol=1e-9)
         assert mass[q] == len(votes)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.1, -1.0])
+@pytest.mark.parametrize("n_items", [1, 7, CHUNK + 703])
+def test_only_rare_answers_are_visited_and_the_sums_are_the_same(n_items, floor):
+    rng = np.random.default_rng(4)
+    votes = np.where(rng.random((n_items, 9)) < np.linspace(0.0, 0.15, 9), 1, -1)
+    votes[:, 4] *= -1  # usually yes
+    items = items_of(votes.astype(np.int8))
+    means = np.where(np.arange(9) == 4, 0.9, -0.9)
+    steps, floors = [[0, 1]] * 3, np.full(3, floor)
+    found, plain = (curve(items, steps, floors, means=given) for given in (means, NOBODY))
+    for q in range(3):
+        ours, expected = (out[PLACES[q] : PLACES[q + 1]] for out in (found[0], plain[0]))
+        side = int(np.sqrt(ours.size))
+        lower = np.tril_indices(side - 1)
+        ours, expected = ours.reshape(side, side), expected.reshape(side, side)
+        assert np.allclose(ours[lower], expected[lower], rtol=0, atol=1e-9 * n_items)
+        assert np.allclose(ours[:, -1], expected[:, -1], rtol=0, atol=1e-9 * n_items)
+    assert np.array_equal(found[1], plain[1])
 
 
 @pytest.mark.parametrize("why", ["abstained", "without weight"])

@@ -52,8 +52,8 @@ def test_the_start_is_the_lasso_of_the_quadratic_model():
     votes = np.sign(rng.standard_normal((500, 1)) + rng.standard_normal((500, 8)))
     covariance = np.cov(votes, rowvar=False, ddof=0)
     theta, scores = np.empty((2, 1, 8))
-    model = np.array([[1.0, 0.9, 0.02]])
-    start_all(covariance, np.array([3]), model, np.arange(8) != 5, theta, scores)
+    model = np.array([[1.0, 0.9, 0.02, 0.0]])
+    start_all(covariance, np.zeros(8), np.array([3]), model, np.arange(8) != 5, theta, scores)
     others = np.array([0, 1, 2, 4, 6, 7])
     expected = naive_solver.lasso_step(
         0.9 * covariance[np.ix_(others, others)],

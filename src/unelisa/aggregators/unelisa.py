@@ -164,16 +164,16 @@ class UnElisa(PosteriorAggregator):
         return self._estimate(votes, polarity, len(experts) > 0)
 
     def _prune(self, votes: Votes) -> None:
-        self.selector_ = ExpertSelector(
-            self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs
-        ).fit(votes)
-        self.graph_ = self.selector_.graph_
         if not self.fit_intercept and _bias_square(votes) > BIASED_SQUARE:
             warn_user(
                 "voters favor one label, which looks like dependence without intercepts",
                 VotesWarning,
                 Hint("fit_intercept", True),
             )
+        self.selector_ = ExpertSelector(
+            self.penalty, self.edge_rule, self.fit_intercept, self.solver, self.n_jobs
+        ).fit(votes)
+        self.graph_ = self.selector_.graph_
         found = len(self.selector_.experts_)
         if found < 3:
             message = (

@@ -1,6 +1,10 @@
 """Sums of the loss's curvature over the items: Hessians of working sets, and drift between points.
 
-Chunks and their order are those of `l1_logistic`.
+Chunks and their order are those of `l1_logistic`. Where nearly all members give one answer, as in
+health records, only the rare answers are visited: with u_k the usual answer of member k and x_ik
+whether item i has the other one, f_ik = u_k (1 - 2 x_ik), so that::
+
+    sum_i h_i f_ik f_im = u_k u_m (sum h - 2 sum h x_k - 2 sum h x_m + 4 sum h x_k x_m)
 """
 
 from typing import Any
@@ -22,6 +26,8 @@ from unelisa.kernels.l1_logistic import (
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Buffer = NDArray[Any]
+
+RARE = 0.1  # members' mean share of rare answers up to which only these are visited
 
 
 @kernel
@@ -57,30 +63,119 @@ def _sum_mass(items: Items, low: int, s: int, n: int) -> float:
 
 
 @kernel
+def _find_usual(members: Integers, means: Floats) -> NDArray[np.int8]:
+    """Return the members' usual answers if the others are rare; nothing otherwise."""
+    usual = np.where(means[members] > 0.0, np.int8(1), np.int8(-1))
+    rare = 0.5 - 0.5 * np.mean(np.abs(means[members]))
+    return usual if rare < RARE else usual[:0]
+
+
+@kernel
+def _add_products(
+    votes: NDArray[np.int8], low: int, members: Integers, h: Buffer, weighted: Buffer, out: Floats
+) -> None:
+    """Add sum_i h_i d_i d_i' over the items of h, d_i the members' votes, then 1."""
+    real, last = h.dtype.type, members.size
+    for k in range(last):
+        f = votes[members[k], low : low + h.size]
+        for i in range(h.size):
+            weighted[i] = h[i] * real(f[i])
+        add_products(votes, low, members[: k + 1], weighted[: h.size], out[k])
+        out[k, last] = add_values(out[k, last], weighted[: h.size])
+
+
+@kernel
+def _list_rare(own: NDArray[np.int8], usual: int, places: NDArray[np.int32]) -> int:
+    """Write where votes differ from the usual one; return how often. Compares eight at once."""
+    n_words = own.size // 8
+    words = own[: 8 * n_words].view(np.uint64)
+    same = np.uint64(0x0101010101010101 if usual > 0 else 0xFFFFFFFFFFFFFFFF)
+    n = 0
+    for word in range(n_words):
+        if words[word] != same:
+            for i in range(8 * word, 8 * word + 8):
+                places[n] = i  # without a branch: the next one overwrites it
+                n += own[i] != usual
+    for i in range(8 * n_words, own.size):
+        places[n] = i
+        n += own[i] != usual
+    return n
+
+
+@kernel
+def _add_rare(
+    votes: NDArray[np.int8],
+    low: int,
+    members: Integers,
+    usual: NDArray[np.int8],
+    h: Buffer,
+    who: NDArray[np.int32],
+    out: Floats,
+) -> None:
+    """Add sum_i h_i x_ik x_im for m < k, and in the last column sum_i h_i x_ik.
+
+    Column i of `who` takes the members whose answer to item i is rare.
+    """
+    last, places, found = members.size, np.empty(h.size + 1, np.int32), np.zeros(h.size, np.int32)
+    for k in range(last):
+        total = 0.0
+        for j in range(_list_rare(votes[members[k], low : low + h.size], usual[k], places)):
+            i = places[j]
+            who[found[i], i] = k
+            found[i] += 1
+            total += h[i]
+        out[k, last] += total
+    for i in range(h.size):
+        value = np.float64(h[i])
+        for a in range(1, found[i]):
+            row = out[who[a, i]]
+            for b in range(a):
+                row[who[b, i]] += value
+
+
+@kernel
+def _finish_rare(usual: NDArray[np.int8], out: Floats) -> None:
+    """Turn the sums over rare answers into those over votes."""
+    last = usual.size
+    total = out[last, last]
+    for k in range(last):
+        for m in range(k):
+            both = total - 2.0 * (out[k, last] + out[m, last]) + 4.0 * out[k, m]
+            out[k, m] = usual[k] * usual[m] * both
+        out[k, k] = total
+    for k in range(last):
+        out[k, last] = usual[k] * (total - 2.0 * out[k, last])
+
+
+@kernel
 def _add_curvature(
-    items: Items, batch: Regressions, q: int, steps: Integers, floor: float, h: Buffer, out: Floats
+    items: Items,
+    batch: Regressions,
+    q: int,
+    steps: Integers,
+    floor: float,
+    usual: NDArray[np.int8],
+    h: Buffer,
+    out: Floats,
 ) -> float:
     """Add to `out` the curvature of regression q over chunks first, first + stride, ...; below."""
-    n_items, votes = items.votes.shape[1], items.votes
-    s, members = batch.voters[q], batch.members[batch.starts[q] : batch.starts[q + 1]]
-    last = members.size
-    weighted = np.empty_like(h)
+    n_items, s = items.votes.shape[1], batch.voters[q]
+    members = batch.members[batch.starts[q] : batch.starts[q + 1]]
+    weighted, who = np.empty_like(h), np.empty((usual.size, CHUNK), np.int32)
     mass = 0.0
     for low in range(CHUNK * steps[0], n_items, CHUNK * steps[1]):
-        n = min(CHUNK, n_items - low)
-        chunk, u = h[:n], weighted[:n]
-        real = h.dtype.type
+        chunk = h[: min(CHUNK, n_items - low)]
         fill_logits(items, low, batch, q, chunk)
         squash(chunk)
         _fill_curvatures(items, low, s, floor, chunk)
-        mass += np.float64(n) if floor < 0.0 else _sum_mass(items, low, s, n)
-        for k in range(last):
-            f = votes[members[k], low : low + n]
-            for i in range(n):
-                u[i] = chunk[i] * real(f[i])
-            add_products(votes, low, members[: k + 1], u, out[k])
-            out[k, last] = add_values(out[k, last], u)
-        out[last, last] = add_values(out[last, last], chunk)
+        mass += np.float64(chunk.size) if floor < 0.0 else _sum_mass(items, low, s, chunk.size)
+        if usual.size:
+            _add_rare(items.votes, low, members, usual, chunk, who, out)
+        else:
+            _add_products(items.votes, low, members, chunk, weighted, out)
+        out[members.size, members.size] = add_values(out[members.size, members.size], chunk)
+    if usual.size:
+        _finish_rare(usual, out)
     return mass
 
 
@@ -90,6 +185,7 @@ def add_curvatures(
     batch: Regressions,
     steps: Integers,
     floors: Floats,
+    means: Floats,
     buffer: Buffer,
     places: Integers,
     out: Floats,
@@ -102,13 +198,17 @@ def add_curvatures(
     floor where t has the wrong sign. A negative floor asks for t_i^2 instead, the gap between the
     curvature and 1 (nobody abstains then, and weights are 1). The square of regression q is
     out[places[q]:places[q + 1]]: products of members in the lower triangle, those with 1 in the
-    last column. `mass` gets sum_i w_i f_is^2 over the same items.
+    last column. `mass` gets sum_i w_i f_is^2 over the same items. `means` holds the voters' mean
+    votes if nobody abstained, and is empty otherwise.
     """
     for q in range(batch.voters.size):
         side = batch.starts[q + 1] - batch.starts[q] + 1
         square = out[places[q] : places[q + 1]].reshape(side, side)
         square[:] = 0.0
-        mass[q] = _add_curvature(items, batch, q, steps[q], floors[q], buffer, square)
+        usual = np.empty(0, np.int8)
+        if means.size:
+            usual = _find_usual(batch.members[batch.starts[q] : batch.starts[q + 1]], means)
+        mass[q] = _add_curvature(items, batch, q, steps[q], floors[q], usual, buffer, square)
 
 
 @kernel

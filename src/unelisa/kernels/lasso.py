@@ -14,6 +14,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FLAT = 1e-12  # curvature below this is none: the intercept is not fitted
+# voters that enter a start's lasso at once: where all columns are nearly constant, all pass the
+# penalty together, and few are needed
+ENTERING = 32
 
 
 @kernel
@@ -184,6 +187,7 @@ def find_step(
 @kernel
 def start_all(
     covariance: Floats,
+    firsts: Floats,
     voters: Integers,
     model: Floats,
     inside: NDArray[np.bool_],
@@ -192,10 +196,10 @@ def start_all(
 ) -> None:
     """Write the voters' lassos under a quadratic model of their losses, and the scores it predicts.
 
-    Row q of `model` holds gain, curvature and penalty: the model of voter s = voters[q] has the
-    Hessian curvature * covariance and, at theta = 0, the score gain * covariance[s]. Only voters
-    `inside` the design enter, as their predicted score passes the penalty. Accuracy: 1 % of the
-    penalty, enough for a start.
+    Row q of `model` holds gain, curvature, penalty and pull: the model of voter s = voters[q] has
+    the Hessian curvature * covariance and, at theta = 0, the score gain * covariance[s] + pull *
+    firsts. Only voters `inside` the design enter, as their predicted score passes the penalty.
+    Accuracy: 1 % of the penalty, enough for a start.
     """
     n_voters = covariance.shape[0]
     for q in range(voters.size):
@@ -206,10 +210,10 @@ def start_all(
         n_active = 0
         theta[q] = 0.0
         for _ in range(20):
-            _predict(covariance, s, model[q], theta[q], scores[q])
-            before = n_active
+            _predict(covariance, firsts, s, model[q], theta[q], scores[q])
+            before, level = n_active, _find_level(scores[q], entered, penalty * (1.0 + 1e-6))
             for t in range(n_voters):
-                if not entered[t] and abs(scores[q, t]) > penalty * (1.0 + 1e-6):
+                if not entered[t] and abs(scores[q, t]) > level:
                     active[n_active] = t
                     entered[t] = True
                     n_active += 1
@@ -221,11 +225,22 @@ def start_all(
 
 
 @kernel
-def _predict(covariance: Floats, s: int, model: Floats, theta: Floats, scores: Floats) -> None:
-    """Write scores = gain C_s - curvature C theta."""
+def _find_level(scores: Floats, entered: NDArray[np.bool_], level: float) -> float:
+    """Return the level that at most ENTERING voters outside pass, but not less than `level`."""
+    outside = np.where(entered, 0.0, np.abs(scores))
+    if np.sum(outside > level) <= ENTERING:
+        return level
+    return float(np.partition(outside, outside.size - ENTERING - 1)[outside.size - ENTERING - 1])
+
+
+@kernel
+def _predict(
+    covariance: Floats, firsts: Floats, s: int, model: Floats, theta: Floats, scores: Floats
+) -> None:
+    """Write scores = gain C_s + pull firsts - curvature C theta."""
     n_voters = covariance.shape[0]
     for t in range(n_voters):
-        scores[t] = model[0] * covariance[s, t]
+        scores[t] = model[0] * covariance[s, t] + model[3] * firsts[t]
     for t in range(n_voters):
         if theta[t] != 0.0:
             c = model[1] * theta[t]

@@ -48,6 +48,20 @@ def test_the_optimality_conditions_hold(name, kind):
         check(name, naive_solver.hard_problem(kind, seed, intercept=False))
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_columns_as_rare_as_health_records(intercept):
+    """Without intercepts nearly constant voters stand in for them, all about equally well."""
+    rng = np.random.default_rng(0)
+    rates = np.exp(rng.uniform(np.log(0.002), np.log(0.08), 90))
+    use = rng.standard_normal((3000, 1))
+    votes = np.where(rng.random((3000, 90)) < rates * np.exp(use - 0.5), 1, -1).astype(np.int8)
+    penalties = np.full(90, 2 * np.sqrt(np.log(90) / 3000))
+    problem = L1Problem(np.asfortranarray(votes), penalties, fit_intercept=intercept)
+    solution = check("working_set", problem)
+    assert (np.count_nonzero(solution.weights) > 900) != intercept
+    assert np.mean(solution.n_iter) < 15
+
+
 @settings(max_examples=100)
 @given(
     kind=st.sampled_from(naive_solver.KINDS),

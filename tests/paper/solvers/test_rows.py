@@ -19,10 +19,12 @@ from places import write_blocks
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.paper.solvers import L1Problem, rows
 from unelisa.paper.solvers.rows import (
+    NOBODY,
     PANEL,
     SAMPLE,
     STREAM,
     Rows,
+    Sampling,
     items_of,
     measure_all_scores,
     measure_curvatures,
@@ -185,7 +187,8 @@ def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
 
     def measure(low, high):
         block = Block(votes[low:high], low)
-        return measure_curvatures(block, weights[low:high], BATCH, strides, np.zeros(4), precise)
+        sampling = Sampling(strides, np.zeros(4), NOBODY)
+        return measure_curvatures(block, weights[low:high], BATCH, sampling, precise)
 
     cuts = ((0, CHUNK), (CHUNK, 4 * CHUNK), (4 * CHUNK, len(votes)))
     parts = [measure(*cut) for cut in cuts]

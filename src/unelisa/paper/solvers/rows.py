@@ -37,6 +37,7 @@ from unelisa.votes.blocks import Block, ItemBlocks, as_dense, mark_starts, tally
 Integers = NDArray[np.int64]
 
 SAMPLE = 4096  # items whose curvature makes a quick Hessian; 8,192 save no pass
+NOBODY = np.empty(0)  # in place of the voters' means where some abstained
 PACKED = 1 << 17  # items packed into bits at once: 16 KB per voter and plane
 PANEL = 32  # voters whose agreements one thread counts at once
 STREAM = 2048  # items per matrix product; 1,400 voters of them in float32 are 11 MB
@@ -52,6 +53,14 @@ class Moments(NamedTuple):
     means: Floats  # sum_i w_i f_is / W_s
     counts: Integers  # items on which s voted
     varied: NDArray[np.bool_]  # voters with both votes among the items of positive weight
+
+
+class Sampling(NamedTuple):
+    """How curvatures are summed; see `add_curvatures`."""
+
+    strides: Integers  # regression q takes every strides[q]-th chunk of all items
+    floors: Floats  # per regression
+    means: Floats  # the voters' mean votes; empty where some abstained
 
 
 @dataclass(frozen=True)
@@ -100,18 +109,24 @@ class Rows:
         return Sums(*self._sum(measure_scores, batch, precise))
 
     def curvatures(
-        self, batch: Regressions, counts: Integers | None, floors: Floats
+        self,
+        batch: Regressions,
+        counts: Integers | None,
+        floors: Floats,
+        means: Floats = NOBODY,
+        sample: int = SAMPLE,
     ) -> tuple[Floats, Floats]:
         """Return the regressions' summed curvatures, see `add_curvatures`, and their mass.
 
-        With `counts` of votes per regression: over about SAMPLE of them, in float32; with None:
+        With `counts` of votes per regression: over about `sample` of them, in float32; with None:
         over all items, in float64.
         """
         precise = counts is None
         strides = np.ones(batch.voters.size, np.int64)
         if counts is not None:
-            strides = np.maximum(1, -(-counts // SAMPLE))
-        squares, mass = self._sum(measure_curvatures, batch, strides, floors, precise)
+            strides = np.maximum(1, -(-counts // sample))
+        sampling = Sampling(strides, floors, means)
+        squares, mass = self._sum(measure_curvatures, batch, sampling, precise)
         return squares, mass
 
     def all_scores(self, batch: Regressions) -> Floats:
@@ -253,22 +268,16 @@ def measure_scores(block: Block, weights: Floats, batch: Regressions, precise: b
 
 
 def measure_curvatures(
-    block: Block,
-    weights: Floats,
-    batch: Regressions,
-    strides: Integers,
-    floors: Floats,
-    precise: bool,
+    block: Block, weights: Floats, batch: Regressions, sampling: Sampling, precise: bool
 ) -> tuple[Floats, Floats]:
-    """Return the regressions' summed curvatures and their mass.
-
-    Regression q takes every strides[q]-th chunk of all items, wherever the block begins.
-    """
+    """Return the regressions' summed curvatures and their mass; chunks count over all blocks."""
+    strides, floors, means = sampling
     places = place_squares(batch)
     out, mass = np.empty(places[-1]), np.zeros(batch.voters.size)
     steps = np.column_stack([-(block.start // CHUNK) % strides, strides])
     buffer = np.empty(CHUNK, dtype=np.float64 if precise else np.float32)
-    add_curvatures(items_of(block, weights), batch, steps, floors, buffer, places, out, mass)
+    items = items_of(block, weights)
+    add_curvatures(items, batch, steps, floors, means, buffer, places, out, mass)
     return out, mass
 
 

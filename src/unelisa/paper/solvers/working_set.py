@@ -28,13 +28,26 @@ from unelisa.kernels.prox_newton import (
 )
 from unelisa.kernels.threads import run_threads
 from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, warn_missed
-from unelisa.paper.solvers.rows import SAMPLE, Moments, Rows, gather, place_squares, spread, take
+from unelisa.paper.solvers.rows import (
+    NOBODY,
+    SAMPLE,
+    Moments,
+    Rows,
+    gather,
+    place_squares,
+    spread,
+    take,
+)
 from unelisa.parallel import count_jobs
 
 Integers = NDArray[np.int64]
 
 SCREEN = 0.85  # a voter joins the first working set when its predicted score passes this share
 MAX_ROUNDS = 30
+ONE_SIDED = 0.7  # a mean vote beyond this: without an intercept, the start needs one
+# Without intercepts nearly constant voters stand in for them, all equally well: the scores of all
+# of them are close to the penalty. So many join one working set at once, and a quarter of its size.
+JOINING = 32
 HESSIANS = 1 << 24  # numbers in one batch's Hessians: 128 MB
 
 
@@ -127,22 +140,49 @@ def start_estimate(frame: Frame) -> Estimate:
     moments, n_voters = frame.moments, frame.rows.n_voters
     firsts, means = moments.firsts * frame.fit_intercept, moments.means * frame.fit_intercept
     covariance = moments.agreement - np.outer(firsts, firsts)
-    curvature = np.maximum(1 - means**2, 1e-2)
-    model = np.column_stack([moments.total / moments.totals, curvature, frame.penalties])
+    model = _model_losses(frame)
     weights = np.zeros((n_voters, n_voters))
     members = np.zeros((n_voters, n_voters), dtype=bool)
 
     def start(voters: Integers) -> None:
         theta, scores = np.empty((2, voters.size, n_voters))
-        start_all(covariance, voters, model[voters], moments.varied, theta, scores)
+        parts = covariance, moments.firsts, voters, model[voters], moments.varied
+        start_all(*parts, theta, scores)
         # with many abstentions the shared moments can mislead; at 3 tanh is nearly saturated
         weights[voters] = np.clip(theta, -3.0, 3.0)
         near = np.abs(scores) > SCREEN * frame.penalties[voters, None]
-        members[voters] = (theta != 0) | near & frame.candidates(voters)
+        near &= frame.candidates(voters) & (theta == 0)
+        members[voters] = (theta != 0) | keep_largest(near, np.abs(scores), theta != 0)
 
     run_threads(start, np.array_split(frame.voters, max(1, n_voters // 32)), frame.rows.n_threads)
     intercepts = np.arctanh(np.clip(means, -0.999, 0.999)) - weights @ firsts
     return Estimate.at(weights, np.where(moments.varied, intercepts, 0.0), members)
+
+
+def _model_losses(frame: Frame) -> Floats:
+    """Return gain, curvature, penalty and pull of every voter's quadratic model, see `start_all`.
+
+    Without intercepts a one-sided voter is modeled where z = arctanh(mean) on every item, which its
+    neighbors must make up: the pull is curvature * z - mean.
+    """
+    moments = frame.moments
+    means = np.where(frame.fit_intercept | (np.abs(moments.means) > ONE_SIDED), moments.means, 0.0)
+    curvature = np.maximum(1 - means**2, 1e-2)
+    pull = curvature * np.arctanh(np.clip(means, -0.999, 0.999)) - means
+    pull *= not frame.fit_intercept
+    return np.column_stack([moments.total / moments.totals, curvature, frame.penalties, pull])
+
+
+def keep_largest(
+    chosen: NDArray[np.bool_], sizes: Floats, members: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the chosen voters of every row, but only the largest ones if they are too many."""
+    most = JOINING + members.sum(axis=1) // 4
+    for row in np.flatnonzero(chosen.sum(axis=1) > most):
+        mine = np.flatnonzero(chosen[row])
+        mine = mine[np.argsort(-sizes[row, mine], kind="stable")]
+        chosen[row, mine[most[row] :]] = False
+    return chosen
 
 
 def split_voters(frame: Frame, estimate: Estimate, voters: Integers) -> list[Integers]:
@@ -234,20 +274,27 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
     """Write the chosen regressions' Hessians at their accepted points.
 
     Quick ones take a sample of the items; where nobody abstained it corrects the exact second
-    moments. Careful ones take all items, with a curvature of at least a tenth of the violation:
-    where items are saturated on the wrong side their loss is linear, and a Newton step unbounded.
+    moments. One-sided voters have little curvature left after such a correction: for them it is
+    sampled itself, on four times the items. Careful ones take all items, with a curvature of at
+    least a tenth of the violation: where items are saturated on the wrong side their loss is
+    linear, and a Newton step unbounded.
     """
     moments = frame.moments
-    for careful in (0, 1):
-        some = chosen[state.careful[chosen] == careful]
+    means = moments.means if frame.plain else NOBODY
+    careful = state.careful[chosen] == 1
+    sided = ~careful & frame.plain & (np.abs(moments.means[batch.voters[chosen]]) > ONE_SIDED)
+    sided &= not frame.fit_intercept
+    quick = chosen[~careful & ~sided]
+    for some, share in ((quick, 1), (chosen[sided], 4), (chosen[careful], 0)):
         if some.size == 0:
             continue
-        deficit = frame.plain and not careful
-        counts = None if careful else moments.counts[batch.voters[some]]
+        deficit = frame.plain and share == 1
+        counts = moments.counts[batch.voters[some]] if share else None
         floors = np.full(some.size, -1.0 if deficit else 0.0)
-        if careful:
+        if not share:
             floors = 0.1 * np.minimum(1.0, state.residual[some] * state.penalties[some])
-        squares, mass = frame.rows.curvatures(take(batch, some), counts, floors)
+        sums = take(batch, some), counts, floors, means, share * SAMPLE
+        squares, mass = frame.rows.curvatures(*sums)
         exact = moments.agreement, moments.firsts
         finish_hessians(state, batch, some, squares, mass, deficit, *exact)
 
@@ -265,13 +312,13 @@ def check_outside(
     """Extend the voters' certificates to all others; return who got new members.
 
     Outside the working sets only a score and a bound on its error are known. The bound counts as
-    violation: whatever it cannot decide joins the working set, where float64 decides.
+    violation: what it cannot decide joins the working set, where float64 decides, the worst first.
     """
     penalties = frame.penalties[voters, None]
     excess = np.abs(scores) - penalties + error
     excess[estimate.members[voters] | ~frame.candidates(voters)] = -np.inf
     excess /= penalties
-    violators = excess > frame.tol
+    violators = keep_largest(excess > frame.tol, excess, estimate.members[voters])
     estimate.members[voters] |= violators
     estimate.kkt[voters] = np.maximum(np.max(excess, axis=1, initial=0.0), estimate.kkt[voters])
     return voters[violators.any(axis=1)]
