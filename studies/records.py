@@ -17,7 +17,7 @@ from typing import Any
 import unelisa
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.outputs import Journal, open_journal
+from unelisa.review.journal import Journal, open_journal
 
 FORMAT = 1
 Json = dict[str, Any]
