@@ -1,6 +1,6 @@
-"""Output files: written completely or not at all, or line by line; tables for spreadsheets.
+"""Output files that appear whole or not at all; values for JSON, and cells for spreadsheets.
 
-A table's text cells are written such that a spreadsheet opens them safely.
+Files that grow line by line are in `review.journal`.
 """
 
 import csv
@@ -10,15 +10,11 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-_fcntl: Any = import_module("fcntl") if os.name == "posix" else None  # else nothing is locked
-_CLAIMS = 1 << 40  # the byte that stands for number 0, far behind the end of any file of lines
 _open_drafts: set[Path] = set()  # the private folders of drafts
 _ACL = "system.posix_acl_access"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot sync a folder
@@ -139,7 +135,7 @@ def _move_together(drafts: list[tuple[Path, Path]]) -> None:
             draft.replace(target)
             undo.callback(_put_back, target, old)
         for folder in {target.parent for _, target in drafts}:
-            _sync_folder(folder)
+            sync_folder(folder)
         undo.pop_all()
 
 
@@ -159,7 +155,7 @@ def _put_back(target: Path, old: Path | None) -> None:
         old.replace(target)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Flush the names in a folder to disk: a rename is lost with the power until then."""
     try:
         handle = os.open(folder, os.O_RDONLY)
@@ -180,124 +176,6 @@ def _remove(folder: Path) -> None:
         with suppress(OSError, MemoryError):
             shutil.rmtree(folder)
             return
-
-
-class Journal:
-    """A file open for appending whole lines; made by `open_journal`."""
-
-    def __init__(self, path: Path, handle: int) -> None:
-        self._path, self._handle, self._lock = path, handle, threading.Lock()
-
-    def append(self, line: bytes) -> None:
-        """Add one line, on disk when this returns; after an error the file is as before."""
-        with self._lock:
-            size = os.fstat(self._handle).st_size
-            try:
-                if os.write(self._handle, line) != len(line):  # the disk took only a part
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(self._handle)
-            except OSError as error:
-                os.ftruncate(self._handle, size)
-                raise OSError(error.errno, error.strerror, str(self._path)) from None
-
-
-class SharedJournal(Journal):
-    """A file to which several processes append whole lines in turn; made by `share_journal`."""
-
-    def __init__(self, path: Path, handle: int) -> None:
-        super().__init__(path, handle)
-        self._seen = 0  # bytes that this process has read or written
-
-    @contextmanager
-    def turn(self) -> Iterator[bytes]:
-        """Keep others from writing; yield what they wrote since the last turn, in whole lines.
-
-        A torn last line, of a process that was killed, is cut off.
-        """
-        _lock_file(self._handle, wait=True)
-        try:
-            size = os.fstat(self._handle).st_size
-            new = _read_from(self._handle, self._seen, size)
-            whole = new[: new.rfind(b"\n") + 1]
-            self._seen += len(whole)
-            if len(whole) < len(new):
-                os.ftruncate(self._handle, self._seen)
-            yield whole
-        finally:
-            _unlock_file(self._handle)
-
-    def append(self, line: bytes) -> None:
-        """Add one line in one's turn, as a journal of one process does."""
-        super().append(line)
-        self._seen += len(line)
-
-    def claim(self, number: int) -> bool:
-        """Return whether nobody else holds this number; from now on this process does.
-
-        What it holds is released with `release`, and when it ends.
-        """
-        if _fcntl is None:
-            return True
-        try:
-            _fcntl.lockf(self._handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB, 1, _CLAIMS + number)
-        except OSError as error:
-            return error.errno not in (errno.EACCES, errno.EAGAIN)  # else there are no such locks
-        return True
-
-    def release(self, number: int) -> None:
-        """Let others claim a number."""
-        if _fcntl is not None:
-            with suppress(OSError):
-                _fcntl.lockf(self._handle, _fcntl.LOCK_UN, 1, _CLAIMS + number)
-
-
-@contextmanager
-def open_journal(path: Path) -> Iterator[Journal]:
-    """Open a file for appending, without a torn last line: one that lacks its line feed.
-
-    `BlockingIOError` if another process has it open so.
-    """
-    with _open_for_lines(path) as handle:
-        _lock_file(handle)  # until it is closed, or the process ends
-        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
-        yield Journal(path, handle)
-
-
-@contextmanager
-def share_journal(path: Path) -> Iterator[SharedJournal]:
-    """Open a file for appending beside other processes that do the same."""
-    with _open_for_lines(path) as handle:
-        yield SharedJournal(path, handle)
-
-
-@contextmanager
-def _open_for_lines(path: Path) -> Iterator[int]:
-    plain = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | plain, 0o666)
-    try:
-        _sync_folder(path.parent)
-        yield handle
-    finally:
-        os.close(handle)  # also releases its locks, as does the end of the process
-
-
-def _read_from(handle: int, start: int, end: int) -> bytes:
-    os.lseek(handle, start, os.SEEK_SET)  # what is written goes to the end in any case
-    parts = []
-    while start < end and (part := os.read(handle, end - start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
-
-
-def _lock_file(handle: int, *, wait: bool = False) -> None:
-    if _fcntl is not None:
-        _fcntl.flock(handle, _fcntl.LOCK_EX | (0 if wait else _fcntl.LOCK_NB))
-
-
-def _unlock_file(handle: int) -> None:
-    if _fcntl is not None:
-        _fcntl.flock(handle, _fcntl.LOCK_UN)
 
 
 def make_plain(value: Any) -> Any:

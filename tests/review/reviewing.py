@@ -11,6 +11,7 @@ import numpy as np
 from unelisa.aggregators import LatentIsing
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import open_gold
+from unelisa.review.guard import KEY
 from unelisa.review.pools import VotesPool
 from unelisa.review.server import ReviewServer
 from unelisa.review.session import Session
@@ -69,14 +70,14 @@ class Browser:
     """What a browser sends, without one."""
 
     def __init__(self, server):
-        self.port, self.cookie = server.port, ""
-        status, headers, _ = self.ask(f"/?{server.address.partition('?')[2]}")
-        assert (status, headers["location"]) == (303, "/")
-        self.cookie = headers["set-cookie"].partition(";")[0]
+        self.port, self.key = server.port, server.address.partition("#")[2]
+        status, _, content = self.ask("/enter", b"")
+        assert status == 200
+        self.key = content.decode()
 
     def ask(self, path, body=None, **headers):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        sent = {"Cookie": self.cookie, **{k.title(): v for k, v in headers.items()}}
+        sent = {KEY: self.key, **{k.replace("_", "-"): v for k, v in headers.items()}}
         if body is not None:
             sent.setdefault("Origin", f"http://127.0.0.1:{self.port}")
         text = body if body is None or isinstance(body, bytes) else json.dumps(body)

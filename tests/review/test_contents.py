@@ -99,3 +99,16 @@ def test_a_picture_that_links_to_itself_is_none(tmp_path):
     (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
     (tmp_path / "texts.csv").write_text("item,image\na,loop.png\n")
     assert Contents(ITEMS, tmp_path / "texts.csv").read_picture(0) is None
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("item,text\na,one\nb,two\na,three\n", "several rows for one item"),
+        ("item,Text,TEXT\na,one,two\n", "two columns named text"),
+    ],
+)
+def test_what_could_be_shown_in_two_ways_is_refused(tmp_path, table, told):
+    (tmp_path / "texts.csv").write_text(table)
+    with pytest.raises(VotesError, match=told):
+        Contents(np.array(["a", "b"], dtype=object), tmp_path / "texts.csv")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from unelisa.errors import ModelError
+from unelisa.review import journal
 from unelisa.review.gold_file import Answer, clean_name, clean_note, open_gold
 from unelisa.sources.labels import read_labels
 from unelisa.votes import Votes
@@ -39,13 +40,89 @@ def test_answers_read_back_and_every_command_reads_them(path):
     assert read_labels(path, votes).as_gold().tolist() == [None, "-no", "yes"]
 
 
-@pytest.mark.parametrize("cut", range(1, 12))
+@pytest.mark.parametrize("cut", range(2, 12))
 def test_a_torn_last_line_is_cut_off_and_nothing_else(path, cut):
     write(path, ANSWERS[:2])
     whole = path.read_bytes()
     path.write_bytes(whole[:-cut])  # a kill in the middle of a write
     assert write(path, [ANSWERS[1]]) == ANSWERS[:2]
     assert path.read_bytes() == whole
+
+
+def test_a_whole_last_row_without_its_line_feed_stays(path):
+    """An editor may have left it so; a row that is torn elsewhere is no answer."""
+    write(path, ANSWERS)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert write(path, []) == ANSWERS
+    assert path.read_bytes() == whole
+    path.write_text(",".join(HEADER))
+    assert write(path, ANSWERS) == ANSWERS
+    for torn in ("c,d,yes,ann,useful,", "nobody,yes,ann,useful,", 'a,yes,ann,useful,"half', "a,y"):
+        path.write_bytes(whole + torn.encode())
+        assert write(path, []) == ANSWERS
+        assert path.read_bytes() == whole
+
+
+def replace_by_rename(path, text):
+    other = path.with_name("other")
+    other.write_bytes(text)
+    other.replace(path)
+
+
+def link_to_another(path, text):
+    other = path.with_name("other")
+    other.write_bytes(text)
+    path.unlink()
+    path.symlink_to(other)
+
+
+def move_the_folder(path, text):
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (replace_by_rename, "was replaced"),
+        (link_to_another, "was replaced"),
+        (lambda path, text: path.unlink(), "was moved or deleted"),
+        (move_the_folder, "was moved or deleted"),
+        (lambda path, text: path.write_bytes(text[:-1]), "was edited"),  # lines would be joined
+        (lambda path, text: path.write_bytes(text.replace(b"yes", b"-no")), "was edited"),
+        (lambda path, text: path.write_bytes(b""), "was edited"),
+        (lambda path, text: path.write_bytes(b"\n" + text), "was edited"),
+    ],
+)
+def test_no_answer_goes_into_a_file_that_is_not_the_one_that_was_read(tmp_path, change, told):
+    path = tmp_path / "review" / "gold.csv"
+    path.parent.mkdir()
+    write(path, ANSWERS[:2])
+    with open_gold(path, ITEMS, CLASSES, HEADER) as gold:
+        with gold.turn():
+            pass
+        change(path, path.read_bytes())
+        left = path.read_bytes() if path.exists() else None
+        for _ in range(2):  # it is not forgotten
+            refused = pytest.raises(ModelError, match=f"gold.csv {told} while .* start this review")
+            with refused, gold.turn():
+                gold.add(ANSWERS[2])
+        assert gold.answers == ANSWERS[:2]
+        assert (path.read_bytes() if path.exists() else None) == left
+
+
+def test_a_lock_of_another_program_is_waited_for_and_then_told(path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    write(path, ANSWERS[:1])
+    monkeypatch.setattr(journal, "PATIENCE", 0.1)
+    with open_gold(path, ITEMS, CLASSES, HEADER) as gold, path.open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH)
+        with pytest.raises(ModelError, match="is locked by another program"), gold.turn():
+            pytest.fail("the turn must not begin")
+        fcntl.flock(other, fcntl.LOCK_UN)
+        with gold.turn():
+            gold.add(ANSWERS[1])
+    assert write(path, []) == ANSWERS[:2]
 
 
 def test_a_torn_header_is_written_again(path):
@@ -141,6 +218,8 @@ def test_names_that_would_break_the_file_are_refused(path, tmp_path):
         write(tmp_path / "nowhere" / "gold.csv", [])
     with pytest.raises(ModelError, match="1 to 60 characters"):
         clean_name(" ")
+    with pytest.raises(ModelError, match="1 to 60 characters"):
+        clean_name("\u200b\u2066")  # nobody would see it
     assert clean_name(" =ann\nb ") == "'=ann b"
 
 
@@ -172,4 +251,10 @@ def test_names_that_a_row_cannot_tell_apart_are_refused(path, items, classes):
 def test_a_damaged_file_is_one_sentence(path, cell):
     path.write_bytes(",".join(HEADER).encode() + b"\na,yes,ann,useful," + cell + b"\n")
     with pytest.raises(ModelError, match="is not the UTF-8 text"):
+        write(path, [])
+
+
+def test_a_disk_that_takes_no_header_is_one_sentence(path, monkeypatch):
+    monkeypatch.setattr(os, "write", lambda handle, line: 0)
+    with pytest.raises(ModelError, match="cannot write gold.csv: No space left"):
         write(path, [])

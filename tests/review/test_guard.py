@@ -3,9 +3,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from unelisa.review.guard import Guard
+from unelisa.review.guard import KEY, Guard
 
 PORT = 8765
+OWN = f"http://127.0.0.1:{PORT}"
 
 
 async def application(scope, receive, send):
@@ -15,59 +16,62 @@ async def application(scope, receive, send):
 
 @pytest.fixture
 def guard():
-    return Guard(application, PORT)
+    return Guard(application, PORT, ["/"])
 
 
-def ask(guard, path="/", method="GET", query="", **headers):
-    """Return the status and the headers of a response."""
+def ask(guard, path="/question", method="GET", key=None, **headers):
+    """Return the status, the headers and the text of a response."""
     sent = []
 
     async def send(message):
         sent.append(message)
 
-    given = {"host": f"127.0.0.1:{PORT}", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    given = {"host": f"127.0.0.1:{PORT}", KEY: key, **headers}
     scope = {
         "type": "http",
         "method": method,
         "path": path,
-        "query_string": query.encode(),
-        "headers": [(k.encode(), v.encode()) for k, v in given.items() if v is not None],
+        "query_string": b"",
+        "headers": [(k.replace("_", "-").encode(), v.encode()) for k, v in given.items() if v],
     }
     # a browser of other tests may have an event loop in this thread
     with ThreadPoolExecutor(1) as other:
         other.submit(asyncio.run, guard(scope, None, send)).result()
-    return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+    found = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+    return sent[0]["status"], found, sent[1]["body"].decode()
 
 
-def enter(guard):
-    status, headers = ask(guard, query=f"token={guard.token}")
-    assert status == 303
-    return headers["set-cookie"].split(";")[0]
+def enter(guard, token=None):
+    return ask(guard, "/enter", "POST", token or guard.token, origin=OWN)
 
 
-def test_the_token_is_exchanged_once_for_a_cookie(guard):
-    status, headers = ask(guard, query=f"token={guard.token}")
-    assert (status, headers["location"]) == (303, "/")
-    assert "HttpOnly; SameSite=Strict" in headers["set-cookie"]
-    assert "max-age" not in headers["set-cookie"].lower()  # gone with the browser
-    assert ask(guard, query=f"token={guard.token}")[0] == 403  # another browser
-    cookie = headers["set-cookie"].split(";")[0]
-    assert ask(guard, cookie=cookie)[0] == 200
-    assert ask(guard, query=f"token={guard.token}", cookie=cookie)[0] == 200  # a second tab
+def test_the_token_is_exchanged_once_for_a_key_and_never_for_a_cookie(guard):
+    status, headers, key = enter(guard)
+    assert (status, "set-cookie" in headers) == (200, False)
+    assert enter(guard)[0] == 403  # another browser
+    assert ask(guard, key=key)[::2] == (200, "inside")
+    for wrong in (None, "", "wrong", guard.token, key + "x", key[:-1], "\xff"):
+        assert ask(guard, key=wrong)[0] == 403
+    assert ask(guard, cookie=f"key={key}; {KEY}={key}")[0] == 403
 
 
-@pytest.mark.parametrize("query", ["", "token=", "token=wrong", "token=%ff"])
-def test_a_wrong_token_is_refused(guard, query):
-    assert ask(guard, query=query)[0] == 403
-    assert ask(guard, cookie="unelisa-8765=wrong")[0] == 403
-    assert ask(guard, cookie='"')[0] == 403
-    assert ask(guard, path="/answer", query=f"token={guard.token}")[0] == 403
-    enter(guard)
+def test_the_page_itself_holds_no_secret_and_is_for_everybody(guard):
+    assert ask(guard, "/")[0] == 200
+    assert ask(guard, "/", host="evil.example:8765")[0] == 403
+    assert ask(guard, "//")[0] == ask(guard, "/question/../")[0] == 403
+
+
+@pytest.mark.parametrize("token", ["wrong", "\xff", " "])
+def test_a_wrong_token_is_refused(guard, token):
+    assert enter(guard, token)[0] == 403
+    assert ask(guard, "/enter", "GET", guard.token)[0] == 403
+    assert ask(guard, "/answer", "POST", guard.token, origin=OWN)[0] == 403
+    assert enter(guard)[0] == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example:8765", "127.0.0.1", "127.0.0.1:1", None])
 def test_another_host_name_is_refused(guard, host):
-    assert ask(guard, cookie=enter(guard), host=host)[0] == 403
+    assert ask(guard, key=enter(guard)[2], host=host)[0] == 403
 
 
 @pytest.mark.parametrize(
@@ -81,26 +85,16 @@ def test_another_host_name_is_refused(guard, host):
     ],
 )
 def test_other_origins_are_refused(guard, headers):
-    cookie = enter(guard)
-    assert ask(guard, cookie=cookie, **headers)[0] == 403
-    assert ask(guard, method="POST", cookie=cookie, **headers)[0] == 403
-    assert ask(guard, method="POST", cookie=cookie)[0] == 403  # it does not say where it is from
-    own = f"http://127.0.0.1:{PORT}"
-    assert ask(guard, method="POST", cookie=cookie, origin=own)[0] == 200
+    assert ask(guard, "/enter", "POST", guard.token, **{"origin": OWN, **headers})[0] == 403
+    key = enter(guard)[2]
+    assert ask(guard, key=key, **headers)[0] == 403
+    assert ask(guard, "/answer", "POST", key, **{"origin": OWN, **headers})[0] == 403
+    assert ask(guard, "/answer", "POST", key)[0] == 403  # it does not say where it is from
+    assert ask(guard, "/answer", "POST", key, origin=OWN)[0] == 200
 
 
 def test_every_response_has_the_policy(guard):
-    for headers in (ask(guard)[1], ask(guard, cookie=enter(guard))[1]):
+    for headers in (ask(guard)[1], enter(guard)[1], ask(guard, "/")[1]):
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["cache-control"] == "no-store"
-
-
-@pytest.mark.parametrize(
-    "foreign", ["a[0]=1", "x=a b", '{"a":1}', 'q="', "expires=Thu, 01 Jan", ""]
-)
-def test_cookies_of_other_servers_do_not_lock_the_reviewer_out(guard, foreign):
-    _, headers = ask(guard, query=f"token={guard.token}")
-    own = headers["set-cookie"].partition(";")[0]
-    assert ask(guard, cookie=f"{foreign}; {own}")[0] == 200
-    assert ask(guard, cookie=f"{foreign}; {own}x")[0] == 403

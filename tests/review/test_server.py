@@ -1,10 +1,14 @@
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from review.reviewing import PNG, Browser, answer_to, review, serving, small_crowd
+from unelisa.review import journal
+from unelisa.review import server as serve
 from unelisa.review.contents import Contents
 from unelisa.review.server import LARGEST_REQUEST, ReviewServer
 
@@ -93,10 +97,16 @@ def test_what_is_not_an_answer_is_refused(browser, session, body):
 
 
 def test_strangers_are_refused(browser, server):
-    assert browser.ask(f"/?{server.address.partition('?')[2]}", cookie="")[0] == 403  # used once
-    assert browser.ask("/question", cookie="")[0] == 403
+    token = server.address.partition("#")[2]
+    assert browser.ask("/enter", b"", x_unelisa_key=token)[0] == 403  # used once
+    for path in ("/question", "/text/0", "/picture/0", "/standing"):
+        for key in ("", "wrong", token):
+            status, _, content = browser.ask(path, x_unelisa_key=key)
+            assert (status, b"text of" in content) == (403, False)
+    assert browser.ask("/question", cookie=f"unelisa={browser.key}", x_unelisa_key="")[0] == 403
     assert browser.ask("/question", host="evil.example")[0] == 403
-    assert browser.ask("/answer", {}, origin="http://evil.example")[0] == 403
+    assert browser.ask("/answer", {}, Origin="http://evil.example")[0] == 403
+    assert "set-cookie" not in browser.ask("/question")[1]
 
 
 def test_pictures_and_texts(browser):
@@ -122,17 +132,11 @@ def test_a_row_that_cannot_be_read_is_told_of_once(browser, session):
     assert browser.json("/question")[0] == 200
 
 
-def test_a_disk_that_takes_nothing_is_told_of(browser, session, tmp_path):
+def test_a_disk_that_takes_nothing_is_told_of(browser, session, monkeypatch):
     shown = browser.json("/question")[1]["question"]
-    handle = session.gold._journal._handle
-    kept, nowhere = os.dup(handle), os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nowhere, handle)
-    try:
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda handle, line: 0)
         status, told = browser.json("/answer", answer_to(shown, 1))
-    finally:
-        os.dup2(kept, handle)
-        os.close(kept)
-        os.close(nowhere)
     assert status == 507
     assert told["error"].startswith("Not saved")
     assert browser.json("/answer", answer_to(shown, 1))[0] == 200
@@ -150,3 +154,49 @@ def test_half_characters_and_long_numbers_are_answered(browser, folder):
     assert (folder / "gold.csv").read_text(encoding="utf-8").endswith(",a\n")
     assert browser.ask("/text/" + "9" * 5000)[0] == 404
     assert browser.ask("/answer", answer_to(shown, 1, note="x" * LARGEST_REQUEST))[0] == 400
+
+
+def test_an_answer_into_a_file_that_was_replaced_is_refused_and_said(tmp_path):
+    with review(tmp_path / "gold.csv") as session, serving(session) as started:
+        browser = Browser(started)
+        shown = browser.json("/question")[1]["question"]
+        assert browser.json("/answer", answer_to(shown, 1))[0] == 200
+        saved = (tmp_path / "gold.csv").read_bytes()
+        (tmp_path / "new").write_bytes(saved)
+        (tmp_path / "new").replace(tmp_path / "gold.csv")
+        for path, body in (("/answer", answer_to(shown, 0)), ("/question", None)):
+            status, told = browser.json(path, body)
+            assert (status, "gold.csv was replaced" in told["error"]) == (409, True)
+        assert (tmp_path / "gold.csv").read_bytes() == saved
+
+
+def test_a_foreign_lock_holds_up_an_answer_but_not_the_page(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    monkeypatch.setattr(journal, "PATIENCE", 1.0)
+    with review(tmp_path / "gold.csv") as session, serving(session) as started:
+        browser = Browser(started)
+        with (tmp_path / "gold.csv").open() as held, ThreadPoolExecutor(1) as other:
+            fcntl.flock(held, fcntl.LOCK_SH)
+            waiting = other.submit(browser.json, "/question")
+            assert browser.ask("/page.css")[0] == 200
+            assert not waiting.done()
+            status, told = waiting.result()
+        assert (status, "is locked by another program" in told["error"]) == (409, True)
+        assert browser.json("/question")[0] == 200
+
+
+def test_half_sent_requests_end_and_do_not_shut_the_reviewer_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(serve, "HEADER_SECONDS", 0.5)
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 8)
+    with review(tmp_path / "gold.csv") as session, serving(session) as started:
+        browser = Browser(started)
+        hogs = [socket.create_connection(("127.0.0.1", started.port), 30) for _ in range(40)]
+        for hog in hogs:
+            with suppress(OSError):  # those that gave way
+                hog.sendall(b"GET / HTTP/1.1\r\nHo")
+        assert browser.json("/question")[0] == 200
+        for hog in hogs:
+            with suppress(ConnectionError):
+                assert hog.recv(1) == b""  # ended from the other side
+            hog.close()
+        assert browser.json("/question")[0] == 200

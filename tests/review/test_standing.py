@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from report.judging import divided_model, fit_quietly
+from review.reviewing import small_crowd
 from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.review.standing import (
@@ -33,14 +34,17 @@ def test_gold_labels_are_certain():
 
 
 def test_the_expected_accuracy_is_that_of_the_model():
-    model, chances = divided_model(), np.full((2, 2), 0.5)
+    model, chances = small_crowd()[2], np.full((2, 2), 0.5)
     told = expect_accuracy(model, chances)
+    assert told["share"] is not None
     assert told["share"] == model.expected_accuracy_
     assert (told["low"], told["high"]) == model.expected_accuracy_interval_
     rng = np.random.default_rng(0)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (200, 5)))
-    untold = expect_accuracy(fit_quietly(LatentIsing(), votes), chances)
-    assert untold == {"share": None, "low": None, "high": None}
+    guessed = [fit_quietly(method(), votes) for method in (LatentIsing, DawidSkene)]
+    for unreliable in (divided_model(), *guessed):
+        untold = expect_accuracy(unreliable, chances)
+        assert untold == {"share": None, "low": None, "high": None}
 
 
 def test_accuracy_is_measured_on_the_labels():

@@ -102,6 +102,9 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
         raise VotesError(f"{path.name} needs a column named item")
     if pa.types.is_nested(table.schema.field(found).type):
         raise VotesError(f"the items of {path.name} are lists or records; name them by texts")
+    lowered = [name.lower() for name in table.column_names]
+    if max(lowered.count(name) for name in (TEXT, PICTURE)) > 1:
+        raise VotesError(f"{path.name} has two columns named {TEXT} or {PICTURE}; keep one")
     columns = {
         name.lower() if name.lower() in (TEXT, PICTURE) else name: table.column(name)
         for name in table.column_names
@@ -124,6 +127,8 @@ def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:
 
     texts = pa.array([str(name) for name in items.tolist()], pa.string())
     told = pc.utf8_trim_whitespace(names.combine_chunks().cast(pa.string()))
+    if len(told.unique()) < len(told):
+        raise VotesError(f"{file} has several rows for one item; keep one row per item")
     found = pc.index_in(texts, value_set=told).fill_null(-1)
     rows = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.intp)
     if np.all(rows < 0):

@@ -3,12 +3,14 @@
 Rows are only ever appended; a changed answer is a new row, and `sources.labels` says which count.
 Several reviewers may write at the same time: each takes its turn, reads what the others wrote, and
 claims the item that it asks about. A process that is killed leaves at most a torn last line, which
-the next turn cuts off.
+the next turn cuts off; a whole row that lacks its line feed stays.
 """
 
 import csv
+import errno
 import io
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -18,7 +20,8 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
-from unelisa.outputs import SharedJournal, defuse_cell, find_target, share_journal, write_table
+from unelisa.outputs import defuse_cell, find_target, write_table
+from unelisa.review.journal import SharedJournal, share_journal
 
 LONGEST_NOTE = 2000  # characters
 LONGEST_NAME = 60
@@ -41,18 +44,26 @@ class GoldFile:
     """All answers so far, and where the next one goes; made by `open_gold`."""
 
     def __init__(
-        self, journal: SharedJournal, path: Path, items: NDArray[Any], classes: Sequence[Any]
+        self, path: Path, items: NDArray[Any], classes: Sequence[Any], header: Sequence[str]
     ) -> None:
         self.path = path
         self.answers: list[Answer] = []
-        self._items, self._classes, self._journal = items, classes, journal
+        self._items, self._classes, self._header = items, classes, _write_row(header)
+        self._journal: SharedJournal
         self._claimed: int | None = None
         self._rows = 0
 
     @contextmanager
     def turn(self) -> Iterator[list[Answer]]:
-        """Keep other reviewers from writing; yield what they answered since the last turn."""
-        with self._journal.turn() as text:
+        """Keep other reviewers from writing; yield what they answered since the last turn.
+
+        `ModelError` if the file is not the one that was opened, is not as it was, or stays locked.
+        """
+        with ExitStack() as held:
+            try:
+                text = held.enter_context(self._journal.turn())
+            except OSError as error:
+                raise ModelError(_refuse(self.path.name, error)) from None
             new = list(self._read(text))
             self.answers += new
             yield new
@@ -74,12 +85,33 @@ class GoldFile:
         self._claimed = item
         return True
 
-    def begin(self, header: Sequence[str]) -> None:
-        """Read the answers of earlier reviews; add the header to an empty file."""
-        with self.turn():
-            if not self._rows:
-                self._journal.append(_write_row(header))
-                self._rows = 1
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Open the file, read the answers of earlier reviews; add the header to an empty file."""
+        with ExitStack() as opened:
+            try:
+                self._journal = opened.enter_context(share_journal(self.path, self._is_whole))
+                with self.turn():
+                    if not self._rows:
+                        self._journal.append(self._header)
+                        self._rows = 1
+            except OSError as error:
+                raise ModelError(f"cannot write {self.path.name}: {error.strerror}") from None
+            yield
+
+    def _is_whole(self, line: bytes) -> bool:
+        """Return whether a line lacks nothing but its line feed: a header, or an answer."""
+        if not self._rows and line == self._header.rstrip(b"\n"):
+            return True
+        try:
+            (row,) = csv.reader([line.decode("utf-8")], strict=True)
+        except (ValueError, csv.Error):
+            return False
+        return self._is_answer(row)
+
+    def _is_answer(self, row: Sequence[str]) -> bool:
+        items, labels = self._places
+        return len(row) == len(Answer._fields) and row[0] in items and row[1] in labels
 
     def _read(self, text: bytes) -> Iterator[Answer]:
         """Yield the answers of whole lines; the first line of the file is its header."""
@@ -93,12 +125,12 @@ class GoldFile:
             self._rows += 1
             if self._rows == 1:
                 continue  # before a million names are looked at
-            items, labels = self._places
-            if len(row) != len(Answer._fields) or row[0] not in items or row[1] not in labels:
+            if not self._is_answer(row):
                 raise ModelError(
                     f"row {self._rows} of {self.path.name} has an item or a label that these votes "
                     "do not have; continue with the votes of that review, or name a new file"
                 )
+            items, labels = self._places
             yield Answer(items[row[0]], labels[row[1]], *row[2:])
 
     @cached_property
@@ -117,14 +149,19 @@ def open_gold(
     _check_file(path, header)
     _check_names(items.tolist(), "an item")
     _check_names(classes, "a label")
-    with ExitStack() as opened:
-        try:
-            journal = opened.enter_context(share_journal(path))
-        except OSError as error:
-            raise ModelError(f"cannot write {path.name}: {error.strerror}") from None
-        gold = GoldFile(journal, path, items, classes)
-        gold.begin(header)
+    gold = GoldFile(path, items, classes, header)
+    with gold.open():
         yield gold
+
+
+def _refuse(name: str, error: OSError) -> str:
+    """Return what happened to a file, and what to do."""
+    told = f"{name} {error.strerror}, so nothing can be saved"
+    if error.errno == errno.EAGAIN:
+        return f"{told}; try again when that program, such as a backup, has ended"
+    if error.errno == errno.ESTALE:
+        return f"{told}; start this review again, which continues with the answers in the file"
+    return f"{name} cannot be read ({error.strerror}), so nothing can be saved"
 
 
 def clean_note(note: str) -> str:
@@ -141,7 +178,8 @@ def clean_note(note: str) -> str:
 def clean_name(name: str) -> str:
     """Return a reviewer's name as it is written into the file."""
     cleaned = str(defuse_cell(_clean(name)))
-    if not cleaned or len(cleaned) > LONGEST_NAME:
+    seen = any(unicodedata.category(letter) != "Cf" for letter in cleaned)
+    if not seen or len(cleaned) > LONGEST_NAME:
         raise ModelError(f"a reviewer's name must have 1 to {LONGEST_NAME} characters")
     return cleaned
 

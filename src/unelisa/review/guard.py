@@ -1,16 +1,17 @@
-"""Who may talk to the page: one browser, from this machine, which knows the address.
+"""Who may talk to the page: one tab, on this machine, that was opened with the address.
 
-The token in the address is exchanged for a cookie once; another browser that uses it again is
-refused. Requests under another host name (DNS rebinding) or from another site's page are refused
-before they are looked at.
+The address ends in a token behind a #, which browsers do not send. The page's script exchanges it
+once for a key, and sends the key in a header with each request. A cookie would go to every port of
+this machine. Requests under another host name (DNS rebinding) or from another site's page are
+refused before they are looked at.
 """
 
 import secrets
+from collections.abc import Collection
 from typing import Any
-from urllib.parse import parse_qs
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -25,40 +26,39 @@ HEADERS = {
 REFUSED = {
     "host": "This page answers only under its own address.",
     "origin": "Requests from other pages are refused.",
-    "token": "This address is not valid, or was opened in another browser before. "
+    "key": "This address is not valid, or was opened before. "
     "Start unelisa review again for a new one; answers are kept.",
 }
+KEY = "x-unelisa-key"  # the header
 
 
 class Guard:
-    """Wraps an ASGI application that one browser may use."""
+    """Wraps an ASGI application that one tab may use; everybody gets the `files` of the page."""
 
-    def __init__(self, app: Any, port: int) -> None:
-        self._app = app
+    def __init__(self, app: Any, port: int, files: Collection[str]) -> None:
+        self._app, self._files = app, files
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
-        self.token = secrets.token_urlsafe(32)
-        self._cookie = f"unelisa-{port}", secrets.token_urlsafe(32)
+        self.token, self._key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         self._used = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, exchange the token for the cookie, or refuse."""
+        """Pass a request on, exchange the token for the key, or refuse."""
         if scope["type"] != "http":
             return
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
         trouble = self._find_trouble(scope, headers)
+        given = headers.get(KEY, "").encode()
         if trouble:
             await _respond(send, 403, REFUSED[trouble])
-        elif self._has_cookie(headers):
+        elif scope["path"] in self._files or secrets.compare_digest(given, self._key.encode()):
             await self._app(scope, receive, _with_headers(send))
-        elif self._has_token(scope):
+        elif self._has_token(scope, given):
             self._used = True
-            name, value = self._cookie
-            cookie = f"{name}={value}; HttpOnly; SameSite=Strict; Path=/"
-            await _respond(send, 303, "", {"Location": "/", "Set-Cookie": cookie})
+            await _respond(send, 200, self._key)
         else:
-            await _respond(send, 403, REFUSED["token"])
+            await _respond(send, 403, REFUSED["key"])
 
     def _find_trouble(self, scope: Any, headers: dict[str, str]) -> str:
         """Return why a request is refused whatever it knows: its host name or its origin."""
@@ -71,17 +71,9 @@ class Guard:
         site = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
         return "origin" if foreign or unnamed or site else ""
 
-    def _has_cookie(self, headers: dict[str, str]) -> bool:
-        # a strict parser would stop at another server's cookie, which browsers send to all ports
-        sent = (part.strip().encode() for part in headers.get("cookie", "").split(";"))
-        own = "=".join(self._cookie).encode()
-        return any(secrets.compare_digest(part, own) for part in sent)
-
-    def _has_token(self, scope: Any) -> bool:
-        if self._used or scope["method"] != "GET" or scope["path"] != "/":
-            return False
-        (given,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
-        return secrets.compare_digest(given.encode(), self.token.encode())
+    def _has_token(self, scope: Any, given: bytes) -> bool:
+        enters = (scope["method"], scope["path"]) == ("POST", "/enter")
+        return enters and not self._used and secrets.compare_digest(given, self.token.encode())
 
 
 def _with_headers(send: Any) -> Any:
@@ -93,9 +85,9 @@ def _with_headers(send: Any) -> Any:
     return send_guarded
 
 
-async def _respond(send: Any, status: int, text: str, more: dict[str, str] | None = None) -> None:
-    told = {"Content-Type": "text/plain; charset=utf-8", **HEADERS, **(more or {})}
-    await send({"type": "http.response.start", "status": status, "headers": _encode(told)})
+async def _respond(send: Any, status: int, text: str) -> None:
+    headers = _encode({"Content-Type": "text/plain; charset=utf-8", **HEADERS})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})
 
 

@@ -1,18 +1,22 @@
-"""Pictures of items: what is shown as one, by its first bytes and its stated size.
+"""Pictures of items: what is shown as one, by its first bytes and the sizes of all its frames.
 
 Nothing is decoded here. A browser would decode whatever it is sent: a PNG file of 50 kB can take
 2 GB there.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from struct import error as StructError  # noqa: N812 - it is an exception
 from struct import unpack_from
 from typing import NamedTuple
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 LARGEST_PICTURE = 20_000_000  # bytes
 MOST_PIXELS = 100_000_000  # which take 400 MB in a browser
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG that state the size
+_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG that state a size
+_MARKER = re.compile(rb"\xff([^\xff\x00\xd0-\xd7])")  # that begins a segment, or ends the picture
+Size = tuple[int, int]
 
 
 class Picture(NamedTuple):
@@ -26,41 +30,91 @@ def read_picture(path: Path) -> Picture | None:
     """Return the picture in a file; None if it is not one, or too large to be shown."""
     with path.open("rb") as file:
         content = file.read(LARGEST_PICTURE + 1)
-    kind, width, height = next(_measure(content), ("", 0, 0))
-    shown = len(content) <= LARGEST_PICTURE and 0 < width * height <= MOST_PIXELS
-    return Picture(content, kind) if shown else None
+    kind, sizes = _measure(content)
+    areas = [width * height for width, height in sizes]
+    shown = len(content) <= LARGEST_PICTURE and areas and 0 < min(areas) <= max(areas)
+    return Picture(content, kind) if shown and max(areas) <= MOST_PIXELS else None
 
 
-def _measure(content: bytes) -> Iterator[tuple[str, int, int]]:
-    """Yield the media type, the width and the height that a picture states, if it is one."""
-    start = content[:32].ljust(32, b"\0")
-    if start.startswith(b"\x89PNG\r\n\x1a\n") and start[12:16] == b"IHDR":
-        yield "image/png", *unpack_from(">II", start, 16)
-    elif start[:6] in (b"GIF87a", b"GIF89a"):
-        yield "image/gif", *unpack_from("<HH", start, 6)
-    elif start.startswith(b"\xff\xd8"):
-        for height, width in _find_frames(content):
-            yield "image/jpeg", width, height
-    elif start[:4] + start[8:12] == b"RIFFWEBP":
-        yield "image/webp", *_measure_webp(start)
+def _measure(content: bytes) -> tuple[str, list[Size]]:
+    """Return the media type of a picture, and the size that it and each of its frames state.
+
+    No size is returned of what is not a picture. What is damaged states the sizes before that.
+    """
+    kinds = {
+        "image/png": (content[:8] + content[12:16] == b"\x89PNG\r\n\x1a\nIHDR", _measure_png),
+        "image/gif": (content[:6] in (b"GIF87a", b"GIF89a"), _measure_gif),
+        "image/jpeg": (content[:2] == b"\xff\xd8", _measure_jpeg),
+        "image/webp": (content[:4] + content[8:12] == b"RIFFWEBP", _measure_webp),
+    }
+    for kind, (fits, measure) in kinds.items():
+        if fits:
+            return kind, list(_until_damaged(measure(content)))
+    return "", []
 
 
-def _find_frames(content: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the sizes that the segments of a JPEG file state."""
-    place = 2
-    while place + 9 <= len(content) and content[place] == 0xFF:
-        mark, length = unpack_from(">BH", content, place + 1)
-        if mark in _FRAMES:
-            yield unpack_from(">HH", content, place + 5)
-        place += 1 if mark == 0xFF else 2 + length  # a marker may be padded
+def _until_damaged(sizes: Iterator[Size]) -> Iterator[Size]:
+    try:
+        yield from sizes
+    except (StructError, IndexError):
+        return
 
 
-def _measure_webp(start: bytes) -> tuple[int, int]:
-    kind, packed = start[12:16], int.from_bytes(start[21:25], "little")
-    if kind == b"VP8X":
-        width, height = (int.from_bytes(start[k : k + 3], "little") for k in (24, 27))
-        return width + 1, height + 1
-    if kind == b"VP8L":
-        return (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
-    width, height = unpack_from("<HH", start, 26)
-    return width & 0x3FFF, height & 0x3FFF
+def _measure_png(content: bytes) -> Iterator[Size]:
+    yield unpack_from(">II", content, 16)
+
+
+def _measure_gif(content: bytes) -> Iterator[Size]:
+    """Yield the screen and how far each frame reaches: browsers enlarge the screen for it."""
+    yield unpack_from("<HH", content, 6)
+    place = 13 + _skip_colors(content[10])
+    while content[place] in (0x21, 0x2C):
+        if content[place] == 0x2C:
+            left, top, width, height, flags = unpack_from("<HHHHB", content, place + 1)
+            yield left + width, top + height
+            place += 11 + _skip_colors(flags)
+        else:
+            place += 2
+        while content[place]:  # blocks of data, each with its length; the last has none
+            place += 1 + content[place]
+        place += 1
+
+
+def _skip_colors(flags: int) -> int:
+    return 3 * 2 ** ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+def _measure_jpeg(content: bytes) -> Iterator[Size]:
+    """Yield the sizes that the segments state, also those behind the data of a scan."""
+    found = _MARKER.search(content, 2)
+    while found is not None and found[1] != b"\xd9":  # the end of the picture
+        place = found.end()
+        if found[1][0] in _SIZES:
+            height, width = unpack_from(">HH", content, place + 3)
+            yield width, height
+        found = _MARKER.search(content, place + unpack_from(">H", content, place)[0])
+
+
+def _measure_webp(content: bytes) -> Iterator[Size]:
+    """Yield the canvas and the size of every frame, whether or not they fit each other."""
+    place = 12
+    while place + 8 <= len(content):
+        kind, length = unpack_from("<4sI", content, place)
+        place += 8
+        if kind == b"VP8X":
+            yield _read_24(content, place + 4), _read_24(content, place + 7)
+        elif kind == b"VP8L":
+            (packed,) = unpack_from("<I", content, place + 1)
+            yield (packed & 0x3FFF) + 1, (packed >> 14 & 0x3FFF) + 1
+        elif kind == b"VP8 ":
+            width, height = unpack_from("<HH", content, place + 6)
+            yield width & 0x3FFF, height & 0x3FFF
+        elif kind == b"ANMF":
+            yield _read_24(content, place + 6), _read_24(content, place + 9)
+            length = 16  # what follows are the chunks of the frame
+        place += length + length % 2
+
+
+def _read_24(content: bytes, place: int) -> int:
+    low, high = unpack_from("<HB", content, place)
+    return int(low + (high << 16) + 1)

@@ -1,12 +1,14 @@
 """The page and what it asks for: the next item, an answer, where the review stands.
 
 It listens on 127.0.0.1 alone. Everything is sent as JSON and shown as text; the page itself is a
-file of this package.
+file of this package. What waits for the disk or for a lock runs in a thread, one request at a time,
+so that the page itself is always answered.
 """
 
 import asyncio
 import json
 import socket
+import threading
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +17,8 @@ from unelisa.review.guard import Guard
 from unelisa.review.session import EVERY, Session
 
 LARGEST_REQUEST = 1 << 16  # bytes
+MOST_CONNECTIONS = 64  # at once; the oldest that asks for nothing gives way
+HEADER_SECONDS = 5.0  # within which a connection must have asked for something
 PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -36,9 +40,10 @@ class ReviewServer:
             self._socket.close()
             raise
         self.port = int(self._socket.getsockname()[1])
-        self._guard = Guard(build_app(session), self.port)
+        self._guard = Guard(build_app(session), self.port, PAGE)
         config = uvicorn.Config(
             self._guard,
+            http=limit_connections(),
             log_level="critical",  # a traceback could show what is reviewed
             access_log=False,
             lifespan="off",
@@ -51,7 +56,7 @@ class ReviewServer:
     @property
     def address(self) -> str:
         """What to open in a browser, once."""
-        return f"http://127.0.0.1:{self.port}/?token={self._guard.token}"
+        return f"http://127.0.0.1:{self.port}/#{self._guard.token}"
 
     def run(self) -> None:
         """Serve until interrupted or stopped."""
@@ -92,21 +97,22 @@ class Views:
         folder = files("unelisa.review").joinpath("templates")
         self._page = {path: folder.joinpath(name).read_bytes() for path, (name, _) in PAGE.items()}
 
-    async def show_page(self, request: Any) -> Any:
+        self._alone = threading.Lock()  # a session is for one request at a time
+
+    def show_page(self, request: Any) -> Any:
         """Return the page, its style or its script."""
         path = request.url.path
         return self._respond.Response(self._page[path], media_type=PAGE[path][1])
 
-    async def ask(self, request: Any) -> Any:
+    def ask(self, request: Any) -> Any:
         """Return the next item, or the one that was answered before the item `before`."""
-        session = self._session
         before = request.query_params.get("before")
-        if before is None:
-            return self._respond.JSONResponse(self._describe(session.find_next()))
-        item = session.find_previous(self._read_item(before))
-        return self._respond.JSONResponse(
-            self._describe(session.find_next() if item is None else item)
-        )
+        with self._alone:
+            item = None
+            if before is not None:
+                item = self._session.find_previous(self._read_item(before))
+            item = self._session.find_next() if item is None else item
+            return self._respond.JSONResponse(self._describe(item))
 
     def _describe(self, item: int | None) -> dict[str, Any]:
         session = self._session
@@ -129,7 +135,7 @@ class Views:
             return None
         return item if 0 <= item < len(self._session.pool.items) else None
 
-    async def show_text(self, request: Any) -> Any:
+    def show_text(self, request: Any) -> Any:
         """Return the whole text of an item."""
         item = self._read_item(request.path_params["item"])
         if item is None:
@@ -137,7 +143,7 @@ class Views:
         text = self._session.contents.read_text(item)
         return self._respond.PlainTextResponse(text.encode("utf-8", "replace"))
 
-    async def show_picture(self, request: Any) -> Any:
+    def show_picture(self, request: Any) -> Any:
         """Return an item's picture."""
         item = self._read_item(request.path_params["item"])
         picture = None if item is None else self._session.contents.read_picture(item)
@@ -148,18 +154,21 @@ class Views:
     async def take(self, request: Any) -> Any:
         """Put an answer on disk; return the next item and the votes on this one."""
         told = await _read_json(request)
-        item = self._read_item(told.get("item"))
-        session, label, note = self._session, told.get("label"), str(told.get("note", ""))
-        known = [None, *range(len(session.pool.classes))]
+        item, label = self._read_item(told.get("item")), told.get("label")
+        known = [None, *range(len(self._session.pool.classes))]
         if item is None or label not in known or type(label) not in (int, type(None)):
             return self._respond.JSONResponse({"error": "This is not an answer."}, 400)
-        try:
-            new = not told.get("answered")
-            kept = session.answer(item, label, note, told.get("seen"), new)
-        except OSError as error:
-            return self._respond.JSONResponse({"error": f"Not saved: {error.strerror}."}, 507)
-        last = {**session.describe(item), "text": ""}
-        next_one = self._describe(session.find_next())
+        return await asyncio.to_thread(self._save, item, label, told)
+
+    def _save(self, item: int, label: int | None, told: dict[str, Any]) -> Any:
+        session, note, new = self._session, str(told.get("note", "")), not told.get("answered")
+        with self._alone:
+            try:
+                kept = session.answer(item, label, note, told.get("seen"), new)
+            except OSError as error:
+                return self._respond.JSONResponse({"error": f"Not saved: {error.strerror}."}, 507)
+            last = {**session.describe(item), "text": ""}
+            next_one = self._describe(session.find_next())
         return self._respond.JSONResponse({**next_one, "last": last, "conflict": not kept})
 
     async def refuse(self, request: Any, error: Exception) -> Any:  # noqa: ARG002
@@ -173,7 +182,11 @@ class Views:
         except Exception as error:
             words = f"The model could not be fitted: {str(error)[:300]}"
             return self._respond.JSONResponse({"error": words})
-        return self._respond.JSONResponse(self._session.sum_up(study))
+        return self._respond.JSONResponse(await asyncio.to_thread(self._sum_up, study))
+
+    def _sum_up(self, study: Any) -> Any:
+        with self._alone:
+            return self._session.sum_up(study)
 
 
 async def _read_json(request: Any) -> dict[str, Any]:
@@ -188,6 +201,40 @@ async def _read_json(request: Any) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return told if isinstance(told, dict) else {}
+
+
+def limit_connections() -> Any:
+    """Return uvicorn's protocol with a time limit for headers, and at most so many connections."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 - an extra
+
+    class Limited(H11Protocol):
+        """A connection that is dropped when it has asked for nothing for some seconds."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.since = self.loop.time()  # it asks for nothing
+            self.end_if_idle()
+            others: Any = self.connections
+            idle = sorted((one for one in others if one.idle), key=lambda one: one.since)
+            for one in idle[: max(0, len(others) - MOST_CONNECTIONS)]:
+                one.transport.abort()
+
+        def on_response_complete(self) -> None:
+            self.since = self.loop.time()
+            super().on_response_complete()
+
+        @property
+        def idle(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
+        def end_if_idle(self) -> None:
+            left = self.since + HEADER_SECONDS - self.loop.time() if self.idle else HEADER_SECONDS
+            if left <= 0:
+                self.transport.abort()
+            elif self in self.connections:
+                self.loop.call_later(left, self.end_if_idle)
+
+    return Limited
 
 
 def _require_uvicorn() -> Any:

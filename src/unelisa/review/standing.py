@@ -60,10 +60,12 @@ def fix_known(chances: Floats, known: Known) -> Floats:
 
 
 def expect_accuracy(model: Any, chances: Floats) -> Facts:
-    """Return the accuracy that a model expects of its labels; None where it cannot tell.
+    """Return the accuracy that a model expects of its labels; None where it is not reliable.
 
     For methods that never say it is the mean probability of the labels.
     """
+    if not getattr(model, "reliable_", True):
+        return {"share": None, "low": None, "high": None}
     if not hasattr(model, "expected_accuracy_"):
         return {"share": float(chances.max(axis=1).mean()), "low": None, "high": None}
     low, high = model.expected_accuracy_interval_ or (None, None)

@@ -1,8 +1,11 @@
 "use strict";
 // One item at a time. What the server sends is untrusted text: it is only ever set as textContent.
+// Its key is kept in this tab alone and sent in a header: a cookie would go to every port.
 const at = (id) => document.getElementById(id);
 const KEYS = 9; // classes that have a key of their own
 const PART = 5000; // characters that are laid out together
+const KEY = "x-unelisa-key";
+let key = sessionStorage.getItem("key") || "";
 let state = null; // the latest answer of the server
 let shown = null; // the item on the page
 let busy = false;
@@ -19,11 +22,26 @@ function percent(share) { return share === null ? "cannot be told" : `${(100 * s
 function range(low, high) { return low === null || low === undefined ? "no interval yet" : `${percent(low)} to ${percent(high)}`; }
 function tell(words, bad) { at("status").textContent = words; at("status").className = bad ? "bad" : ""; }
 
+// The token in the address works once; the address bar and the history do not keep it.
+async function enter() {
+  const token = location.hash.slice(1);
+  if (!token) return;
+  history.replaceState(null, "", location.pathname);
+  const response = await fetch("enter", { method: "POST", cache: "no-store", headers: { [KEY]: token } }).catch(() => null);
+  if (!response || !response.ok) return;
+  key = await response.text();
+  sessionStorage.setItem("key", key);
+}
+
 async function call(path, body) {
-  const options = body ? { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } } : {};
+  const options = body ? { method: "POST", body: JSON.stringify(body) } : {};
   try {
-    const response = await fetch(path, { cache: "no-store", ...options });
-    if (response.status === 403) { tell("This page is not valid any more. Start unelisa review again; your answers are kept.", true); return null; }
+    const response = await fetch(path, { cache: "no-store", headers: { [KEY]: key }, ...options });
+    if (response.status === 403) {
+      if (!state) at("name").textContent = "This address was opened before, or is not valid.";
+      tell("Start unelisa review again for a new address; your answers are kept.", true);
+      return null;
+    }
     return response;
   } catch {
     tell("The review does not answer. Start unelisa review again; all answers shown as saved are kept.", true);
@@ -58,7 +76,7 @@ function show(told) {
 function drawContent() {
   at("path").hidden = !shown.path; at("path").textContent = shown.path;
   at("picture").hidden = !shown.picture;
-  if (shown.picture) { at("picture").alt = `Picture of ${shown.name}`; at("picture").src = `picture/${shown.item}`; }
+  if (shown.picture) drawPicture(shown);
   at("text").hidden = !shown.text; fill(shown.text); at("text").scrollTop = 0;
   at("text").tabIndex = shown.text.length > 400 ? 0 : -1;
   const cut = shown.length > shown.text.length;
@@ -70,6 +88,15 @@ function drawContent() {
     head.scope = "row"; cell.append(isolate(value)); row.append(head, cell);
     return row;
   }));
+}
+
+async function drawPicture(item) {
+  at("picture").alt = `Picture of ${item.name}`;
+  URL.revokeObjectURL(at("picture").src);
+  at("picture").removeAttribute("src");
+  const response = await call(`picture/${item.item}`);
+  const content = response && response.ok ? await response.blob() : null;
+  if (content && item === shown) at("picture").src = URL.createObjectURL(content);
 }
 
 // in parts that are laid out as they come into view: one line of a megabyte would take minutes
@@ -248,4 +275,4 @@ at("typed").addEventListener("submit", (event) => {
   if (typed && found.length === 1) answer(found[0]); else tell("Type a number or the beginning of one label.", true);
 });
 document.addEventListener("keydown", pressed);
-ask("question").then(stand);
+enter().then(() => ask("question")).then(() => { if (state) stand(); });
