@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
 from studies.fingerprints import stamp_with
+from studies.jury.discoveries import QUESTIONS, SCENARIOS, count_discoveries
 from studies.jury.estimates import ask_independent_panel, correct_judge
+from studies.jury.pairs import PANELS as PANELS_OF_PAIRS
+from studies.jury.pairs import rank_panel
 from studies.rate.runs import find_rate_sets
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from studies.sets import Reader
@@ -240,17 +243,42 @@ def _summarize(rates: Floats, goal: float) -> Json:
     }
 
 
+def list_simulated(runs: int) -> dict[str, Callable[[], Json]]:
+    """Return how to run each simulation, by name."""
+    found: dict[str, Callable[[], Json]] = {}
+    for scenario in SCENARIOS:
+        for n in QUESTIONS:
+            about = {"kind": "systems", "scenario": scenario, "questions": n, "runs": runs}
+            count = partial(count_discoveries, scenario, n, runs)
+            found[f"{scenario}, {n} questions"] = partial(_describe_run, about, count)
+    for panel in PANELS_OF_PAIRS:
+        about = {"kind": "pairs", "scenario": panel, "runs": runs}
+        found[f"pairs, {panel}"] = partial(_describe_run, about, partial(rank_panel, panel, runs))
+    return found
+
+
+def _describe_run(about: Json, run: Callable[[], Json]) -> Json:
+    return {**about, **run()}
+
+
 def run_jury(
     sets: Mapping[str, Reader],
     folder: Path,
     draws: int = DRAWS,
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
-    """Run what the results in a folder lack, panel by panel."""
+    """Run what the results in a folder lack: panel by panel, then the simulations."""
     run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", STAMP, done)
+    simulated = list_simulated(draws)
+    run_sets(
+        simulated, lambda row, name: {"set": name, **row}, folder / "simulated.jsonl", STAMP, done
+    )
 
 
 def collect_jury(folder: Path, archived: Json | None = None) -> Json:
     """Return the archive of a results folder, added to an old one, in a fixed order."""
-    old, new = (archived or {}).get("panels", ()), read_lines(folder / "panels.jsonl")
-    return make_archive(panels=merge_sets(old, new))
+    parts = {
+        part: merge_sets((archived or {}).get(part, ()), read_lines(folder / f"{part}.jsonl"))
+        for part in ("panels", "simulated")
+    }
+    return make_archive(**parts)
