@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from studies.classes.runs import LIFTED, OURS, PEERS, SHARE, STORED, VARIANTS, Row
+from studies.classes.runs import LIFTED, OURS, SHARE, STORED, VARIANTS, Row
 from studies.markdown import DASH, join_blocks, markdown_table
 from studies.records import Json
 
@@ -15,25 +15,23 @@ which the methods do not see, beside other programs. **These are development dat
 that `latent-ising` takes from experience were learned from these sets among others, so its figures
 here are optimistic; expect less on new votes.
 
-Methods run with their defaults, those of crowd-kit too. Names in italics are programs that were run
-elsewhere on the same votes (`peers.csv` in the folder of the sets), each with its defaults and with
-the notes below. `{share}`, which is not ranked, has majority vote's labels with the chances
-(count + 1) / (votes + K), K being the number of classes.
-`{lifted}` fits one class against the rest, class by class (`LatentIsing_OvR` is an earlier version
-of it).
-
-All numbers are in `docs/study/classes.json`. These commands, run in a clone, write this page:
+Methods run with their defaults. Names in italics are programs that were run elsewhere on the same
+votes (`peers.csv` in the folder of the sets). `{share}`, which is not ranked, has majority vote's
+labels with the chances (count + 1) / (votes + K), K being the number of classes. `{lifted}` fits
+one class against the rest, class by class.
 
 ```
-unelisa reproduce classes --from docs/study/classes.json --out docs    # from the stored numbers
-unelisa reproduce classes --data FOLDER --out docs    # run what is missing
-```
+unelisa reproduce rows classes --out classes.csv    # every method on every set, with notes
+unelisa reproduce classes --from docs/study/classes.json --out docs    # write this page
+unelisa reproduce classes --data FOLDER --out docs    # run what is missing or stale
+```"""
 
+_TERMS = """Ours are in bold, and so is the best of each column among the methods that are ranked.
 Accuracy counts a tie between classes by its expectation. Balanced accuracy is the mean of the
 accuracies on the true classes. Log loss has probabilities clipped at 1e-6; ECE is the expected
-calibration error of the label's probability, in ten bins. For crowd-kit's weighted majorities, both
-use shares of the votes. MAE is the mean absolute error in steps between classes, of ordered sets
-only. Lower is better for the last three. Seconds are CPU time on one core."""
+calibration error of the label's probability, in ten bins. MAE is the mean absolute error in steps
+between classes, over the {n_ordered} ordered sets. Lower is better for the last three. A dash means
+that a method has no such figure on some set."""
 
 HEADS = {
     "accuracy": "accuracy",
@@ -43,6 +41,7 @@ HEADS = {
     "calibration_error": "ECE",
     "mean_absolute_error": "MAE",
 }
+_SHOWN = ("latent-ising", "dawid-skene", "majority-vote")
 LOWER = ("log_loss", "calibration_error", "mean_absolute_error")
 
 
@@ -59,9 +58,7 @@ def render_classes(archive: Json) -> str:
         introduction,
         _show_sets(sets),
         _show_means(sets, rows),
-        "## Every set",
-        *(_show_set(facts, rows) for facts in sets),
-        _show_notes(rows),
+        _show_accuracies(sets, rows),
     )
 
 
@@ -104,25 +101,33 @@ def _show_means(sets: Sequence[Json], rows: Sequence[Row]) -> str:
         means[key] = whole
     return join_blocks(
         "## Means over the sets",
-        f"Ours are in bold, and the best of each column too. MAE is the mean over the\n"
-        f"{len(ordered)} ordered sets. A dash means that a method has no such figure on some set.",
+        _TERMS.format(n_ordered=len(ordered)),
         _tabulate(means),
     )
 
 
-def _show_set(facts: Json, rows: Sequence[Row]) -> str:
-    here = {(row["kind"], row["method"]): row for row in rows if row["set"] == facts["set"]}
-    figures = {key: row["figures"] for key, row in here.items() if row["figures"]}
-    seconds = {key: row["seconds"] for key, row in here.items()}
-    order = f", ordered, {facts['classes']}" if facts["ordered"] else f", {facts['classes']}"
-    heading = f"### {facts['set']}{order} classes, {facts['labeled']:,} items with known truth"
-    return join_blocks(heading, _tabulate(figures, seconds))
+def _show_accuracies(sets: Sequence[Json], rows: Sequence[Row]) -> str:
+    """Return the accuracy of ours and of majority vote beside the best of all, set by set."""
+    found = {(row["set"], row["method"]): row["figures"] for row in rows if row["figures"]}
+    table = []
+    for facts in sets:
+        ranked = [
+            row
+            for row in rows
+            if row["set"] == facts["set"] and row["kind"] != VARIANTS and row["figures"]
+        ]
+        best = max(ranked, key=lambda row: row["figures"]["accuracy"])
+        own = [found.get((facts["set"], name), {}).get("accuracy") for name in _SHOWN]
+        best_cell = f"{_name(best['kind'], best['method'])} {_write(best['figures']['accuracy'])}"
+        table.append([facts["set"], *map(_write, own), best_cell])
+    return join_blocks(
+        "## Accuracy, set by set",
+        "The best method is known only in hindsight.",
+        markdown_table(["set", *_SHOWN, "best"], table),
+    )
 
 
-def _tabulate(
-    figures: dict[tuple[str, str], dict[str, float]],
-    seconds: dict[tuple[str, str], float | None] | None = None,
-) -> str:
+def _tabulate(figures: dict[tuple[str, str], dict[str, float]]) -> str:
     """Return a table of methods, by accuracy; the best figure of each column is bold."""
     columns = [key for key in HEADS if any(key in found for found in figures.values())]
     shown = {key: {name: round(x, 3) for name, x in one.items()} for key, one in figures.items()}
@@ -137,37 +142,16 @@ def _tabulate(
     for kind, method in sorted(shown, key=lambda key: (-shown[key].get("accuracy", -1.0), key)):
         own, ranked = shown[kind, method], kind != VARIANTS
         cells = [_write(own.get(name), ranked and own.get(name) == best[name]) for name in columns]
-        spent = [] if seconds is None else [_spend(seconds[kind, method])]
-        table.append([_name(kind, method), *cells, *spent])
-    header = ["method", *(HEADS[key] for key in columns), *([] if seconds is None else ["seconds"])]
-    return markdown_table(header, table)
+        table.append([_name(kind, method), *cells])
+    return markdown_table(["method", *(HEADS[key] for key in columns)], table)
 
 
 def _name(kind: str, method: str) -> str:
     return {OURS: f"**{method}**", STORED: f"*{method}*"}.get(kind, method)
 
 
-def _write(value: float | None, best: bool) -> str:
+def _write(value: float | None, best: bool = False) -> str:
     if value is None:
         return DASH
     text = f"{value:.3f}".removeprefix("0")
     return f"**{text}**" if best else text
-
-
-def _spend(seconds: float | None) -> str:
-    return DASH if seconds is None else f"{seconds:.2f}"
-
-
-def _show_notes(rows: Sequence[Row]) -> str:
-    told: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows:
-        if row["note"] and (row["kind"] == STORED or not row["figures"]):
-            told.setdefault((row["kind"], row["method"], row["note"]), []).append(row["set"])
-    lines = [
-        f"- {_name(kind, method)} on {', '.join(sets)}: {note}."
-        for (kind, method, note), sets in told.items()
-    ]
-    versions = sorted({row["note"] for row in rows if row["kind"] == PEERS and row["figures"]})
-    if versions:
-        lines.append(f"- crowd-kit: {', '.join(versions)}.")
-    return join_blocks("## Notes", "\n".join(lines)) if lines else ""

@@ -3,26 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from studies.chances import SHARE
 from studies.markdown import group_by, join_blocks, markdown_table, share
 from studies.records import Json
 
 LIMIT = 0.02
-# the kinds of benchmarks/attacks
-ATTACKS = {
-    "inputs": "pipes, devices, noise and others in the place of each input of each command",
-    "outputs": "each output where it must not go: inputs, links to them, foreign files, devices",
-    "damaged models": "bytes of a model of every class flipped, cut, repeated",
-    "forged models": "arrays and values of a model of every class replaced, the checksum right",
-    "bombs": "small files that expand to gigabytes, as each input",
-    "names": "items, voters and labels that are formulas, markup, escapes, SQL",
-    "names of rules": "the same as rules and titles",
-    "configurations": "SQL in every name of a configuration, on DuckDB and PostgreSQL",
-    "cohort definitions": "values of other types in each place of a definition of ATLAS",
-    "calls": "weights, votes, counts, rules and charts that a function must refuse",
-    "kills": "`kill -9` at random moments of each command, and of a review",
-    "faults": "a call of the system that fails: full disk, failing disk, no memory",
-}
 _HEAD = """# Reliability: what was tried, and what failed
 
 Every number on this page is written by `python benchmarks/reliability.py page` from what its other
@@ -30,11 +17,11 @@ parts measured, and from `docs/study/real.json`, which `unelisa reproduce real` 
 lists the promises and the test behind each of them."""
 _REAL_VOTES = """## Calibration on real votes
 
-The sets of [the comparison](comparison.md) and panels of LLM judges with two labels. Each cell has
-`LatentIsing`, the share of yes (yes + 1) / (votes + 2), and Dawid-Skene. Log loss is that of the
-true labels (lower is better); the calibration error (ECE) has ten bins; the stated confidence is
-the mean of max(P, 1 - P), which should equal the accuracy. Only items with a known truth count.
-**The method was developed while looking at these votes.**"""
+Means over the sets of [the comparison](comparison.md) and over panels of LLM judges with two
+labels. Log loss is that of the true labels (lower is better); the calibration error (ECE) has ten
+bins; the stated confidence is the mean of max(P, 1 - P), which should equal the accuracy. Only
+items with a known truth count. **The method was developed while looking at these votes.**
+`unelisa reproduce rows real --out real.csv` writes every set."""
 
 
 def render_reliability(results: Json, real: Json) -> str:
@@ -65,10 +52,8 @@ def _tests(found: Json) -> str:
 
 
 def _attacks(found: Json) -> str:
-    rows = [
-        [kind, ATTACKS[kind], f"{row['attacks']:,}", len(row["failures"])]
-        for kind, row in found["kinds"].items()
-    ]
+    failed = sum(len(row["failures"]) for row in found["kinds"].values())
+    kinds = ", ".join(found["kinds"])
     total = sum(row["attacks"] for row in found["kinds"].values())
     asked = f"--seed {found['seed']}" + (f" --most {found['most']}" if found["most"] else "")
     return join_blocks(
@@ -77,7 +62,7 @@ def _attacks(found: Json) -> str:
         "command, every file and the public functions. One has failed if a command ends in "
         "anything but success or exit code 2 with one sentence, changes an input, leaves part of a "
         "file, prints control characters, does not end within five minutes, or kills the process.",
-        markdown_table(["kind", "what is tried", "attacks", "failures"], rows),
+        f"Failures: {failed}. What was tried: {kinds} (`benchmarks/attacks`).",
     )
 
 
@@ -128,15 +113,16 @@ def _noise(found: Json) -> str:
 
 
 def _calibration(found: Any) -> str:
-    rows = [[row["cell"], f"{row['items']:,}", f"{row['error']:.4f}"] for row in found]
+    errors = [row["error"] for row in found]
+    worst = max(found, key=lambda row: row["error"])["cell"]
     large = [row["cell"] for row in found if row["error"] >= LIMIT]
     named = f" ({', '.join(large)})" if large else ""
     crowds, flagged = (sum(row[key] for row in found) for key in ("crowds", "flagged"))
     return join_blocks(
         "## Calibration",
         "Expected calibration error (ten bins) of `LatentIsing` on votes drawn from its own model "
-        "at the paper's sizes, with the sign taken from the truth:",
-        markdown_table(["design", "items", "error"], rows),
+        "at the paper's sizes, with the sign taken from the truth.",
+        f"The mean error is {np.mean(errors):.4f}, the largest {max(errors):.4f} ({worst}). "
         f"The error is {LIMIT} or more in {len(large)} of {len(found)} designs{named}. The fitted "
         f"model flagged {flagged} of these {crowds} crowds as unreliable.",
     )
@@ -153,32 +139,26 @@ _COLUMNS = {
 
 
 def _real_calibration(real: Json) -> str:
-    """Return every set and its mean, then every panel of judges."""
-    rows = _calibration_rows(real["rows"], "mean of the sets")
-    rows += _calibration_rows(real.get("panels", {}).get("rows", ()), "mean of the panels")
+    """Return the means over the sets, then those over the panels of judges."""
+    rows = _calibration_rows(real["rows"], "sets")
+    rows += _calibration_rows(real.get("panels", {}).get("rows", ()), "panels")
     if not rows:
         return ""
-    return join_blocks(_REAL_VOTES, markdown_table(["votes", *_COLUMNS.values()], rows))
+    return join_blocks(_REAL_VOTES, markdown_table(["votes", "method", *_COLUMNS.values()], rows))
 
 
-def _calibration_rows(rows: Any, mean: str) -> list[list[str]]:
-    """Return a line per set on which all three methods stated chances, and one of their means."""
-    lines, found = [], []
-    for (name,), mine in group_by(rows, "set").items():
+def _calibration_rows(rows: Any, what: str) -> list[list[str]]:
+    """Return a line per method: means over the sets on which all three methods stated chances."""
+    found = []
+    for mine in group_by(rows, "set").values():
         figures = {row["method"]: row["figures"] for row in mine}
         if all(_COLUMNS.keys() <= figures.get(method, {}).keys() for method in _COMPARED):
-            values = [[figures[method][key][0] for method in _COMPARED] for key in _COLUMNS]
-            found.append(values)
-            lines.append([name, *map(_three, values)])
-    if found:
-        columns = zip(*found, strict=True)
-        means = [[sum(x) / len(found) for x in zip(*column, strict=True)] for column in columns]
-        lines.append([f"**{mean}**", *map(_three, means)])
-    return lines
-
-
-def _three(values: list[float]) -> str:
-    return " / ".join(share(value) for value in values)
+            found.append([[figures[method][key][0] for key in _COLUMNS] for method in _COMPARED])
+    if not found:
+        return []
+    means = np.mean(found, axis=0).tolist()
+    title = f"{len(found)} {what}"
+    return [[title, method, *map(share, x)] for method, x in zip(_COMPARED, means, strict=True)]
 
 
 PARTS: dict[str, Callable[[Any], str]] = {

@@ -4,53 +4,46 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from studies.markdown import DASH, group_by, join_blocks, markdown_table, share
+from studies.markdown import group_by, join_blocks, markdown_table, share
 from studies.rate.simulated import ITEMS
 from studies.records import Json
 
 LOWEST, HIGHEST = 0.93, 0.97  # coverage that is wanted of a 95 % interval
+_LOW, _HIGH = 0.75, 0.9  # accuracies between which the sets are grouped
 
 _INTRODUCTION = """# How common each class is
 
 `estimate_rate` gives the share of each class with a 95 % interval. Here its intervals are compared
 with known shares: on {n_sets} sets of votes, {draws} times {labels} random items with known truth
 (half of the items on sets with fewer than {twice}) are given to it as gold labels. `LatentIsing` is
-fitted once per set, to the votes alone. The shares are those among the items with known truth.
-
-The rule behind the intervals was chosen on simulated labels and probabilities
-([below](#simulated-models)). A first form of it was run on the sets once, after a trial with fewer
-draws on three of them; that the added items are centered at the mean of the gold items was decided
-afterwards, on the simulated models with 5 and 10 labels. So was a form that bounds errors of the
-model in each direction apart, which failed there. The numbers that `LatentIsing` takes from
-experience were learned from these sets.
-
-All numbers are in `docs/study/rate.json`. These commands, run in a clone, write this page:
+fitted once per set, to the votes alone; it took its few numbers from experience with these sets.
+The rule behind the intervals was chosen on [simulated models](#simulated-models). A first form of
+it was run on the sets once, after a trial with fewer draws on three of them; two later changes were
+decided on the simulated models.
 
 ```
-unelisa reproduce rate --from docs/study/rate.json --out docs    # from the stored numbers
-unelisa reproduce rate --data FOLDER --out docs    # run what is missing
+unelisa reproduce rows rate --out rate.csv    # every set
+unelisa reproduce rate --from docs/study/rate.json --out docs    # write this page
+unelisa reproduce rate --data FOLDER --out docs    # run what is missing or stale
 ```
 """
 
 _WITH = """## With gold labels
 
-Coverage is the share of the draws in which the interval contains the true share. Width is relative
-to the interval of the same gold labels alone (Wilson's, for a sample of finitely many items), error
-is the root mean square error of the share, relative to theirs. With more than two classes, figures
-are means over the classes, with the lowest coverage of a class in parentheses. A coverage of .95 is
-estimated from {draws} draws with a standard error of {error}: a set may leave .93 to .97 by
-chance.
+Coverage is the share of the draws in which the interval contains the true share, averaged over the
+classes of a set. Width is relative to the interval of the same gold labels alone (Wilson's, for a
+sample of finitely many items), error is the root mean square error of the share, relative to
+theirs. A coverage of .95 is estimated from {draws} draws with a standard error of {error}."""
 
-Coverage is above .97 mostly where nine of ten labels of the model or more are right. Then {labels}
-gold labels contain a handful of its errors, in both directions, and the interval allows for some
-that they do not show. A smaller allowance makes the interval fail where errors go one way, as with
-a model that misses part of a rare class."""
+_ABOVE = """Coverage exceeds .97 mostly where the model is right on nine of ten items or more: then
+{labels} gold labels contain a handful of its errors, in both directions, and the interval allows
+for some that they do not show. A smaller allowance fails where errors go one way, as with a model
+that misses part of a rare class."""
 
 _WITHOUT = """## Without gold labels
 
-The model's own share, its interval and the true one: of the positive class, or of the class whose
-share is furthest from the truth. The intervals come from experience with sets of votes such as
-these. A dash means that there is none."""
+`estimate_rate` then gives the model's own share, with an interval at the same level of 95 % that
+comes from experience with sets of votes such as these."""
 
 _MODELS = """## Simulated models
 
@@ -69,8 +62,9 @@ def render_rate(archive: Json) -> str:
     return join_blocks(
         introduction,
         _WITH.format(draws=draws, labels=labels, error=share(float(np.sqrt(0.95 * 0.05 / draws)))),
-        _sum_up(sets),
         _show_with(sets),
+        _sum_up(sets),
+        _ABOVE.format(labels=labels),
         _WITHOUT,
         _show_without(sets),
         _show_models(models, draws),
@@ -98,8 +92,7 @@ def _sum_up(sets: Sequence[Json]) -> str:
     widths = [compare_figure(row, "width") for row in sets]
     below, above = sum(x < LOWEST for x in covered), sum(x > HIGHEST for x in covered)
     return (
-        f"Over all sets, coverage is {_span(covered)}; that of the gold labels alone is "
-        f"{_span([mean_coverage(row, 'alone_') for row in sets])}. It lies within .93 to .97 on "
+        f"Over all sets, coverage is {_span(covered)}. It lies within .93 to .97 on "
         f"{len(sets) - below - above} of {len(sets)} sets, below on {below} and above on {above}. "
         f"The width relative to gold alone's is {_span(widths)}."
     )
@@ -111,39 +104,49 @@ def _span(values: Sequence[float]) -> str:
 
 
 def _show_with(sets: Sequence[Json]) -> str:
-    header = ["set", "classes", "items", "labels", "accuracy", "coverage", "gold alone"]
+    """Return means over sets, grouped by the model's accuracy, and the sets that fall short."""
+    groups = {
+        "right on .9 or more": [row for row in sets if row["accuracy"] >= _HIGH],
+        "right on .75 to .9": [row for row in sets if _LOW <= row["accuracy"] < _HIGH],
+        "right on less than .75": [row for row in sets if row["accuracy"] < _LOW],
+        "all": list(sets),
+    }
     table = []
-    for row in sets:
-        lowest = f" ({share(min(row['coverage']), 2)})" if row["classes"] > 2 else ""
-        figures = [share(compare_figure(row, figure), 2) for figure in ("width", "error")]
-        table.append(
-            [
-                *(row["set"], row["classes"], f"{row['items']:,}", row["labels"]),
-                *(share(row["accuracy"]), share(mean_coverage(row)) + lowest),
-                *(share(mean_coverage(row, "alone_")), *figures),
+    for name, rows in groups.items():
+        if rows:
+            covered = [mean_coverage(row) for row in rows]
+            alone = [mean_coverage(row, "alone_") for row in rows]
+            ratios = [
+                np.mean([compare_figure(row, figure) for row in rows])
+                for figure in ("width", "error")
             ]
-        )
+            cells = [np.mean(covered), min(covered), np.mean(alone), *ratios]
+            table.append([name, len(rows), *(share(float(x)) for x in cells)])
+    header = ["labels of the model", "sets", "coverage", "lowest set", "gold alone"]
     return markdown_table([*header, "width", "error"], table)
 
 
 def _show_without(sets: Sequence[Json]) -> str:
-    told = [row for row in sets if row["without"][0][1] is not None]
-    held = sum(_holds(row, k) for row in told for k in range(row["classes"]))
-    classes = sum(row["classes"] for row in told)
-    table = []
-    for row in sets:
-        far = [abs(own[0] - true) for own, true in zip(row["without"], row["truth"], strict=True)]
-        k = 1 if row["classes"] == 2 else int(np.argmax(far))
-        own, low, high = row["without"][k]
-        reach = DASH if low is None else f"{share(low)} to {share(high)}"
-        held_here = DASH if low is None else "yes" if _holds(row, k) else "no"
-        table.append([row["set"], share(row["truth"][k]), share(own), reach, held_here])
-    summary = (
-        f"The interval is given on {len(told)} of {len(sets)} sets; there it contains {held} of "
-        f"{classes} true shares."
+    given = [row for row in sets if row["without"][0][1] is not None]
+    if not given:
+        return f"No interval is given on any of {len(sets)} sets."
+    whole = [row for row in given if all(_holds(row, k) for k in range(row["classes"]))]
+    missed = [row["set"] for row in given if row not in whole]
+    widths = [float(np.mean([high - low for _, low, high in row["without"]])) for row in given]
+    words = (
+        f"The interval is given on {len(given)} of {len(sets)} sets; on {len(whole)} of them it "
+        "contains the true share of every class (of two classes, one interval is the mirror image "
+        "of the other, so each set counts once). Its mean width is "
+        f"{share(float(np.mean(widths)))}."
     )
-    header = ["set", "true share", "model's share", "interval", "contains it"]
-    return join_blocks(summary, markdown_table(header, table))
+    if not missed:
+        return words
+    rare = [share(min(row["truth"])) for row in given if row not in whole]
+    named = ", ".join(f"{name} ({least})" for name, least in zip(missed, rare, strict=True))
+    return (
+        f"{words} The others, with the share of their rarest class: {named}. "
+        "Without gold labels, do not rely on the interval where a class may be rare."
+    )
 
 
 def _holds(row: Json, k: int) -> bool:
@@ -161,7 +164,14 @@ def _show_models(models: Sequence[Json], draws: int) -> str:
         cells = [_write_model([row for row in rows if row["labels"] == n]) for n in budgets]
         table.append([model, *cells])
     words = _MODELS.format(shares=shares, draws=draws, items=ITEMS)
-    return join_blocks(words, markdown_table(["model", *(f"{n} labels" for n in budgets)], table))
+    worst = min(models, key=lambda row: row["coverage"])
+    lowest = (
+        f"The lowest coverage of a single share is {share(worst['coverage'])}: a model that is "
+        f"*{worst['model']}*, a share of {share(worst['share'], 2)} and {worst['labels']} labels. "
+        "A rare class needs more gold labels than a common one."
+    )
+    header = ["model", *(f"{n} labels" for n in budgets)]
+    return join_blocks(words, markdown_table(header, table), lowest)
 
 
 def _write_model(rows: Sequence[Json]) -> str:

@@ -80,7 +80,6 @@ WORDS = {draw.__name__: _tell(draw) for draw in (*_SIMULATED, *_REPORTING_ONLY, 
     name: _tell(draw) + (" Three to six classes." if most > 2 else "")
     for name, (draw, (_, most)) in hard.HARD.items()
 }
-ONLY_REPORTED = tuple(draw.__name__ for draw in _REPORTING_ONLY)
 
 
 class Place(NamedTuple):

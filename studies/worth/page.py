@@ -14,53 +14,49 @@ _INTRODUCTION = """# How good the voters are
 
 `voters_` gives every voter's accuracy, sensitivity, specificity, PPV and NPV (with more than two
 classes: accuracy and the recall of each class), each with a 90 % interval. Here the intervals are
-compared with what the voters are known to do. `LatentIsing` sees the votes alone, or {labels} gold
-labels where the page says so.
+compared with what the voters are known to do. The interval allows for two things: a voter's votes
+are a sample, and the probabilities of the items may be off together, by a factor and by a shift of
+their log-odds.
 
-The interval allows for two things: a voter's votes are a sample, and the probabilities of the items
-may be off together, by a factor and by a shift of their log-odds.
-
-All numbers are in `docs/study/worth.json`. These commands, run in a clone, write this page:
+Coverage is the share of the voters whose interval contains the true value, averaged over crowds,
+with the mean width of the intervals in parentheses. On real votes and in worlds that break the
+model's assumptions, the true values are those on the items with known truth, for voters with at
+least {fewest} cases; `LatentIsing` took its few numbers from experience with these real sets. Kinds
+of worlds are [described elsewhere](worlds.md).
 
 ```
-unelisa reproduce worth --from docs/study/worth.json --out docs    # from the stored numbers
-unelisa reproduce worth --data FOLDER --out docs    # run what is missing
-```
-
-Coverage is the share of the voters whose interval contains the true value, averaged over the
-crowds of a row, with the mean width of the intervals in parentheses. "Told" is the share of the
-crowds with intervals: elsewhere the votes cannot tell how good anyone is, and `voters_` says so.
-"""
+unelisa reproduce rows worth --out worth.csv    # every crowd and set
+unelisa reproduce worth --from docs/study/worth.json --out docs    # write this page
+unelisa reproduce worth --data FOLDER --out docs    # run what is missing or stale
+```"""
 _PARTS = {
-    MODEL: """## Where the model is true
-
-Crowds drawn from the model. The true values are the chances that their votes were drawn with, so
-that the interval has to allow for the voters' own sample of votes too. Wanted: 85 to 95 %.""",
-    SET: """## Real votes
-
-The true values are those on the items with known truth, for voters with at least {fewest} cases.
-They are not what an interval is about, which is how good a voter is on items like these, so that
-coverage is a little above that of the latter. Wanted: at least 80 %. The numbers that `LatentIsing`
-takes from experience were learned from these sets.""",
-    GOLD: """## Real votes with {labels} gold labels
-
-The same, when {labels} random items (half of the items of small sets) have known labels.""",
-    WORLD: """## Other worlds
-
-Kinds of votes that break the model's assumptions, of the reporting part
-([how they are made](worlds.md)): the true values are those on all items.""",
+    MODEL: "Crowds drawn from the model",
+    SET: "Real votes",
+    GOLD: "Real votes with {labels} gold labels",
+    WORLD: "Other worlds",
 }
+_READING = """**How to read it.** An interval of 90 % should hold for 90 % of the voters. Where the
+column says much less, take the intervals of `voters_` as too narrow: they rank voters better than
+they bound them."""
+_WORST = """## Where the interval of the accuracy holds least often
+
+The rows of each part with the lowest coverage; the others are in the table that the command above
+writes."""
+_LEAST = 4  # rows of each part
 
 
 def render_worth(archive: Json) -> str:
     """Return the page in Markdown."""
-    rows = archive["voters"]
-    blocks = [_INTRODUCTION.format(labels=LABELS)]
-    for part, words in _PARTS.items():
-        own = [row for row in rows if row["part"] == part]
-        if own:
-            blocks += [words.format(fewest=FEWEST, labels=LABELS), _sum_up(own), _show(own)]
-    return join_blocks(*blocks)
+    parts = group_by(archive["voters"], "part")
+    shown = {name: parts[part,] for part, name in _PARTS.items() if (part,) in parts}
+    return join_blocks(
+        _INTRODUCTION.format(fewest=FEWEST),
+        "## In short",
+        _show_parts(shown),
+        _READING,
+        _WORST,
+        _show_worst(shown),
+    )
 
 
 def mean_held(rows: Sequence[Json], measure: str) -> tuple[float, float] | None:
@@ -79,28 +75,34 @@ def mean_held(rows: Sequence[Json], measure: str) -> tuple[float, float] | None:
     return float(np.mean(inside / asked)), float(np.mean(widths / asked))
 
 
-def _sum_up(rows: Sequence[Json]) -> str:
-    told = [mean_held(kin, "accuracy") for kin in group_by(rows, "kind").values()]
-    covered = [found[0] for found in told if found is not None]
-    if not covered:
-        return "The votes of no crowd tell how good anyone is."
-    low, high = min(covered), max(covered)
-    return (
-        f"The interval of the accuracy contains the true one for {share(float(np.mean(covered)))} "
-        f"of the voters in the mean over rows, from {share(low)} to {share(high)}."
-    )
-
-
-def _show(rows: Sequence[Json]) -> str:
-    shown = [name for name in MEASURES if any(name in row["held"] for row in rows)]
+def _show_parts(parts: dict[str, list[Json]]) -> str:
+    """Return coverage and width of every measure, averaged over the kinds of each part."""
+    every = [row for rows in parts.values() for row in rows]
+    shown = [name for name in MEASURES if any(name in row["held"] for row in every)]
     table = []
-    for (kind,), own in group_by(rows, "kind").items():
-        cells = [_write(mean_held(own, name)) for name in shown]
-        name = KINDS.get(kind) or WORDS.get(kind) or ""
-        told = float(np.mean([row["told"] for row in own]))
-        title = f"{kind}: {name}" if name else kind
-        table.append([title, len(own), share(told, 2), *cells])
-    return markdown_table(["crowd", "number", "told", *shown], table)
+    for title, rows in parts.items():
+        kinds = group_by(rows, "kind").values()
+        cells = [_write(_average([mean_held(kin, name) for kin in kinds])) for name in shown]
+        given = share(float(np.mean([row["told"] for row in rows])), 2)
+        table.append([title.format(labels=LABELS), len(kinds), given, *cells])
+    return markdown_table(["votes", "kinds or sets", "with intervals", *shown], table)
+
+
+def _average(found: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    known = [pair for pair in found if pair is not None]
+    return (float(np.mean(known, axis=0)[0]), float(np.mean(known, axis=0)[1])) if known else None
+
+
+def _show_worst(parts: dict[str, list[Json]]) -> str:
+    table = []
+    for title, rows in parts.items():
+        held = {kind: mean_held(kin, "accuracy") for (kind,), kin in group_by(rows, "kind").items()}
+        known = sorted((pair, kind) for kind, pair in held.items() if pair is not None)
+        for pair, kind in known[:_LEAST]:
+            name = KINDS.get(kind) or WORDS.get(kind) or ""
+            words = f"{kind}: {name}" if name else kind
+            table.append([title.format(labels=LABELS), words, _write(pair)])
+    return markdown_table(["votes", "kind or set", "accuracy"], table)
 
 
 def _write(found: tuple[float, float] | None) -> str:

@@ -217,7 +217,7 @@ def test_real_votes_give_rows_page_and_archive(run, data, tmp_path):
     result = run("real", *asked, *methods, "--out", out)
     assert result.exit_code == 0, result.output
     assert "Mean ranks over 1 sets" in result.stdout
-    assert "### crowd" in (out / "comparison.md").read_text()
+    assert "| crowd | dawid-skene |" in (out / "comparison.md").read_text()
     archive = json.loads((out / "study" / "real.json").read_text())
     assert [row["method"] for row in archive["rows"]] == [
         *("dawid-skene", "wawa", "unelisa-intercepts")

@@ -45,8 +45,8 @@ def test_the_page_on_reliability_is_what_was_measured():
     real = json.loads((ROOT / "docs" / "study" / "real.json").read_text(encoding="utf-8"))
     measured = {**load("reliability"), "attacks": load("attacks")}
     assert page == render_reliability(measured, real)
-    assert "| **mean of the sets** |" in page
-    assert "| **mean of the panels** |" in page
+    assert "| 16 sets | latent-ising |" in page
+    assert "| panels |" not in page
 
 
 def test_calibration_on_real_votes_by_hand():
@@ -58,10 +58,8 @@ def test_calibration_on_real_votes_by_hand():
     rows = [row(name, m, v) for name, v in (("a", 0.5), ("b", 0.7)) for m in methods]
     rows += [row("c", "latent-ising", 0.9)]  # the others have not run there
     page = render_reliability({}, {"rows": rows, "panels": {"rows": rows[:3]}})
-    assert "| a | .500 / .500 / .500 |" in page
-    assert "| **mean of the sets** | .600 / .600 / .600 |" in page
-    assert "| **mean of the panels** | .500 / .500 / .500 |" in page
-    assert "| c |" not in page
+    assert "| 2 sets | dawid-skene | .600 | .600 |" in page
+    assert "| 1 panels | latent-ising | .500 | .500 |" in page
     assert "Calibration on real votes" not in render_reliability({}, {"rows": []})
 
 
@@ -83,3 +81,12 @@ def test_standard_errors_stand_beside_the_means():
     scores = [row["scores"]["latent-ising"] for row in own]
     (line,) = [x for x in TABLES["broken"](rows).splitlines() if x.startswith("| 70 % missing | 7")]
     assert f" {with_error(scores)} |" in line
+
+
+def test_gold_labels_show_who_gains_most_and_least():
+    rows = [flatten(row) for row in load("latent") if row["part"] == "gold"]
+    gains = {row["set"]: row["accuracy, with, 50"] - row["accuracy, without, 10"] for row in rows}
+    accuracy = TABLES["gold"](rows).split("**Log loss**")[0]
+    shown = [line.split(" | ")[0][2:] for line in accuracy.splitlines() if line.startswith("| ")]
+    ranked = sorted(gains, key=gains.get)
+    assert shown[2:] == [ranked[-1], ranked[0], "**mean**"]

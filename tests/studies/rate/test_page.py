@@ -6,25 +6,27 @@ from studies.rate.page import compare_figure, mean_coverage, render_rate
 def test_the_page_says_what_the_archive_holds(archive):
     page = render_rate(archive)
     assert "on 2 sets of votes, 200 times 50 random items" in page
-    assert "| one | 2 | 1,000 | 50 | .900 | .950 | .960 | .50 | .40 |" in page
+    assert "| right on .9 or more | 2 | .950 | .950 | .960 | .500 | .400 |" in page
     assert "within .93 to .97 on 2 of 2 sets, below on 0 and above on 0" in page
     assert "| useless | .950 (.960), .50 |" in page
+    assert "lowest coverage of a single share is .950: a model that is *useless*, a share" in page
 
 
-def test_an_interval_without_gold_is_shown_or_missing(archive):
+def test_sets_are_grouped_by_how_right_the_model_is(archive):
+    archive["sets"][1] |= {"accuracy": 0.6, "coverage": [0.8, 0.8]}
     page = render_rate(archive)
-    assert "The interval is given on 1 of 2 sets; there it contains 0 of 2 true shares" in page
-    assert "| one | .400 | .500 | .450 to .600 | no |" in page
-    assert "| two | .400 | .500 | – | – |" in page  # noqa: RUF001
+    assert "| right on less than .75 | 1 | .800 | .800 |" in page
+    assert "| all | 2 | .875 | .800 |" in page
 
 
-def test_more_classes_show_the_worst_one(archive):
-    row = archive["sets"][0]
-    row |= {"classes": 3, "coverage": [0.9, 0.95, 1.0], "alone_coverage": [0.95, 0.95, 0.95]}
-    row |= {"truth": [0.5, 0.3, 0.2], "without": [[0.5, 0.4, 0.6], [0.4, 0.3, 0.5], [0.1, 0, 0.2]]}
-    page = render_rate(archive)
-    assert "| .950 (.90) | .950 |" in page
-    assert "| one | .300 | .400 | .300 to .500 | yes |" in page
+def test_sets_without_gold_count_once_and_misses_are_named(archive):
+    words = "The interval is given on 1 of 2 sets; on 0 of them it contains the true share of every"
+    assert words in render_rate(archive)
+    assert "of their rarest class: one (.400)." in render_rate(archive)
+    archive["sets"][0]["without"] = [[0.5, 0.4, 0.65], [0.5, 0.35, 0.6]]
+    assert "; on 1 of them" in render_rate(archive)
+    archive["sets"] = archive["sets"][1:]
+    assert "No interval is given on any of 1 sets." in render_rate(archive)
 
 
 def test_figures_are_means_over_classes(archive):

@@ -13,11 +13,14 @@ def test_the_page_says_what_the_archive_holds():
         make_row("set", "toy", {"accuracy": [3.0, 4.0, 1.0]}),
     ]
     page = render_worth({"voters": rows})
-    assert "plain: voters who err independently | 1 | 1.00 | .90 (.20) | .80 (.30) |" in page
-    assert "for .950 of the voters in the mean over rows, from .900 to 1.000" in page
-    assert "| toy | 1 | 1.00 | .75 (.25) |" in page
-    assert "| untold | 1 | .00 | – |" in page  # noqa: RUF001
-    assert "Other worlds" not in page
+    assert "| Crowds drawn from the model | 2 | 1.00 | .95 (.15) | .80 (.30) |" in page
+    assert "| Real votes | 2 | .50 | .75 (.25) |" in page
+    worst = page.split("## Where")[1]
+    plain, ease = (worst.index(f"| Crowds drawn from the model | {x}") for x in ("plain", "ease"))
+    assert plain < ease
+    assert "| Real votes | toy | .75 (.25) |" in worst
+    assert "untold" not in worst
+    assert "Other worlds |" not in page
 
 
 def test_crowds_count_equally():
