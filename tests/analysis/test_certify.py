@@ -6,14 +6,8 @@ import pytest
 from scipy.stats import binom
 
 import unelisa as ue
-from unelisa.analysis.certify import (
-    Asked,
-    Scored,
-    check_labels,
-    choose_sets,
-    plan_certification,
-    score_items,
-)
+from unelisa.analysis.certified_sets import Asked, Scored, choose_sets
+from unelisa.analysis.certify import check_labels, plan_certification, score_items
 from unelisa.errors import ModelError, VotesError
 
 

@@ -1,20 +1,6 @@
-"""Labels with a guarantee: how many can be given automatically, from random gold labels.
+"""Certificates: labels that can be given automatically with at most so many errors, and the plan.
 
-Items are ordered by the model's probability of their label. For some thresholds c the set
-S_c = {items with a probability of at least c} is tested, with everything that is known of it:
-E - e wrong labels remain in it, where e of its E wrong labels were found by gold labels and
-corrected. A set is certified if E - e is at most `error` times the number of delivered labels,
-going by a bound of E that holds with chance 1 - alpha (error_bounds.py). The bound needs no
-assumption about voters or model: the order of the items and the sets were fixed before any gold
-label was seen, and the items with gold labels were drawn at random.
-
-Several sets are tested, so alpha is divided between five of them: a fifth, two fifths, ... of the
-largest set that the model expects to be near the error. Once a set is certified, its share of alpha
-passes to the next larger one (the fallback procedure of Wiens and Dmitrienko 2005): the chance that
-any certified set is wrong stays alpha.
-
-Losses other than "wrong" are sums of such errors, each with its part of alpha: with more than two
-ordered classes, (y - yhat)^2 = sum_d (2 d - 1) [|y - yhat| >= d].
+Which items are certified is decided in certified_sets.py.
 """
 
 import json
@@ -28,7 +14,17 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.known import by_name, number_codes, read_gold
-from unelisa.analysis.error_bounds import Draws, bound_wrong
+from unelisa.analysis.certified_sets import (
+    NEAR,
+    Asked,
+    Choice,
+    Evidence,
+    Loss,
+    Per,
+    Scored,
+    choose_set,
+    choose_sets,
+)
 from unelisa.errors import ModelError, VotesError
 from unelisa.estimator import check_level
 from unelisa.outputs import defuse_cell
@@ -36,14 +32,8 @@ from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots, take_ballots
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Per = Literal["file", "automatic", "class"]
-Loss = Literal["wrong", "far", "squared"]
 Looks = Literal["any", "once"]
 
-SETS = 40  # thresholds that are tried
-STARTS = 5  # sets that share alpha
-NEAR = 2.0  # the largest of them is expected to have at most so many times the error
 ROUNDING = 9  # digits of probabilities that tell items apart
 ANSWERS = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 NEARLY_ALL = 0.95  # of what many answers would certify
@@ -76,47 +66,6 @@ class Guarantee:
 
     def __str__(self) -> str:
         return str(self.certificate["guarantee"])
-
-
-class Scored(NamedTuple):
-    """The labels of a model in the order in which they are trusted."""
-
-    votes: Votes
-    label: NDArray[np.intp]  # class of each item, from 0
-    sure: Floats  # probability of the label
-    classes: NDArray[Any]
-
-
-class Evidence(NamedTuple):
-    """What gold labels show of the items that they were drawn from."""
-
-    sure: Floats
-    gold: Flags
-    losses: list[tuple[float, Flags]]  # weights, and which labels have an error of this kind
-    delivered_gold: float  # gold labels that are delivered with a certified set
-
-
-class Asked(NamedTuple):
-    """What is asked of the labels."""
-
-    error: float
-    confidence: float
-    per: Per
-    loss: Loss
-    above: float
-    once: bool
-
-
-class Choice(NamedTuple):
-    """The largest set that is certified."""
-
-    threshold: float  # infinite if none is
-    left: float  # loss that remains in it at most
-    delivered: float
-    reach: float  # smallest error that the first sets would have certified
-
-
-NOTHING = Choice(np.inf, 0.0, 0.0, np.nan)
 
 
 def certify(  # noqa: PLR0913 - a public signature
@@ -249,113 +198,6 @@ def _refuse_used_gold(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None
         )
 
 
-def choose_sets(scored: Scored, truth: NDArray[np.intp], asked: Asked) -> list[Choice]:
-    """Return the largest certified set, of all items or of those of each class."""
-    alpha, n = 1 - asked.confidence, len(scored.classes)
-    if asked.per != "class":
-        parts = [list_evidence(scored, truth, asked)]
-    else:
-        parts = [list_evidence(scored, truth, asked, k) for k in range(n)]
-    return [choose_set(part, asked.error, alpha / len(parts), once=asked.once) for part in parts]
-
-
-def list_evidence(
-    scored: Scored, truth: NDArray[np.intp], asked: Asked, label: int | None = None
-) -> Evidence:
-    """Return the evidence of all items, or of those with one label."""
-    own = scored.sure >= asked.above
-    many = np.count_nonzero(truth >= 0)
-    if label is not None:
-        own, many = own & (scored.label == label), np.count_nonzero(truth == label)
-    gold = truth[own] >= 0
-    far = np.where(gold, np.abs(scored.label[own] - truth[own]), 0)
-    kinds = {
-        "wrong": [(1.0, far >= 1)],
-        "far": [(1.0, far >= 2)],
-        "squared": [(2.0 * d - 1, far >= d) for d in range(1, len(scored.classes))],
-    }
-    with_gold = 0.0 if asked.per == "automatic" else float(many)
-    return Evidence(scored.sure[own], gold, kinds[asked.loss], with_gold)
-
-
-class Sets(NamedTuple):
-    """The sets that are tested, from the smallest to the largest."""
-
-    thresholds: Floats
-    items: Floats
-    drawn: Floats
-    found: list[tuple[float, Floats]]  # errors of each kind that gold labels show, with weights
-    expected: Floats  # share of wrong labels by the model
-    delivered: Floats  # labels that are given if the set is certified
-
-
-def choose_set(evidence: Evidence, error: float, alpha: float, *, once: bool) -> Choice:
-    """Return the largest set that is certified."""
-    sets = list_sets(evidence)
-    if sets is None:
-        return NOTHING
-    shares = _divide_alpha(sets, error)
-    best, carried, reach = NOTHING, 0.0, np.inf
-    for j, share in enumerate(shares):
-        level = share * alpha + carried
-        carried = 0.0
-        if level == 0:
-            continue
-        left, delivered = _bound_left(sets, j, level, error, once=once), float(sets.delivered[j])
-        reach = min(reach, left / max(delivered, 1.0))
-        if left <= error * delivered + 1e-9:
-            best, carried = Choice(float(sets.thresholds[j]), left, delivered, error), level
-    return best if best.delivered else best._replace(reach=float(reach))
-
-
-def list_sets(evidence: Evidence) -> Sets | None:
-    """Return the sets to test; None without any item.
-
-    Thresholds are quantiles of the probabilities; items with the same one are never divided.
-    """
-    if not len(evidence.sure):
-        return None
-    order = np.argsort(-evidence.sure, kind="stable")
-    sure = evidence.sure[order]
-    places = np.arange(1, SETS + 1) * len(sure) // SETS - 1
-    limits = np.unique(sure[np.maximum(places, 0)])[::-1]
-    ends = np.searchsorted(-sure, -limits, "right")
-
-    def count(values: Any) -> Floats:
-        return np.asarray(np.cumsum(values[order], dtype=np.float64)[ends - 1])
-
-    gold = count(evidence.gold)
-    return Sets(
-        limits,
-        ends.astype(np.float64),
-        gold,
-        [(weight, count(wrong)) for weight, wrong in evidence.losses],
-        count(1 - evidence.sure) / ends,
-        ends - gold + evidence.delivered_gold,
-    )
-
-
-def _divide_alpha(sets: Sets, error: float) -> Floats:
-    """Return the share of alpha of each set."""
-    fine = np.flatnonzero(sets.expected <= NEAR * error)
-    largest = sets.items[fine[-1]] if len(fine) else sets.items[0]
-    shares = np.zeros(len(sets.items))
-    for part in range(1, STARTS + 1):
-        shares[int(np.abs(sets.items - part / STARTS * largest).argmin())] += 1 / STARTS
-    return shares
-
-
-def _bound_left(sets: Sets, j: int, level: float, error: float, *, once: bool) -> float:
-    """Return the largest loss that may remain in a set after its gold labels have corrected it."""
-    mean = float(np.clip(sets.expected[j], error / 20, min(error, 0.5) / 2))
-    left = 0.0
-    for weight, found in sets.found:
-        draws = Draws(*map(float, (sets.items[j], sets.drawn[j], found[j], mean)))
-        wrong = bound_wrong(draws, level / len(sets.found), once=once)
-        left += weight * (wrong - found[j])
-    return left
-
-
 def _state(
     scored: Scored, truth: NDArray[np.intp], choices: list[Choice], asked: Asked
 ) -> Guarantee:
@@ -404,8 +246,8 @@ def _state(
 
 def _find_reach(choices: list[Choice], n_certified: int) -> float | None:
     """Return the error that would have been certified; None where something is certified."""
-    reach = max(choice.reach for choice in choices)
-    return None if n_certified or not np.isfinite(reach) else round(min(reach, 1.0), 4)
+    found = [choice.reach for choice in choices if np.isfinite(choice.reach)]
+    return None if n_certified or not found else round(min(max(found), 1.0), 4)
 
 
 _WHAT = {
@@ -504,7 +346,7 @@ def plan_certification(
         shares = [
             _expect(scored.sure[own], answers, x, error, 1 - confidence, once=once) for x in factors
         ]
-        middle, low, high = (share * own.mean() for share in shares)
+        middle, low, high = (float(share * own.mean()) for share in shares)
         rows.append(Plan(answers, middle, min(low, middle), max(high, middle), above))
     most = max(row.certified for row in rows)
     enough = next(k for k, row in enumerate(rows) if row.certified >= NEARLY_ALL * most)
@@ -538,7 +380,7 @@ def _expect(
     found = choose_set(
         Evidence(sure, drawn, [(1.0, wrong)], float(answers)), error, alpha, once=once
     )
-    return float(np.mean(sure >= found.threshold))
+    return float(np.mean(sure >= found))
 
 
 def check_labels(certificate: Mapping[str, Any], items: Any, labels: Any, status: Any) -> bool:

@@ -10,8 +10,8 @@ Beta(a, b) below E / n, and compare what that predicts with what E wrong items p
 
 where I is the regularized incomplete beta function at E / n. If E items are wrong, R is a
 nonnegative supermartingale that begins at 1, so that P(R_k(E) >= 1 / alpha at any k) <= alpha
-(Ville; Waudby-Smith and Ramdas 2020). The bound is the largest E with R_k(E) < 1 / alpha. It holds whatever
-a and b are; they decide how soon it is small.
+(Ville; Waudby-Smith and Ramdas 2020). The bound is the largest E with R_k(E) < 1 / alpha. It holds
+whatever a and b are; they decide how soon it is small.
 """
 
 from typing import NamedTuple
@@ -45,7 +45,7 @@ def bound_wrong(draws: Draws, alpha: float, *, once: bool) -> float:
 
     >>> draws = Draws(1000, 100, 0, 0.01)
     >>> bound_wrong(draws, 0.05, once=True), bound_wrong(draws, 0.05, once=False)
-    (28.0, 33.0)
+    (28.0, 35.0)
     """
     n, k, e, _ = draws
     if k <= 0:
@@ -58,6 +58,17 @@ def bound_wrong(draws: Draws, alpha: float, *, once: bool) -> float:
         tail = log_tail(draws, middle) if once else -log_ratio(draws, middle)
         low, high = (middle, high) if tail > np.log(alpha) else (low, middle - 1)
     return float(low)
+
+
+def exclude(draws: Draws, wrong: float, alpha: float, *, once: bool) -> bool:
+    """Return whether the draws exclude so many wrong items, and therefore all larger numbers."""
+    n, k, e, _ = draws
+    if n - wrong < k - e:
+        return True  # more right ones were seen
+    if k <= 0 or wrong * k <= n * e:
+        return False
+    tail = log_tail(draws, wrong) if once else -log_ratio(draws, wrong)
+    return bool(tail <= np.log(alpha))
 
 
 def log_tail(draws: Draws, wrong: float) -> float:
