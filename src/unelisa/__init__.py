@@ -20,7 +20,15 @@ if TYPE_CHECKING:
         ZeroBasedSkill,
         find_drift,
     )
-    from unelisa.analysis import Stability, bootstrap, compare_methods, estimate_rate, suggest_votes
+    from unelisa.analysis import (
+        Stability,
+        bootstrap,
+        certify,
+        compare_methods,
+        estimate_rate,
+        plan_certification,
+        suggest_votes,
+    )
     from unelisa.ehr import Phenotyper, evaluate_rules, read_omop, simulate_ehr
     from unelisa.jury import read_jury
     from unelisa.paper import (
@@ -41,7 +49,8 @@ __version__ = "0.1.0"
 # Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
 # Names that are not listed here are aggregators.
 _ROOMS = {
-    "analysis": "Stability bootstrap compare_methods estimate_rate suggest_votes",
+    "analysis": "Stability bootstrap certify compare_methods estimate_rate plan_certification "
+    "suggest_votes",
     "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
     "jury": "read_jury",
     "paper": "ExpertSelector Ising Neighborhoods VoterGraph select_experts select_neighborhoods",
@@ -74,11 +83,13 @@ __all__ = [
     "Wawa",
     "ZeroBasedSkill",
     "bootstrap",
+    "certify",
     "compare_methods",
     "estimate_rate",
     "evaluate_rules",
     "find_drift",
     "load",
+    "plan_certification",
     "read_jury",
     "read_omop",
     "read_votes",

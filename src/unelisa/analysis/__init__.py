@@ -3,9 +3,18 @@
 Everything here works on any method through its public names; scoring.py holds the measures.
 """
 
+from unelisa.analysis.certify import certify, plan_certification
 from unelisa.analysis.comparison import compare_methods
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.stability import Stability, bootstrap
 from unelisa.analysis.suggestions import suggest_votes
 
-__all__ = ["Stability", "bootstrap", "compare_methods", "estimate_rate", "suggest_votes"]
+__all__ = [
+    "Stability",
+    "bootstrap",
+    "certify",
+    "compare_methods",
+    "estimate_rate",
+    "plan_certification",
+    "suggest_votes",
+]

@@ -36,6 +36,7 @@ COMMANDS = {
     "update": "Add votes to a saved model: on old or new items, of old or new voters, or changed.",
     "rate": "Estimate how common each class is among the items, with an interval.",
     "suggest": "Say which votes to buy next: on which items, and from whom.",
+    "certify": "Give the labels that have at most so many errors, guaranteed by random gold.",
     "review": "Label the items that matter most on a local page; every answer is on disk at once.",
     "compare": "Score every method against the truth, which the methods do not see.",
     "jury": (

@@ -31,6 +31,7 @@ _BEGINNINGS = {
     b"person_id,label,probability\n": b"patients",
     b"person_id,label,probability,note\n": b"patients",
     **{start + b"rule,sensitivity,": b"rules" for start in (b"", b"site,prevalence,")},
+    b"item,label,probability,status\n": b"labels",
     b"voter,polarity\n": b"voters",
     b"item,voter,gain,cost,chance_now\n": b"suggestions",
     b'{\n  "unelisa": "': b"findings",

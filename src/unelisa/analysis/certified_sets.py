@@ -1,0 +1,206 @@
+"""Labels with a guarantee: how many can be given automatically, from random gold labels.
+
+Items are ordered by the model's probability of their label. For some thresholds c the set
+S_c = {items with a probability of at least c} is tested, with everything that is known of it:
+E - e wrong labels remain in it, where e of its E wrong labels were found by gold labels and
+corrected. A set is certified if E - e is at most `error` times the number of delivered labels,
+going by a bound of E that holds with chance 1 - alpha (error_bounds.py). The bound needs no
+assumption about voters or model: the order of the items and the sets were fixed before any gold
+label was seen, and the items with gold labels were drawn at random.
+
+Several sets are tested, so alpha is divided between five of them: a fifth, two fifths, ... of the
+largest set that the model expects to be near the error. Once a set is certified, its share of alpha
+passes to the next larger one (the fallback procedure of Wiens and Dmitrienko 2005): the chance that
+any certified set is wrong stays alpha.
+
+Losses other than "wrong" are sums of such errors, each with its part of alpha: with more than two
+ordered classes, (y - yhat)^2 = sum_d (2 d - 1) [|y - yhat| >= d].
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.analysis.error_bounds import Draws, bound_wrong, exclude
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+
+Flags = NDArray[np.bool_]
+
+Per = Literal["file", "automatic", "class"]
+
+Loss = Literal["wrong", "far", "squared"]
+
+
+SETS = 40  # thresholds that are tried
+STARTS = 5  # sets that share alpha
+NEAR = 2.0  # the largest of them is expected to have at most so many times the error
+
+
+class Asked(NamedTuple):
+    """What is asked of the labels."""
+
+    error: float
+    confidence: float
+    per: Per
+    loss: Loss
+    above: float
+    once: bool
+
+
+class Scored(NamedTuple):
+    """The labels of a model in the order in which they are trusted."""
+
+    votes: Votes
+    label: NDArray[np.intp]  # class of each item, from 0
+    sure: Floats  # probability of the label
+    classes: NDArray[Any]
+
+
+class Evidence(NamedTuple):
+    """What gold labels show of the items that they were drawn from."""
+
+    sure: Floats
+    gold: Flags
+    losses: list[tuple[float, Flags]]  # weights, and which labels have an error of this kind
+    delivered_gold: float  # gold labels that are delivered with a certified set
+
+
+class Sets(NamedTuple):
+    """The sets that are tested, from the smallest to the largest."""
+
+    thresholds: Floats
+    items: Floats
+    drawn: Floats
+    found: list[tuple[float, Floats]]  # errors of each kind that gold labels show, with weights
+    expected: Floats  # share of wrong labels by the model
+    delivered: Floats  # labels that are given if the set is certified
+
+
+class Choice(NamedTuple):
+    """The largest set that is certified, of the items with at least this probability."""
+
+    threshold: float  # infinite if none is
+    reach: float  # the smallest error that would have been certified
+
+
+def choose_sets(scored: Scored, truth: NDArray[np.intp], asked: Asked) -> list[Choice]:
+    """Return the largest certified set, of all items or of those of each class."""
+    n = len(scored.classes)
+    labels = range(n) if asked.per == "class" else (None,)
+    alpha = (1 - asked.confidence) / len(labels)
+    return [_choose(list_evidence(scored, truth, asked, k), asked, alpha) for k in labels]
+
+
+def _choose(evidence: Evidence, asked: Asked, alpha: float) -> Choice:
+    if not len(evidence.sure):
+        return Choice(np.inf, np.nan)
+    threshold = choose_set(evidence, asked.error, alpha, once=asked.once)
+    if np.isfinite(threshold):
+        return Choice(threshold, asked.error)
+    return Choice(np.inf, find_reach(evidence, asked.error, alpha, once=asked.once))
+
+
+def list_evidence(
+    scored: Scored, truth: NDArray[np.intp], asked: Asked, label: int | None = None
+) -> Evidence:
+    """Return the evidence of all items, or of those with one label."""
+    own = scored.sure >= asked.above
+    many = np.count_nonzero(truth >= 0)
+    if label is not None:
+        own, many = own & (scored.label == label), np.count_nonzero(truth == label)
+    gold = truth[own] >= 0
+    far = np.where(gold, np.abs(scored.label[own] - truth[own]), 0)
+    kinds = {
+        "wrong": [(1.0, far >= 1)],
+        "far": [(1.0, far >= 2)],
+        "squared": [(2.0 * d - 1, far >= d) for d in range(1, len(scored.classes))],
+    }
+    with_gold = 0.0 if asked.per == "automatic" else float(many)
+    return Evidence(scored.sure[own], gold, kinds[asked.loss], with_gold)
+
+
+def choose_set(evidence: Evidence, error: float, alpha: float, *, once: bool) -> float:
+    """Return the threshold of the largest set that is certified; infinite if none is."""
+    sets = list_sets(evidence)
+    best, carried = np.inf, 0.0
+    for j, share in enumerate(_divide_alpha(sets, error)):
+        level = share * alpha + carried
+        carried = 0.0
+        if level > 0 and _is_within(sets, j, error, level, once=once):
+            best, carried = float(sets.thresholds[j]), level
+    return best
+
+
+def find_reach(evidence: Evidence, error: float, alpha: float, *, once: bool) -> float:
+    """Return the smallest error that the first sets would have been certified with."""
+    sets = list_sets(evidence)
+    shares = _divide_alpha(sets, error)
+    return min(
+        float(
+            _bound_left(sets, int(j), error, shares[j] * alpha, once=once)
+            / max(sets.delivered[j], 1)
+        )
+        for j in np.flatnonzero(shares)
+    )
+
+
+def list_sets(evidence: Evidence) -> Sets:
+    """Return the sets to test.
+
+    Thresholds are quantiles of the probabilities; items with the same one are never divided.
+    """
+    order = np.argsort(-evidence.sure, kind="stable")
+    sure = evidence.sure[order]
+    places = np.arange(1, SETS + 1) * len(sure) // SETS - 1
+    limits = np.unique(sure[np.maximum(places, 0)])[::-1]
+    ends = np.searchsorted(-sure, -limits, "right")
+
+    def count(values: Any) -> Floats:
+        return np.asarray(np.cumsum(values[order], dtype=np.float64)[ends - 1])
+
+    gold = count(evidence.gold)
+    return Sets(
+        limits,
+        ends.astype(np.float64),
+        gold,
+        [(weight, count(wrong)) for weight, wrong in evidence.losses],
+        count(1 - evidence.sure) / ends,
+        ends - gold + evidence.delivered_gold,
+    )
+
+
+def _divide_alpha(sets: Sets, error: float) -> Floats:
+    """Return the share of alpha of each set."""
+    fine = np.flatnonzero(sets.expected <= NEAR * error)
+    largest = sets.items[fine[-1]] if len(fine) else sets.items[0]
+    shares = np.zeros(len(sets.items))
+    for part in range(1, STARTS + 1):
+        shares[int(np.abs(sets.items - part / STARTS * largest).argmin())] += 1 / STARTS
+    return shares
+
+
+def _is_within(sets: Sets, j: int, error: float, level: float, *, once: bool) -> bool:
+    """Return whether a set is certified."""
+    allowed = error * sets.delivered[j] + 1e-9
+    if len(sets.found) > 1:
+        return bool(_bound_left(sets, j, error, level, once=once) <= allowed)
+    draws = _count_draws(sets, j, sets.found[0][1][j], error)
+    return exclude(draws, draws.e + np.floor(allowed) + 1, level, once=once)
+
+
+def _bound_left(sets: Sets, j: int, error: float, level: float, *, once: bool) -> float:
+    """Return the largest loss that may remain in a set after its gold labels have corrected it."""
+    left = 0.0
+    for weight, found in sets.found:
+        draws = _count_draws(sets, j, found[j], error)
+        left += weight * (bound_wrong(draws, level / len(sets.found), once=once) - draws.e)
+    return left
+
+
+def _count_draws(sets: Sets, j: int, found: float, error: float) -> Draws:
+    # the error rate that the bound is made for: what the model expects, if that helps
+    mean = float(np.clip(sets.expected[j], error / 20, min(error, 0.5) / 2))
+    return Draws(float(sets.items[j]), float(sets.drawn[j]), float(found), mean)

@@ -1,0 +1,94 @@
+"""How many of n items are wrong at most, from random draws without replacement.
+
+Of n items E are wrong. k of them were drawn, e of these are wrong. Looked at once, with k decided
+before, the bound is exact: the largest E with P(at most e wrong draws) > alpha, a hypergeometric
+probability. Looked at after every draw, it must hold at all looks together. Let the error rate be
+Beta(a, b) below E / n, and compare what that predicts with what E wrong items predict::
+
+    R_k(E) = B(a + e, b + k - e) I(a + e, b + k - e) / (B(a, b) I(a, b))
+             / [(E)_e (n - E)_(k-e) / (n)_k],          (x)_j = x (x - 1) ... (x - j + 1)
+
+where I is the regularized incomplete beta function at E / n. If E items are wrong, R is a
+nonnegative supermartingale that begins at 1, so that P(R_k(E) >= 1 / alpha at any k) <= alpha
+(Ville; Waudby-Smith and Ramdas 2020). The bound is the largest E with R_k(E) < 1 / alpha. It holds
+whatever a and b are; they decide how soon it is small.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaln, gammaln
+
+Floats = NDArray[np.float64]
+
+STEPS = 64  # of the bisection: enough for any number of items
+TINY = 1e-300
+CASES = 2.0  # a: wrong items that the prior of the error rate is worth
+
+
+class Draws(NamedTuple):
+    """Random draws from a set of items."""
+
+    n: float  # items
+    k: float  # drawn
+    e: float  # of these wrong
+    mean: float  # error rate where the bound should soon be small; it decides no guarantee
+
+
+def bound_wrong(draws: Draws, alpha: float, *, once: bool) -> float:
+    """Return the largest number of wrong items that the draws do not exclude.
+
+    Examples
+    --------
+    Of 1,000 items 100 were drawn, and none of these was wrong:
+
+    >>> draws = Draws(1000, 100, 0, 0.01)
+    >>> bound_wrong(draws, 0.05, once=True), bound_wrong(draws, 0.05, once=False)
+    (28.0, 35.0)
+    """
+    n, k, e, _ = draws
+    if k <= 0:
+        return n
+    low, high = min(np.ceil(n * e / k), n), max(n - np.floor(k - e), np.ceil(e))
+    for _ in range(STEPS):
+        if low >= high:
+            break
+        middle = float(np.ceil((low + high) / 2))
+        tail = log_tail(draws, middle) if once else -log_ratio(draws, middle)
+        low, high = (middle, high) if tail > np.log(alpha) else (low, middle - 1)
+    return float(low)
+
+
+def exclude(draws: Draws, wrong: float, alpha: float, *, once: bool) -> bool:
+    """Return whether the draws exclude so many wrong items, and therefore all larger numbers."""
+    n, k, e, _ = draws
+    if n - wrong < k - e:
+        return True  # more right ones were seen
+    if k <= 0 or wrong * k <= n * e:
+        return False
+    tail = log_tail(draws, wrong) if once else -log_ratio(draws, wrong)
+    return bool(tail <= np.log(alpha))
+
+
+def log_tail(draws: Draws, wrong: float) -> float:
+    """Return the log-probability of at most e wrong draws if so many items are wrong."""
+    from scipy.stats import hypergeom  # noqa: PLC0415 - half a second
+
+    n, k, e, _ = draws
+    return float(hypergeom.logcdf(np.ceil(e), round(n), round(wrong), round(k)))
+
+
+def log_ratio(draws: Draws, wrong: float) -> float:
+    """Return log R of a number of wrong items; infinite where the draws exclude it."""
+    n, k, e, mean = draws
+    a, b, right = CASES, CASES * (1 - mean) / mean, k - e
+    if wrong < e or n - wrong < right:
+        return np.inf
+    seen = gammaln(wrong + 1) - gammaln(wrong - e + 1)
+    seen += gammaln(n - wrong + 1) - gammaln(n - wrong - right + 1)
+    seen -= gammaln(n + 1) - gammaln(n - k + 1)
+    predicted = betaln(a + e, b + right) - betaln(a, b)
+    after, before = np.log(np.maximum(betainc([a + e, a], [b + right, b], wrong / n), TINY))
+    predicted += after - before
+    return float(predicted - seen)

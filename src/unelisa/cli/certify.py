@@ -1,0 +1,270 @@
+"""`unelisa certify`: the labels that can be given automatically, with a guarantee."""
+
+import csv
+import gzip
+import json as json_format
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unelisa.aggregators import Aggregator
+from unelisa.analysis.certify import Guarantee, Plan, check_labels, plan_certification
+from unelisa.analysis.certify import certify as certify_labels
+from unelisa.cli import options
+from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.rate import read_sample
+from unelisa.cli.screen import bare_table, busy, results, tell_written
+from unelisa.errors import ModelError, VotesError
+from unelisa.storage import MARK, load
+from unelisa.votes import Votes
+
+NOT_CERTIFIED = 3
+COLUMNS = ("item", "label", "probability", "status")
+LABELED = ("item", "label", "status")
+DIGITS = ".6g"
+
+
+@options.takes_form
+def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[MODEL] VOTES",
+            help="A model written by `unelisa fit --save` and its votes, or only the votes, which "
+            "are then fitted. A model that was saved with --keep-votes needs no votes.",
+        ),
+    ],
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GOLD",
+            help="Table with columns item and label: true labels of items drawn at random, which "
+            "the model was not fitted to. Without it, the plan: how many answers certify how much.",
+        ),
+    ] = None,
+    error: Annotated[
+        str, typer.Option(metavar="5%", help="The largest share of wrong labels.")
+    ] = "5%",
+    confidence: Annotated[
+        str, typer.Option(metavar="95%", help="The chance with which this holds, at least.")
+    ] = "95%",
+    per: Annotated[
+        str,
+        typer.Option(
+            metavar="file|automatic|class",
+            help="Share of what: of all certified and gold labels; of the certified ones only; or "
+            "of the labels of each class.",
+        ),
+    ] = "file",
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="wrong|far|squared",
+            help="What counts as an error; of ordered classes also: off by more than one class, "
+            "or the mean squared difference.",
+        ),
+    ] = "wrong",
+    looks: Annotated[
+        str,
+        typer.Option(
+            metavar="any|once",
+            help="once: the number of gold labels was decided before the first look.",
+        ),
+    ] = "any",
+    gold_drawn: Annotated[
+        str,
+        typer.Option(metavar="random|by-hand", help="How the items with gold labels were chosen."),
+    ] = "random",
+    drawn_above: Annotated[
+        float,
+        typer.Option(metavar="P", help="Gold was drawn from the labels with at least this P."),
+    ] = 0.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="labels.csv", help="Write item, label, probability and status."),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="certificate.json", help="Write what the guarantee rests on."),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="certificate.json",
+            help="Certify nothing: say whether the labels, given as the one argument, are those "
+            "of this certificate.",
+        ),
+    ] = None,
+    require: Annotated[
+        bool, typer.Option("--require", help="Exit with 3 where nothing could be certified.")
+    ] = False,
+    json: options.JsonFile = None,
+    force: options.Force = False,
+    form: options.VotesForm = options.USUAL_FORM,
+    _memory: options.Memory = None,
+) -> None:
+    """Give the labels that have at most so many errors, guaranteed by random gold labels.
+
+    No assumption about the voters or the model is needed, only that the items with gold labels were
+    drawn at random.
+    """
+    if check is not None:
+        _check(check, files)
+        return
+    check_outputs(certificate, tables=(out,), json=json, inputs=(*files, gold), force=force)
+    shares = _read_share("--error", error), _read_share("--confidence", confidence)
+    model, votes = _open(files, form)
+    screen = results(quiet=json == STDOUT)
+    if gold is None:
+        with busy("planning"):
+            plan = plan_certification(model, votes, *shares, looks=looks)  # type: ignore[arg-type]
+        with output_files(force) as written:
+            written.write_json(json, {"plan": [row._asdict() for row in plan]})
+        screen.print(plan_table(plan))
+        screen.print(tell_plan(plan, shares[0]), soft_wrap=True)
+        return
+    known = read_sample(gold, votes)
+    with busy("certifying"):
+        found = certify_labels(
+            model,
+            votes,
+            known,
+            *shares,
+            per=per,  # type: ignore[arg-type]
+            loss=loss,  # type: ignore[arg-type]
+            looks=looks,  # type: ignore[arg-type]
+            drawn=gold_drawn,
+            above=drawn_above,
+        )
+    with output_files(force) as written:
+        written.write_csv(out, COLUMNS, list_rows(found))
+        written.write_json(json, found.certificate)
+        if certificate is not None:
+            written.write_json(certificate, found.certificate)
+    screen.print(f"[bold]{found}[/bold]", soft_wrap=True)
+    screen.print(_count(found))
+    tell_written(screen, out, certificate, json)
+    if require and not found.n_certified:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def _open(files: Sequence[Path], form: options.VotesForm) -> tuple[Aggregator, Votes]:
+    """Return the model and its votes: read, kept in the model's file, or fitted."""
+    if files[0] == STDOUT or not _is_model(files[0]):
+        votes = form.read(*files)
+        model = options.build_method(options.DEFAULT_METHOD, 0, 1)
+        with busy("fitting"):
+            model.fit(votes)
+        return model, votes
+    model = load(files[0])
+    if len(files) > 1:
+        return model, form.read_as_fitted(files[1:], model)
+    if not hasattr(model, "_kept_votes"):
+        raise VotesError(
+            f"{files[0].name} was saved without its votes; name their file after the model, or "
+            "save the model with --keep-votes"
+        )
+    return model, model._recall().votes  # type: ignore[attr-defined]
+
+
+def _is_model(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(4096)
+        file.seek(max(path.stat().st_size - 128, 0))
+        return MARK in start or MARK in file.read()
+
+
+def _read_share(option: str, text: str) -> float:
+    """Return a share that is written as .05 or 5%.
+
+    Examples
+    --------
+    >>> _read_share("--error", "5%"), _read_share("--error", ".05")
+    (0.05, 0.05)
+    """
+    try:
+        number = float(text.strip().removesuffix("%"))
+    except ValueError:
+        raise ModelError(f"{option} takes a share such as .05 or 5%, found {text[:40]!r}") from None
+    return number / 100 if text.strip().endswith("%") else number
+
+
+def list_rows(found: Guarantee) -> Any:
+    """Return the rows of the file of labels."""
+    table = found.labels
+    shown = (format(x, DIGITS) for x in table["probability"])
+    return zip(table["item"], table["label"], shown, table["status"], strict=True)
+
+
+def _count(found: Guarantee) -> str:
+    facts = found.certificate
+    return (
+        f"{facts['n_certified']:,} certified, {facts['n_gold']:,} gold, {facts['n_look']:,} to "
+        f"look at; {facts['n_wrong']:,} of {facts['n_drawn']:,} random labels were wrong"
+    )
+
+
+def plan_table(plan: Sequence[Plan]) -> Any:
+    """Return how much different numbers of answers would certify."""
+    table = bare_table(2)
+    for name in ("random answers", "items certified", "if the labels are worse or better"):
+        table.add_column(name, justify="right")
+    for row in plan:
+        table.add_row(
+            f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}"
+        )
+    return table
+
+
+def tell_plan(plan: Sequence[Plan], error: float) -> str:
+    """Return the plan in a sentence."""
+    last = plan[-1]
+    if not last.certified:
+        return (
+            f"By the model's own probabilities, {last.answers:,} random answers would certify "
+            f"nothing at {error:.2g}; allow a larger --error."
+        )
+    above = f" --drawn-above {last.above:.4g}" if last.above else ""
+    return (
+        f"About {last.answers:,} random answers would certify {last.certified:.0%} of the items at "
+        f"an error of {100 * error:g}% ({last.low:.0%} to {last.high:.0%}), by the model's own "
+        f"probabilities. Draw from the items whose label has a probability of at least "
+        f"{last.above:.4g}, then: --gold GOLD{above}"
+    )
+
+
+def _check(certificate: Path, files: Sequence[Path]) -> None:
+    """Say whether a file of labels is the one that was certified; exit with 3 if not."""
+    if len(files) != 1:
+        raise ModelError("--check takes one file of labels")
+    try:
+        facts = json_format.loads(certificate.read_text(encoding="utf-8"))
+        known = isinstance(facts, dict) and "labels_sha256" in facts
+    except (OSError, UnicodeDecodeError, ValueError):
+        known = False
+    if not known:
+        raise ModelError(f"{certificate.name} was not written by `unelisa certify --certificate`")
+    if check_labels(facts, *_read_labels(files[0])):
+        results().print(f"{files[0].name} is the certified file: {facts['guarantee']}")
+        return
+    results().print(f"{files[0].name} is not the file that was certified: it was changed")
+    raise typer.Exit(NOT_CERTIFIED)
+
+
+def _read_labels(path: Path) -> list[list[str]]:
+    """Return the items, labels and statuses in a file of labels."""
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in LABELED if name not in (reader.fieldnames or ())]
+            if missing:
+                raise VotesError(f"{path.name} has no column {missing[0]}")
+            rows = [[str(row[name]) for name in LABELED] for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise VotesError(f"{path.name} cannot be read as a CSV file of labels") from error
+    return [[row[place] for row in rows] for place in range(len(LABELED))]

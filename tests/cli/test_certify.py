@@ -1,0 +1,86 @@
+"""`unelisa certify`."""
+
+import json
+
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def gold(files):
+    """Labels of three hundred random items."""
+    path = files.folder / "gold.csv"
+    pd.read_csv(files.truth).sample(300, random_state=0).to_csv(path, index=False)
+    return path
+
+
+def test_certified_labels_and_their_certificate(run, files, gold):
+    labels, facts = files.folder / "labels.csv", files.folder / "certificate.json"
+    asked = "--gold", gold, "--error", "20%", "--out", labels, "--certificate", facts
+    result = run("certify", files.votes, *asked)
+    assert result.exit_code == 0, result.output
+    table, stated = pd.read_csv(labels), json.loads(facts.read_text())
+    assert list(table.columns) == ["item", "label", "probability", "status"]
+    counts = table["status"].value_counts()
+    assert (counts["certified"], counts["gold"]) == (stated["n_certified"], 300)
+    truth = pd.read_csv(files.truth).set_index("item")["label"]
+    given = table[table["status"] != "look"].set_index("item")["label"]
+    assert (given != truth[given.index]).mean() <= 0.2
+    assert stated["guarantee"] in " ".join(result.stdout.split())
+    assert run("certify", labels, "--check", facts).exit_code == 0
+    table.loc[table["status"] == "certified", "label"] = table["label"].iloc[0]
+    table.to_csv(labels, index=False)
+    changed = run("certify", labels, "--check", facts)
+    assert changed.exit_code == 3
+    assert "was changed" in changed.stdout
+
+
+def test_a_model_with_or_without_its_votes(run, files, gold):
+    bare, kept = files.folder / "bare.npz", files.folder / "kept.npz"
+    run("fit", files.votes, "--save", bare)
+    run("fit", files.votes, "--save", kept, "--keep-votes")
+    asked = "--gold", gold, "--error", ".2", "--json", "-"
+    found = [
+        json.loads(run("certify", *given, *asked).stdout)
+        for given in ([bare, files.votes], [kept], [files.votes])
+    ]
+    assert found[0] == found[1] == found[2]
+    refused = run("certify", bare, *asked)
+    assert refused.exit_code == 2
+    assert "was saved without its votes" in refused.stderr
+
+
+def test_without_gold_there_is_a_plan(run, files):
+    result = run("certify", files.votes, "--error", "20%", "--json", "-")
+    plan = json.loads(result.stdout)["plan"]
+    assert plan[-1]["certified"] > 0.2
+    assert "random answers" in run("certify", files.votes, "--error", "20%").stdout
+
+
+def test_require_exits_with_3_where_nothing_is_certified(run, files, gold):
+    asked = "--gold", gold, "--error", "0.01%"
+    assert run("certify", files.votes, *asked).exit_code == 0
+    result = run("certify", files.votes, *asked, "--require")
+    assert result.exit_code == 3
+    assert "cannot be certified" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--error", "few"], "--error takes a share such as .05 or 5%"),
+        (["--gold-drawn", "by-hand"], "say nothing about the other items"),
+        (["--per", "item"], "per must be file, automatic or class"),
+        (["--loss", "far"], "needs more than two ordered classes"),
+    ],
+)
+def test_bad_requests_end_in_a_sentence(run, files, gold, options, sentence):
+    result = run("certify", files.votes, "--gold", gold, *options)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.split())
+
+
+def test_what_is_no_certificate_is_refused(run, files):
+    result = run("certify", files.truth, "--check", files.truth)
+    assert result.exit_code == 2
+    assert "was not written by `unelisa certify --certificate`" in " ".join(result.stderr.split())
