@@ -175,9 +175,9 @@ class Aggregator(Remembering, VotesEstimator):
 
         return Summary.of(self)
 
-    def __repr__(self) -> str:
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the parameters, and of a fitted model what it found."""
-        shown = super().__repr__()
+        shown = super().__repr__(N_CHAR_MAX)
         return f"<{shown}: {self._tell_sizes()}>" if "weights_" in self.__dict__ else shown
 
     def _tell_sizes(self) -> str:

@@ -166,7 +166,7 @@ def _open(files: Sequence[Path], form: options.VotesForm) -> tuple[Aggregator, V
             f"{files[0].name} was saved without its votes; name their file after the model, or "
             "save the model with --keep-votes"
         )
-    return model, model._recall().votes  # type: ignore[attr-defined]
+    return model, model._recall().votes
 
 
 def _is_model(path: Path) -> bool:
