@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from studies import (
+    cli_certify,
     cli_classes,
     cli_jury,
     cli_prior,
@@ -114,7 +115,17 @@ WORLDS = Study(
     *("worlds.md", {"kinds": stamp_kind}),
 )
 _ROOMS = (
-    *(cli_classes, cli_jury, cli_prior, cli_rate, cli_replay, cli_review, cli_rules, cli_worth),
+    *(
+        cli_certify,
+        cli_classes,
+        cli_jury,
+        cli_prior,
+        cli_rate,
+        cli_replay,
+        cli_review,
+        cli_rules,
+        cli_worth,
+    ),
 )
 STUDIES = {study.name: study for study in (TABLES, REAL, EHR, WORLDS, *(x.STUDY for x in _ROOMS))}
 STUDY_RESULTS = Path("results/study")
@@ -390,6 +401,7 @@ app.command(cls=PlainCommand)(cli_worth.worth)
 app.command(cls=PlainCommand)(cli_jury.jury)
 app.command(cls=PlainCommand)(cli_replay.replay)
 app.command(cls=PlainCommand)(cli_review.review)
+app.command(cls=PlainCommand)(cli_certify.certify)
 app.command(cls=PlainCommand)(cli_rules.rules)
 
 

@@ -281,6 +281,17 @@ def show_reviews(screen: Console, archive: Json) -> None:
     screen.print(table)
 
 
+def show_certified(screen: Console, archive: Json) -> None:
+    """Print of every set how often a promise was broken, at worst, and how much was certified."""
+    table = _new_table(["set"], ["answers", "broken at most", "certified at 5%", "peeked"])
+    for row in archive["certified"]:
+        worst = max(one["broken"] - (1 - one["confidence"]) for one in row["any"])
+        five = next(x for x in row["any"] if (x["error"], x["confidence"]) == (0.05, 0.95))
+        cells = f"{worst:+.3f}", share(five["certified"]), share(row["peeked"])
+        table.add_row(row["set"], str(row["answers"]), *cells)
+    screen.print(table)
+
+
 def show_panels(screen: Console, archive: Json) -> None:
     """Print every panel: accuracy, effective judges, and how they change with a judge twice."""
     heads = ["judges", "worth", "copied", "stay", "accuracy", "majority"]

@@ -1,0 +1,1 @@
+"""Certified labels: how often the promise is broken, and how many answers it takes."""

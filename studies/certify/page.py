@@ -1,0 +1,113 @@
+"""docs/certify.md, made from the archive: numbers come from there, words from here."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import binom
+
+from studies.certify.runs import DAWID_SKENE, OURS, SHARE, mean_needed
+from studies.markdown import join_blocks, markdown_table, share
+from studies.records import Json
+
+_INTRODUCTION = """# Does the guarantee hold?
+
+`unelisa certify` promises that at most a given share of the delivered labels is wrong. Here gold
+labels are drawn again and again from {n} sets of real votes whose truth is known, {draws} times a
+set and with {answers} answers (half of the items of a set with fewer than twice as many), and the
+certified labels are compared with the truth.
+
+All numbers are in `docs/study/certify.json`. These commands, run in a clone, write this page:
+
+```
+unelisa reproduce certify --from docs/study/certify.json --out docs    # from the stored numbers
+unelisa reproduce certify --data FOLDER --out docs    # run what is missing
+```
+
+## Broken promises
+
+A promise is broken if more labels are wrong than it allows; that may happen with chance 1 -
+confidence. *Most* is the largest share of broken promises over the sets; *too often* counts the
+sets where so many would have a chance below 1 in 1,000 if the promise held. `looks="any"` may be
+looked at after every answer, `looks="once"` is for a number of answers that was decided before.
+*Shuffled*: the model's probabilities are permuted, so that they say nothing about its errors.
+"""
+_PEEKED = """Looked at after every 20 answers, with an error of 10 % and a confidence of 90 %,
+any of the looks was wrong on {mean} of the draws in the mean over the sets, and on {most} at most."""
+_UNSURE = """On the {n} sets whose labels `LatentIsing` calls unreliable, promises were broken on
+{broken} of the draws at most (error 5 %, confidence 95 %)."""
+_NEEDED = """## How many answers it takes
+
+Answers that certify half of the items in the mean over the draws (95 % confidence, `looks="any"`),
+where items are trusted in the order of each method's probabilities: the mean over the sets where
+all three get there with at most 800 answers and half of the items. Labeling everything takes as
+many answers as there are items."""
+
+
+def render_certify(archive: Json) -> str:
+    """Return the page in Markdown."""
+    rows = archive["certified"]
+    draws, answers = max(row["draws"] for row in rows), max(row["answers"] for row in rows)
+    peeked = [row["peeked"] for row in rows]
+    blocks = [
+        _INTRODUCTION.format(n=len(rows), draws=draws, answers=answers),
+        _list_broken(rows),
+        _PEEKED.format(mean=share(float(np.mean(peeked))), most=share(max(peeked))),
+    ]
+    unsure = [row for row in rows if not row["reliable"]]
+    if unsure:
+        broken = max(find_case(row, "any", 0.05, 0.95)["broken"] for row in unsure)
+        blocks.append(_UNSURE.format(n=len(unsure), broken=share(broken)))
+    blocks += [_NEEDED, _list_needed(rows), "## Set by set", _list_sets(rows)]
+    return join_blocks(*blocks)
+
+
+def find_case(row: Json, part: str, error: float, confidence: float) -> Json:
+    """Return what was counted with an error and a confidence."""
+    cases = (x for x in row[part] if (x["error"], x["confidence"]) == (error, confidence))
+    return next(cases)
+
+
+def breaks_too_often(row: Json, part: str, case: Json) -> bool:
+    """Return whether so many broken promises would be a rare accident."""
+    draws = row["draws"] if part != "shuffled" else min(row["draws"], 100)
+    chance = binom.sf(round(case["broken"] * draws) - 1, draws, 1 - case["confidence"])
+    return bool(chance < 0.001)
+
+
+def _list_broken(rows: Sequence[Json]) -> str:
+    lines = []
+    for part in ("any", "once", "shuffled"):
+        for one in rows[0][part]:
+            asked = one["error"], one["confidence"]
+            cases = [(row, find_case(row, part, *asked)) for row in rows]
+            broken = [case["broken"] for _, case in cases]
+            often = sum(breaks_too_often(row, part, case) for row, case in cases)
+            certified = float(np.mean([case["certified"] for _, case in cases]))
+            numbers = share(float(np.mean(broken))), share(max(broken)), often, share(certified)
+            lines.append([part, f"{one['error']:.0%}", f"{one['confidence']:.0%}", *numbers])
+    heads = ["looks", "error", "confidence", "broken", "most", "too often", "items certified"]
+    return markdown_table(heads, lines)
+
+
+def _list_needed(rows: Sequence[Json]) -> str:
+    lines = []
+    for error in rows[0]["needed"]:
+        means = mean_needed(rows, error)
+        if means is None:
+            continue
+        common = sum(None not in row["needed"][error].values() for row in rows)
+        ratio = share(means[OURS] / means[SHARE], 2)
+        numbers = [f"{means[name]:.0f}" for name in (OURS, SHARE, DAWID_SKENE)]
+        lines.append([f"{float(error):.0%}", common, *numbers, ratio])
+    heads = ["error", "sets", "`LatentIsing`", "share of votes", "Dawid-Skene", "ours / share"]
+    return markdown_table(heads, lines)
+
+
+def _list_sets(rows: Sequence[Json]) -> str:
+    lines = []
+    for row in rows:
+        cells = [share(find_case(row, part, 0.05, 0.95)["certified"]) for part in ("any", "once")]
+        cells += [share(find_case(row, part, 0.1, 0.95)["certified"]) for part in ("any", "once")]
+        lines.append([row["set"], row["items"], share(row["accuracy"]), row["answers"], *cells])
+    heads = ["set", "items", "accuracy", "answers", "certified, 5 %", "once", "10 %", "once"]
+    return markdown_table(heads, lines)

@@ -1,0 +1,198 @@
+"""Gold labels drawn again and again on sets with known truth: how often a certificate is wrong.
+
+The population of a set are its items with votes and a known truth. Only the order in which the
+items are trusted and their labels come from a method; the gold labels come from the truth.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studies.chances import share_of_votes
+from studies.fingerprints import stamp_with
+from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
+from unelisa import DawidSkene, LatentIsing
+from unelisa.aggregators.known import number_codes
+from unelisa.analysis.certified_sets import Asked, Scored, choose_sets
+from unelisa.analysis.certify import ROUNDING, score_items
+from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+DRAWS, FEWER_DRAWS = 1000, 100  # of gold labels; where answers are counted
+ANSWERS = 300
+ERRORS, CONFIDENCES = (0.01, 0.05, 0.1), (0.9, 0.95)
+PEEKED = 0.1, 0.9  # error and confidence with which every `STEP` answers are looked at
+STEP = 20
+LADDER = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+WANTED = 0.5  # share of the items that is to be certified
+MOST_ITEMS = 20_000
+OURS, SHARE, DAWID_SKENE, SHUFFLED = "LatentIsing", "share of votes", "Dawid-Skene", "shuffled"
+STAMP = stamp_with(f"{__name__}:run_set")
+_DIGITS = 4
+
+
+class Population(NamedTuple):
+    """Items with labels by one method, and their true classes."""
+
+    scored: Scored
+    truth: Places
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each label is right."""
+        return np.asarray(self.scored.label == self.truth)
+
+
+def score_share(votes: Votes) -> Scored:
+    """Return the label with most votes, and its share of them."""
+    shares = share_of_votes(votes)
+    sure = np.round(shares.max(axis=1), ROUNDING)
+    return Scored(votes, shares.argmax(axis=1), sure, np.asarray(votes.classes))
+
+
+def list_populations(known: KnownLabels) -> tuple[dict[str, Population], LatentIsing]:
+    """Return the items of a set with their labels by each method."""
+    votes = known.votes
+    truth = number_codes(known.signs, votes.n_classes)
+    items = np.flatnonzero(truth >= 0)
+    if len(items) > MOST_ITEMS:
+        items = np.sort(np.random.default_rng(0).choice(items, MOST_ITEMS, replace=False))
+    model = LatentIsing().fit(votes)
+    found = {
+        OURS: score_items(model, votes),
+        DAWID_SKENE: score_items(DawidSkene().fit(votes), votes),
+    }
+    found[SHARE] = score_share(votes)
+    chosen = {name: _take(scored, truth, items) for name, scored in found.items()}
+    ours = chosen[OURS].scored
+    mixed = np.random.default_rng(0).permutation(ours.sure)
+    chosen[SHUFFLED] = Population(ours._replace(sure=mixed), truth[items])
+    return chosen, model
+
+
+def _take(scored: Scored, truth: Places, items: Places) -> Population:
+    some = scored._replace(label=scored.label[items], sure=scored.sure[items])
+    return Population(some, truth[items])
+
+
+class Outcome(NamedTuple):
+    """What one draw of gold labels led to."""
+
+    broken: bool  # more errors than promised
+    certified: float  # share of the items
+
+
+def try_draw(population: Population, drawn: Places, asked: Asked) -> Outcome:
+    """Return whether the certificate of these gold labels holds, and for how many items."""
+    scored, truth = population
+    gold = np.full(len(truth), -1)
+    gold[drawn] = truth[drawn]
+    (choice,) = choose_sets(scored, gold, asked)
+    given = (scored.sure >= choice.threshold) & (gold < 0)
+    wrong = np.count_nonzero(given & ~population.right)
+    allowed = asked.error * (np.count_nonzero(given) + len(drawn))
+    return Outcome(bool(given.any() and wrong > allowed + 1e-9), float(given.mean()))
+
+
+def hold(population: Population, answers: int, draws: int, *, once: bool) -> list[Json]:
+    """Return how often the promise is broken, by error and confidence."""
+    rows = []
+    for error in ERRORS:
+        for confidence in CONFIDENCES:
+            asked = Asked(error, confidence, "file", "wrong", 0.0, once)
+            found = [try_draw(population, x, asked) for x in _draw(population, answers, draws)]
+            broken, certified = np.mean(np.array(found, dtype=np.float64), axis=0)
+            rows.append(
+                {
+                    "error": error,
+                    "confidence": confidence,
+                    "broken": round(float(broken), _DIGITS),
+                    "certified": round(float(certified), _DIGITS),
+                }
+            )
+    return rows
+
+
+def peek(population: Population, answers: int, draws: int) -> float:
+    """Return how often any of many looks would have ended in a broken promise."""
+    error, confidence = PEEKED
+    asked = Asked(error, confidence, "file", "wrong", 0.0, once=False)
+    looks = range(STEP, answers + 1, STEP)
+    broken = [
+        any(try_draw(population, drawn[:k], asked).broken for k in looks)
+        for drawn in _draw(population, answers, draws)
+    ]
+    return round(float(np.mean(broken)), _DIGITS)
+
+
+def count_answers(population: Population, error: float, draws: int) -> int | None:
+    """Return how many answers certify half of the items in the mean; None: not on the ladder."""
+    asked = Asked(error, 0.95, "file", "wrong", 0.0, once=False)
+    for answers in [n for n in LADDER if n <= len(population.truth) * WANTED]:
+        found = [try_draw(population, x, asked) for x in _draw(population, answers, draws)]
+        if np.mean([one.certified for one in found]) >= WANTED:
+            return answers
+    return None
+
+
+def _draw(population: Population, answers: int, draws: int) -> list[Places]:
+    n = len(population.truth)
+    seeds = range(draws)
+    return [np.random.default_rng(seed).choice(n, answers, replace=False) for seed in seeds]
+
+
+def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
+    """Return the row of one set."""
+    populations, model = list_populations(known)
+    ours, n = populations[OURS], len(populations[OURS].truth)
+    answers, fewer = min(ANSWERS, n // 2), min(FEWER_DRAWS, draws)
+    rivals = (OURS, SHARE, DAWID_SKENE)
+    needed = {
+        str(error): {who: count_answers(populations[who], error, fewer) for who in rivals}
+        for error in ERRORS[1:]
+    }
+    return {
+        "set": name,
+        "classes": known.votes.n_classes,
+        "items": n,
+        "reliable": bool(model.reliable_),
+        "accuracy": round(float(ours.right.mean()), _DIGITS),
+        "answers": answers,
+        "draws": draws,
+        "any": hold(ours, answers, draws, once=False),
+        "once": hold(ours, answers, draws, once=True),
+        "shuffled": hold(populations[SHUFFLED], answers, fewer, once=True),
+        "peeked": peek(ours, answers, fewer),
+        "needed": needed,
+    }
+
+
+def run_certify(
+    sets: Mapping[str, Callable[[], KnownLabels]],
+    folder: Path,
+    draws: int = DRAWS,
+    done: Callable[[str, int], Any] = lambda _name, _count: None,
+) -> None:
+    """Run what the results in a folder lack, set by set."""
+    run_sets(sets, partial(run_set, draws=draws), folder / "certify.jsonl", STAMP, done)
+
+
+def collect_certify(folder: Path, archived: Json | None = None) -> Json:
+    """Return the archive of what is in a folder, beside the sets of an earlier one."""
+    old, new = (archived or {}).get("certified", ()), read_lines(folder / "certify.jsonl")
+    return make_archive(certified=merge_sets(old, new))
+
+
+def mean_needed(rows: Sequence[Json], error: str) -> dict[str, float] | None:
+    """Return the mean number of answers by method, over the sets where all of them get there."""
+    found = [row["needed"][error] for row in rows]
+    common = [one for one in found if None not in one.values()]
+    if not common:
+        return None
+    return {name: float(np.mean([one[name] for one in common])) for name in common[0]}
