@@ -32,7 +32,8 @@ looked at after every answer, `looks="once"` is for a number of answers that was
 *Shuffled*: the model's probabilities are permuted, so that they say nothing about its errors.
 """
 _PEEKED = """Looked at after every 20 answers, with an error of 10 % and a confidence of 90 %,
-any of the looks was wrong on {mean} of the draws in the mean over the sets, and on {most} at most."""
+any of the looks was wrong on {mean} of the draws in the mean over the sets, and on {most} at
+most."""
 _UNSURE = """On the {n} sets whose labels `LatentIsing` calls unreliable, promises were broken on
 {broken} of the draws at most (error 5 %, confidence 95 %)."""
 _NEEDED = """## How many answers it takes

@@ -17,7 +17,7 @@ from studies.fingerprints import stamp_with
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from unelisa import DawidSkene, LatentIsing
 from unelisa.aggregators.known import number_codes
-from unelisa.analysis.certified_sets import Asked, Scored, choose_sets
+from unelisa.analysis.certified_sets import Asked, Scored, choose_set, list_evidence
 from unelisa.analysis.certify import ROUNDING, score_items
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
@@ -93,8 +93,9 @@ def try_draw(population: Population, drawn: Places, asked: Asked) -> Outcome:
     scored, truth = population
     gold = np.full(len(truth), -1)
     gold[drawn] = truth[drawn]
-    (choice,) = choose_sets(scored, gold, asked)
-    given = (scored.sure >= choice.threshold) & (gold < 0)
+    evidence, alpha = list_evidence(scored, gold, asked), 1 - asked.confidence
+    threshold = choose_set(evidence, asked.error, alpha, once=asked.once)
+    given = (scored.sure >= threshold) & (gold < 0)
     wrong = np.count_nonzero(given & ~population.right)
     allowed = asked.error * (np.count_nonzero(given) + len(drawn))
     return Outcome(bool(given.any() and wrong > allowed + 1e-9), float(given.mean()))

@@ -112,6 +112,7 @@ def ratings():
     return table, names[truth], ue.LatentIsing().fit(table)
 
 
+@pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
 @pytest.mark.parametrize(("loss", "error"), [("far", 0.02), ("squared", 0.3)])
 def test_ordered_classes_have_losses_of_their_own(ratings, loss, error):
     votes, truth, model = ratings

@@ -14,11 +14,11 @@ nonnegative supermartingale that begins at 1, so that P(R_k(E) >= 1 / alpha at a
 whatever a and b are; they decide how soon it is small.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, gammaln
+from scipy.special import betainc, betaln, gammaln, logsumexp
 
 Floats = NDArray[np.float64]
 
@@ -73,10 +73,17 @@ def exclude(draws: Draws, wrong: float, alpha: float, *, once: bool) -> bool:
 
 def log_tail(draws: Draws, wrong: float) -> float:
     """Return the log-probability of at most e wrong draws if so many items are wrong."""
-    from scipy.stats import hypergeom  # noqa: PLC0415 - half a second
+    n, k = draws.n, draws.k
+    e = np.arange(max(0.0, np.ceil(k - (n - wrong))), min(np.ceil(draws.e), wrong) + 1)
+    if not len(e):
+        return -np.inf
+    chances = _choose(wrong, e) + _choose(n - wrong, k - e)
+    return float(logsumexp(chances) - _choose(n, k))
 
-    n, k, e, _ = draws
-    return float(hypergeom.logcdf(np.ceil(e), round(n), round(wrong), round(k)))
+
+def _choose(n: float, k: Any) -> Any:
+    """Return the log of the number of ways to draw k of n."""
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
 def log_ratio(draws: Draws, wrong: float) -> float:
