@@ -19,7 +19,7 @@ from unelisa.latent import interpret
 from unelisa.latent.gold import follow_gold
 from unelisa.latent.trust import LEAST_LABELS
 from unelisa.review.order import measure_gains, mix_chances, rank_useful
-from unelisa.review.session import EVERY
+from unelisa.review.pools import EVERY
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots

@@ -84,3 +84,22 @@ def test_what_is_no_certificate_is_refused(run, files):
     result = run("certify", files.truth, "--check", files.truth)
     assert result.exit_code == 2
     assert "was not written by `unelisa certify --certificate`" in " ".join(result.stderr.split())
+
+
+def test_a_file_of_a_review_gives_only_the_items_drawn_with_equal_chances(run, files, gold):
+    drawn = pd.read_csv(gold).assign(reviewer="ann", chosen="drawn", note="")
+    useful = pd.read_csv(files.truth).head(50).assign(reviewer="ann", chosen="useful", note="")
+    mixed = files.folder / "mixed.csv"
+    rows = pd.concat([drawn, useful[~useful["item"].isin(drawn["item"])]])
+    rows.to_csv(mixed, index=False)
+    found = [
+        json.loads(
+            run("certify", files.votes, "--gold", one, "--error", ".2", "--json", "-").stdout
+        )
+        for one in (gold, mixed)
+    ]
+    assert found[0] == found[1]
+    useful.to_csv(mixed, index=False)
+    refused = run("certify", files.votes, "--gold", mixed)
+    assert refused.exit_code == 2
+    assert "not drawn at random" in " ".join(refused.stderr.split())

@@ -17,6 +17,7 @@ from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.rate import read_sample
 from unelisa.cli.screen import bare_table, busy, results, tell_written
 from unelisa.errors import ModelError, VotesError
+from unelisa.sources.labels import DrawnTable
 from unelisa.storage import MARK, load
 from unelisa.votes import Votes
 
@@ -114,7 +115,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         _check(check, files)
         return
     check_outputs(certificate, tables=(out,), json=json, inputs=(*files, gold), force=force)
-    shares = _read_share("--error", error), _read_share("--confidence", confidence)
+    shares = read_share("--error", error), read_share("--confidence", confidence)
     model, votes = _open(files, form)
     screen = results(quiet=json == STDOUT)
     if gold is None:
@@ -125,7 +126,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         screen.print(plan_table(plan))
         screen.print(tell_plan(plan, shares[0]), soft_wrap=True)
         return
-    known = read_sample(gold, votes)
+    known = read_sample(gold, votes, DrawnTable)
     with busy("certifying"):
         found = certify_labels(
             model,
@@ -178,12 +179,12 @@ def _is_model(path: Path) -> bool:
         return MARK in start or MARK in file.read()
 
 
-def _read_share(option: str, text: str) -> float:
+def read_share(option: str, text: str) -> float:
     """Return a share that is written as .05 or 5%.
 
     Examples
     --------
-    >>> _read_share("--error", "5%"), _read_share("--error", ".05")
+    >>> read_share("--error", "5%"), read_share("--error", ".05")
     (0.05, 0.05)
     """
     try:

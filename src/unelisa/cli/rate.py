@@ -12,7 +12,7 @@ from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import bare_table, figure, printable, results
 from unelisa.errors import VotesError
 from unelisa.outputs import make_plain
-from unelisa.sources.labels import SampleTable
+from unelisa.sources.labels import LabelTable, SampleTable
 from unelisa.storage import load
 from unelisa.votes import Votes
 
@@ -59,9 +59,9 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen.print(f"\n{explain_rates(known is not None, rows)}", soft_wrap=True)
 
 
-def read_sample(path: Path, votes: Votes) -> list[Any]:
+def read_sample(path: Path, votes: Votes, table_class: type[LabelTable] = SampleTable) -> list[Any]:
     """Return the gold labels in a file, one per item, None where unknown."""
-    known = options.read_known(path, votes, SampleTable)
+    known = options.read_known(path, votes, table_class)
     strangers = len(known.unvoted_items)
     if strangers:
         raise VotesError(

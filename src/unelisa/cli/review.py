@@ -10,6 +10,7 @@ import typer
 
 from unelisa.aggregators import LatentIsing
 from unelisa.cli import options
+from unelisa.cli.certify import read_share
 from unelisa.cli.files import is_input
 from unelisa.cli.fitting import fit_model
 from unelisa.cli.screen import busy, printable, results
@@ -22,7 +23,7 @@ from unelisa.review.server import ReviewServer
 from unelisa.review.session import Session
 from unelisa.storage import load
 
-AIMS = ("labels", "rate")
+AIMS = ("labels", "rate", "certify")
 
 
 @options.takes_form
@@ -56,11 +57,19 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     aim: Annotated[
         str,
         typer.Option(
-            metavar="labels|rate",
+            metavar="labels|rate|certify",
             help="labels: the most useful items first. rate: a stratified random sample, for how "
-            "common each class is.",
+            "common each class is. certify: items drawn with equal chances, for unelisa certify; "
+            "how much is certified already stands beside the items.",
         ),
     ] = "labels",
+    error: Annotated[
+        str,
+        typer.Option(metavar="5%", help="With --aim certify, the largest share of wrong labels."),
+    ] = "5%",
+    confidence: Annotated[
+        str, typer.Option(metavar="95%", help="And the chance with which this holds.")
+    ] = "95%",
     reviewer: Annotated[
         str | None, typer.Option(metavar="NAME", help="Your name in the file; your login if none.")
     ] = None,
@@ -84,6 +93,12 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     name = clean_name(_find_login() if reviewer is None else reviewer)
     with warnings.catch_warnings():
         pool = _open_pool(source, votes, form, aim, seed, jobs)
+        if aim == "certify":
+            if not isinstance(pool, VotesPool):
+                raise ModelError(
+                    "charts are certified by unelisa phenotype; review them as they are"
+                )
+            pool.promise = read_share("--error", error), read_share("--confidence", confidence)
         warnings.simplefilter("ignore", UnelisaWarning)  # said once; the page shows the rest
         with busy("reading the items"):
             contents = Contents(pool.items, items)

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.analysis.certify import certify, plan_certification
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.base import clone
@@ -27,15 +28,17 @@ from unelisa.review.standing import (
     measure_accuracy,
 )
 from unelisa.sources.files import reading
-from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
+from unelisa.sources.labels import CHOSEN, DRAWN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats
 from unelisa.votes.coding import encode_classes
 
-Aim = Literal["labels", "rate"]
+Aim = Literal["labels", "rate", "certify"]
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes
 NOTE = "note"
+ENOUGH = 0.95  # share of the items that is certified or gold
+EVERY = 10  # answers between two looks at where the review stands
 
 
 class Opinion(NamedTuple):
@@ -51,13 +54,15 @@ class VotesPool:
 
     With the aim "labels" the most useful items come first, and the model is fitted again to the
     labels so far. With the aim "rate" the items are a stratified random sample, and the model stays
-    as it is: `estimate_rate` needs both.
+    as it is: `estimate_rate` needs both. With the aim "certify" they are drawn with equal chances,
+    until so many labels are certified with `promise`, an error and a confidence.
     """
 
     model: Any
     votes: Votes
     aim: Aim = "labels"
     seed: int = 0
+    promise: tuple[float, float] = (0.05, 0.95)
 
     header = ("item", "label", REVIEWER, CHOSEN, NOTE)
 
@@ -74,7 +79,7 @@ class VotesPool:
 
     def tell_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
         """Return how an item is chosen, as the file records it."""
-        return RANDOM if self.aim == "rate" else USEFUL
+        return {"labels": USEFUL, "rate": RANDOM, "certify": DRAWN}[self.aim]
 
     def list_opinions(self, item: int) -> list[Opinion]:
         """Return who voted for which class on an item; classes with votes only."""
@@ -86,7 +91,8 @@ class VotesPool:
 
     def study(self, known: Known) -> Study:
         """Return the order of the items and where the review stands."""
-        return self._sample(known) if self.aim == "rate" else self._learn(known)
+        looks = {"labels": self._learn, "rate": self._sample, "certify": self._certify}
+        return looks[self.aim](known)
 
     def _learn(self, known: Known) -> Study:
         model: Any = self.model
@@ -134,6 +140,34 @@ class VotesPool:
             "outlook": look_at_width(rates, sample),
         }
         return Study(spread_sample(chances, self.seed), chances, facts)
+
+    def _certify(self, known: Known) -> Study:
+        chances, sample = self.model.predict_proba(self.votes), known.only_sample()
+        gold = sample.name(self.model.classes_) if sample.n_labels else None
+        order = np.random.default_rng(self.seed).permutation(len(chances))
+        facts: Facts = {
+            "expected": None,
+            "measured": measure_accuracy(chances, sample),
+            "rates": [],
+            "sampled": sample.n_labels,
+            "readings": [],
+            "cautions": [],
+            "outlook": self._look_at_certificate(gold),
+        }
+        return Study(order, chances, facts)
+
+    def _look_at_certificate(self, gold: Any) -> Facts:
+        """Return how much is certified by the answers so far."""
+        if gold is None:
+            (*_, last) = plan_certification(self.model, self.votes, *self.promise)
+            words = (
+                f"About {last.answers:,} answers would certify {last.certified:.0%} of the items."
+            )
+            return {"enough": False, "more": last.answers, "words": words}
+        found = certify(self.model, self.votes, gold, *self.promise)
+        done = (found.n_certified + found.n_gold) / len(self.items)
+        words = f"Certified now: {done:.0%} of the items. {str(found)[:1].upper()}{str(found)[1:]}."
+        return {"enough": done >= ENOUGH, "more": EVERY, "words": words}
 
 
 def _list_news(first: Any, latest: Any) -> list[str]:

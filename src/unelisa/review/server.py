@@ -14,7 +14,8 @@ from typing import Any
 
 from unelisa.errors import ModelError, missing_extra
 from unelisa.review.guard import Guard
-from unelisa.review.session import EVERY, Session
+from unelisa.review.pools import EVERY
+from unelisa.review.session import Session
 
 LARGEST_REQUEST = 1 << 16  # bytes
 MOST_CONNECTIONS = 64  # at once; the oldest that asks for nothing gives way

@@ -14,10 +14,11 @@ import numpy as np
 from unelisa.review.agreement import compare_reviewers, find_open, list_checks
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
+from unelisa.review.pools import EVERY
 from unelisa.review.standing import Facts, Known, Study
-from unelisa.sources.labels import RANDOM, settle_answers
+from unelisa.sources.labels import DRAWN, RANDOM, settle_answers
 
-EVERY = 10  # answers between two looks at where the review stands
+SAMPLES = "rate", "certify"  # aims with a random sample
 CHECK = 5  # questions, of which the last is a check
 LONGEST_LIST = 40  # voters that are named for each label
 
@@ -47,7 +48,7 @@ class Session:
 
     def _note(self, answer: Answer) -> None:
         # a random sample asks again about items that were chosen because they are useful
-        if self.pool.aim == "rate" and answer.chosen != self.pool.tell_choice(answer.item):
+        if self.pool.aim in SAMPLES and answer.chosen != self.pool.tell_choice(answer.item):
             return
         self._told.append(answer)
         self._done.add(answer.item)
@@ -66,7 +67,8 @@ class Session:
         for item, label in self._settle().items():
             labels[item] = -1 if label is None else label
         sampled = np.zeros(len(labels), dtype=np.bool_)
-        sampled[[x.item for x in self.gold.answers if x.chosen == RANDOM]] = True
+        kind = DRAWN if self.pool.aim == "certify" else RANDOM
+        sampled[[x.item for x in self.gold.answers if x.chosen == kind]] = True
         return Known(labels, sampled)
 
     def _settle(self) -> dict[int, int | None]:

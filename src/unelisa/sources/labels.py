@@ -29,7 +29,8 @@ from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, fold_name, is_header
 
 Signs = NDArray[np.int8]
 REVIEWER, CHOSEN = "reviewer", "chosen"
-RANDOM, USEFUL = "random", "useful"  # how an item was chosen
+# how an item was chosen: in a stratified sample, for what its label teaches, with equal chances
+RANDOM, USEFUL, DRAWN = "random", "useful", "drawn"
 ROW_BYTES = 300  # memory that a row takes, roughly
 
 Item = TypeVar("Item", bound=Hashable)
@@ -85,7 +86,7 @@ class LabelTable(VoteTable):
 
     coding: tuple[Any, ...]  # the labels of the votes
     streams = False
-    sampled = False  # whether only items that were drawn at random are read
+    kept = ""  # only items that were chosen so are read, where a column says how
 
     def read(self) -> Votes:
         """Return the labels as votes, or raise `VotesError`."""
@@ -93,7 +94,7 @@ class LabelTable(VoteTable):
             table = self._open()
             item, label = self._pick_columns(table.header)
             if table.spelled:
-                table = settle_table(table, item, label, self.sampled)
+                table = settle_table(table, item, label, self.kept)
                 if not is_header(table.header) and self._read_label(label) in map(str, self.coding):
                     raise VotesError(
                         "it seems to have no header, since its first line contains a label; add a "
@@ -123,7 +124,13 @@ class LabelTable(VoteTable):
 class SampleTable(LabelTable):
     """A file of labels of a random sample: items that were chosen otherwise are left out."""
 
-    sampled = True
+    kept = RANDOM
+
+
+class DrawnTable(LabelTable):
+    """A file of labels of items that were drawn with equal chances: others are left out."""
+
+    kept = DRAWN
 
 
 def read_labels(
@@ -207,11 +214,14 @@ def _find_majority(labels: Mapping[str, Given | None]) -> Given | None:
     return None
 
 
-def settle_table(table: TextTable, item: str, label: str, sampled: bool = False) -> TextTable:
+_PURPOSES = {RANDOM: ("common a class is", "rate"), DRAWN: ("right the labels are", "certify")}
+
+
+def settle_table(table: TextTable, item: str, label: str, chosen: str = "") -> TextTable:
     """Return a file of reviews as a table with one row per item; any other table as it is.
 
-    The columns besides the label are those of the item's first row. `sampled` keeps the items that
-    were drawn at random, where a column chosen says which were.
+    The columns besides the label are those of the item's first row. Only items `chosen` in this way
+    are kept, where a column says how.
     """
     if REVIEWER not in table.header:
         return table
@@ -222,14 +232,15 @@ def settle_table(table: TextTable, item: str, label: str, sampled: bool = False)
         (row[place[item]], row[place[label]] or None, row[who]) for row in rows
     )
     kept = {row[place[item]]: row for row in reversed(rows)}  # the first row of each item
-    if CHOSEN in place:
-        drawn = {row[place[item]] for row in rows if row[place[CHOSEN]] == RANDOM}
-        if sampled and not drawn:
+    if chosen and CHOSEN in place:
+        drawn = {row[place[item]] for row in rows if row[place[CHOSEN]] == chosen}
+        if not drawn:
             raise VotesError(
                 "its items were chosen because they are useful, not drawn at random, so they do "
-                "not show how common a class is; label items with unelisa review --aim rate"
+                f"not show how {_PURPOSES[chosen][0]}; label items with unelisa review --aim "
+                f"{_PURPOSES[chosen][1]}"
             )
-        kept = {name: row for name, row in kept.items() if name in drawn or not sampled}
+        kept = {name: row for name, row in kept.items() if name in drawn}
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(table.header)
