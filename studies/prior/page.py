@@ -16,10 +16,9 @@ for, how the fitted ones were fitted, and what the default reaches on sets that 
 **each set is labeled with the numbers that the sets of all other sources give**. Sources, not sets,
 are independent.
 
-All numbers are in `docs/study/prior.json`. These commands, run in a clone, write this page:
-
 ```
-unelisa reproduce prior --from docs/study/prior.json --out docs    # from the stored numbers
+unelisa reproduce rows prior --out prior.csv    # every set
+unelisa reproduce prior --from docs/study/prior.json --out docs    # write this page
 unelisa reproduce prior --data FOLDER --out docs    # fit and label everything again
 ```
 """
@@ -27,7 +26,8 @@ _LEFT_OUT = """## Sets whose source was left out
 
 Accuracy and log loss (P at least .001) over the items with known truth. The share of the votes is
 (count + 1) / (votes + K). An interval holds if it contains the accuracy; *too sure* are sets whose
-accuracy is more than .10 below the expected one."""
+accuracy is more than .10 below the expected one. The second table has the sets on which the default
+is furthest below the better of the other two, and furthest above."""
 _FITTED = """## Numbers that are fitted
 
 The powers of the average have the least mean log loss over the sets. The expected accuracy is a
@@ -49,6 +49,7 @@ same sets, each with what the other sources give. The first line of each number 
 use."""
 _GOLD = """The last one belongs to gold labels: accuracy and log loss on the other items, on sets
 with 100 labeled items or more, of which 50 drawn at random are gold."""
+SHOWN = (8, 4)  # of the sets: those furthest below the better rival, and furthest above it
 _MEANING = {
     "MEAN_WEIGHT": "mean weight of voters, where EM starts",
     "WEIGHT_SPREAD": "spread of the weights",
@@ -164,7 +165,9 @@ def _list_sets(rows: Sequence[Json]) -> str:
         "reliable",
     ]
     lines = []
-    for row in sorted(rows, key=_lead):
+    ordered = sorted(rows, key=_lead)
+    shown = ordered if len(rows) <= sum(SHOWN) else [*ordered[: SHOWN[0]], *ordered[-SHOWN[1] :]]
+    for row in shown:
         expected = "-"
         if row["expected"] is not None:
             expected = f"{share(row['expected'], 2)} ({share(row['low'], 2)} to "

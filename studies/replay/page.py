@@ -1,6 +1,6 @@
 """docs/replay.md, made from the archive: numbers come from there, words from here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from studies.replay.runs import BATCHES
 from studies.replay.summary import (
     LATER,
     STOPS,
-    Estimate,
     compare_areas,
     compare_needs,
     estimate,
@@ -30,27 +29,18 @@ same model, `LatentIsing`**, so that they differ only in what they bought. A rep
 {most} items, drawn anew for each seed; there are {seeds} seeds per set. Intervals are 95 %, over
 resampled seeds.
 
-**What was chosen on which votes**: that a batch is spread over the voters was decided on the first
-seed of these sets in an earlier version of this page, and the number of batches on worlds 0 to 2
-and on other draws of items from magic_ensemble, bluebirds, triviaqa_judges_v1 and
-care_civilcomments. There, four batches instead of one lowered the votes that are needed from 81 %
-to 58 % of what random votes need, on one seed of eight sets, which is little evidence; buying all
-voters' votes on some items first, more random votes, and no spread did not help. The other policies
-have the same batches. That a quarter of a batch goes to items that everybody answers was chosen on
-worlds 0 to 3, after replays of worlds 20 to 33 had shown that a clique may hide. So the real sets
-are development data; expect less of ours on new votes.
-
-The sets named `copies`, `near_copies`, `lenient_families` and `bad_clique` are simulated
-[worlds](worlds.md) of the choosing part, from number {first} on, whose voters come in families; the
-others are real votes with known truth. The policies:
+The real sets are development data: that a batch is spread over the voters, the number of batches,
+and the quarter of a batch that goes to items that everybody answers were chosen on replays of these
+sets and of other worlds. Expect less of ours on new votes. The sets named `copies`, `near_copies`,
+`lenient_families` and `bad_clique` are simulated [worlds](worlds.md) of the choosing part, from
+number {first} on, whose voters come in families. The policies:
 
 {policies}
 
-All curves are in `docs/study/replay.json`. These commands, run in a clone, write this page:
-
 ```
-unelisa reproduce replay --from docs/study/replay.json --out docs    # from the stored curves
-unelisa reproduce replay --data FOLDER --seeds 0-19 --out docs    # run what is missing
+unelisa reproduce rows replay --out replay.csv    # every curve
+unelisa reproduce replay --from docs/study/replay.json --out docs    # write this page
+unelisa reproduce replay --data FOLDER --seeds 0-19 --out docs    # run what is missing or stale
 ```
 
 ![Accuracy against votes bought](images/replay.svg)"""
@@ -84,16 +74,7 @@ def render_replay(archive: Json) -> str:
         introduction,
         _show_verdict(rows),
         _show_areas(rows),
-        _show_differences(
-            "## Accuracy: area above that of random votes",
-            compare_areas(rows),
-            "Mean over the seeds of the difference in area, with its interval.",
-        ),
-        _show_differences(
-            "## Log loss: area above that of random votes",
-            compare_areas(rows, column=2),
-            "Less is better here.",
-        ),
+        _show_means(rows),
         _show_needs(rows),
     )
 
@@ -129,8 +110,8 @@ def _show_verdict(rows: Sequence[Json]) -> str:
     others = {policy: mean for policy, mean in means.items() if not policy.startswith(OURS)}
     best = max(others, key=lambda policy: others[policy])
     lines.append(
-        f"- The best of the others is {best}, {others[best]:+.4f} against random. The intervals "
-        "below show which differences are noise."
+        f"- The best of the others is {best}, {others[best]:+.4f} against random. The table "
+        "below says on how many sets that is more than noise."
     )
     return join_blocks("## What is reached", "\n".join(lines))
 
@@ -167,22 +148,23 @@ def _share(value: float) -> str:
     return f"{value:.4f}".removeprefix("0")
 
 
-def _show_differences(title: str, found: Mapping[tuple[str, str], Estimate], words: str) -> str:
-    policies = [p for p in POLICIES if p != RANDOM and any(key[1] == p for key in found)]
-    sets = list(dict.fromkeys(name for name, _ in found))
-    table = [[name, *(_bracket(found.get((name, policy))) for policy in policies)] for name in sets]
-    means = [
-        np.mean([found[name, policy].mean for name in sets if (name, policy) in found])
-        for policy in policies
-    ]
-    table.append(["**mean**", *(f"**{mean:+.4f}**" for mean in means)])
-    return join_blocks(title, words, markdown_table(["set", *policies], table))
-
-
-def _bracket(found: Estimate | None) -> str:
-    if found is None:
-        return DASH
-    return f"{found.mean:+.4f} ({found.low:+.3f}, {found.high:+.3f})"
+def _show_means(rows: Sequence[Json]) -> str:
+    """Return the mean differences in area to random votes, and on how many sets they are clear."""
+    table = []
+    for title, column, sign in (("accuracy", 1, 1), ("log loss (less is better)", 2, -1)):
+        found = compare_areas(rows, column=column)
+        for policy in (p for p in POLICIES if p != RANDOM and any(key[1] == p for key in found)):
+            mine = [one for (_, name), one in found.items() if name == policy]
+            bounds = [(one.low, one.high) if sign > 0 else (-one.high, -one.low) for one in mine]
+            better, worse = sum(low > 0 for low, _ in bounds), sum(high < 0 for _, high in bounds)
+            mean = f"{np.mean([one.mean for one in mine]):+.4f}"
+            table.append([title, policy, mean, f"{better} of {len(mine)}", worse])
+    return join_blocks(
+        "## Area above that of random votes",
+        "Means over the sets; the last columns count the sets on which the interval of the "
+        "difference lies on one side of 0.",
+        markdown_table(["area of", "policy", "mean difference", "better", "worse"], table),
+    )
 
 
 def _show_needs(rows: Sequence[Json]) -> str:

@@ -17,22 +17,15 @@ random items (after half of the items with known truth on sets with fewer than {
 {draws} random orders. Counted are the answers until the accuracy first comes within {close} of the
 goal, in steps of ten, for the order of the review and for each random order.
 
-The accuracy is that of all items with a known truth. An item that was reviewed has the label that
-it was given, in both orders alike, so that the accuracy is that of what a user ends up with.
-
-The order was chosen on simulated worlds (`studies/worlds`, the choosing part): that items with the
-largest gain come first, and not a random draw in proportion to the gain or a half of each; and that
-only the first ten answers go by the mean over the readings of the votes. That of items with equal
-probabilities the k-th counts 1 / sqrt(k) of its gain was decided after these sets had been run once
-without it, except adult2, cifar10s and dream_s1, which were run later and once. On eight of the
-worlds it made little difference, so part of its effect here may be chance; the column "gain alone"
-shows the order without it.
-
-All numbers are in `docs/study/review.json`. These commands, run in a clone, write this page:
+The accuracy is that of all items with a known truth; an item that was reviewed has the label that
+it was given. The order was chosen on simulated worlds (the choosing part). That of items with equal
+probabilities the k-th counts 1 / sqrt(k) of its gain was decided after most of these sets had been
+run once without it; the column "gain alone" shows the order without it.
 
 ```
-unelisa reproduce review --from docs/study/review.json --out docs    # from the stored numbers
-unelisa reproduce review --data FOLDER --out docs    # run what is missing
+unelisa reproduce rows review --out review.csv    # every curve
+unelisa reproduce review --from docs/study/review.json --out docs    # write this page
+unelisa reproduce review --data FOLDER --out docs    # run what is missing or stale
 ```
 """
 
@@ -74,16 +67,11 @@ def sum_up(rows: Sequence[Json]) -> str:
 
 
 def _tabulate(rows: Sequence[Json]) -> str:
-    header = ["set", "classes", "items", "labels", "accuracy without", "goal"]
+    header = ["set", "classes", "labels", "accuracy without", "goal"]
     table = []
     for row in rows:
         needed = compare_orders(row)
         counts = needed.review, needed.gain, f"{needed.random:.0f}"
         figures = [share(row["review"][0]), share(needed.goal), *counts]
-        end = share(row["review"][-1])
-        table.append(
-            [row["set"], row["classes"], f"{row['items']:,}", row["labels"], *figures, end]
-        )
-    return markdown_table(
-        [*header, "review", "gain alone", "random order", "review, all labels"], table
-    )
+        table.append([row["set"], row["classes"], row["labels"], *figures])
+    return markdown_table([*header, "review", "gain alone", "random order"], table)

@@ -14,6 +14,6 @@ def test_the_page_states_what_is_reached_and_by_how_much():
     page = render_replay(make_archive(replays=rows))
     assert "there are 3 seeds per set" in " ".join(page.split())
     assert "- **ours**: rank 1 of 2" in page
-    assert "| toy | +0.1000 (+0.100, +0.100) |" in page
-    assert "| toy | -0.1000 (-0.100, -0.100) |" in page
+    assert "| accuracy | ours | +0.1000 | 1 of 1 | 0 |" in page
+    assert "| log loss (less is better) | ours | -0.1000 | 1 of 1 | 0 |" in page
     assert "| toy | 100 x 5 | .9000 | **.8500** | .7500 |" in page
