@@ -1,13 +1,15 @@
-# make demo | test | test-gpu | test-min | fuzz | check | bench | docs : each builds .venv itself, with nothing but Python >= 3.11.
-PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+# make demo | test | coverage | test-gpu | test-min | fuzz | check | counts | bench | docs : each builds .venv itself, with nothing but Python >= 3.11.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-gpu test-min fuzz check bench docs vendor clean
+.PHONY: demo test coverage test-gpu test-min fuzz check counts bench docs vendor clean
 
+# the example data of README, and all that its commands need
 demo: .venv/.demo
 	$(BIN)/unelisa demo --out demo
+	@test -e demo/ra.duckdb || $(BIN)/unelisa simulate ehr --patients 3000 --out demo/ra.duckdb --quiet
 
 test: .venv/.test
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
@@ -21,6 +23,15 @@ check: .venv/.check
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# which lines the tests reach; fails below the floor. It takes twice the time of `make test`
+coverage: .venv/.test
+	$(PIP) pytest-cov
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --cov=unelisa --cov-report=term:skip-covered --cov-fail-under=90
+
+# how large the house is, and how long the way of a fit
+counts: .venv/.demo
+	$(BIN)/python benchmarks/counts.py
 
 bench: .venv/.test
 	$(BIN)/python benchmarks/solver.py
@@ -41,7 +52,7 @@ vendor:
 
 .venv/.demo: .venv/bin/python pyproject.toml constraints.txt
 	@echo "Installing unelisa and its libraries into .venv (about a minute, once) ..."
-	@$(PIP) --editable ".[report]"
+	@$(PIP) --editable ".[report,review,omop]"
 	@touch $@
 
 .venv/.test: .venv/.demo

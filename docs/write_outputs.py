@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from typer.testing import CliRunner  # noqa: E402
 
 from test_pages import FENCE, bluebirds, pages, run_command  # noqa: E402 - found just above
-from unelisa import datasets  # noqa: E402
 from unelisa.cli import app  # noqa: E402
+from unelisa.sources import datasets  # noqa: E402
 
 PUBLISHED = ROOT.parent / "shared" / "data" / "bluebirds"
 

@@ -12,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 import unelisa as ue
-from unelisa import datasets
 from unelisa.cli import app
+from unelisa.review.server import ReviewServer
+from unelisa.sources import datasets
 
 ROOT = Path(__file__).parents[1]
 # generated pages print what their commands say; the health records' page has a test of its own
@@ -50,10 +51,23 @@ def pages():
 
 @pytest.fixture(scope="module")
 def demo_folder(tmp_path_factory):
-    """A folder in which the demo has run."""
+    """A folder in which `make demo` has run, in a clone."""
     folder = tmp_path_factory.mktemp("demo")
-    assert CliRunner().invoke(app, ["demo", "--out", str(folder / "demo")]).exit_code == 0
+    for line in re.findall(r"\$\(BIN\)/unelisa (.*demo.*)", (ROOT / "Makefile").read_text("utf-8")):
+        words = [str(folder / x) if x.startswith("demo/") else x for x in line.split()]
+        words[-1:] = [str(folder / "demo")] if words[-1] == "demo" else words[-1:]
+        assert CliRunner().invoke(app, words).exit_code == 0
+    (folder / "examples").symlink_to(ROOT / "examples")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _reviewers_leave_at_once(monkeypatch):
+    def leave(server):
+        server._socket.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ReviewServer, "run", leave)
 
 
 def bluebirds(folder):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from unelisa.storage import load, save
     from unelisa.votes import Votes
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 # Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
 # Names that are not listed here are aggregators.

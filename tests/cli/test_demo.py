@@ -1,5 +1,4 @@
 import json
-import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +13,6 @@ from unelisa.cli import app
 from unelisa.cli.demo import breast_cancer_votes, own_name
 
 SOURCE = Path(unelisa.__file__).parent
-README = Path(__file__).parents[2] / "README.md"
 
 
 class Demo(NamedTuple):
@@ -56,34 +54,6 @@ def test_the_demo_leaves_labels_a_report_and_its_inputs(demo, run, tmp_path):
     again = run("fit", folder / "votes.csv", "--out", tmp_path / "labels.csv")
     assert again.exit_code == 0
     assert (tmp_path / "labels.csv").read_text() == (folder / "labels.csv").read_text()
-
-
-def test_the_readme_shows_what_the_demo_prints(demo):
-    shown = demo.shown
-    told = README.read_text(encoding="utf-8").replace("**", "")
-    table = re.findall(r"^\| ([a-z-]+) \| (\.\d{3}) \| (\.\d{3}|\(.*\)) \|$", told, re.MULTILINE)
-    printed = {
-        name: re.findall(rf"^{name} +(\S+)", shown, re.MULTILINE)[:2] for name in AGGREGATORS
-    }
-    assert {name for name, *_ in table} == set(AGGREGATORS)
-    for name, crowd, cancer in table:
-        assert f"0{crowd}" == printed[name][0], name
-        assert cancer.startswith("(") or f"0{cancer}" == printed[name][1], name
-        assert cancer.startswith("(") == (not printed[name][1].startswith("0")), name
-    assert "25 voters, 7 experts, 2 of them contrarians" in told
-    sizes = len(pd.read_csv(demo.folder / "truth.csv")), breast_cancer_votes().votes.n_items
-    shares = [
-        [float(share) for share in column if share.startswith(".")]
-        for column in zip(*table, strict=True)
-    ]
-    errors = [
-        max(share * (1 - share) for share in column) ** 0.5 / n_items**0.5
-        for column, n_items in zip(shares[1:], sizes, strict=True)
-    ]
-    stated = (f"{error:.3f} ({n} items)"[1:] for error, n in zip(errors, sizes, strict=True))
-    assert f"are at most {' and '.join(stated)}" in told
-    assert "7 are experts, who recognize" in " ".join(shown.split())
-    assert "but 2 of them say the opposite" in " ".join(shown.split())
 
 
 def test_machines_get_both_comparisons(demo):

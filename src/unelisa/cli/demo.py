@@ -20,6 +20,7 @@ from unelisa.analysis.judged import Judged, Reference
 from unelisa.analysis.scoring import score_experts
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
+from unelisa.cli.examples import write_examples
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.fitting import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, results, voter_table
@@ -68,6 +69,7 @@ def demo(
         files.write_csv(inputs[0], *tabulate_votes(crowd.votes, wide=True))
         truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
         files.write_csv(inputs[1], ("item", "label"), truth)
+        write_examples(out, crowd.votes, files)
     _introduce_crowd(screen, drawn)
     rows = _compare(screen, crowd)
     _show_experts(screen, drawn, *_fit_crowd(crowd, rows, outputs))
@@ -192,6 +194,7 @@ def _point_to_files(screen: Console, out: Path) -> None:
         "report.html": "open it in a browser: every voter's verdict and the reason",
         "labels.csv": "a label and a probability for every item",
         "votes.csv, truth.csv": "the input, to try other commands on",
+        "new.csv, texts.csv, logs": "more votes, texts to review, logs of LLM judges",
     }
     for name, what in told.items():
         screen.print(f"{out}/{name}: {what}", markup=False, soft_wrap=True)

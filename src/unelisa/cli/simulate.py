@@ -215,6 +215,7 @@ def ehr(
     seed: options.Seed = 0,
     json: options.JsonFile = None,
     force: options.Force = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write an OMOP database of simulated rheumatoid arthritis patients, and the truth."""
     truth = out.with_suffix(".truth.csv")
@@ -227,7 +228,7 @@ def ehr(
     with output_files(force) as files:
         written = _write_ehr(drawn, (out, truth), seed, files)
         files.write_json(json, written)
-    screen = results(quiet=json == STDOUT)
+    screen = results(quiet=quiet or json == STDOUT)
     screen.print(
         f"[bold]{patients:,} patients, {int((drawn.truth > 0).sum()):,} with rheumatoid "
         f"arthritis; {len(drawn.reviewed)} charts reviewed[/bold]"
