@@ -57,5 +57,7 @@ def modules():
 def test_examples_in_docstrings_run(name):
     if ".torch_" in name:
         pytest.importorskip("torch", reason="torch is not installed: make test-gpu")
+    if name.endswith(".inspect_plugin"):
+        pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0

@@ -31,8 +31,12 @@ def panel(tmp_path):
 def test_it_prints_what_the_panel_is_worth(run, panel):
     result = run("jury", panel)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("6 judges worth ")
-    assert "400 items, read as long." in result.stdout
+    told = " ".join(result.stdout.split())
+    assert "6 judges are worth about " in told
+    assert "400 items on 200 questions, read as long." in told
+    assert "Krippendorff's alpha 0." in told
+    assert "This assumes that no judge favors a system" in told
+    assert result.stdout.index("model-a") < result.stdout.index("6 judges")
     assert "Estimated pass rate" in result.stdout
     for judge in (*JUDGES, "copy"):
         assert judge in result.stdout
@@ -61,7 +65,12 @@ def test_every_output_at_once(run, panel, tmp_path):
     assert 2 < said["effective_judges"] < 6
     judge = {"name", "accuracy", "low", "high", "lean", "family"}
     assert all(judge <= row.keys() for row in said["judges"])
-    assert {"share", "low", "high", "systems", "differences"} == said["pass_rate"].keys()
+    rate = {"share", "low", "high", "systems", "differences", "assumption", "favors"}
+    assert rate == said["pass_rate"].keys()
+    ends = (said[f"effective_judges{end}"] for end in ("_low", "", "_high"))
+    assert [*ends] == sorted(said[f"effective_judges{end}"] for end in ("_low", "", "_high"))
+    assert 0 < said["alpha"] < 1
+    assert [row["rank_low"] for row in said["pass_rate"]["systems"]] == [1, 2]
     (pair,) = said["pass_rate"]["differences"]
     assert (pair["better"], pair["worse"], pair["paired"]) == ("model-a", "model-b", 200)
     assert pair["low"] < pair["difference"] < pair["high"]
@@ -105,9 +114,10 @@ def test_options_are_spelled_as_options(refused, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"run_id": "Xylophon7", "key": "strict", "score": 0.7}\n')
     told = refused("jury", path)
-    assert told.endswith("pass --cut 0.5")
+    assert "1 judges and 1 answers with scores are too few" in told
+    assert refused("jury", path, "--out", tmp_path / "x.csv").endswith("passes with --cut")
     assert "Xylophon7" not in told
-    path.write_text('{"item": 1, "judge": 2, "label": 3, "run_id": 1, "key": "k", "score": 0}\n')
+    path.write_text('{"item": 1, "judge": 2, "run_id": 1, "key": "k", "score": 0}\n')
     assert refused("jury", path).endswith("pass --source langsmith, or --source long")
     assert "there is no source 'x'" in refused("jury", path, "--source", "x")
 
@@ -121,3 +131,68 @@ def test_bad_logs_give_one_sentence(content, refused, tmp_path):
 
 def test_an_output_is_not_an_input(refused, panel):
     assert "is an input" in refused("jury", panel, "--json", panel)
+
+
+def test_preferences_give_a_leaderboard(run, tmp_path):
+    rng = np.random.default_rng(0)
+    path, found = tmp_path / "pairs.jsonl", tmp_path / "found.json"
+    with path.open("w") as file:
+        for i in range(150):
+            names = ["large", "small"] if rng.random() < 0.5 else ["small", "large"]
+            for judge, right in (("ann", 0.9), ("bob", 0.8), ("coin", 0.5)):
+                winner = "large" if rng.random() < right else "small"
+                row = {"question_id": i, "model_a": names[0], "model_b": names[1]}
+                file.write(json.dumps({**row, "winner": winner, "judge": judge}) + "\n")
+    result = run("jury", path, "--json", found)
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.stdout.split())
+    assert "450 comparisons on 150 questions" in told
+    assert "do not visibly prefer what is shown first" in told
+    said = json.loads(found.read_text())
+    assert said["kind"] == "preferences"
+    assert [row["rank_low"] for row in said["systems"]] == [1, 2]
+    assert said["systems"][0]["system"] == "large"
+    assert [row["name"] for row in said["judges"]] == ["ann", "bob", "coin"]
+
+
+def test_scores_on_a_scale_give_means_and_with_a_cut_labels(run, tmp_path):
+    rng = np.random.default_rng(0)
+    path, found = tmp_path / "scores.csv", tmp_path / "found.json"
+    rows = []
+    for system, mean in (("x", 60), ("y", 70)):
+        for i, quality in enumerate(rng.normal(mean, 8, 80)):
+            for judge, adds in (("ann", 0), ("bob", 6), ("cid", -6)):
+                rows.append((i, judge, round(quality + adds + rng.normal(0, 4), 1), system))
+    frame = pd.DataFrame(rows, columns=["item", "who", "points", "system"])
+    frame.to_csv(path, index=False)
+    named = "--judge", "who", "--item", "item", "--score", "points", "--system", "system"
+    result = run("jury", path, *named, "--json", found)
+    assert result.exit_code == 0, result.output
+    said = json.loads(found.read_text())
+    assert [row["system"] for row in said["systems"]] == ["y", "x"]
+    assert said["systems"][0]["mean"]["low"] > said["systems"][1]["mean"]["high"]
+    assert run("jury", path, *named, "--cut", 65, "--json", found).exit_code == 0
+    assert json.loads(found.read_text())["kind"] == "votes"
+
+
+def test_coins_are_worth_nothing(run, tmp_path):
+    rng = np.random.default_rng(3)
+    path, found = tmp_path / "coins.csv", tmp_path / "found.json"
+    rows = [f"i{i},j{j},{rng.integers(2)}\n" for i in range(300) for j in range(6)]
+    path.write_text("item,judge,label\n" + "".join(rows))
+    result = run("jury", path, "--json", found)
+    assert "agreement does not exceed chance" in " ".join(result.stdout.split())
+    said = json.loads(found.read_text())
+    assert said["effective_judges"] is None
+    assert said["reliable"] is False
+
+
+def test_gold_of_each_system_corrects_leniency_and_gives_kappas(run, panel, tmp_path):
+    gold, found = tmp_path / "gold.csv", tmp_path / "found.json"
+    rows = [f"{x} / q{i},{y}\n" for x in ("model-a", "model-b") for i in range(20)
+            for y in (["pass"] if i % 3 else ["fail"])]  # fmt: skip
+    gold.write_text("item,label\n" + "".join(rows))
+    assert run("jury", panel, "--gold", gold, "--json", found).exit_code == 0
+    said = json.loads(found.read_text())
+    assert said["pass_rate"]["assumption"] == ""
+    assert said["human_kappa"]["large"]["n"] == 40

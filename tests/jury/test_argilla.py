@@ -29,3 +29,14 @@ def test_parts_of_another_kind_are_named(refuse):
     assert "an answer must be an object" in refuse(
         start + '[{"user_id": 1, "values": {"q": "Xylophon7"}}]}'
     )
+
+
+def test_flattened_records_say_who_responded(logs, said):
+    people = [f"00000000-0000-0000-0000-00000000000{k}" for k in (0, 1)]
+    assert said(logs / "argilla-flat-2.8.json") == {
+        ("a", people[0]): "good",
+        ("a", people[1]): "bad",
+        ("a", "llm"): "good",
+        ("b", people[0]): "good",
+        ("b", "llm"): "bad",
+    }

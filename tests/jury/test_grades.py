@@ -3,7 +3,7 @@ import math
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.jury.grades import name_grades, read_grade
+from unelisa.jury.grades import Letter, Range, name_grades, read_grade
 from unelisa.votes.coding import Declared
 
 
@@ -12,15 +12,15 @@ from unelisa.votes.coding import Declared
     [
         (True, True),
         (False, False),
-        (1, True),
-        (0.0, False),
-        (" 1.0 ", True),
+        (1, 1.0),
+        (0.0, 0.0),
+        (" 1.0 ", 1.0),
         ("good", "good"),
         ("", None),
         ("NA", None),
         (None, None),
         (math.nan, None),
-        ("inf", "inf"),
+        ("0.7", 0.7),
         ("1_0", "1_0"),
     ],
 )
@@ -28,11 +28,10 @@ def test_marks_are_read(mark, grade):
     assert read_grade(mark) is grade or read_grade(mark) == grade
 
 
-@pytest.mark.parametrize("mark", [0.5, 2, -1, "0.5", math.inf])
-def test_scores_need_a_cut(mark):
-    with pytest.raises(VotesError, match=r"scores other than 0 and 1.*cut=0\.5"):
+@pytest.mark.parametrize("mark", [math.inf, -math.inf, "inf", "-Infinity", 10**400])
+def test_infinite_scores_are_refused(mark):
+    with pytest.raises(VotesError, match="infinite"):
         read_grade(mark)
-    assert read_grade(mark, cut=0.5) is (float(mark) >= 0.5)
 
 
 @pytest.mark.parametrize("mark", [[1], {"Smith": 1}, b"x"])
@@ -43,16 +42,51 @@ def test_a_mark_is_one_value(mark):
 
 
 def test_words_for_pass_and_fail_become_these_two():
-    words, coding = name_grades([True, False, "Correct", "failed"])
-    assert words == {True: "pass", False: "fail", "Correct": "pass", "failed": "fail"}
-    assert coding == ("fail", "pass")
-    assert name_grades(["pass", "partial"])[1] == Declared(("fail", "partial", "pass"), True)
+    found = name_grades([True, False, "Correct", "failed", 1.0])
+    assert found.labels == ["pass", "fail", "pass", "fail", "pass"]
+    assert found.coding == ("fail", "pass")
+    partial = Declared(("fail", "partial", "pass"), True)
+    assert name_grades(["pass", "partial"]).coding == partial
+    assert name_grades([1.0, 0.5, 0.0]).coding == partial
 
 
 def test_labels_of_their_own_stay_unless_they_mix_with_pass_and_fail():
-    assert name_grades(["good", "pass"]) == ({"good": "good", "pass": "pass"}, "auto")
+    assert name_grades(["good", "pass"])[:2] == (["good", "pass"], "auto")
     with pytest.raises(VotesError, match="read them separately"):
         name_grades([True, "good"])
-    assert name_grades(["pass", "fail"], ("pass", "fail"))[1] == ("pass", "fail")
+    assert name_grades(["pass", "fail"], ("pass", "fail")).coding == ("pass", "fail")
     with pytest.raises(VotesError, match="need no declaration"):
         name_grades([True], ("no", "yes"))
+
+
+def test_a_few_whole_scores_are_ordered_classes_and_others_a_scale():
+    found = name_grades([5.0, 1.0, 3.0, 2.5])
+    assert found.coding == Declared(("1", "2.5", "3", "5"), ordered=True)
+    assert "4 ordered classes" in found.note
+    for scores, cut in (([0.1, 0.7], "0.5"), ([3.0, 88.0, 41.5], "50.0"), ([1.2, 4.9], "3.0")):
+        with pytest.raises(VotesError, match="scores on a scale") as caught:
+            name_grades(scores)
+        assert str(caught.value).endswith(f"pass cut={cut}")
+        assert caught.value.about["scores"]
+
+
+def test_scores_mixed_with_labels_or_of_different_scales_are_refused():
+    with pytest.raises(VotesError, match="read them separately"):
+        name_grades([3.0, "good"])
+    ranges = {"ann": Range(1, 5, 40), "bob": Range(10, 98, 40)}
+    with pytest.raises(VotesError, match="different scales, 'ann' from 1 to 5 and 'bob'"):
+        name_grades([3.0, 88.0], cut=50, ranges=ranges)
+    assert name_grades([3.0, 5.0], cut=4, ranges={"ann": ranges["ann"]}).labels == ["fail", "pass"]
+
+
+def test_letters_are_those_of_inspect_unless_only_p_and_n_occur():
+    letters = [Letter(x) for x in "CIPN"]
+    assert name_grades(letters).labels == ["pass", "fail", "partial", None]
+    with pytest.raises(VotesError, match="positive and negative"):
+        name_grades(letters[2:])
+    assert name_grades(letters[2:], ("N", "P")).labels == ["P", "N"]
+
+
+def test_school_grades_are_not_ordered_without_a_word():
+    assert "declare the order" in name_grades(["A", "B", "C"]).note
+    assert name_grades(["A", "B"]).note == ""

@@ -1,7 +1,10 @@
 import json
 
 import pandas as pd
+import pytest
 
+from jury.conftest import spell
+from unelisa.errors import VotesWarning
 from unelisa.jury import read_jury
 
 VOTES = {
@@ -69,6 +72,51 @@ def test_parts_of_another_kind_are_named(refuse):
     )
     assert "it has no 'id'" in refuse('{"eval": {}, "samples": [{"scores": {"a": {"value": 1}}}]}')
     assert "found a list" in refuse(
-        '{"eval": {}, "samples": [{"id": 1, "scores": {"a": {"value": ["Xylophon7"]}}}]}'
+        '{"eval": {}, "samples": [{"id": 1, "scores": {"a": {"value": [["Xylophon7"]]}}}]}'
     )
     assert "no verdicts" in refuse('{"eval": {}, "samples": []}')
+
+
+def test_a_panel_is_as_many_judges_and_an_edit_is_gold(logs):
+    with pytest.warns(VotesWarning, match="2 judgments are abstentions") as caught:
+        jury = read_jury(logs / "inspect-0.3.285-panel-edited.eval")
+    assert len(caught) == 1
+    judges = [f"model_graded_qa/mockllm/{name}" for name in ("broken", "kind", "strict")]
+    assert jury.voters.tolist() == ["match", *judges]
+    assert jury.gold == {"s1": "fail"}
+    assert spell(jury)["s1", judges[0]] == spell(jury)["s1", judges[2]]  # as they said before
+    assert jury.failures == {judges[0]: 2}
+    assert jury.n_items == 8
+    assert len(set(jury.questions.values())) == 4  # in two epochs
+
+
+def test_collected_lists_are_judges_and_a_shorter_list_is_nobodys(logs):
+    with pytest.warns(VotesWarning, match="3 judgments are abstentions"):
+        jury = read_jury(logs / "inspect-0.3.285-collect.eval")
+    assert len(jury.voters) == 4
+    assert set(jury.failures.values()) == {1}
+
+
+def test_equal_ids_of_two_tasks_are_two_items_and_a_second_run_a_repeat(logs, tmp_path):
+    log = json.loads((logs / "inspect-log-v2.json").read_text())
+    log["eval"].update(task="sums", eval_id="one")
+    one, other, again = (tmp_path / f"{name}.json" for name in ("one", "other", "again"))
+    one.write_text(json.dumps(log))
+    log["eval"].update(task="letters")
+    other.write_text(json.dumps(log))
+    jury = read_jury([one, other])
+    assert jury.items.tolist() == [f"{t} / {x}" for t in ("letters", "sums") for x in "abc"]
+    log["eval"].update(task="sums", eval_id="two")
+    again.write_text(json.dumps(log))
+    jury = read_jury([one, again])
+    assert jury.items.tolist() == [f"{x}{e}" for x in "abc" for e in ("", " epoch 2")]
+    assert jury.questions["a"] == jury.questions["a epoch 2"]
+
+
+def test_a_sample_with_an_error_is_judged_by_nobody(logs, tmp_path):
+    log = json.loads((logs / "inspect-log-v2.json").read_text())
+    log["samples"][0]["error"] = {"message": "Xylophon7"}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    with pytest.warns(VotesWarning, match="2 judgments are abstentions: .*the sample has an error"):
+        votes = spell(read_jury(tmp_path / "log.json"))
+    assert ("a", "strict") not in votes

@@ -4,32 +4,39 @@ import shutil
 
 import numpy as np
 import pytest
-from sources.jury.mutants import mutate
 
+from jury.mutants import mutate
 from unelisa import LatentIsing, Votes
-from unelisa.errors import ModelError, UnelisaError, VotesError
+from unelisa.errors import ModelError, UnelisaError, VotesError, VotesWarning
 from unelisa.jury import SOURCES, read_jury
 
 SECRET = "Xylophon7"  # noqa: S105 - stands for the text of an item
 EXPECTED = {
     "argilla-2.8.json": "argilla",
+    "argilla-flat-2.8.json": "argilla",
     "argilla-server-2.8.jsonl": "argilla",
     "inspect-log-v2.json": "inspect",
     "inspect-samples_df-0.3.csv": "inspect",
     "judgepanel-0.1.jsonl": "long",
     "label-studio-1.20.json": "label-studio",
     "langsmith-feedback-v1.jsonl": "langsmith",
+    "langsmith-feedback-0.14.jsonl": "langsmith",
+    "mlflow-traces-3.17.jsonl": "mlflow",
     "openai-evals-3.0.jsonl": "openai-evals",
     "opik-test-results-1.9.json": "opik",
     "opik-traces-1.9.json": "opik",
     "prodigy-1.18.jsonl": "prodigy",
+    "promptfoo-0.121.20.json": "promptfoo",
     "promptfoo-results-v3.json": "promptfoo",
 }
+ARCHIVES = {"inspect-0.3.285-panel-edited.eval", "inspect-0.3.285-collect.eval"}
+PAIRS = {"mt-bench-2023.jsonl", "mt-bench-pairs-2023.jsonl", "langsmith-pairwise-0.14.jsonl"}
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
 def test_every_example_is_recognized_by_its_content(logs, tmp_path):
-    assert {path.name for path in logs.iterdir()} == set(EXPECTED)
-    assert set(EXPECTED.values()) == set(SOURCES)
+    assert {path.name for path in logs.iterdir()} == {*EXPECTED, *ARCHIVES, *PAIRS}
+    assert {*EXPECTED.values(), "pairs"} == set(SOURCES)
     for name, source in EXPECTED.items():
         copy = tmp_path / "log"  # no extension
         shutil.copy(logs / name, copy)
@@ -39,6 +46,7 @@ def test_every_example_is_recognized_by_its_content(logs, tmp_path):
         assert read_jury(copy, source=source).source == source
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_example_truncated_anywhere_gives_one_sentence(name, logs, refuse):
     whole = (logs / name).read_bytes()
@@ -58,7 +66,7 @@ def test_every_example_read_as_another_format_gives_one_sentence_or_votes(name, 
 
 
 def test_a_record_that_fits_two_formats_must_be_declared(refuse, tmp_path):
-    both = '{"item": "a", "judge": "x", "label": 1, "run_id": "r", "key": "k", "score": 0}'
+    both = '{"item": "a", "judge": "x", "run_id": "r", "key": "k", "score": 0}'
     assert refuse(both).endswith("pass source='langsmith', or source='long'")
     (tmp_path / "both.jsonl").write_text(both)
     assert read_jury(tmp_path / "both.jsonl", source="long").items.tolist() == ["a"]
@@ -75,6 +83,30 @@ def test_unknown_content_and_sources_are_refused(refuse, logs):
         read_jury([])
     with pytest.raises(VotesError, match="there is no file"):
         read_jury("nothing.jsonl")
+
+
+def test_an_unknown_record_says_which_fields_it_has(refuse):
+    told = refuse('{"prompt": 1, "answer_text": 2, "Xylophon7": 3}')
+    assert "it has the fields answer_text, prompt and 1 other" in told
+
+
+def test_a_folder_of_several_kinds_is_refused_and_csv_beside_logs_is_said(logs, tmp_path):
+    shutil.copy(logs / "prodigy-1.18.jsonl", tmp_path / "a.jsonl")
+    (tmp_path / "gold.csv").write_text("item,label\n1,pass\n")
+    with pytest.warns(VotesWarning, match="CSV files in .* were not read"):
+        assert read_jury(tmp_path).source == "prodigy"
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    with pytest.raises(VotesError, match="several kinds, 1 of Parquet and 1 of JSON"):
+        read_jury(tmp_path)
+
+
+def test_an_object_with_one_key_twice_is_refused(refuse):
+    for text in ('{"item": 1, "judge": "x", "label": 1, "label": 0}', '[{"a": 1, "a": 2}]'):
+        assert "one key twice" in refuse(text)
+
+
+def test_judges_can_be_chosen(logs):
+    assert read_jury(logs / "inspect-log-v2.json", judges=["kind"]).voters.tolist() == ["kind"]
 
 
 def test_a_folder_is_read_whole(logs, tmp_path, said):

@@ -44,3 +44,32 @@ def test_names_are_required(refuse):
     assert "the name of a judge" in refuse('{"item": "Xylophon7", "judge": "", "label": 1}')
     assert "the name of a judge" in refuse('{"item": 1, "judge": "x", "label": 1}\n{"item": 2}')
     assert "neither text nor a number" in refuse('{"item": ["Xylophon7"], "judge": 1, "label": 1}')
+
+
+def test_lists_of_annotators_and_labels_are_pairs(tmp_path, said):
+    frame = pd.DataFrame(
+        {"id": ["a", "b"], "annotators": [["x", "y"], ["x"]], "labels": [["u", "v"], ["v"]]}
+    )
+    frame.to_parquet(tmp_path / "lists.parquet")
+    expected = {("a", "x"): "u", ("a", "y"): "v", ("b", "x"): "v"}
+    assert said(tmp_path / "lists.parquet") == expected
+    assert said(frame) == expected
+
+
+def test_a_label_and_a_score_must_be_chosen_and_columns_can_be_named(tmp_path, said, refuse):
+    line = '{"item": 1, "judge": "x", "label": "good", "score": 1, "who": "y"}'
+    assert refuse(line).endswith("pass label='label', or label='score'")
+    path = tmp_path / "log.jsonl"
+    path.write_text(line)
+    assert said(path, item="item", judge="who", score="score") == {("1", "y"): "pass"}
+    assert "has no field 'nobody'" in refuse(line, item="item", judge="nobody", label="label")
+
+
+def test_data_sets_are_not_one_and_criteria_are_questions(tmp_path, refuse):
+    lines = [
+        f'{{"item": 1, "judge": "x", "label": {k}, "dataset": "{d}"}}' for k, d in enumerate("uv")
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(lines))
+    assert read_jury(path).items.tolist() == ["u / 1", "v / 1"]
+    assert "more than one question" in refuse("\n".join(lines).replace("dataset", "criterion"))

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from unelisa.errors import VotesWarning
 from unelisa.jury import read_jury
 
 VOTES = {
@@ -51,7 +52,28 @@ def test_parts_of_another_kind_are_named(refuse):
         '{"testIdx": 1, "gradingResult": {"componentResults": {}}}'
     )
     told = refuse(
-        '{"id": 1, "gradingResult": {"componentResults": [{"score": 0.4, "assertion": {}}]}}'
+        '{"id": 1, "gradingResult": {"componentResults": [{"score": 1, "assertion": {}}]}}'
     )
-    assert "judge 'assertion'" in told
-    assert told.endswith("pass cut=0.5")
+    assert "only checks (assertion)" in told
+
+
+def test_a_real_file_with_repeats_sets_checks_and_failures(logs):
+    with pytest.warns(VotesWarning, match="4 judgments are abstentions.*the grader failed"):
+        jury = read_jury(logs / "promptfoo-0.121.20.json")
+    assert jury.voters.tolist() == ["kind", "strict"]
+    assert jury.checks == {"latency": (6, 6), "contains": (6, 6)}
+    assert jury.items.tolist()[:2] == ["0", "0 epoch 2"]
+    assert len(set(jury.questions.values())) == 3
+
+
+def test_two_suites_are_not_one_and_a_person_is_gold(results, tmp_path):
+    for name, text in (("one", "sums"), ("two", "words")):
+        for result in results:
+            result["vars"] = {"q": f"{text} {result['testIdx']}"}
+        whole = {"results": {"results": results}, "config": {"description": text}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(whole))
+    jury = read_jury(tmp_path)
+    assert jury.items.tolist() == ["sums / 0", "sums / 1", "words / 0", "words / 1"]
+    results[0]["gradingResult"]["componentResults"][0]["assertion"] = {"type": "human"}
+    jury = read_jury(write_lines(tmp_path / "human.jsonl", results))
+    assert jury.gold == {"0": "pass"}

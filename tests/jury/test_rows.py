@@ -59,6 +59,6 @@ def test_other_tables_are_refused_in_a_sentence(table, tmp_path, refuse):
     assert "damaged" in refuse(whole[:-100], "half.parquet")
     assert "damaged" in refuse(b"ARROW1\0\0" + bytes(50), "half.arrow")
     assert "damaged" in refuse(b"\xff\xff\xff\xff" + bytes(50), "half.arrow")
-    nested = pa.table({"item": ["a"], "judge": ["x"], "label": [["Xylophon7"]]})
+    nested = pa.table({"item": ["a"], "judge": ["x"], "label": [{"a": "Xylophon7"}]})
     pq.write_table(nested, tmp_path / "nested.parquet")
     assert "lists or records" in refuse((tmp_path / "nested.parquet").read_bytes(), "n.parquet")

@@ -1,5 +1,6 @@
-"""`unelisa jury`: logs of judges in; what the panel is worth and each system's pass rate out."""
+"""`unelisa jury`: logs of judges in; which system wins and what the judges are worth out."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
+from unelisa.cli.leaderboards import show_without_labels
 from unelisa.cli.screen import (
     bare_table,
     busy,
@@ -24,10 +26,13 @@ from unelisa.cli.screen import (
     tell_end,
     tell_written,
 )
-from unelisa.jury import SOURCES, Jury, read_jury
-from unelisa.jury.gold import read_gold
+from unelisa.errors import ModelError, VotesError
+from unelisa.jury import SOURCES, Jury, Logs, read_logs
+from unelisa.jury.coefficients import compare_with_gold
+from unelisa.jury.gold import read_gold, read_gold_codes
 from unelisa.jury.grades import PASS
-from unelisa.jury.panel import describe_jury
+from unelisa.jury.panel import describe_jury, find_truth
+from unelisa.jury.systems import Truth
 from unelisa.report.findings import collect_findings
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
@@ -50,8 +55,8 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Argument(
             metavar="LOGS...",
             help="Files or folders: Inspect AI (.eval, .json), promptfoo, OpenAI evals, LangSmith, "
-            "Opik, Label Studio, Argilla, Prodigy, or records (item, judge, label) as JSON Lines, "
-            "CSV, Parquet or Arrow.",
+            "Opik, MLflow, Label Studio, Argilla, Prodigy, pairs (as MT-bench), or records (item, "
+            "judge, label) as JSON Lines, CSV, Parquet or Arrow.",
         ),
     ],
     source: Annotated[
@@ -60,12 +65,24 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     cut: Annotated[
         float | None,
-        typer.Option(metavar="SCORE", help="The lowest score that passes; else only 0 and 1."),
+        typer.Option(metavar="SCORE", help="The lowest score that passes; by default no cut."),
     ] = None,
     question: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which question to read if annotators answered several."),
+        typer.Option(
+            metavar="NAME",
+            help="Which question to read if annotators answered several; NAME: OPTION asks for one "
+            "of several options.",
+        ),
     ] = None,
+    judges: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Which judges to read; all by default.")
+    ] = None,
+    item: options.Item = None,
+    judge: Annotated[str | None, typer.Option(metavar="COL", help="Column of the judges.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COL", help="Column of labels.")] = None,
+    score: Annotated[str | None, typer.Option(metavar="COL", help="Column of scores.")] = None,
+    system: Annotated[str | None, typer.Option(metavar="COL", help="Column of systems.")] = None,
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -83,37 +100,64 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     json: options.JsonFile = None,
     show_items: options.ShowItems = False,
     labels: options.Labels = None,
+    order: options.Order = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
     strict: options.Strict = False,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
 ) -> None:
-    """Say what a panel of judges is worth, and how many items of each system under test pass."""
+    """Say which system wins, by how much, and what the panel of judges is worth."""
     check_outputs(report, tables=(out,), json=json, inputs=(*logs, gold), force=force)
     if report is not None:
         require_jinja()
-    coding = options.VotesForm(None, labels, None, None, None, None).choose_coding("auto")
+    coding = options.VotesForm(None, labels, order, None, None, None).choose_coding("auto")
     with busy("reading the logs"):
-        panel = read_jury(logs, source=source, cut=cut, question=question, coding=coding)
+        found = read_logs(
+            logs,
+            source=source,
+            cut=cut,
+            question=question,
+            judges=None if judges is None else [name.strip() for name in judges.split(",")],
+            item=item,
+            judge=judge,
+            label=label,
+            score=score,
+            system=system,
+            coding=coding,
+        )
+        panel = _read_votes(found)
+    if panel is None:
+        if out is not None or report is not None or gold is not None:
+            raise ModelError(
+                "preferences and scores have no labels; omit --out, --report and --gold, or "
+                "declare the lowest score that passes with --cut"
+            )
+        show_without_labels(found, force=force, json=json, quiet=quiet)
+        return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    found = describe_jury(model, judged, panel.systems, show_items=show_items)
+    truth, kappas = _use_gold(panel, y, jobs)
+    data = describe_jury(
+        model, judged, panel.systems, questions=panel.questions, truth=truth, show_items=show_items
+    )
     with busy("trying smaller panels"):
-        found["cheaper_panel"] = _find_cheaper(model, panel, y)
+        data["cheaper_panel"] = _find_cheaper(model, panel, y)
+    data |= {"failures": panel.failures, "checks": panel.checks, "notes": [*panel.notes]}
+    data |= {"human_kappa": kappas, "n_questions": len(set(panel.questions.values()))}
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
             findings = collect_findings(model, judged, None, seconds, notes, show_items=show_items)
             named = ", ".join(path.name for path in logs)
-            files.write_text(report, render_report({**findings, "jury": found}, judged, named))
-        files.write_json(json, {"source": panel.source, **found})
+            files.write_text(report, render_report({**findings, "jury": data}, judged, named))
+        files.write_json(json, {"kind": "votes", "source": panel.source, **data})
     screen = results(quiet=quiet or STDOUT in (out, json))
-    show_jury(screen, panel, model, found)
+    show_jury(screen, panel, model, data)
     tell_written(screen, out, report, json)
-    tell_end(screen, *sum_up(found))
+    tell_end(screen, *sum_up(data))
     options.end_strictly(strict, model)
 
 
@@ -125,12 +169,39 @@ def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
             tell_worst(found["judges"]),
             ("label some items by hand and pass them with --gold gold.csv"),
         )
-    worth = f"{found['n_judges']} judges worth {figure(found['effective_judges'], '.1f')}"
     return (
-        f"nothing speaks against the panel, {worth}",
+        "nothing speaks against the panel",
         tell_worst(found["judges"]),
         ("--report jury.html shows systems, judges and items to look at"),
     )
+
+
+def _read_votes(found: Logs) -> Jury | None:
+    """Return the votes; None where the logs hold preferences, or scores on a scale."""
+    if found.panel.preferences:
+        if found.panel.grades:
+            raise ModelError("the logs hold both preferences and verdicts; read them separately")
+        return None
+    try:
+        return found.as_jury()
+    except VotesError as error:
+        if not error.about.get("scores"):
+            raise
+        return None
+
+
+def _use_gold(panel: Jury, y: Any, jobs: int) -> tuple[Truth | None, dict[str, Any]]:
+    """Return gold labels beside a model that has not seen them, and each judge's kappa."""
+    if y is None:
+        return None, {}
+    gold = read_gold_codes(panel, y)
+    blind = options.build_method(options.DEFAULT_METHOD, 0, jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the model that people see has warned already
+        blind.fit(panel)
+        truth = find_truth(panel, gold, Judged.of(blind, panel))
+    found = zip(panel.voters.tolist(), compare_with_gold(panel, gold), strict=True)
+    return truth, {str(name): one._asdict() for name, one in found if one is not None}
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
@@ -147,26 +218,67 @@ def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
 
 def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, Any]) -> None:
     """Print the answer, the judges, the systems and when not to trust the panel."""
-    items, judges = count_noun(found["n_items"], "item"), count_noun(found["n_judges"], "judge")
-    worth = figure(found["effective_judges"], ".1f")
-    screen.print(f"{judges} worth {worth} equally good independent ones.", style="bold")
-    screen.print(f"{items}, read as {panel.source}.")
+    rate = found["pass_rate"]
+    if rate is not None and rate["systems"]:
+        screen.print(system_table(rate["systems"]))
+        screen.print()
+        for line in describe_differences(rate):
+            screen.print(line)
+    screen.print(printable(tell_worth(found), longest=2000), style="bold")
+    screen.print(tell_read(panel, found))
+    if found["alpha"] is not None:
+        scale = "ordinal" if panel.ordered else "nominal"
+        screen.print(
+            f"Agreement: Krippendorff's alpha {found['alpha']:.2f} ({scale}), Fleiss' kappa "
+            f"{figure(found['fleiss_kappa'], '.2f')}."
+        )
     for family in found["families"]:
         names = Text(", ").join(printable(name) for name in family[:LONGEST_FAMILIES])
         more = len(family) - LONGEST_FAMILIES
         screen.print(Text("Family: ") + names + (f" and {more} more." if more > 0 else "."))
-    if (rate := found["pass_rate"]) is not None:
+    if rate is not None:
         screen.print(Text(f"Estimated pass rate {_show_share(rate)}") + _name_pass(model))
     screen.print()
     screen.print(judge_table(found["judges"]))
     screen.print()
-    if rate is not None and rate["systems"]:
-        screen.print(system_table(rate["systems"]))
-        screen.print()
-        for line in describe_differences(rate["differences"]):
-            screen.print(line)
     for line in describe_doubts(found):
         screen.print(line)
+
+
+def tell_worth(found: dict[str, Any]) -> str:
+    """Return how many independent judges the panel is, and which ones add nothing.
+
+    Examples
+    --------
+    >>> worth = {"effective_judges": 2.7, "effective_judges_low": 2.1, "effective_judges_high": 3.6}
+    >>> tell_worth({**worth, "n_judges": 9, "cheaper_panel": {"drop": ["gpt", "llama"]}})
+    '9 judges are worth about 2.7 independent ones (2.1 to 3.6); gpt and llama add nothing.'
+    """
+    who, worth = count_noun(found["n_judges"], "judge"), found["effective_judges"]
+    if worth is None:
+        return f"{who}: their agreement does not exceed chance, so that nothing can be estimated."
+    low, high = found["effective_judges_low"], found["effective_judges_high"]
+    reach = "" if low is None else f" ({low:.1f} to {high:.1f})"
+    dropped = [name[:60] for name in found["cheaper_panel"]["drop"]]
+    more = f"; {' and '.join(dropped)} add{'s' if len(dropped) == 1 else ''} nothing"
+    be = "is" if found["n_judges"] == 1 else "are"
+    return f"{who} {be} worth about {worth:.1f} independent ones{reach}{more if dropped else ''}."
+
+
+def tell_read(panel: Jury, found: dict[str, Any]) -> str:
+    """Return what was read, how, and what was counted apart."""
+    items, questions = found["n_items"], found["n_questions"]
+    told = count_noun(items, "item")
+    told += f" on {count_noun(questions, 'question')}" if questions < items else ""
+    lines = [f"{told}, read as {panel.source}."]
+    lines += [f"{note[:1].upper()}{note[1:]}." for note in panel.notes]
+    if panel.failures:
+        failed = count_noun(sum(panel.failures.values()), "judgment")
+        lines.append(f"{failed} failed and count as abstentions.")
+    if panel.checks:
+        listed = [f"{x[:40]} {good} of {n}" for x, (good, n) in list(panel.checks.items())[:10]]
+        lines.append(f"Checks, which are not judges, passed: {', '.join(listed)}.")
+    return " ".join(lines)
 
 
 def _show_share(row: dict[str, Any], name: str = "share") -> str:
@@ -212,8 +324,15 @@ def system_table(systems: list[dict[str, Any]]) -> Table:
     return table
 
 
-def describe_differences(pairs: list[dict[str, Any]]) -> Iterator[Text]:
-    """Yield which differences between systems hold, and how they were compared."""
+def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
+    """Yield which differences between systems hold, how they were compared, and what is assumed."""
+    pairs = rate["differences"]
+    for favor in rate["favors"]:
+        how = "more" if favor["lean"] > 0 else "less"
+        told = f"{favor['judge']} passes {favor['system']} {abs(favor['lean']):.0%} {how} often"
+        yield printable(
+            f"{told} than its other verdicts explain: no difference is called.", longest=300
+        )
     if not pairs:
         return
     for row in pairs[:MOST_PAIRS]:
@@ -224,7 +343,10 @@ def describe_differences(pairs: list[dict[str, Any]]) -> Iterator[Text]:
     how = (
         f"question by question, on {count_noun(paired, 'question')} or more" if paired else "apart"
     )
-    yield Text(f"All intervals hold together with 95%; systems were compared {how}.\n")
+    yield Text(f"All intervals hold together with 95%; systems were compared {how}.")
+    if rate["assumption"]:
+        yield Text(f"This assumes that {rate['assumption']}.")
+    yield Text()
 
 
 def describe_doubts(found: dict[str, Any]) -> Iterator[Text]:

@@ -1,38 +1,43 @@
 """Logs of judges: evaluations of language models and annotation projects as votes.
 
 Every file is a stream of records. The first record tells which program wrote it: each module named
-in `SOURCES` says whether a record `fits` it and can `read` records as verdicts.
+in `SOURCES` says whether a record `fits` it and can `read` records as verdicts, preferences and
+checks, which a `Panel` collects.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from unelisa.errors import Hint, ModelError, VotesError
+from unelisa.errors import Hint, ModelError, VotesError, VotesWarning, warn_user
 from unelisa.jury import (
     argilla,
     inspect_logs,
     label_studio,
     langsmith,
     long_records,
+    mlflow,
     openai_evals,
     opik,
+    pairs,
     prodigy,
     promptfoo,
 )
 from unelisa.jury.archive import MARK, read_archive
 from unelisa.jury.documents import GZIP, is_json, read_documents
 from unelisa.jury.fields import Record
-from unelisa.jury.rows import read_frame, read_rows
-from unelisa.jury.verdicts import Jury, Panel, Verdict
+from unelisa.jury.preferences import Preferences
+from unelisa.jury.rows import list_fields, read_frame, read_rows
+from unelisa.jury.scores import Scores
+from unelisa.jury.verdicts import Entry, Jury, Panel
 from unelisa.memory import limit_memory
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.text import read_beginning
-from unelisa.votes.coding import CodingChoice
+from unelisa.votes.coding import CodingChoice, declare_order
 from unelisa.votes.frames import as_frame
 
-__all__ = ["SOURCES", "Jury", "read_jury"]
+__all__ = ["SOURCES", "Jury", "Logs", "read_jury", "read_logs", "read_preferences", "read_scores"]
 
 
 class Source(Protocol):
@@ -41,8 +46,8 @@ class Source(Protocol):
     def fits(self, record: Record) -> bool:
         """Return whether a record is of this format."""
 
-    def read(self, records: Iterable[Record]) -> Iterator[Verdict]:
-        """Yield the verdicts of records."""
+    def read(self, records: Iterable[Record]) -> Iterator[Entry]:
+        """Yield the verdicts, preferences and checks of records."""
 
 
 SOURCES: dict[str, Source] = {
@@ -51,48 +56,125 @@ SOURCES: dict[str, Source] = {
     "label-studio": label_studio,
     "langsmith": langsmith,
     "long": long_records,
+    "mlflow": mlflow,
     "openai-evals": openai_evals,
     "opik": opik,
+    "pairs": pairs,
     "prodigy": prodigy,
     "promptfoo": promptfoo,
 }
-# what is read in a folder: the first kind that is present
-_FOLDERS = (("*.arrow",), ("*.parquet",), ("*.eval", "*.json", "*.jsonl", "*.jsonl.gz"))
+# what is read in a folder: one of these kinds
+_FOLDERS = {
+    "Arrow": ("*.arrow",),
+    "Parquet": ("*.parquet",),
+    "JSON": ("*.eval", "*.json", "*.jsonl", "*.json.gz", "*.jsonl.gz"),
+    "CSV": ("*.csv", "*.csv.gz"),
+}
+_ABOUT = frozenset(("dataset_info.json", "state.json"))  # beside the Arrow files of `datasets`
 
 
-def read_jury(
+class Logs(NamedTuple):
+    """What logs hold, before it is known whether these are votes, scores or preferences."""
+
+    panel: Panel
+    sources: list[str]
+    coding: CodingChoice
+
+    def as_jury(self) -> Jury:
+        """Return the votes; raise `VotesError` where the marks are scores on a scale."""
+        return self.panel.finish(self.coding, self.sources)
+
+
+def read_logs(  # noqa: PLR0913 - what `read_jury` takes
     paths: Any,
     *,
     source: str | None = None,
     cut: float | None = None,
     question: str | None = None,
+    judges: Iterable[str] | None = None,
+    item: str | None = None,
+    judge: str | None = None,
+    label: str | None = None,
+    score: str | None = None,
+    system: str | None = None,
     coding: CodingChoice = "auto",
+    order: Sequence[Any] | None = None,
+    memory: str | int | None = None,
+) -> Logs:
+    """Return what logs hold; the parameters are those of `read_jury`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> logs = read_logs(pd.DataFrame({"item": ["a"], "judge": ["x"], "label": ["pass"]}))
+    >>> logs.sources, logs.panel.preferences
+    (['long'], [])
+    """
+    columns = {"item": item, "judge": judge, "label": label, "score": score, "system": system}
+    named = {kind: name for kind, name in columns.items() if name is not None}
+    if {"label", "score"} <= named.keys():
+        raise ModelError("name the column of labels or that of scores; a mark is one of them")
+    source = "long" if named else source
+    if source is not None and source not in SOURCES:
+        raise ModelError(f"there is no source {str(source)[:60]!r}; choose {', '.join(SOURCES)}")
+    if cut is not None and not (isinstance(cut, int | float) and abs(cut) < float("inf")):
+        raise ModelError("cut must be a finite number, the lowest score that passes")
+    panel, sources = Panel(cut, question, judges), []
+    with limit_memory(memory):
+        for name, records in _list_inputs(paths, named):
+            sources.append(_collect(panel, _Numbered(records), name, source))
+    return Logs(panel, sources, declare_order(coding, order))
+
+
+def read_jury(  # noqa: PLR0913 - every option of a log
+    paths: Any,
+    *,
+    source: str | None = None,
+    cut: float | None = None,
+    question: str | None = None,
+    judges: Iterable[str] | None = None,
+    item: str | None = None,
+    judge: str | None = None,
+    label: str | None = None,
+    score: str | None = None,
+    system: str | None = None,
+    coding: CodingChoice = "auto",
+    order: Sequence[Any] | None = None,
     memory: str | int | None = None,
 ) -> Jury:
     r"""Return the verdicts of judges in logs, as votes with gold labels and systems under test.
 
-    The judges are the voters. The result is a `Votes` with three more attributes: `gold` (item ->
-    gold label, a `y` for `fit`), `systems` (item -> the system under test) and `source` (the names
-    of the formats). With several systems, an item's name begins with its system's.
+    The judges are the voters. The result is a `Votes` with more attributes, see `Jury`: `gold`
+    (item -> gold label, a `y` for `fit`), `systems` (item -> the system under test), `source` (the
+    names of the formats) and others. With several systems, an item's name begins with its
+    system's. Judgments that failed are abstentions, and one warning counts them.
 
     Parameters
     ----------
     paths
         A file, a folder of files, a list of them, or a data frame. Inspect AI logs (.eval, .json,
         and what `samples_df` returns), promptfoo results, OpenAI evals, LangSmith feedback, Opik
-        scores, exports of Label Studio, Argilla and Prodigy, and records or tables (JSON Lines,
-        CSV, Parquet, Arrow) with an item, a judge and a label each.
+        scores, MLflow assessments, exports of Label Studio, Argilla and Prodigy, and records or
+        tables (JSON Lines, CSV, Parquet, Arrow) with an item, a judge and a label each.
     source
-        The format: "argilla", "inspect", "label-studio", "langsmith", "long", "openai-evals",
-        "opik", "prodigy" or "promptfoo". By default the first record decides; if it fits two
-        formats, that is an error.
+        The format: "argilla", "inspect", "label-studio", "langsmith", "long", "mlflow",
+        "openai-evals", "opik", "pairs", "prodigy" or "promptfoo". By default the first record
+        decides; if it fits two formats, that is an error.
     cut
-        The lowest score that passes. Without it only 0 and 1 are accepted as scores.
+        The lowest score that passes. Without it 0 and 1 are fail and pass, a few whole scores such
+        as 1 to 5 are ordered classes, and other scores are refused (see `read_scores`).
     question
-        Which question to read where annotators (Label Studio, Argilla) answered several.
+        Which question to read where annotators answered several; "QUESTION: OPTION" asks whether
+        an option was chosen where several can be.
+    judges
+        The judges to read; by default all of them.
+    item, judge, label, score, system
+        The columns or fields of records that hold these, by name; a mark is a label or a score.
     coding
         Your own labels, as (negative, positive) or all classes; by default pass and fail, or the
         labels in sort order.
+    order
+        All labels, the worst first: ordered classes.
     memory
         The limit in bytes, or as text such as "500MB"; see `read_votes`.
 
@@ -108,44 +190,108 @@ def read_jury(
     >>> jury, jury.voters.tolist(), jury.gold
     (Votes(1 items x 2 voters, 0.0% abstained), ['large', 'small'], {'a': 'pass'})
     """
-    if source is not None and source not in SOURCES:
-        raise ModelError(f"there is no source {str(source)[:60]!r}; choose {', '.join(SOURCES)}")
-    if cut is not None and not (isinstance(cut, int | float) and abs(cut) < float("inf")):
-        raise ModelError("cut must be a finite number, the lowest score that passes")
-    panel, sources = Panel(cut, question), []
-    with limit_memory(memory):
-        for name, records in _list_inputs(paths):
-            sources.append(_collect(panel, _Numbered(records), name, source))
-        return panel.finish(coding, sources)
+    return read_logs(
+        paths,
+        source=source,
+        cut=cut,
+        question=question,
+        judges=judges,
+        item=item,
+        judge=judge,
+        label=label,
+        score=score,
+        system=system,
+        coding=coding,
+        order=order,
+        memory=memory,
+    ).as_jury()
 
 
-def _list_inputs(paths: Any) -> Iterator[tuple[str, Iterator[Record]]]:
+def read_scores(paths: Any, **settings: Any) -> Scores:
+    """Return the scores of judges on a continuous scale; the parameters are those of `read_jury`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"item": [1, 1], "judge": ["x", "y"], "score": [0.7, 0.4]})
+    >>> read_scores(table).judges
+    ['x', 'y']
+    """
+    return Scores.of(read_logs(paths, **settings).panel)
+
+
+def read_preferences(paths: Any, **settings: Any) -> Preferences:
+    """Return which of two systems' answers judges prefer; the parameters are those of `read_jury`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = {"question_id": [1], "model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]}
+    >>> read_preferences(pd.DataFrame(row | {"judge": ["ann"]})).systems
+    ['x', 'y']
+    """
+    return Preferences.of(read_logs(paths, **settings).panel)
+
+
+def _list_inputs(paths: Any, named: Mapping[str, str]) -> Iterator[tuple[str, Iterator[Record]]]:
     """Yield what messages call each input, and its records."""
     if not isinstance(paths, str | Path | Sequence) and (frame := as_frame(paths)) is not None:
-        yield "the table", read_frame(frame)
+        yield "the table", _rename(read_frame(frame, named), named)
         return
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     if not given:
         raise VotesError("there is no log to read; name at least one file")
     for path in given:
         for file in _list_files(Path(path)):
-            yield file.name, _open_records(file)
+            yield file.name, _rename(_open_records(file, named), named)
 
 
 def _list_files(path: Path) -> list[Path]:
     check_readable(path)
     if not path.is_dir():
         return [path]
-    for patterns in _FOLDERS:
-        found = sorted({file for pattern in patterns for file in path.rglob(pattern)})
-        if found:
-            for file in found:
-                check_readable(file)
-            return found
-    raise VotesError(f"{path.name} is a folder without logs; name the files")
+    found = _sort_files(path)
+    kinds = [kind for kind in _FOLDERS if found[kind]]
+    beside = kinds[-1:] == ["CSV"] and "JSON" in kinds  # often gold labels
+    kinds = kinds[:-1] if beside else kinds
+    if len(kinds) > 1:
+        told = " and ".join(f"{len(found[kind])} of {kind}" for kind in kinds)
+        raise VotesError(f"{path.name} holds logs of several kinds, {told}; name the files")
+    if not kinds:
+        raise VotesError(f"{path.name} is a folder without logs; name the files")
+    if beside:
+        warn_user(
+            f"the CSV files in {path.name} were not read; name them to read them", VotesWarning
+        )
+    for file in found[kinds[0]]:
+        check_readable(file)
+    return found[kinds[0]]
 
 
-def _open_records(path: Path) -> Iterator[Record]:
+def _sort_files(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of a folder by kind."""
+    found = {
+        kind: sorted({file for pattern in patterns for file in folder.rglob(pattern)})
+        for kind, patterns in _FOLDERS.items()
+    }
+    if found["Arrow"]:
+        found["JSON"] = [file for file in found["JSON"] if file.name not in _ABOUT]
+    return found
+
+
+def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Record]:
+    """Yield records with the fields that were named, under the names of their kinds."""
+    if not named:
+        yield from records
+        return
+    for record in records:
+        missing = [name for name in named.values() if name not in record]
+        if missing:
+            raise VotesError(f"it has no field {missing[0][:60]!r} ({list_fields(list(record))})")
+        yield {kind: record[name] for kind, name in named.items()}
+
+
+def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
     """Return the records of a file, whose first bytes tell what it is."""
     with reading(path), path.open("rb") as file:
         start = file.read(1 << 12)
@@ -156,8 +302,8 @@ def _open_records(path: Path) -> Iterator[Record]:
     if start.startswith(GZIP):
         with reading(path):
             inside = read_beginning(path) if path.suffix.lower() == ".gz" else b"{"
-        return read_documents(path) if is_json(inside) else read_rows(path, b"")
-    return read_documents(path) if is_json(start) else read_rows(path, start)
+        return read_documents(path) if is_json(inside) else read_rows(path, b"", named)
+    return read_documents(path) if is_json(start) else read_rows(path, start, named)
 
 
 class _Numbered:
@@ -180,13 +326,13 @@ def _collect(panel: Panel, numbered: _Numbered, name: str, source: str | None) -
         raise VotesError(f"{name} holds no records")
     chosen = source or find_source(first, name)
     try:
-        for verdict in SOURCES[chosen].read(chain([first], records)):
-            panel.add(verdict)
+        for entry in SOURCES[chosen].read(chain([first], records)):
+            panel.add(entry)
     except VotesError as error:
         if error.message.startswith(name):
             raise
-        told = f"{name}, record {numbered.number}, read as {chosen}: {error.message}"
-        raise VotesError(told, *error.hints) from None
+        where = f"{name}, record {numbered.number}, read as {chosen}: {error.message}"
+        raise VotesError(where, *error.hints) from None
     return chosen
 
 
@@ -201,8 +347,9 @@ def find_source(record: Record, name: str) -> str:
     found = [source for source, module in SOURCES.items() if module.fits(record)]
     if not found:
         raise VotesError(
-            f"{name} is in none of the known formats ({', '.join(SOURCES)}); save it with one "
-            "record per verdict: item, judge, label"
+            f"{name} is in none of the known formats ({', '.join(SOURCES)}); "
+            f"{list_fields(list(record))}; say which ones hold the item, the judge and the label, "
+            "or save it with one record per verdict"
         )
     if len(found) > 1:
         raise VotesError(

@@ -1,31 +1,66 @@
-"""Argilla: exported records; people who responded vote, and so do agents that suggested."""
+"""Argilla: exported records, nested or flattened; people who responded vote, and so do agents."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, check_object, require, take_object, take_objects
+from unelisa.jury.fields import (
+    Record,
+    check_object,
+    require,
+    take_list,
+    take_object,
+    take_objects,
+)
+from unelisa.jury.grades import Choices
 from unelisa.jury.verdicts import Verdict
 
 _COUNTED = (None, "submitted")  # the status of a response that counts; some exports omit it
+_USERS, _STATUS, _AGENT = ".responses.users", ".responses.status", ".suggestion.agent"
 
 
 def fits(record: Record) -> bool:
-    """Return whether a record has fields and responses."""
-    return "fields" in record and "responses" in record
+    """Return whether a record has fields and responses, or flattened ones."""
+    return {"fields", "responses"} <= record.keys() or any(key.endswith(_USERS) for key in record)
 
 
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts; drafts and discarded responses are abstentions."""
     for record in records:
         item = require(record, ("external_id", "id"))
-        system = take_object(record, "metadata").get("system")
-        for name, response in _list_responses(record):
-            judge = require(response, ("user_id", "user"))
-            mark = response.get("value") if response.get("status") in _COUNTED else None
+        nested = "responses" in record
+        system = take_object(record, "metadata").get("system") if nested else record.get("system")
+        for name, judge, value in _list_nested(record) if nested else _list_flat(record):
+            mark = Choices(map(str, value)) if _are_labels(value) else value
             yield Verdict(item, judge, mark, system, name)
-        for name, suggestion in _list_suggestions(record):
-            if suggestion.get("agent"):
-                yield Verdict(item, suggestion["agent"], suggestion.get("value"), system, name)
+
+
+def _are_labels(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def _list_nested(record: Record) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield question, judge and value."""
+    for name, response in _list_responses(record):
+        counted = response.get("status") in _COUNTED
+        judge = require(response, ("user_id", "user"))
+        yield name, judge, response.get("value") if counted else None
+    for name, suggestion in _list_suggestions(record):
+        if suggestion.get("agent"):
+            yield name, suggestion["agent"], suggestion.get("value")
+
+
+def _list_flat(record: Record) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield question, judge and value of a record whose keys are joined by dots."""
+    for key in record:
+        if key.endswith(_USERS):
+            name = key.removesuffix(_USERS)
+            users, values = take_list(record, key), take_list(record, f"{name}.responses")
+            states = take_list(record, f"{name}{_STATUS}") or [None] * len(users)
+            for user, value, state in zip(users, values, states, strict=False):
+                yield name, user, value if state in _COUNTED else None
+        elif key.endswith(_AGENT) and record[key]:
+            name = key.removesuffix(_AGENT)
+            yield name, record[key], record.get(f"{name}.suggestion")
 
 
 def _list_responses(record: Record) -> Iterator[tuple[Any, Record]]:

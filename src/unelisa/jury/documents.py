@@ -21,7 +21,21 @@ _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
 _PARTIAL = 16  # characters of a literal, a number's sign or an escape that may be cut off
 _BLANK = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+
+
+class _TwinsError(ValueError):
+    """One key twice in an object."""
+
+
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> Record:
+    """Return an object; raise an error if it has one key twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwinsError
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_twins)
 
 
 def is_json(start: bytes) -> bool:
@@ -34,7 +48,7 @@ def parse_json(content: bytes, place: str) -> Any:
     if len(content) > _PIECE:
         refuse_beyond(weigh_json(content), place)
     with _parsing(place):
-        return json.loads(content.removeprefix(_BOM))
+        return json.loads(content.removeprefix(_BOM), object_pairs_hook=_refuse_twins)
 
 
 @contextmanager
@@ -43,6 +57,8 @@ def _parsing(place: str) -> Iterator[None]:
         yield
     except VotesError:
         raise
+    except _TwinsError:
+        raise VotesError(f"{place} holds an object with one key twice; keep one of them") from None
     except RecursionError:
         raise VotesError(f"{place} is JSON nested too deeply") from None
     except ValueError:

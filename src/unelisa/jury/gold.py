@@ -1,11 +1,17 @@
 """Gold labels of a panel's items in a file, in the words that logs use for pass and fail."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
 from unelisa.jury.grades import name_grades, read_grade
 from unelisa.jury.verdicts import Jury
 from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
+from unelisa.votes.coding import encode_classes
 
 
 class GradeTable(LabelTable):
@@ -17,10 +23,10 @@ class GradeTable(LabelTable):
             return label
         try:
             grade = read_grade(label)
-            named = label if grade is None else name_grades([grade])[0][grade]
+            named = label if grade is None else name_grades([grade]).labels[0]
         except VotesError:  # a score: not one of the labels, as the table itself will say
             return label
-        return named if named in self.coding else label
+        return named if named is not None and named in self.coding else label
 
 
 def read_gold(path: str | Path, jury: Jury) -> KnownLabels:
@@ -39,3 +45,23 @@ def read_gold(path: str | Path, jury: Jury) -> KnownLabels:
     ['pass', 'pass']
     """
     return read_labels(path, jury, GradeTable)
+
+
+def read_gold_codes(jury: Jury, gold: Any) -> NDArray[np.int8]:
+    """Return the code of each item's gold label, 0 without one; from a dict, or labels by item.
+
+    Examples
+    --------
+    >>> from unelisa.jury.verdicts import Panel, Verdict
+    >>> panel = Panel()
+    >>> for item in "ab":
+    ...     panel.add(Verdict(item, "ann", item == "a"))
+    >>> read_gold_codes(panel.finish("auto", ["long"]), {"a": "pass"})
+    array([1, 0], dtype=int8)
+    """
+    codes = dict(zip(map(str, jury.classes), encode_classes(jury.n_classes), strict=True))
+    if isinstance(gold, Mapping):
+        labels = [gold.get(str(item)) for item in jury.items]
+    else:
+        labels = list(gold)
+    return np.array([codes.get(str(label), 0) for label in labels], dtype=np.int8)

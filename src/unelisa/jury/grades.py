@@ -1,12 +1,12 @@
-"""What a judge's mark says: pass, fail, partial, a label of its own, or nothing."""
+"""What a judge's mark says: pass, fail, partial, a label of its own, a score, or nothing."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from unelisa.errors import Hint, VotesError
 from unelisa.sources.tables import MISSING
-from unelisa.votes.coding import CodingChoice, Declared
+from unelisa.votes.coding import MAX_CLASSES, CodingChoice, Declared
 
 FAIL, PARTIAL, PASS = "fail", "partial", "pass"
 _WORDS = {
@@ -14,37 +14,62 @@ _WORDS = {
     **dict.fromkeys((FAIL, "failed", "incorrect", "false"), FAIL),
     PARTIAL: PARTIAL,
 }
+_LETTERS = {"C": PASS, "I": FAIL, "P": PARTIAL, "N": None}  # N: no answer
 HALF = 0.5  # the score of a partial pass, as Inspect counts it
+MOST_GRADES = 11  # distinct scores that are read as ordered classes, such as 0 to 10
+HIGHEST = 10  # of scores that are read as classes
+_SCHOOL = frozenset("ABCDEF")
+_TOPS = (1.0, 5.0, 10.0, 100.0)  # of the usual scales
+_ENOUGH = 10  # marks that show which scale a judge uses
 
-Grade = bool | str | None
+
+class Letter(str):
+    """A letter of Inspect's: C for correct, I for incorrect, P for partial, N for no answer."""
+
+    __slots__ = ()
 
 
-def read_grade(mark: Any, cut: float | None = None) -> Grade:
-    """Return a mark as True (pass), False (fail) or a label; None if the judge abstained.
+class Failed(str):
+    """Why there is no mark although the judge was asked: an abstention that is counted aloud."""
 
-    The numbers 0 and 1 are fail and pass. Other numbers need a `cut`, the lowest score that passes.
+    __slots__ = ()
+
+
+class Choices(tuple[str, ...]):
+    """Several options that an annotator chose at once."""
+
+    __slots__ = ()
+
+
+Grade = bool | float | str | None
+
+
+def read_grade(mark: Any) -> Grade:
+    """Return a mark as true or false, a number or a label; None if the judge abstained.
 
     Examples
     --------
-    >>> [read_grade(mark) for mark in (True, 0, "1", "yes", None)]
-    [True, False, True, 'yes', None]
-    >>> read_grade(0.7, cut=0.5), read_grade("partial", cut=0.6)
-    (True, False)
+    >>> [read_grade(mark) for mark in (True, 0, "0.7", "yes", None, float("nan"))]
+    [True, 0.0, 0.7, 'yes', None, None]
     """
+    if mark is None or isinstance(mark, bool | Letter):
+        return mark
     if isinstance(mark, str):
         text = mark.strip()
         if text in MISSING:
             return None
         if is_torn(text):
             raise VotesError("a mark holds half characters, so it is not Unicode text")
-        if cut is not None and text.casefold() == PARTIAL:
-            return cut <= HALF
         number = _read_number(text)
-        return text if number is None else _grade_number(number, cut)
-    if mark is None or isinstance(mark, bool):
-        return mark
+        return text if number is None else _check_finite(number)
     if isinstance(mark, int | float):
-        return None if mark != mark else _grade_number(mark, cut)  # noqa: PLR0124 - NaN
+        return None if mark != mark else _check_finite(mark)  # noqa: PLR0124 - NaN
+    if isinstance(mark, Choices):
+        raise VotesError(
+            "an annotator chose several options at once; declare which one to read, as "
+            "QUESTION: OPTION",
+            Hint("question", "QUESTION: OPTION"),
+        )
     kind = "an object" if isinstance(mark, dict) else f"a {type(mark).__name__}"
     raise VotesError(f"a mark must be a single value, found {kind}")
 
@@ -66,55 +91,195 @@ def is_torn(text: str) -> bool:
 
 def _read_number(text: str) -> float | None:
     try:
-        number = None if "_" in text else float(text)
+        return None if "_" in text else float(text)
     except ValueError:
         return None
-    return number if number is not None and math.isfinite(number) else None
 
 
-def _grade_number(number: float, cut: float | None) -> bool:
-    if cut is not None:
-        return number >= cut
-    if number not in (0, 1):
-        raise VotesError(
-            "it holds scores other than 0 and 1; declare the lowest score that passes",
-            Hint("cut", 0.5),
-        )
-    return bool(number)
+def _check_finite(number: float) -> float:
+    try:
+        found = float(number)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise VotesError("a score is infinite or not a number; remove it, or leave it empty")
+    return found
+
+
+class Named(NamedTuple):
+    """Grades as labels."""
+
+    labels: list[str | None]  # in the order of the grades; None is an abstention
+    coding: CodingChoice
+    note: str = ""  # how scores or letters were read
+
+
+class Range(NamedTuple):
+    """The scores of one judge."""
+
+    low: float
+    high: float
+    count: int
 
 
 def name_grades(
-    grades: Iterable[bool | str], coding: CodingChoice = "auto"
-) -> tuple[dict[bool | str, str], CodingChoice]:
+    grades: Sequence[bool | float | str],
+    coding: CodingChoice = "auto",
+    cut: float | None = None,
+    ranges: Mapping[str, Range] | None = None,
+) -> Named:
     """Return the label of every grade, and their coding.
 
     Marks that mean pass or fail become these two words (three with partial, which is between them).
-    Other labels stay as they are, and their coding may be declared.
+    Scores of 0 and 1 are fail and pass; a few whole or half scores are ordered classes; with a
+    `cut`, the lowest score that passes, all scores are pass or fail. Other labels stay as they are.
 
     Examples
     --------
     >>> name_grades([True, "FAIL"])
-    ({True: 'pass', 'FAIL': 'fail'}, ('fail', 'pass'))
-    >>> name_grades(["clean", "faulty"])
-    ({'clean': 'clean', 'faulty': 'faulty'}, 'auto')
+    Named(labels=['pass', 'fail'], coding=('fail', 'pass'), note='')
+    >>> name_grades(["clean", "faulty"]).coding
+    'auto'
+    >>> name_grades([2.0, 1.0, 3.0])[0::2]
+    (['2', '1', '3'], 'scores 1, 2, 3 are read as 3 ordered classes')
+    >>> name_grades([2.0, 1.0, 3.0], cut=2)[0]
+    ['pass', 'fail', 'pass']
     """
-    found = list(grades)
-    named = {grade: _name_word(grade) for grade in found}
-    if coding == "auto" and all(named.values()):
-        words = {grade: str(word) for grade, word in named.items()}
-        if PARTIAL in words.values():
-            return words, Declared((FAIL, PARTIAL, PASS), ordered=True)
-        return words, (FAIL, PASS)
-    if any(isinstance(grade, bool) for grade in found):
-        if all(isinstance(grade, bool) for grade in found):
+    found = [_read_letter(grade, _keep_letters(grades, coding)) for grade in grades]
+    if cut is not None:
+        _refuse_mixed(ranges or {})
+        found = [_cut(grade, cut) for grade in found]
+    numbers = sorted({grade for grade in found if isinstance(grade, float)})
+    if numbers and set(numbers) <= {0.0, HALF, 1.0} and coding == "auto":
+        words = {0.0: False, HALF: PARTIAL, 1.0: True}
+        found = [words[grade] if isinstance(grade, float) else grade for grade in found]
+    elif numbers:
+        return _name_scores(found, numbers, coding, ranges or {})
+    return _name_labels(found, coding)
+
+
+def _keep_letters(grades: Sequence[Any], coding: CodingChoice) -> bool:
+    """Return whether letters are labels of their own, as declared; refuse P and N alone."""
+    letters = {str(grade) for grade in grades if isinstance(grade, Letter)}
+    declared = coding.labels if isinstance(coding, Declared) else coding
+    if not isinstance(declared, str) and letters and letters <= set(map(str, declared)):
+        return True
+    if letters and letters <= {"P", "N"}:
+        raise VotesError(
+            "all marks are P or N, which Inspect means as partial and no answer and others as "
+            "positive and negative; if they are labels, declare them",
+            Hint("labels", ("N", "P")),
+        )
+    return False
+
+
+def _read_letter(grade: Any, keep: bool) -> Any:
+    return grade if keep or not isinstance(grade, Letter) else _LETTERS[str(grade)]
+
+
+def _cut(grade: Any, cut: float) -> Any:
+    if isinstance(grade, str) and _WORDS.get(grade.casefold()) == PARTIAL:
+        return cut <= HALF
+    return grade >= cut if isinstance(grade, float) else grade
+
+
+def _name_scores(
+    found: list[Any], numbers: list[float], coding: CodingChoice, ranges: Mapping[str, Range]
+) -> Named:
+    """Return scores as ordered classes; raise `VotesError` if they are a continuous scale."""
+    if any(grade is not None and not isinstance(grade, float) for grade in found):
+        raise VotesError(
+            "some marks are scores and others are pass, fail or labels; read them separately, or "
+            "declare which judges to read"
+        )
+    shown = {number: f"{number:g}" for number in numbers}
+    labels = [None if grade is None else shown[grade] for grade in found]
+    if coding != "auto":
+        return Named(labels, coding)
+    whole = all((2 * number).is_integer() for number in numbers) and 1 < numbers[-1] <= HIGHEST
+    if not whole or len(numbers) > MOST_GRADES or find_mixed(ranges):
+        raise VotesError(_describe_scale(numbers), Hint("cut", _middle(numbers)), scores=True)
+    listed = ", ".join(shown.values())
+    note = f"scores {listed} are read as {len(numbers)} ordered classes"
+    return Named(labels, Declared(tuple(shown.values()), ordered=True), note)
+
+
+def _describe_scale(numbers: Sequence[float]) -> str:
+    return (
+        f"the marks are scores on a scale, seen from {numbers[0]:g} to {numbers[-1]:g}, and not "
+        "votes; read them with read_scores, or declare the lowest score that passes"
+    )
+
+
+def _middle(numbers: Sequence[float]) -> float:
+    """Return the middle of the usual scale that holds the scores, or of the scores."""
+    low, high = min(numbers), max(numbers)
+    top = next((top for top in _TOPS if high <= top), None)
+    if top is None or low < 0:
+        return (low + high) / 2
+    return 3.0 if top == _TOPS[1] and low >= 1 else top / 2
+
+
+def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
+    """Return two judges on different scales, the narrowest and the widest; None if there are none.
+
+    A judge is on a narrower scale if its best score fits the next smaller one of the usual scales
+    (0 to 1, to 5, to 10, to 100) and is at most half of the other's.
+
+    Examples
+    --------
+    >>> find_mixed({"ann": Range(1, 5, 90), "bob": Range(20, 95, 90)})
+    ('ann', 'bob')
+    >>> find_mixed({"ann": Range(1, 4, 90), "bob": Range(1, 5, 90)})
+    """
+    known = {name: one for name, one in ranges.items() if one.count >= _ENOUGH}
+    if len(known) < 2:
+        return None
+    narrow = min(known, key=lambda name: (known[name].high, name))
+    wide = max(known, key=lambda name: (known[name].high, name))
+    tops = [next((t for t in _TOPS if known[one].high <= t), math.inf) for one in (narrow, wide)]
+    apart = tops[0] < tops[1] and 2 * known[narrow].high <= known[wide].high
+    return (narrow, wide) if apart else None
+
+
+def _refuse_mixed(ranges: Mapping[str, Range]) -> None:
+    if (mixed := find_mixed(ranges)) is not None:
+        told = " and ".join(
+            f"{name[:60]!r} from {ranges[name].low:g} to {ranges[name].high:g}" for name in mixed
+        )
+        raise VotesError(
+            f"judges score on different scales, {told}, so that no single cut fits; read the "
+            "scores without a cut, or the judges separately"
+        )
+
+
+def _name_labels(found: list[Any], coding: CodingChoice) -> Named:
+    given = [grade for grade in found if grade is not None]
+    if len(set(map(str, given))) > MAX_CLASSES:
+        raise VotesError(
+            f"the marks hold more than {MAX_CLASSES} labels, so they are free text; a verdict is "
+            "one of a few labels"
+        )
+    words = [_name_word(grade) for grade in found]
+    if coding == "auto" and all(
+        word for word, one in zip(words, found, strict=True) if one is not None
+    ):
+        if PARTIAL in words:
+            return Named(words, Declared((FAIL, PARTIAL, PASS), ordered=True))
+        return Named(words, (FAIL, PASS))
+    if any(isinstance(grade, bool) for grade in given):
+        if all(isinstance(grade, bool) for grade in given):
             raise VotesError("every mark is pass or fail, so the labels need no declaration")
         raise VotesError(
             "some marks are pass or fail and others are labels of their own; read them separately"
         )
-    return {grade: str(grade) for grade in found}, coding
+    note = ""
+    if coding == "auto" and len(set(given)) > 2 and set(given) <= _SCHOOL:
+        note = "A, B, C, ... are read as classes without order; if A is the best, declare the order"
+    return Named([None if grade is None else str(grade) for grade in found], coding, note)
 
 
-def _name_word(grade: bool | str) -> str | None:
+def _name_word(grade: Any) -> str | None:
     if isinstance(grade, bool):
         return PASS if grade else FAIL
-    return _WORDS.get(grade.casefold())
+    return None if grade is None else _WORDS.get(grade.casefold())

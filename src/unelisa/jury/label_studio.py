@@ -1,33 +1,59 @@
-"""Label Studio: exported tasks; annotators and models vote, ground truth is gold."""
+"""Label Studio: exported tasks, JSON or JSON-MIN; people and models vote, ground truth is gold."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.jury.fields import Record, require, take_first, take_object, take_objects
+from unelisa.jury.grades import Choices, Failed
 from unelisa.jury.verdicts import Verdict
 
-_ANSWERS = ("choices", "rating", "selected")  # the value of a choice, of stars, of a pair
+# the value of a choice, of stars, of a number, of a pair, of a tree of labels
+_ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
+_MINIMAL = ("annotator", "annotation_id")
+ACCEPTED = Failed("a prediction was accepted")
 
 
 def fits(record: Record) -> bool:
-    """Return whether a record is a task with annotations."""
-    return "data" in record and ("annotations" in record or "predictions" in record)
+    """Return whether a record is a task with annotations, or a minimal annotation."""
+    task = "data" in record and ("annotations" in record or "predictions" in record)
+    return task or {*_MINIMAL} <= record.keys()
 
 
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts on tasks; a task that was skipped is an abstention."""
-    for task in records:
-        item, system = require(task, ("id", "inner_id")), take_object(task, "data").get("system")
-        for annotation in take_objects(task, "annotations"):
-            gold = annotation.get("ground_truth") is True
-            judge = None if gold else _name_person(annotation)
-            answers = {} if annotation.get("was_cancelled") else _read_answers(annotation)
-            for question, mark in (answers or {None: None}).items():
-                yield Verdict(item, judge, mark, system, question)
-        for prediction in take_objects(task, "predictions"):
-            model = prediction.get("model_version") or "prediction"
-            for question, mark in _read_answers(prediction).items():
-                yield Verdict(item, model, mark, system, question)
+    for record in records:
+        yield from _read_task(record) if "data" in record else _read_minimal(record)
+
+
+def _read_task(task: Record) -> Iterator[Verdict]:
+    item, system = require(task, ("id", "inner_id")), take_object(task, "data").get("system")
+    project = task.get("project")
+    predictions = {}
+    for prediction in take_objects(task, "predictions"):
+        model = prediction.get("model_version") or "prediction"
+        predictions[str(prediction.get("id"))] = answers = _read_answers(prediction)
+        for question, mark in answers.items():
+            yield Verdict(item, model, mark, system, question, project)
+    for annotation in take_objects(task, "annotations"):
+        gold = annotation.get("ground_truth") is True
+        judge = None if gold else _name_person(annotation)
+        given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
+        accepted = {} if gold else predictions.get(str(annotation.get("parent_prediction")), {})
+        for question, mark in (given or {None: None}).items():
+            same = question in accepted and accepted[question] == mark
+            yield Verdict(item, judge, ACCEPTED if same else mark, system, question, project)
+
+
+def _read_minimal(record: Record) -> Iterator[Verdict]:
+    """Yield the verdicts of a minimal annotation, whose answers stand before the annotator."""
+    keys, judge = list(record), require(record, ("annotator",))
+    start = keys.index("id") + 1 if "id" in record else 0
+    for question in keys[start : keys.index("annotator")]:
+        answer = record[question]
+        parts = answer if isinstance(answer, list) else [answer]
+        found = [x for part in parts for x in _read_value(part)]
+        mark = found[0] if len(found) == 1 else Choices(map(str, found)) if found else None
+        yield Verdict(require(record, ("id",)), judge, mark, record.get("system"), question)
 
 
 def _name_person(annotation: Record) -> Any:
@@ -39,11 +65,24 @@ def _name_person(annotation: Record) -> Any:
 
 
 def _read_answers(annotation: Record) -> dict[Any, Any]:
-    """Return question -> answer: a label, or a list of several."""
+    """Return question -> answer: a label or number, or several choices."""
     found: dict[Any, list[Any]] = {}
     for result in take_objects(annotation, "result"):
-        answer = take_first(take_object(result, "value"), _ANSWERS)
-        if answer is not None:
-            given = answer if isinstance(answer, list) else [answer]
+        given = _read_value(take_object(result, "value"))
+        if given:
             found.setdefault(str(result.get("from_name")), []).extend(given)
-    return {name: given[0] if len(given) == 1 else given or None for name, given in found.items()}
+    return {
+        name: given[0] if len(given) == 1 else Choices(map(str, given))
+        for name, given in found.items()
+    }
+
+
+def _read_value(value: Any) -> list[Any]:
+    """Return the answers that a value holds; a path in a tree of labels is one of them."""
+    if not isinstance(value, dict):
+        return [] if value is None else [value]
+    answer = take_first(value, _ANSWERS)
+    if answer is None:
+        return []
+    given = answer if isinstance(answer, list) else [answer]
+    return [" / ".join(map(str, one)) if isinstance(one, list) else one for one in given]

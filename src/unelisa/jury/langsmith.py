@@ -1,10 +1,16 @@
 """LangSmith: exported feedback; a key is a judge, and an experiment a system under test."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_first
-from unelisa.jury.verdicts import Verdict
+from unelisa.jury.fields import Record, require, take_first, take_object
+from unelisa.jury.grades import Failed
+from unelisa.jury.verdicts import Entry, Preference, Verdict
+
+_MARKS = ("score", "value")
+_ITEMS = ("reference_example_id", "run_id", "trace_id")
+_GROUP = "feedback_group_id"  # of the answers that were compared with each other
 
 
 def fits(record: Record) -> bool:
@@ -13,11 +19,49 @@ def fits(record: Record) -> bool:
     return "key" in record and marked and ("run_id" in record or "trace_id" in record)
 
 
-def read(records: Iterable[Record]) -> Iterator[Verdict]:
-    """Yield the verdicts: the score, or the value of categories."""
+def read(records: Iterable[Record]) -> Iterator[Entry]:
+    """Yield the verdicts: the score, or the value of categories; corrections are gold."""
+    compared: dict[Any, list[Record]] = defaultdict(list)
     for record in records:
-        item, system = require(record, ("run_id", "trace_id")), record.get("session_id")
-        yield Verdict(item, _name_judge(record), take_first(record, ("score", "value")), system)
+        if record.get(_GROUP) is not None:
+            compared[str(record[_GROUP]), _name_judge(record)].append(record)
+            continue
+        place = (
+            record.get("session_id"),
+            None,
+            record.get("reference_dataset_id"),
+            _find_run(record),
+        )
+        item = require(record, _ITEMS)
+        failed = take_object(record, "extra").get("error")
+        mark = Failed("the evaluator failed") if failed else take_first(record, _MARKS)
+        yield Verdict(item, _name_judge(record), mark, *place)
+        correction = record.get("correction")
+        if isinstance(correction, dict):
+            correction = take_first(correction, (*_MARKS, "label"))
+        if correction is not None:
+            yield Verdict(item, None, correction, *place)
+    for (_, judge), group in compared.items():
+        yield from _compare(judge, group)
+
+
+def _find_run(record: Record) -> Any:
+    """Return what tells the answers to one example apart."""
+    return None if record.get("reference_example_id") is None else record.get("run_id")
+
+
+def _compare(judge: Any, group: list[Record]) -> Iterator[Preference]:
+    """Yield the preferences between all pairs of a group, by their scores."""
+    for k, one in enumerate(group):
+        for other in group[k + 1 :]:
+            scores = [take_first(part, _MARKS) for part in (one, other)]
+            winner = None
+            if all(isinstance(score, int | float) for score in scores):
+                gap = float(scores[0]) - float(scores[1])
+                winner = "tie" if gap == 0 else "first" if gap > 0 else "second"
+            first, second = (require(part, ("session_id", "run_id")) for part in (one, other))
+            item = take_first(one, ("reference_example_id", _GROUP))
+            yield Preference(item, judge, first, second, winner)
 
 
 def _name_judge(record: Record) -> Any:

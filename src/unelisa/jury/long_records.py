@@ -2,17 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
+from unelisa.errors import Hint, VotesError
 from unelisa.jury.fields import Record
 from unelisa.jury.verdicts import Verdict
 from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, VOTER_NAMES
 
 _ITEMS = ("item", "example", "example_id", "sample_id", "question_id", *ITEM_NAMES[1:])
-_JUDGES = ("judge", "judge_id", "judge_model", "grader", "annotator_id", *VOTER_NAMES)
-_MARKS = (*VOTE_NAMES, "verdict", "judgment", "rating", "score")
+_JUDGES = ("judge", "judge_id", "judge_model", "grader", "annotator_id", "annotators", *VOTER_NAMES)
+_LABELS = (*VOTE_NAMES, "verdict", "judgment", "labels")
+_SCORES = ("score", "rating", "ratings")
 _SYSTEMS = ("system", "system_under_test", "candidate")
+_QUESTIONS = ("criterion", "dimension", "question_name")
+_TASKS = ("dataset", "suite", "task_name")
 _GOLD = ("gold", "truth", "ground_truth", "gold_label")
-COLUMNS = frozenset((*_ITEMS, *_JUDGES, *_MARKS, *_SYSTEMS, *_GOLD))
+_KINDS = (_ITEMS, _JUDGES, (*_LABELS, *_SCORES), _SYSTEMS, _GOLD, _QUESTIONS, _TASKS)
+COLUMNS = frozenset(name for names in _KINDS for name in names)
 
 
 def fits(record: Record) -> bool:
@@ -24,17 +30,46 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts, and the gold label where a record repeats it."""
     for record in records:
         keys = _find_keys(tuple(record))
-        item, judge, mark, system, gold = (None if key is None else record[key] for key in keys)
-        yield Verdict(item, "" if judge is None else judge, mark, system)
+        _refuse_two(tuple(record))
+        item, judge, mark, system, gold, question, task = (
+            None if key is None else record[key] for key in keys
+        )
+        asked = None if question is None else str(question)
+        for one, said in _pair(judge, mark):
+            yield Verdict(item, "" if one is None else one, said, system, asked, task)
         if gold is not None:
-            yield Verdict(item, None, gold, system)
+            yield Verdict(item, None, gold, system, asked, task)
+
+
+def _pair(judge: Any, mark: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield judges and marks; of an item's row with lists, those at the same place."""
+    if not isinstance(judge, list | tuple) or not isinstance(mark, list | tuple):
+        yield judge, mark
+        return
+    if len(judge) != len(mark):
+        raise VotesError("a row lists judges and labels of different numbers")
+    yield from zip(judge, mark, strict=True)
 
 
 @lru_cache(maxsize=32)  # all records of a file have the same keys, as a rule
 def _find_keys(keys: tuple[str, ...]) -> tuple[str | None, ...]:
-    """Return the keys of item, judge, mark, system and gold label, in any case; None if absent."""
+    """Return the key of each kind, in any case; None if absent."""
     written = {key.lower(): key for key in keys}
     return tuple(
-        next((written[name] for name in names if name in written), None)
-        for names in (_ITEMS, _JUDGES, _MARKS, _SYSTEMS, _GOLD)
+        next((written[name] for name in names if name in written), None) for names in _KINDS
     )
+
+
+@lru_cache(maxsize=32)
+def _refuse_two(keys: tuple[str, ...]) -> None:
+    """Raise `VotesError` if a record has both a label and a score."""
+    written = {key.lower(): key for key in keys}
+    found = [
+        next((written[name] for name in names if name in written), None)
+        for names in (_LABELS, _SCORES)
+    ]
+    if None not in found:
+        raise VotesError(
+            f"the records have both {found[0]!r} and {found[1]!r}; choose one of them",
+            *(Hint("label", name) for name in found),
+        )

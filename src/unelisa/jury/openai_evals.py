@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.jury.fields import Record, require, take_list, take_object
+from unelisa.jury.grades import Failed
 from unelisa.jury.verdicts import Verdict
 
 _MARKS = ("correct", "score", "choice")  # the first of these that an event holds
 _EVENTS = ("match", "metrics")
+_INVALID = "__invalid__"  # the grader's choice could not be read
 
 
 def fits(record: Record) -> bool:
@@ -24,16 +26,22 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
         elif record.get("type") in _EVENTS:
             data = take_object(record, "data")
             mark = next((data[key] for key in _MARKS if key in data), None)
+            if _INVALID in (mark, data.get("choice")):
+                mark = Failed("the choice is invalid")
             judge = about.get("eval_name") or record["type"]
-            yield Verdict(_name_item(record, about), judge, mark, _name_system(about))
+            item, file = _name_item(record, about)
+            repeat = record.get("run_id") or about.get("run_id")
+            yield Verdict(item, judge, mark, _name_system(about), None, file, repeat)
 
 
-def _name_item(record: Record, about: Record) -> Any:
+def _name_item(record: Record, about: Record) -> tuple[Any, Any]:
     """Return the sample's number in its file, so that other evals of the file meet it."""
     sample = require(record, ("sample_id",))
     settings = take_object(take_object(about, "run_config"), "eval_spec")
     file = take_object(settings, "args").get("samples_jsonl")
-    return f"{file} {str(sample).rpartition('.')[2]}" if isinstance(file, str) else sample
+    if not isinstance(file, str):
+        return sample, about.get("base_eval")
+    return f"{file} {str(sample).rpartition('.')[2]}", file
 
 
 def _name_system(about: Record) -> Any:

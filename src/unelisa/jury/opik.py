@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, check_object, require, take_object, take_objects
+from unelisa.jury.fields import Record, check_object, require, take_first, take_object, take_objects
+from unelisa.jury.grades import Failed
 from unelisa.jury.verdicts import Verdict
 
-_ITEMS = ("trace_id", "dataset_item_id", "id", "item")
+_ITEMS = ("dataset_item_id", "trace_id", "id", "item")
+_SYSTEMS = ("experiment_name", "experiment_id")
 _SCORES = ("feedback_scores", "score_results")
 
 
@@ -28,28 +30,43 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
     for record in records:
         if "test_results" in record:
             for result in take_objects(record, "test_results"):
-                yield from _read_result(result)
+                yield from _read_result(result, record)
         else:
-            yield from _read_result(record)
+            yield from _read_result(record, record)
 
 
-def _read_result(record: Record) -> Iterator[Verdict]:
+def _read_result(record: Record, whole: Record) -> Iterator[Verdict]:
     trace = take_object(record, "trace") or record
     case = take_object(trace, "test_case") or trace
-    item, system = require(case, _ITEMS), trace.get("experiment_name")
+    item = require(case, _ITEMS)
+    system = take_first(trace, _SYSTEMS) or take_first(whole, _SYSTEMS)
+    task = take_first(trace, ("dataset_name", "dataset_id")) or whole.get("dataset_id")
+    repeat = take_first(case, ("trace_id",)) if case.get("dataset_item_id") is not None else None
     listed = [score for key in _SCORES for score in take_objects(trace, key)]
     for score in listed if listed or not _list_jury(trace) else [trace]:
         for judge, mark in _read_score(score):
-            yield Verdict(item, judge, mark, system)
+            yield Verdict(item, judge, mark, system, None, task, repeat)
 
 
 def _read_score(score: Record) -> Iterator[tuple[Any, Any]]:
-    """Yield the judge and the mark; of a jury every judge, and not their average."""
-    jury = _list_jury(score)
+    """Yield the judge and the mark: of a jury every judge, of people each author."""
+    jury, authors = _list_jury(score), take_object(score, "value_by_author")
     if isinstance(jury, dict):
         yield from jury.items()
     elif isinstance(jury, list):
         for part in jury:
             yield from _read_score(check_object(part, "every part of 'judge_scores'"))
+    elif len(authors) > 1:  # the score itself is their mean
+        for author in authors:
+            yield (
+                f"{require(score, ('name',))} by {author}",
+                _read_mark(take_object(authors, author)),
+            )
     else:
-        yield require(score, ("name",)), score.get("category_name") or score.get("value")
+        yield require(score, ("name",)), _read_mark(score)
+
+
+def _read_mark(score: Record) -> Any:
+    if score.get("scoring_failed"):
+        return Failed("scoring failed")
+    return score.get("category_name") or score.get("value")

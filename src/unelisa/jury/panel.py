@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import MOST_LISTED, Judged, estimate_shares
 from unelisa.analysis.labels_needed import count_labels
-from unelisa.jury.systems import describe_systems
+from unelisa.jury.coefficients import bound_effective, exceeds_chance, measure_agreement
+from unelisa.jury.systems import Truth, describe_systems
 from unelisa.outputs import make_plain
+from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
@@ -21,12 +23,15 @@ def describe_jury(
     judged: Judged,
     systems: Mapping[str, str],
     *,
+    questions: Mapping[str, str] | None = None,
+    truth: Truth | None = None,
     show_items: bool = False,
 ) -> dict[str, Any]:
     """Return what a fitted model says about a panel of judges, as data that JSON can hold.
 
     To pass is the positive of two classes or the last of ordered ones; other classes have no pass
-    rate. Without `show_items` no item is named.
+    rate. `questions` names what an item answers, and `truth` holds gold labels with probabilities
+    that did not use them. Without `show_items` no item is named.
 
     Examples
     --------
@@ -39,14 +44,17 @@ def describe_jury(
     passing = _chances_of_passing(judged)
     counts, said = _count_votes(judged)
     split = (counts > 0).sum(axis=1) > 1
+    rates = None
+    if passing is not None:
+        rates = _describe_rates(model, judged, passing, systems, questions, truth)
     families = [[str(name) for name in kin] for kin in getattr(model, "families_", [])]
     return {
         "n_judges": int(model.n_features_in_),
-        "effective_judges": make_plain(getattr(model, "effective_voters_", None)),
+        **_describe_worth(model, judged),
         "n_items": judged.votes.n_items,
         "families": families,
         "judges": _describe_judges(model, passing, said),
-        "pass_rate": None if passing is None else _describe_rates(model, judged, passing, systems),
+        "pass_rate": rates,
         "disagreement": {
             "items": int(split.sum()),
             "share": float(split.mean()),
@@ -126,14 +134,63 @@ def _read_accuracy(model: Aggregator, table: Any) -> Floats:
     return np.asarray(right, dtype=np.float64)
 
 
+def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
+    """Return how many independent judges the panel is, with an interval, and how far it agrees.
+
+    Judges who agree no more than coins do are worth nothing that votes could show: None.
+    """
+    found = measure_agreement(judged.votes)
+    effective = make_plain(getattr(model, "effective_voters_", None))
+    bounds = None
+    if not exceeds_chance(judged.votes):
+        effective = None
+    if effective is not None:
+        ends = getattr(model, "expected_accuracy_interval_", None)
+        bounds = bound_effective(judged.votes, _list_chances(judged), ends)
+    return {
+        "effective_judges": effective,
+        "effective_judges_low": None if bounds is None else min(bounds[0], effective),
+        "effective_judges_high": None if bounds is None else max(bounds[1], effective),
+        "alpha": make_plain(found.alpha),
+        "fleiss_kappa": make_plain(found.kappa),
+        "cohen_kappa": make_plain(found.cohen),
+    }
+
+
+def _list_chances(judged: Judged) -> Floats:
+    """Return the probability of every class, items x classes."""
+    if not judged.two_classes:
+        return judged.as_class_shares()
+    yes = judged.as_shares()
+    return np.column_stack([1 - yes, yes])
+
+
 def _describe_rates(
-    model: Aggregator, judged: Judged, passing: Floats, systems: Mapping[str, str]
+    model: Aggregator,
+    judged: Judged,
+    passing: Floats,
+    systems: Mapping[str, str],
+    questions: Mapping[str, str] | None,
+    truth: Truth | None,
 ) -> dict[str, Any]:
     """Return the share of items that pass, of all and of each system under test."""
     shares, _ = estimate_shares(model, judged)
     mean: Any = {"share": float(passing[judged.voted_on].mean()), "low": None, "high": None}
     rate = shares[-1] if shares else mean
-    return {**rate, **describe_systems(judged, passing, systems, (rate["low"], rate["high"]))}
+    bounds = rate["low"], rate["high"]
+    return {**rate, **describe_systems(judged, passing, systems, bounds, questions, truth)}
+
+
+def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | None:
+    """Return gold labels as passed or not, beside what a model says that has not seen them.
+
+    `gold` are codes per item, 0 without; None where no class is the best, or without gold labels.
+    """
+    passing = _chances_of_passing(blind)
+    if passing is None or not gold.any():
+        return None
+    best = encode_classes(jury.n_classes)[-1]
+    return Truth(np.where(gold == 0, np.nan, (gold == best).astype(np.float64)), passing)
 
 
 def _list_divided(judged: Judged, counts: NDArray[np.int64]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from unelisa.errors import VotesError
 from unelisa.jury.fields import Record, require, take_list
+from unelisa.jury.grades import Choices
 from unelisa.jury.verdicts import Verdict
 
 _ANSWERS = {"accept": True, "reject": False, "ignore": None}
@@ -19,7 +20,7 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts; a task that was ignored is an abstention."""
     for record in records:
         judge = require(record, ("_annotator_id", "_session_id"))
-        yield Verdict(require(record, ("_task_hash",)), judge, _read_answer(record))
+        yield Verdict(require(record, ("_task_hash",)), judge, _read_answer(record), None, "accept")
 
 
 def _read_answer(record: Record) -> Any:
@@ -30,5 +31,5 @@ def _read_answer(record: Record) -> Any:
         return _ANSWERS[answer]
     chosen = take_list(record, "accept")
     if len(chosen) > 1:
-        raise VotesError("an annotator chose several options at once; a verdict is one label")
+        return Choices(map(str, chosen)) if answer == "accept" else None
     return chosen[0] if chosen and answer == "accept" else None

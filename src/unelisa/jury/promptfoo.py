@@ -1,11 +1,24 @@
-"""promptfoo: results as JSON or JSONL; the assertions of a test are judges."""
+"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_object, take_objects
-from unelisa.jury.verdicts import Verdict
+from unelisa.jury.fields import Record, require, take_list, take_object, take_objects
+from unelisa.jury.grades import Failed
+from unelisa.jury.inspect_logs import digest
+from unelisa.jury.verdicts import Check, Entry, Verdict
+
+HUMAN = "human"
+# assertions that a model grades, or code of the user, which may ask one
+_GRADED = frozenset(
+    (
+        *("agent-rubric", "answer-relevance", "classifier", "context-faithfulness"),
+        *("context-recall", "context-relevance", "conversation-relevance", "factuality", "g-eval"),
+        *("llm-rubric", "model-graded-closedqa", "model-graded-factuality", "moderation", "pi"),
+        *("search-rubric", "trajectory:goal-success", "javascript", "python", "ruby", "webhook"),
+    )
+)
 
 
 def fits(record: Record) -> bool:
@@ -23,27 +36,47 @@ def _list_results(record: Record) -> Any:
     return found if graded else None
 
 
-def read(records: Iterable[Record]) -> Iterator[Verdict]:
-    """Yield the verdicts of results."""
+def read(records: Iterable[Record]) -> Iterator[Entry]:
+    """Yield the verdicts of results; a test that was repeated is one item."""
+    tests: dict[str, Any] = {}
     for record in records:
-        results = [record] if "gradingResult" in record else _list_results(record) or []
+        alone = "gradingResult" in record
+        suite = None if alone else take_object(record, "config").get("description")
+        results = [record] if alone else _list_results(record) or []
         for result in take_objects({"results": results}, "results"):
-            yield from _read_result(result)
+            run = result.get("evalId") or record.get("evalId") or record.get("id")
+            yield from _read_result(result, suite, run, tests)
 
 
-def _read_result(result: Record) -> Iterator[Verdict]:
-    grading = take_object(result, "gradingResult")
-    item, system = require(result, ("testIdx", "id")), _name_system(result)
+def _read_result(result: Record, suite: Any, run: Any, tests: dict[str, Any]) -> Iterator[Entry]:
+    grading, index = take_object(result, "gradingResult"), require(result, ("testIdx", "id"))
+    test = take_object(result, "testCase")
+    given = [result.get("vars") or test.get("vars"), result.get("description")]
+    asked = [one.get("value") for one in take_list(test, "assert") if isinstance(one, dict)]
+    content = digest([suite, *given, asked]) if any(given) else digest([suite, str(index)])
+    item = tests.setdefault(content, index)
+    suite = suite if isinstance(suite, str) and suite.strip() else None
     seen: Counter[str] = Counter()
     for component in take_objects(grading, "componentResults"):
-        judge = _name_judge(take_object(component, "assertion"))
-        seen[judge] += 1
-        judge = judge if seen[judge] == 1 else f"{judge} {seen[judge]}"
-        yield Verdict(item, judge, _read_mark(component), system)
+        assertion = take_object(component, "assertion")
+        if component.get("componentResults"):  # a set of assertions: its members follow it
+            continue
+        name = _name_judge(assertion)
+        seen[name] += 1
+        name = name if seen[name] == 1 else f"{name} {seen[name]}"
+        mark, kind = _read_mark(component), str(assertion.get("type")).removeprefix("not-")
+        if kind not in _GRADED and kind != HUMAN:
+            yield Check(name, mark)
+            continue
+        judge = None if kind == HUMAN else name
+        place = _name_system(result), None, suite, (run, index), content
+        yield Verdict(item, judge, mark, *place)
 
 
 def _read_mark(component: Record) -> Any:
     """Return what promptfoo decided, by the threshold of the assertion; else the score."""
+    if take_object(component, "metadata").get("graderError"):
+        return Failed("the grader failed")
     decided = component.get("pass")
     return component.get("score") if decided is None else decided
 

@@ -1,33 +1,59 @@
-"""Verdicts of judges on items, collected one by one into votes."""
+"""Verdicts of judges on items, collected one by one into votes, scores or preferences."""
 
+import math
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from unelisa.errors import VotesError
-from unelisa.jury.grades import is_torn, name_grades, read_grade
-from unelisa.jury.questions import Question
+from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
+from unelisa.jury.grades import Choices, Failed, Range, is_torn, name_grades, read_grade
 from unelisa.memory import refuse_beyond
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
-from unelisa.votes.coding import MAX_CLASSES, CodingChoice
+from unelisa.votes.coding import CodingChoice
 from unelisa.votes.columns import Label, Names, TextColumn
 
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
+MOST_FREE = 1 << 16  # distinct marks that are held; more are free text or cannot be grouped
 
 
 class Verdict(NamedTuple):
-    """What a judge says of an item; without a judge it is the item's gold label."""
+    """What a judge says of an answer to an item; without a judge it is the gold label."""
 
     item: Any
     judge: Any
     mark: Any
     system: Any = None  # what was judged, such as a model under test
     question: str | None = None  # what was asked, where annotators are asked several things
+    task: Any = None  # the task, suite or data set: equal ids in two of them are two items
+    repeat: Any = None  # tells apart the answers of one system to one item, such as epochs
+    content: str = ""  # a digest of the item, where ids alone may be equal by chance
+
+
+class Preference(NamedTuple):
+    """Which of two systems' answers a judge prefers."""
+
+    item: Any
+    judge: Any
+    first: Any
+    second: Any
+    winner: Any  # "first", "second", "tie", a `Failed`, or None
+    lengths: tuple[int, int] | None = None  # of the two answers
+
+
+class Check(NamedTuple):
+    """The result of a deterministic test, such as a limit of latency; it is not a judge."""
+
+    name: str
+    passed: Any
+
+
+Entry = Verdict | Preference | Check
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,63 +66,173 @@ class Jury(Votes):
         Item -> gold label, for the items that have one.
     systems
         Item -> the system under test, where it is known.
+    questions
+        Item -> what was asked: several systems, and several epochs of one, answer one question.
     source
         The names of the formats that were read, in alphabetical order, separated by commas.
+    failures
+        Judge -> how many of its judgments failed; they count as abstentions.
+    checks
+        Name of a deterministic test -> how many answers passed, and how many were tested.
+    notes
+        How scores or letters were read.
     """
 
     gold: dict[str, Label] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
     source: str = ""
+    failures: dict[str, int] = field(default_factory=dict)
+    checks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Key(NamedTuple):
+    """What identifies an answer."""
+
+    system: str
+    task: str
+    content: str
+    item: str
+    repeat: int
+
+    @property
+    def question(self) -> tuple[str, str, str]:
+        """What was asked, whoever answered, and how often."""
+        return self.task, self.content, self.item
+
+
+class Question:
+    """The one question whose answers are read: as declared, or the only one that occurs."""
+
+    def __init__(self, declared: str | None) -> None:
+        self._declared, self._met = declared, declared
+
+    def read(self, name: str, mark: Any) -> tuple[bool, Any]:
+        """Return whether answers to a question are wanted, and the mark.
+
+        `QUESTION: OPTION` asks whether an annotator who may choose several options chose one.
+        """
+        if self._declared is None:
+            self._met = self._met or name
+            if name != self._met:
+                raise VotesError(
+                    "annotators answered more than one question; declare which one to read",
+                    *(Hint("question", asked[:60]) for asked in (self._met, name)),
+                )
+            return True, mark
+        if name == self._declared:
+            return True, mark
+        asked, _, option = self._declared.partition(": ")
+        if asked != name or not option:
+            return False, None
+        chosen = mark if isinstance(mark, Choices) else (mark,)
+        return True, None if mark is None else option in map(str, chosen)
 
 
 class Panel:
-    """Collects verdicts as numbers; names are held once."""
+    """Collects what logs hold as numbers; names are held once."""
 
-    def __init__(self, cut: float | None = None, question: str | None = None) -> None:
+    def __init__(
+        self,
+        cut: float | None = None,
+        question: str | None = None,
+        judges: Iterable[str] | None = None,
+    ) -> None:
         self._cut, self._question = cut, Question(question)
-        self._items: dict[tuple[str, str], int] = {}  # (system, item), "" where it is unknown
+        self._wanted = None if judges is None else set(judges)
+        self._answers: dict[Key, int] = {}
+        self._repeats: dict[Key, dict[Any, int]] = {}
         self._judges: dict[str, int] = {}
-        self._grades: dict[bool | str, int] = {}
-        self._rows = array("i"), array("i"), array("h")
+        self._grades: dict[tuple[type, Any], int] = {}
+        self._rows = array("i"), array("i"), array("i")
+        self._ranges: dict[str, Range] = {}
         self._gold: dict[int, int] = {}
+        self.preferences: list[Preference] = []
+        self.failures: Counter[tuple[str, str]] = Counter()  # (judge, why)
+        self.checks: dict[str, tuple[int, int]] = {}
 
-    def add(self, verdict: Verdict) -> None:
-        """Add a verdict, or raise `VotesError`; an abstention leaves the item without a vote."""
-        if verdict.question is not None and not self._question.includes(verdict.question):
+    @property
+    def grades(self) -> list[bool | float | str]:
+        """All marks that occur."""
+        return [value for _, value in self._grades]
+
+    def add(self, entry: Entry) -> None:
+        """Add what a log says, or raise `VotesError`; an item may have no vote."""
+        if isinstance(entry, Check):
+            passed, n = self.checks.get(entry.name, (0, 0))
+            self.checks[entry.name] = passed + bool(entry.passed), n + 1
+        elif isinstance(entry, Preference):
+            self._add_preference(entry)
+        else:
+            self._add_verdict(entry)
+
+    def _add_preference(self, entry: Preference) -> None:
+        judge = read_name(entry.judge, "a judge")
+        if self._wanted is not None and judge not in self._wanted:
             return
-        item = read_name(verdict.item, "an item")
-        system = "" if verdict.system is None else read_name(verdict.system, "a system")
-        grade = self._number(verdict)
-        place = self._items.setdefault((system, item), len(self._items))
-        if verdict.judge is None:
+        if isinstance(entry.winner, Failed):
+            self.failures[judge, str(entry.winner)] += 1
+            return
+        if entry.winner is None:
+            return
+        names = [read_name(one, "a system") for one in (entry.first, entry.second)]
+        item = read_name(entry.item, "an item")
+        self.preferences.append(
+            Preference(item, judge, names[0], names[1], entry.winner, entry.lengths)
+        )
+
+    def _add_verdict(self, verdict: Verdict) -> None:
+        mark = verdict.mark
+        if verdict.question is not None:
+            wanted, mark = self._question.read(str(verdict.question), mark)
+            if not wanted:
+                return
+        judge = None if verdict.judge is None else read_name(verdict.judge, "a judge")
+        if judge is not None and self._wanted is not None and judge not in self._wanted:
+            return
+        place = self._answers.setdefault(self._identify(verdict), len(self._answers))
+        if isinstance(mark, Failed) and judge is not None:
+            self.failures[judge, str(mark)] += 1
+        grade = self._number(judge, None if isinstance(mark, Failed) else mark)
+        if judge is None:
             self._add_gold(place, grade)
             return
-        judge = read_name(verdict.judge, "a judge")
         number = self._judges.setdefault(judge, len(self._judges))
         for column, value in zip(self._rows, (place, number, grade), strict=True):
             column.append(value)
         if len(self._rows[0]) % CHECKED == 0:
-            names = NAME_BYTES * (len(self._items) + len(self._judges))
+            names = NAME_BYTES * (len(self._answers) + len(self._judges))
             refuse_beyond(VERDICT_BYTES * len(self._rows[0]) + names, "a panel of this size")
 
-    def _number(self, verdict: Verdict) -> int:
-        """Return the number of a verdict's grade, -1 for an abstention."""
+    def _identify(self, verdict: Verdict) -> Key:
+        """Return the key of an answer; answers to one item are numbered as they appear."""
+        system = "" if verdict.system is None else read_name(verdict.system, "a system")
+        task = "" if verdict.task is None else read_name(verdict.task, "a task")
+        item = read_name(verdict.item, "an item")
+        key = Key(system, task, verdict.content, item, 1)
+        if verdict.repeat is None:
+            return key
+        seen = self._repeats.setdefault(key, {})
+        return key._replace(repeat=seen.setdefault(str(verdict.repeat), len(seen) + 1))
+
+    def _number(self, judge: str | None, mark: Any) -> int:
+        """Return the number of a mark's grade, -1 for an abstention."""
         try:
-            grade = read_grade(verdict.mark, self._cut)
+            grade = read_grade(mark)
         except VotesError as error:
-            judge = f"judge {str(verdict.judge)[:60]!r}"
-            who = "the gold label" if verdict.judge is None else judge
-            told = f"{who} cannot be read: {error.message}"
-            raise VotesError(told, *error.hints) from None
+            who = "the gold label" if judge is None else f"judge {judge[:60]!r}"
+            raise VotesError(f"{who} cannot be read: {error.message}", *error.hints) from None
         if grade is None:
             return -1
-        if len(self._grades) >= MAX_CLASSES and grade not in self._grades:
-            raise VotesError(
-                f"the marks hold more than {MAX_CLASSES} labels, so they are free text; a verdict "
-                "is one of a few labels"
-            )
-        # True equals 1 but no grade is a number, so the keys stay apart
-        return self._grades.setdefault(grade, len(self._grades))
+        if isinstance(grade, float) and judge is not None:
+            low, high, count = self._ranges.get(judge, (math.inf, -math.inf, 0))
+            self._ranges[judge] = Range(min(low, grade), max(high, grade), count + 1)
+        if len(self._grades) >= MOST_FREE and (type(grade), grade) not in self._grades:
+            if not isinstance(grade, float):
+                raise VotesError("the marks are free text; a verdict is one of a few labels")
+            refuse_beyond(NAME_BYTES * len(self._grades), "scores of this many kinds")
+        return self._grades.setdefault((type(grade), grade), len(self._grades))
 
     def _add_gold(self, place: int, grade: int) -> None:
         if grade >= 0 and self._gold.setdefault(place, grade) != grade:
@@ -104,17 +240,18 @@ class Panel:
 
     def finish(self, coding: CodingChoice, sources: Iterable[str]) -> Jury:
         """Return the votes, with gold labels and systems."""
-        if not self._rows[0]:
-            raise VotesError("there are no verdicts of any judge")
-        names, coding = name_grades(self._grades, coding)
-        labels = [names[grade] for grade in self._grades]
-        distinct = list(dict.fromkeys(labels))
-        lookup = np.array([*(distinct.index(label) for label in labels), -1], dtype=np.int16)
+        self._refuse_none()
+        named = name_grades(self.grades, coding, self._cut, self._ranges)
+        coding = named.coding
+        distinct = list(dict.fromkeys(label for label in named.labels if label is not None))
+        lookup = np.array(
+            [*(-1 if x is None else distinct.index(x) for x in named.labels), -1], dtype=np.int16
+        )
         rows, judges, grades = (np.asarray(column) for column in self._rows)
         said = lookup[grades]
         if coding == "auto" and len(set(said[said >= 0].tolist())) < len(distinct) > 1:
             coding = tuple(sorted(distinct))  # gold labels name classes that nobody voted
-        items = self._name_items()
+        items = self.name_items()
         judged = _sort_names(items, rows), _sort_names(list(self._judges), judges)
         table = LongVotes(*judged, TextColumn(distinct, said))
         try:
@@ -122,20 +259,105 @@ class Panel:
         except VotesError as error:  # logs have no rows to choose among
             hints = (hint for hint in error.hints if hint.parameter != "duplicates")
             raise VotesError(error.message, *hints, **error.about) from None
-        systems = {items[k]: key[0] for key, k in self._items.items() if key[0]}
-        voted = set(rows.tolist())
-        gold = {items[k]: labels[grade] for k, grade in self._gold.items() if k in voted}
-        votes = Votes.of_assembled(found)
-        own: dict[str, Any] = {part.name: getattr(votes, part.name) for part in fields(votes)}
-        return Jury(**own, gold=gold, systems=systems, source=", ".join(sorted(set(sources))))
+        return self._complete(Votes.of_assembled(found), items, named.labels, named.note, sources)
 
-    def _name_items(self) -> list[str]:
-        """Return the items' names; with several systems, each begins with its system's."""
-        several = len({system for system, _ in self._items}) > 1
-        names = [f"{x} / {item}" if several and x else item for x, item in self._items]
+    def _complete(
+        self,
+        votes: Votes,
+        items: list[str],
+        labels: list[str | None],
+        note: str,
+        sources: Iterable[str],
+    ) -> Jury:
+        """Return the votes with what else the logs hold."""
+        self.tell_failures()
+        keys = list(self._answers)
+        voted = set(self._rows[0].tolist())
+        gold = {
+            items[k]: label
+            for k, grade in self._gold.items()
+            if k in voted and (label := labels[grade]) is not None
+        }
+        own: dict[str, Any] = {part.name: getattr(votes, part.name) for part in fields(votes)}
+        failures: Counter[str] = Counter()
+        for (judge, _), count in self.failures.items():
+            failures[judge] += count
+        return Jury(
+            **own,
+            gold=gold,
+            systems={items[k]: key.system for k, key in enumerate(keys) if key.system},
+            questions={
+                items[k]: " / ".join(filter(None, key.question)) for k, key in enumerate(keys)
+            },
+            source=", ".join(sorted(set(sources))),
+            failures=dict(failures),
+            checks=dict(self.checks),
+            notes=(note,) if note else (),
+        )
+
+    def _refuse_none(self) -> None:
+        if self._rows[0]:
+            return
+        if self.preferences:
+            raise VotesError(
+                "the logs hold preferences between two answers; read them with read_preferences"
+            )
+        if self.checks:
+            listed = ", ".join(name[:60] for name in list(self.checks)[:5])
+            raise VotesError(f"there are no verdicts of any judge, only checks ({listed})")
+        raise VotesError("there are no verdicts of any judge")
+
+    def list_scores(self) -> tuple[list[Key], list[str], Any, Any, Any]:
+        """Return answers, judges, and the rows of scores: answer, judge, score."""
+        self._refuse_none()
+        if any(not isinstance(grade, float) for grade in self.grades):
+            raise VotesError("some marks are no scores; read the logs as votes, with read_jury")
+        rows, judges, grades = (np.asarray(column) for column in self._rows)
+        kept = grades >= 0
+        scores = np.array(self.grades, dtype=np.float64)[grades[kept]]
+        return list(self._answers), list(self._judges), rows[kept], judges[kept], scores
+
+    def tell_failures(self) -> None:
+        """Warn once of all judgments that failed."""
+        if not self.failures:
+            return
+        total = sum(self.failures.values())
+        most = ", ".join(
+            f"{judge[:60]!r} {count} ({why})"
+            for (judge, why), count in self.failures.most_common(5)
+        )
+        noun = "judgment is an abstention" if total == 1 else "judgments are abstentions"
+        warn_user(f"{total} {noun}: {most}", VotesWarning)
+
+    def name_items(self) -> list[str]:
+        """Return the answers' names, as short as tells them apart.
+
+        The item; with several systems the system before it; the task, if two have items of one
+        name; and the number of the epoch beyond the first.
+        """
+        several = len({key.system for key in self._answers}) > 1
+        plain = [_name_item(key, several, "") for key in self._answers]
+        shared = {name for name, count in Counter(plain).items() if count > 1}
+        names = [
+            _name_item(key, several, key.task) if name in shared else name
+            for key, name in zip(self._answers, plain, strict=True)
+        ]
+        shared = {name for name, count in Counter(names).items() if count > 1}
+        names = [
+            _name_item(key, several, f"{key.task} {key.content}".strip())
+            if name in shared
+            else name
+            for key, name in zip(self._answers, names, strict=True)
+        ]
         if len(set(names)) < len(names):
             raise VotesError("two items have the same name; rename one, or a system")
         return names
+
+
+def _name_item(key: Key, several: bool, task: str) -> str:
+    item = key.item if key.repeat == 1 else f"{key.item} epoch {key.repeat}"
+    parts = [key.system] if several and key.system else []
+    return " / ".join([*parts, *([task] if task else []), item])
 
 
 def _sort_names(names: list[str], codes: Any) -> Names:

@@ -1,0 +1,111 @@
+"""Pairs of answers: which one a judge prefers, as in MT-bench, Chatbot Arena and AlpacaEval."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from unelisa.errors import VotesError
+from unelisa.jury.fields import Record, require, take_first
+from unelisa.jury.grades import Failed
+from unelisa.jury.inspect_logs import digest
+from unelisa.jury.verdicts import Preference
+
+_FIRST = ("model_a", "model_1", "generator_1", "system_a", "system_1", "first")
+_SECOND = ("model_b", "model_2", "generator_2", "system_b", "system_2", "second")
+_ITEMS = ("question_id", "item", "item_id", "prompt_id", "instruction", "question", "id")
+_JUDGES = ("judge", "annotator", "judge_id", "rater", "worker", "voter")
+_ANSWERS = (("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b"))
+_TEXTS = (("conversation_a", "conversation_b"),)
+_SIDES = {
+    **dict.fromkeys(("a", "first", "left", "1", "[[a]]", "model_a", "model_1"), "first"),
+    **dict.fromkeys(("b", "second", "right", "2", "[[b]]", "model_b", "model_2"), "second"),
+    **dict.fromkeys(("tie", "c", "[[c]]", "both", "tie (bothbad)", "tie (both bad)", "0"), "tie"),
+}
+_GAMES = (("g1_winner", False), ("g2_winner", True))  # of MT-bench, the second in the other order
+COLUMNS = frozenset(
+    (*_FIRST, *_SECOND, *_ITEMS, *_JUDGES, "winner", "preference", "turn", "g1_winner", "g2_winner")
+)
+
+
+def fits(record: Record) -> bool:
+    """Return whether a record says which of two answers is better."""
+    game = any(key in record for key, _ in _GAMES)
+    rated = "preference" in record and take_first(record, _FIRST) is not None
+    return game or rated or ("winner" in record and any(key in record for key in _JUDGES))
+
+
+def read(records: Iterable[Record]) -> Iterator[Preference]:
+    """Yield the preferences; a pair that was judged in both orders is two of them."""
+    for record in records:
+        first, second = (take_first(record, names) for names in (_FIRST, _SECOND))
+        if (first is None) != (second is None):
+            raise VotesError("a preference names one system only; both are needed")
+        names = ("A", "B") if first is None else (first, second)
+        place = _name_item(record), _name_judge(record)
+        games = [(record[key], turned) for key, turned in _GAMES if key in record]
+        if not games:
+            rated = "winner" not in record and "preference" in record
+            given = _read_rating(record["preference"]) if rated else require(record, ("winner",))
+            games = [(given, False)]
+        for said, turned in games:
+            winner = _read_winner(said, names)
+            if turned:
+                winner = {"first": "second", "second": "first"}.get(winner or "", winner)
+            order = names[::-1] if turned else names
+            yield Preference(*place, *order, winner, _measure(record, turned))
+
+
+def _name_item(record: Record) -> Any:
+    """Return the question, with its turn; a text is replaced by a digest."""
+    item = require(record, _ITEMS)
+    item = digest(item) if isinstance(item, str) and len(item) > 40 else item
+    return f"{item} turn {record['turn']}" if record.get("turn") is not None else item
+
+
+def _name_judge(record: Record) -> Any:
+    judge = require(record, _JUDGES)
+    return " ".join(map(str, judge)) if isinstance(judge, list) else judge
+
+
+def _read_rating(value: Any) -> Any:
+    """Return AlpacaEval's preference, from 1 (the first) to 2 (the second), as a side."""
+    if not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - NaN
+        return None
+    return "tie" if value in (0, 1.5) else "first" if value < 1.5 else "second"
+
+
+def _read_winner(said: Any, names: tuple[Any, Any]) -> str | None:
+    """Return the side that wins: as a side, or as the name of a system."""
+    if said is None:
+        return None
+    for side, name in zip(("first", "second"), names, strict=True):
+        if said == name and names[0] != names[1]:
+            return side
+    text = str(said).strip().casefold()
+    if text in ("error", "$error$"):
+        return Failed("the judge failed")
+    if text not in _SIDES:
+        raise VotesError(
+            "the winner must be A, B, tie, or the name of one of the systems; found another word"
+        )
+    return _SIDES[text]
+
+
+def _measure(record: Record, turned: bool) -> tuple[int, int] | None:
+    """Return the lengths of the two answers in characters, if both are there."""
+    for pair in _ANSWERS:
+        texts = [record.get(key) for key in pair]
+        if all(isinstance(text, str) for text in texts):
+            found = len(str(texts[0])), len(str(texts[1]))
+            return found[::-1] if turned else found
+    for pair in _TEXTS:
+        turns = [record.get(key) for key in pair]
+        if all(isinstance(part, list) for part in turns):
+            found = _count_answers(turns[0]), _count_answers(turns[1])
+            return found[::-1] if turned else found
+    return None
+
+
+def _count_answers(turns: Any) -> int:
+    """Return how many characters the assistant wrote in a conversation."""
+    own = (turn for turn in turns if isinstance(turn, dict) and turn.get("role") == "assistant")
+    return sum(len(str(turn.get("content", ""))) for turn in own)

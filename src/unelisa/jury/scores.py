@@ -1,0 +1,259 @@
+"""Scores on a continuous scale: a Gaussian form of the hidden quality, and each judge's own scale.
+
+Judge j gives answer i of system g the score::
+
+    y_ij = m_j + s_j q_i + e_ij,   q_i ~ N(mu_g, tau^2),   e_ij ~ N(0, sigma_j^2)
+
+The quality q is on the scale of the average judge: s_j is 1 and m_j 0 on average. EM finds the
+parameters. Given the judges, the unbiased estimate of one answer and its weight are::
+
+    u_i = sum_j (s_j / sigma_j^2) (y_ij - m_j) / I_i,   I_i = sum_j s_j^2 / sigma_j^2,
+    w_i = 1 / (tau^2 + 1 / I_i)
+
+so that a system's mean is sum w_i u_i / sum w_i. A question is a cluster: its answers' parts
+w_i (u_i - mu_g) / sum w are added up before they are squared, which also pairs the systems that
+answered one question. A noise below `FLOOR` of the judge's variance is not believed.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from unelisa.errors import VotesError
+from unelisa.jury.preferences import Estimate, bound_ranks
+
+if TYPE_CHECKING:
+    from unelisa.jury.verdicts import Panel
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+FLOOR = 0.05
+STEPS, SETTLED = 500, 1e-6
+LEAST_JUDGES, LEAST_ITEMS = 2, 10
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of judges: one row each, with the number of its answer and of its judge."""
+
+    items: list[str]
+    judges: list[str]
+    systems: list[str]
+    system: Indices  # of each answer
+    question: Indices  # of each answer
+    rows: Indices
+    columns: Indices
+    values: Floats
+
+    @classmethod
+    def of(cls, panel: "Panel") -> "Scores":
+        """Return the scores that logs hold."""
+        keys, judges, rows, columns, values = panel.list_scores()
+        panel.tell_failures()
+        systems = sorted({key.system for key in keys})
+        questions = {key.question: k for k, key in enumerate(keys)}
+        return cls(
+            panel.name_items(),
+            judges,
+            systems,
+            np.array([systems.index(key.system) for key in keys], dtype=np.intp),
+            np.array([questions[key.question] for key in keys], dtype=np.intp),
+            rows.astype(np.intp),
+            columns.astype(np.intp),
+            values,
+        )
+
+
+class ScoreJudge(NamedTuple):
+    """How a judge uses the scale."""
+
+    name: str
+    location: float  # m: what it adds
+    scale: float  # s: how far it spreads the scores
+    noise: float  # sigma
+    reliability: float  # share of the variance of its scores that is quality
+    scores: int
+
+
+class SystemMean(NamedTuple):
+    """A system's mean quality, and the ranks that all differences together allow."""
+
+    system: str
+    mean: Estimate
+    items: int
+    rank_low: int
+    rank_high: int
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPanel:
+    """What scores say; `reason` is why not to trust it, or empty."""
+
+    judges: list[ScoreJudge]
+    systems: list[SystemMean]
+    effective_judges: float  # of the panel's precision, in judges like the average one
+    quality: Floats  # expected quality of each answer
+    error: Floats  # its standard deviation
+    scores: Scores
+    reason: str
+
+    def pass_rates(self, cut: float) -> list[tuple[str, Estimate]]:
+        """Return the share of each system's answers whose quality is at least `cut`.
+
+        The mean of P(q_i >= cut) given the scores; a question is a cluster.
+        """
+        chances = ndtr((self.quality - cut) / np.maximum(self.error, 1e-12))
+        found = []
+        for g, name in enumerate(self.scores.systems):
+            own = self.scores.system == g
+            share = float(chances[own].mean())
+            sums = np.bincount(self.scores.question[own], chances[own] - share)
+            found.append((name, Estimate.of(share, float(sums @ sums) / int(own.sum()) ** 2)))
+        return found
+
+
+def fit_scores(scores: Scores) -> ScoredPanel:
+    """Return judges, systems and answers as the Gaussian model has them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> quality = np.repeat([60.0, 70.0], 100) + 10 * rng.standard_normal(200)
+    >>> rows, columns = np.repeat(np.arange(200), 3), np.tile(np.arange(3), 200)
+    >>> values = quality[rows] + np.array([5.0, 0.0, -5.0])[columns] + rng.standard_normal(600)
+    >>> found = fit_scores(Scores([""] * 200, ["x", "y", "z"], ["a", "b"], np.repeat([0, 1], 100),
+    ...     np.tile(np.arange(100), 2), rows, columns, values))
+    >>> [round(judge.noise) for judge in found.judges], found.systems[0].system
+    ([2, 2, 2], 'b')
+    """
+    n, p = len(scores.items), len(scores.judges)
+    if p < LEAST_JUDGES or n < LEAST_ITEMS:
+        raise VotesError(
+            f"{p} judges and {n} answers with scores are too few; at least {LEAST_JUDGES} judges "
+            f"and {LEAST_ITEMS} answers are needed"
+        )
+    state = _State.start(scores)
+    for _ in range(STEPS):
+        new = state.step(scores)
+        change = float(np.abs(new.means - state.means).max() / np.sqrt(state.spread))
+        change = max(change, float(np.abs(new.scale - state.scale).max()))
+        state = new
+        if change < SETTLED:
+            break
+    return _describe(scores, state)
+
+
+class _State(NamedTuple):
+    """The parameters."""
+
+    location: Floats
+    scale: Floats
+    noise: Floats  # variances
+    means: Floats  # of systems
+    spread: float  # tau^2
+
+    @classmethod
+    def start(cls, scores: Scores) -> "_State":
+        """Return judges of scale 1, each with half of its own variance as noise."""
+        p, y = len(scores.judges), scores.values
+        counts = np.maximum(np.bincount(scores.columns, minlength=p), 1)
+        own = np.bincount(scores.columns, y, p) / counts
+        variances = np.bincount(scores.columns, (y - own[scores.columns]) ** 2, p) / counts
+        scale = np.sqrt(np.maximum(variances, 1e-12))
+        center, unit = float(own.mean()), float(scale.mean())
+        scale /= unit
+        means = np.full(len(scores.systems), center)
+        spread = max(unit**2 / 2, 1e-12)
+        noise = np.maximum(variances / 2, 1e-12)
+        return cls(own - scale * center, scale, noise, means, spread)
+
+    def expect(self, scores: Scores) -> tuple[Floats, Floats]:
+        """Return the mean and the variance of each answer's quality given its scores."""
+        n, trust = len(scores.items), self.scale / self.noise
+        told = trust[scores.columns] * (scores.values - self.location[scores.columns])
+        sums = np.bincount(scores.rows, told, n)
+        information = np.bincount(scores.rows, (trust * self.scale)[scores.columns], n)
+        variance = 1 / (1 / self.spread + information)
+        return variance * (self.means[scores.system] / self.spread + sums), variance
+
+    def step(self, scores: Scores) -> "_State":
+        """Return the parameters after a step of EM, on the scale of the average judge."""
+        mean, variance = self.expect(scores)
+        p, j, y = len(scores.judges), scores.columns, scores.values
+        q, extra = mean[scores.rows], variance[scores.rows]
+        count, sum_q, sum_y = (np.bincount(j, x, p) for x in (np.ones(len(j)), q, y))
+        square, product = np.bincount(j, q * q + extra, p), np.bincount(j, q * y, p)
+        apart = np.maximum(square - sum_q**2 / count, 1e-12)
+        scale = (product - sum_q * sum_y / count) / apart
+        location = (sum_y - scale * sum_q) / count
+        error = (y - location[j] - scale[j] * q) ** 2 + scale[j] ** 2 * extra
+        variances = np.bincount(j, y * y, p) / count - (sum_y / count) ** 2
+        noise = np.maximum(np.bincount(j, error, p) / count, FLOOR * np.maximum(variances, 1e-12))
+        sizes = np.maximum(np.bincount(scores.system, minlength=len(self.means)), 1)
+        means = np.bincount(scores.system, mean, len(self.means)) / sizes
+        spread = float(np.mean((mean - means[scores.system]) ** 2 + variance))
+        unit = float(scale.mean()) if scale.mean() > 1e-6 else 1.0
+        shift = float(location.mean())  # q' = unit q + shift
+        location = location - scale / unit * shift
+        return _State(
+            location, scale / unit, noise, means * unit + shift, max(spread * unit**2, 1e-12)
+        )
+
+
+def _describe(scores: Scores, state: _State) -> ScoredPanel:
+    n = len(scores.items)
+    quality, variance = state.expect(scores)
+    trust = state.scale / state.noise
+    information = np.bincount(scores.rows, (trust * state.scale)[scores.columns], n)
+    told = trust[scores.columns] * (scores.values - state.location[scores.columns])
+    heard = information > 0
+    best = np.bincount(scores.rows, told, n)[heard] / information[heard]
+    weights = 1 / (state.spread + 1 / information[heard])
+    system, question = scores.system[heard], scores.question[heard]
+    totals = np.bincount(system, weights, len(scores.systems))
+    means = np.bincount(system, weights * best, len(scores.systems)) / np.maximum(totals, 1e-12)
+    parts = weights * (best - means[system]) / totals[system]
+    errors = np.zeros((len(scores.systems), int(scores.question.max()) + 1))
+    np.add.at(errors, (system, question), parts)
+    covariance = errors @ errors.T
+    ranks = bound_ranks(means, covariance)
+    items = np.bincount(system, minlength=len(scores.systems))
+    systems = [
+        SystemMean(name, Estimate.of(means[g], covariance[g, g]), int(items[g]), *ranks[g])
+        for g, name in enumerate(scores.systems)
+    ]
+    systems.sort(key=lambda one: -one.mean.value)
+    judges = _list_judges(scores, state)
+    precision = state.scale**2 / state.noise
+    effective = float(precision.sum() ** 2 / (precision**2).sum())
+    reason = _find_reason(scores, judges)
+    return ScoredPanel(judges, systems, effective, quality, np.sqrt(variance), scores, reason)
+
+
+def _list_judges(scores: Scores, state: _State) -> list[ScoreJudge]:
+    """Return how each judge uses the scale."""
+    signal = state.scale**2 * state.spread
+    counts = np.bincount(scores.columns, minlength=len(scores.judges))
+    columns = state.location, state.scale, np.sqrt(state.noise), signal / (signal + state.noise)
+    rows = zip(scores.judges, *columns, counts, strict=True)
+    return [ScoreJudge(name, *map(float, own[:-1]), int(own[-1])) for name, *own in rows]
+
+
+def _find_reason(scores: Scores, judges: list[ScoreJudge]) -> str:
+    """Return why the means cannot be trusted; nothing if they can."""
+    if any(judge.scale < 0 for judge in judges):
+        turned = ", ".join(judge.name[:60] for judge in judges if judge.scale < 0)
+        return f"scores of {turned} fall where those of the others rise"
+    if len(judges) == LEAST_JUDGES:
+        return "two judges cannot show which of them is the noisier one"
+    covered = np.zeros((len(scores.judges), len(scores.systems)), dtype=np.bool_)
+    covered[scores.columns, scores.system[scores.rows]] = True
+    if not covered.all():
+        return (
+            "not every judge scored every system, so that what a judge adds and what a system is "
+            "worth cannot be told apart fully"
+        )
+    return ""

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from unelisa.errors import VotesWarning
+from unelisa.jury import read_preferences
+
+
+def test_rows_of_mt_bench_name_systems_judges_and_turns(logs):
+    found = read_preferences(logs / "mt-bench-2023.jsonl")
+    assert found.systems == ["alpaca", "vicuna"]
+    assert found.judges == ["expert_1", "expert_2", "gpt-4 pair-v2"]
+    assert found.winner.tolist() == [1, 2, 0]
+    assert found.first.tolist() == [0, 1, 0]
+    assert found.longer[0] == pytest.approx(np.log(5 / 11))
+    assert len(set(found.questions.tolist())) == 2
+
+
+def test_both_games_are_read_in_their_own_order_and_an_error_abstains(logs):
+    with pytest.warns(VotesWarning, match="the judge failed"):
+        found = read_preferences(logs / "mt-bench-pairs-2023.jsonl")
+    assert found.first.tolist() == [0, 1, 0]
+    assert found.winner.tolist() == [1, 0, 0]  # vicuna, shown second and first; alpaca
+    assert found.both_orders
+
+
+@pytest.mark.parametrize(
+    ("line", "winner"),
+    [
+        ('{"item": 1, "judge": "x", "winner": "B"}', 1),
+        (
+            '{"id": 1, "annotator": "x", "model_1": "a", "model_2": "b", "preference": 1.2}',
+            0,
+        ),
+        ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "q"}', 1),
+        ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "tie (bothbad)"}', 2),
+    ],
+)
+def test_other_spellings(line, winner, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(line)
+    assert read_preferences(path).winner.tolist() == [winner]
+
+
+def test_what_is_no_winner_is_refused(refuse):
+    assert "the winner must be A, B, tie" in refuse(
+        '{"id": 1, "judge": "x", "winner": "Xylophon7"}'
+    )
+    assert "one system only" in refuse('{"id": 1, "judge": "x", "model_a": "p", "winner": "A"}')
+    assert "read_preferences" in refuse('{"id": 1, "judge": "x", "winner": "A"}')

@@ -1,0 +1,103 @@
+"""Leaderboards from simulated preferences with known strengths."""
+
+import numpy as np
+import pytest
+
+from unelisa.errors import VotesError
+from unelisa.jury.preferences import Preferences, agree, bound_ranks, rank_systems
+from unelisa.jury.verdicts import Panel, Preference
+
+STRENGTHS = np.array([1.0, 0.4, -0.4, -1.0])
+TRUST = (1.6, 1.2, 1.0, 0.2)
+FIRST, TIE = 0.4, -0.7
+
+
+def draw(n=300, copies=0, seed=0):
+    """Judges of different reliability, who all prefer what is shown first; some repeat the last."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for q in range(n):
+        pair = rng.choice(4, 2, replace=False)
+        for j, trust in enumerate(TRUST):
+            a, b = pair if rng.random() < 0.5 else pair[::-1]
+            z = trust * (STRENGTHS[a] - STRENGTHS[b]) + FIRST
+            chances = np.exp([z / 2, -z / 2, TIE])
+            rows.append((q, j, a, b, rng.choice(3, p=chances / chances.sum())))
+        rows += [(q, len(TRUST) + k, *rows[-1][2:]) for k in range(copies)]
+    table = np.array(rows)
+    judges = [f"j{j}" for j in range(len(TRUST) + copies)]
+    unknown = np.full(len(table), np.nan)
+    return Preferences(["a", "b", "c", "d"], judges, *table.T, unknown)
+
+
+def test_systems_are_ranked_judges_weighed_and_the_first_place_measured():
+    board = rank_systems(draw())
+    assert [row.system for row in board.systems] == ["a", "b", "c", "d"]
+    assert [(row.rank_low, row.rank_high) for row in board.systems] == [
+        (k, k) for k in (1, 2, 3, 4)
+    ]
+    trust = {judge.name: judge.reliability.value for judge in board.judges}
+    assert trust["j0"] > trust["j2"] > trust["j3"]
+    assert board.first.low < FIRST < board.first.high
+    assert board.longer is None
+    assert board.families == []
+    assert board.reason == ""
+    rates = [row.win_rate for row in board.systems]
+    assert np.mean(rates) == pytest.approx(0.5)
+
+
+def test_intervals_hold_and_judges_who_repeat_others_count_for_less():
+    held = []
+    for seed in range(15):
+        board = rank_systems(draw(150, copies=2, seed=seed))
+        rows = sorted(board.systems)
+        scale = np.mean(TRUST)
+        held += [
+            row.strength.low <= scale * true <= row.strength.high
+            for row, true in zip(rows, STRENGTHS, strict=True)
+        ]
+    assert ["j3", "j4", "j5"] in board.families
+    weights = {judge.name: judge.weight for judge in board.judges}
+    assert max(weights[f"j{k}"] for k in (3, 4, 5)) < 0.6 < weights["j0"]
+    assert np.mean(held) > 0.7
+
+
+def test_equal_systems_share_their_ranks():
+    votes = draw()
+    rng = np.random.default_rng(0)
+    coins = Preferences(
+        *[*votes.__dict__.values()][:6], rng.integers(0, 3, len(votes.winner)), votes.longer
+    )
+    assert {(row.rank_low, row.rank_high) for row in rank_systems(coins).systems} == {(1, 4)}
+    assert bound_ranks(np.zeros(2), np.eye(2)) == [(1, 2), (1, 2)]
+
+
+def test_a_preference_for_length_is_told_apart_from_strength():
+    rng, n = np.random.default_rng(0), 2000
+    longer = rng.normal(0, 1, n) + 1.0  # the first system writes more
+    won = rng.random(n) < 1 / (1 + np.exp(-longer))
+    zeros = np.zeros(n, dtype=np.intp)
+    turned = np.arange(n) % 2
+    winner = np.where(won == (turned == 0), 0, 1)
+    votes = Preferences(
+        ["a", "b"], ["x"], np.arange(n), zeros, turned, 1 - turned, winner,
+        np.where(turned == 0, longer, -longer),
+    )  # fmt: skip
+    board = rank_systems(votes)
+    assert board.longer.value == pytest.approx(1, abs=0.2)
+    assert board.longer.low > 0.5
+    assert board.systems[0].rank_high == 2
+    plain = rank_systems(Preferences(*[*votes.__dict__.values()][:-1], np.full(n, np.nan)))
+    assert plain.systems[0].system == "a"
+    assert plain.systems[0].rank_high == 1
+    assert agree(plain, plain) == pytest.approx(1)
+
+
+def test_systems_that_were_never_compared_are_said():
+    panel = Panel()
+    for item in range(20):
+        for one, other in (("a", "b"), ("c", "d")):
+            panel.add(Preference(item, "x", one, other, "first" if item % 3 else "second"))
+    assert "never compared" in rank_systems(Preferences.of(panel)).reason
+    with pytest.raises(VotesError, match="no preferences"):
+        Preferences.of(Panel())

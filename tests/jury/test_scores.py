@@ -1,0 +1,65 @@
+"""Scores on a scale: judges' use of it, and systems' means."""
+
+import numpy as np
+import pytest
+
+from unelisa.errors import VotesError
+from unelisa.jury.scores import Scores, fit_scores
+from unelisa.jury.verdicts import Panel, Verdict
+
+MEANS, LOCATION, SCALE, NOISE = (60.0, 70.0), (5.0, 0.0, -5.0), (1.2, 1.0, 0.8), (4.0, 8.0, 12.0)
+
+
+def draw(n=200, seed=0, means=MEANS):
+    rng = np.random.default_rng(seed)
+    quality = np.repeat(means, n) + 10 * rng.standard_normal(2 * n)
+    rows, columns = np.repeat(np.arange(2 * n), 3), np.tile(np.arange(3), 2 * n)
+    noise = np.array(NOISE)[columns] * rng.standard_normal(len(rows))
+    values = np.array(LOCATION)[columns] + np.array(SCALE)[columns] * quality[rows] + noise
+    names = [f"q{i}" for i in range(2 * n)]
+    system, question = np.repeat([0, 1], n), np.tile(np.arange(n), 2)
+    return Scores(names, ["x", "y", "z"], ["a", "b"], system, question, rows, columns, values)
+
+
+def test_judges_and_systems_are_found():
+    found = fit_scores(draw())
+    assert [judge.noise for judge in found.judges] == pytest.approx(NOISE, rel=0.3)
+    assert [judge.scale for judge in found.judges] == pytest.approx(SCALE, rel=0.1)
+    assert found.judges[0].reliability > found.judges[2].reliability
+    assert [(one.system, one.rank_low, one.rank_high) for one in found.systems] == [
+        ("b", 1, 1),
+        ("a", 2, 2),
+    ]
+    assert 1 < found.effective_judges < 3
+    assert found.reason == ""
+
+
+def test_intervals_of_equal_systems_hold():
+    held, gaps = [], []
+    for seed in range(40):
+        found = fit_scores(draw(60, seed, (65.0, 65.0)))
+        held.append(found.systems[0].rank_high == 2)
+        gaps.append(found.systems[0].mean.high - found.systems[0].mean.low)
+    assert np.mean(held) >= 0.85
+    assert np.mean(gaps) == pytest.approx(2 * 1.645 * 10.7 / np.sqrt(60), rel=0.25)
+
+
+def test_pass_rates_at_a_cut():
+    found = fit_scores(draw())
+    (a, one), (b, two) = found.pass_rates(65.0)
+    assert (a, b) == ("a", "b")
+    assert one.value < 0.5 < two.value
+    assert one.low < one.value < one.high
+
+
+def test_logs_become_scores_and_too_few_are_refused():
+    panel = Panel()
+    for item in range(4):
+        panel.add(Verdict(item, "x", 0.1 * item, "one"))
+    scores = Scores.of(panel)
+    assert scores.values.tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
+    with pytest.raises(VotesError, match="1 judges and 4 answers"):
+        fit_scores(scores)
+    panel.add(Verdict(9, "x", "good"))
+    with pytest.raises(VotesError, match="no scores"):
+        Scores.of(panel)
