@@ -6,7 +6,6 @@ answer of the first system that they would have failed in `LENIENT` of the cases
 """
 
 import warnings
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ RATE, SHARED = 0.65, 0.3  # of good answers; of questions that are hard or easy 
 REPEATED, LENIENT, LENIENT_JUDGES, GOLD = 0.9, 0.15, 4, 100
 SYSTEMS = ("first", "second")
 SCENARIOS = ("equal", "families", "leniency", "leniency, 100 gold labels")
-QUESTIONS, RUNS = (200, 800), 200
+QUESTIONS = (200, 800)
 
 
 def draw_panel(scenario: str, n: int, rng: np.random.Generator) -> tuple[Votes, Flags]:
@@ -74,25 +73,11 @@ def compare_pair(scenario: str, n: int, seed: int) -> dict[str, Any]:
     return {**found, "flagged": bool(rates["favors"])}
 
 
-def count_discoveries(
-    runs: int = RUNS,
-    questions: Sequence[int] = QUESTIONS,
-    done: Callable[[str, int], Any] = lambda _name, _count: None,
-) -> list[Json]:
-    """Return how often equal systems were told apart, per scenario and number of questions."""
-    rows = []
-    for scenario in SCENARIOS:
-        for n in questions:
-            found = [compare_pair(scenario, n, seed) for seed in range(runs)]
-            done(scenario, runs)
-            rows.append(
-                {
-                    "scenario": scenario,
-                    "questions": n,
-                    "runs": runs,
-                    "called": round(float(np.mean([row["holds"] for row in found])), 4),
-                    "flagged": round(float(np.mean([row["flagged"] for row in found])), 4),
-                    "width": round(float(np.mean([row["high"] - row["low"] for row in found])), 4),
-                }
-            )
-    return rows
+def count_discoveries(scenario: str, n: int, runs: int) -> Json:
+    """Return how often equal systems are told apart, and how often a judge is flagged."""
+    found = [compare_pair(scenario, n, seed) for seed in range(runs)]
+    return {
+        "called": round(float(np.mean([row["holds"] for row in found])), 4),
+        "flagged": round(float(np.mean([row["flagged"] for row in found])), 4),
+        "width": round(float(np.mean([row["high"] - row["low"] for row in found])), 4),
+    }

@@ -68,6 +68,23 @@ answers were drawn at random: not a copy, but a relative, which `LatentIsing` ca
 its votes."""
 
 
+_SYSTEMS = """## Differences between systems
+
+Two systems that are equally good, compared by seven simulated judges: how often a difference was
+called, over {runs} draws. The intervals of all differences hold together with 95 %, so that 5 %
+are expected. With one-system leniency four judges pass an answer of one system that they would
+have failed in 15 % of the cases; without gold labels `unelisa jury` prints that it assumes no such
+judge, and *flagged* says how often it noticed. With gold labels of a random sample of each system
+nothing is assumed."""
+
+_PAIRS = """## Preferences
+
+Six simulated judges of different reliability compare the answers of six systems: Spearman's rank
+correlation of the strengths with the true ones, by the leaderboard of `unelisa jury` and by a plain
+Bradley-Terry fit, and how often the 90 % intervals of strengths and of the preference for what is
+shown first hold."""
+
+
 def render_jury(archive: Json) -> str:
     """Return the page in Markdown."""
     panels = archive["panels"]
@@ -80,7 +97,35 @@ def render_jury(archive: Json) -> str:
         _show_rates(rated),
         _REPEATS.format(differ=REDRAWN),
         _show_repeats(panels),
+        *_show_simulated(archive.get("simulated", ())),
     )
+
+
+def _show_simulated(rows: Sequence[Json]) -> list[str]:
+    """Return the parts on simulated systems and preferences; none where nothing was simulated."""
+    if not rows:
+        return []
+    systems = [
+        [
+            row["scenario"],
+            row["questions"],
+            *(share(row[key]) for key in ("called", "flagged", "width")),
+        ]
+        for row in rows
+        if row["kind"] == "systems"
+    ]
+    pairs = [
+        [row["scenario"], *(share(row[key]) for key in ("ours", "plain", "coverage", "first"))]
+        for row in rows
+        if row["kind"] == "pairs"
+    ]
+    heads = ["systems", "questions", "called", "flagged", "width of the interval"]
+    return [
+        _SYSTEMS.format(runs=rows[0]["runs"]),
+        markdown_table(heads, systems),
+        _PAIRS,
+        markdown_table(["judges", "ours", "plain", "strengths hold", "first place holds"], pairs),
+    ]
 
 
 def _sum_up(panels: Sequence[Json]) -> str:

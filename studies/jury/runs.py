@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
-from studies.fingerprints import stamp_with
+from studies.fingerprints import drop_stale, stamp_with
+from studies.jury.discoveries import QUESTIONS, SCENARIOS, count_discoveries
 from studies.jury.estimates import ask_independent_panel, correct_judge
+from studies.jury.pairs import PANELS as PANELS_OF_PAIRS
+from studies.jury.pairs import rank_panel
 from studies.rate.runs import find_rate_sets
-from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
+from studies.records import Json, make_archive, merge_sets, open_results, read_lines, run_sets
 from studies.sets import Reader
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.analysis.judged import Judged
@@ -47,6 +50,7 @@ GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judge
 TIMES, REDRAWN = (2, 3), 0.05  # a judge so often; share of a copy's answers that are drawn again
 SURE = 1e-6  # probabilities are clipped there
 STAMP = stamp_with(f"{__name__}:run_panel")
+SIMULATED = stamp_with(f"{__name__}:list_simulated")
 _DIGITS = 5
 
 
@@ -240,17 +244,48 @@ def _summarize(rates: Floats, goal: float) -> Json:
     }
 
 
+def list_simulated(runs: int) -> dict[str, Callable[[], Json]]:
+    """Return how to run each simulation, by name."""
+    found: dict[str, Callable[[], Json]] = {}
+    for scenario in SCENARIOS:
+        for n in QUESTIONS:
+            about = {"kind": "systems", "scenario": scenario, "questions": n, "runs": runs}
+            count = partial(count_discoveries, scenario, n, runs)
+            found[f"{scenario}, {n} questions"] = partial(_describe_run, about, count)
+    for panel in PANELS_OF_PAIRS:
+        about = {"kind": "pairs", "scenario": panel, "runs": runs}
+        found[f"pairs, {panel}"] = partial(_describe_run, about, partial(rank_panel, panel, runs))
+    return found
+
+
+def run_simulated(path: Path, runs: int) -> None:
+    """Run the simulations that a file of rows lacks."""
+    with open_results(path, SIMULATED) as rows:
+        there = {row["set"] for row in drop_stale(read_lines(path), SIMULATED)}
+        for name, run in list_simulated(runs).items():
+            if name not in there:
+                rows.append({"set": name, **run()})
+
+
+def _describe_run(about: Json, run: Callable[[], Json]) -> Json:
+    return {**about, **run()}
+
+
 def run_jury(
     sets: Mapping[str, Reader],
     folder: Path,
     draws: int = DRAWS,
     done: Callable[[str, int], Any] = lambda _name, _count: None,
 ) -> None:
-    """Run what the results in a folder lack, panel by panel."""
+    """Run what the results in a folder lack: panel by panel, then the simulations."""
     run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", STAMP, done)
+    run_simulated(folder / "simulated.jsonl", draws)
 
 
 def collect_jury(folder: Path, archived: Json | None = None) -> Json:
     """Return the archive of a results folder, added to an old one, in a fixed order."""
-    old, new = (archived or {}).get("panels", ()), read_lines(folder / "panels.jsonl")
-    return make_archive(panels=merge_sets(old, new))
+    parts = {
+        part: merge_sets((archived or {}).get(part, ()), read_lines(folder / f"{part}.jsonl"))
+        for part in ("panels", "simulated")
+    }
+    return make_archive(**parts)
