@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
-from studies.fingerprints import stamp_with
+from studies.fingerprints import drop_stale, stamp_with
 from studies.jury.discoveries import QUESTIONS, SCENARIOS, count_discoveries
 from studies.jury.estimates import ask_independent_panel, correct_judge
 from studies.jury.pairs import PANELS as PANELS_OF_PAIRS
 from studies.jury.pairs import rank_panel
 from studies.rate.runs import find_rate_sets
-from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
+from studies.records import Json, make_archive, merge_sets, open_results, read_lines, run_sets
 from studies.sets import Reader
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.analysis.judged import Judged
@@ -50,6 +50,7 @@ GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judge
 TIMES, REDRAWN = (2, 3), 0.05  # a judge so often; share of a copy's answers that are drawn again
 SURE = 1e-6  # probabilities are clipped there
 STAMP = stamp_with(f"{__name__}:run_panel")
+SIMULATED = stamp_with(f"{__name__}:list_simulated")
 _DIGITS = 5
 
 
@@ -257,6 +258,15 @@ def list_simulated(runs: int) -> dict[str, Callable[[], Json]]:
     return found
 
 
+def run_simulated(path: Path, runs: int) -> None:
+    """Run the simulations that a file of rows lacks."""
+    with open_results(path, SIMULATED) as rows:
+        there = {row["set"] for row in drop_stale(read_lines(path), SIMULATED)}
+        for name, run in list_simulated(runs).items():
+            if name not in there:
+                rows.append({"set": name, **run()})
+
+
 def _describe_run(about: Json, run: Callable[[], Json]) -> Json:
     return {**about, **run()}
 
@@ -269,10 +279,7 @@ def run_jury(
 ) -> None:
     """Run what the results in a folder lack: panel by panel, then the simulations."""
     run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", STAMP, done)
-    simulated = list_simulated(draws)
-    run_sets(
-        simulated, lambda row, name: {"set": name, **row}, folder / "simulated.jsonl", STAMP, done
-    )
+    run_simulated(folder / "simulated.jsonl", draws)
 
 
 def collect_jury(folder: Path, archived: Json | None = None) -> Json:

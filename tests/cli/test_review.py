@@ -72,7 +72,10 @@ def test_charts_of_a_phenotype_are_reviewed(answering, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["votes.csv", "--aim", "gold"], "--aim must be one of labels, rate, certify, found 'gold'"),
+        (
+            ["votes.csv", "--aim", "gold"],
+            "--aim must be one of labels, rate, certify, found 'gold'",
+        ),
         (["votes.csv", "--gold", "votes.csv"], "votes.csv is an input of this command"),
         (["model.npz"], "name the votes after the model"),
         (["votes.csv", "votes.csv"], "votes.csv is not a model; name the votes alone"),

@@ -133,7 +133,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
                 "preferences and scores have no labels; omit --out, --report and --gold, or "
                 "declare the lowest score that passes with --cut"
             )
-        show_without_labels(found, force=force, json=json)
+        show_without_labels(found, force=force, json=json, quiet=quiet)
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
@@ -169,9 +169,8 @@ def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
             tell_worst(found["judges"]),
             ("label some items by hand and pass them with --gold gold.csv"),
         )
-    worth = f"{found['n_judges']} judges worth {figure(found['effective_judges'], '.1f')}"
     return (
-        f"nothing speaks against the panel, {worth}",
+        "nothing speaks against the panel",
         tell_worst(found["judges"]),
         ("--report jury.html shows systems, judges and items to look at"),
     )

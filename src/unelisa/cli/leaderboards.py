@@ -14,7 +14,9 @@ from unelisa.jury.scores import ScoredPanel, Scores, fit_scores
 from unelisa.outputs import make_plain
 
 
-def show_without_labels(found: Logs, *, force: bool, json: Path | None) -> None:
+def show_without_labels(
+    found: Logs, *, force: bool, json: Path | None, quiet: bool = False
+) -> None:
     """Print and write the leaderboard of preferences, or that of scores."""
     board: Leaderboard | ScoredPanel
     with busy("ranking the systems"):
@@ -29,7 +31,7 @@ def show_without_labels(found: Logs, *, force: bool, json: Path | None) -> None:
     data["source"] = ", ".join(sorted(set(found.sources)))
     with output_files(force) as files:
         files.write_json(json, data)
-    screen = results(quiet=json == STDOUT)
+    screen = results(quiet=quiet or json == STDOUT)
     for table in tables:
         screen.print(table)
         screen.print()
@@ -38,7 +40,7 @@ def show_without_labels(found: Logs, *, force: bool, json: Path | None) -> None:
     if data["reason"]:
         screen.print(Text("Do not trust these ranks:", "bold red"))
         screen.print(printable(f"{data['reason']}.", longest=600))
-    tell_written(screen, None if json == STDOUT else json)
+    tell_written(screen, json)
 
 
 def _spell(estimate: Estimate | None) -> dict[str, Any] | None:
