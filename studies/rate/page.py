@@ -120,8 +120,8 @@ def _show_with(sets: Sequence[Json]) -> str:
                 np.mean([compare_figure(row, figure) for row in rows])
                 for figure in ("width", "error")
             ]
-            cells = [np.mean(covered), min(covered), np.mean(alone), *ratios]
-            table.append([name, len(rows), *(share(float(x)) for x in cells)])
+            cells = map(float, (np.mean(covered), min(covered), np.mean(alone), *ratios))
+            table.append([name, len(rows), *map(share, cells)])
     header = ["labels of the model", "sets", "coverage", "lowest set", "gold alone"]
     return markdown_table([*header, "width", "error"], table)
 

@@ -210,7 +210,7 @@ def _show_supervised(sets: Sequence[Json], rows: Sequence[Row]) -> str:
     names = [
         facts["set"]
         for facts in sets
-        if all(found.get((facts["set"], x), {}).get("figures") for x in asked)
+        if all((row := found.get((facts["set"], x))) and row["figures"] for x in asked)
     ]
     if not names:
         return ""
