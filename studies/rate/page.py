@@ -120,7 +120,8 @@ def _show_with(sets: Sequence[Json]) -> str:
                 np.mean([compare_figure(row, figure) for row in rows])
                 for figure in ("width", "error")
             ]
-            cells = map(float, (np.mean(covered), min(covered), np.mean(alone), *ratios))
+            means = [float(np.mean(x)) for x in (covered, alone)]
+            cells = [means[0], min(covered), means[1], *map(float, ratios)]
             table.append([name, len(rows), *map(share, cells)])
     header = ["labels of the model", "sets", "coverage", "lowest set", "gold alone"]
     return markdown_table([*header, "width", "error"], table)
