@@ -345,8 +345,8 @@ def encode_names(cells: Any, title: str, before: int = 0) -> Names:
         raise VotesError(f"column {title} holds lists or records, which cannot be names")
     if pa.types.is_integer(cells.type) and not cells.null_count:
         return Names.of(cells.to_numpy(**_copying(cells)))
-    if _is_text(cells) and (numbers := _read_digits(cells)) is not None:
-        return numbers.as_text()
+    if _is_text(cells) and (names := _read_digits(cells)) is not None:
+        return names
     encoded = _encode(cells)
     found = _sort_texts(_spell(encoded.dictionary), _indices(encoded))
     if len(found.codes) and found.codes.min() < 0:
@@ -409,21 +409,28 @@ def _is_text(cells: Any) -> bool:
 
 
 def _read_digits(texts: Any) -> Names | None:
-    """Return the names where all are numbers, spelled as numbers are; None where some are not.
+    """Return the names where all are numbers behind the same letters, as i17; None where not.
 
     It is several times as fast as comparing texts.
     """
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
+    if not len(texts) or texts.null_count:
+        return None
+    prefix = str(texts[0]).rstrip("0123456789")
+    if prefix:
+        if prefix != prefix.strip() or not pc.all(pc.starts_with(texts, prefix)).as_py():
+            return None
+        texts = pc.utf8_slice_codeunits(texts, len(prefix))
     try:
         numbers = texts.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    if not len(numbers) or numbers.null_count:
-        return None
     names = Names.of(np.asarray(numbers.to_numpy(**_copying(numbers))))
     lengths = np.array([len(str(name)) for name in names.names.tolist()])
     length = int(lengths @ np.bincount(names.codes, minlength=len(lengths)))
-    # another spelling, such as 007 or +7, is longer
-    return names if length == pc.sum(pc.binary_length(texts)).as_py() else None
+    if length != pc.sum(pc.binary_length(texts)).as_py():
+        return None  # another spelling, such as 007 or +7, is longer
+    spelled = pa.array([f"{prefix}{number}" for number in names.names.tolist()], pa.large_string())
+    return _sort_texts(spelled, names.codes)
