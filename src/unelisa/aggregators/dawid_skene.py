@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import (
-    ConfusionAggregator,
     Floats,
-    has_confusions,
     is_two_class,
 )
 from unelisa.aggregators.confusions import (
@@ -16,11 +14,13 @@ from unelisa.aggregators.confusions import (
     LEAST_VARYING,
     NO_GOLD,
     Codes,
+    ConfusionAggregator,
     Confusions,
     FullTables,
     OneReliability,
     VoterModel,
     find_fits,
+    has_confusions,
     list_expected,
     score_classes,
     score_two,
