@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.aggregators.base import Aggregator, Floats, is_two_class
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.kernels.ballots import tally_ballots, weigh_sides
 from unelisa.kernels.classes import expect_classes, expect_two, join_classes, split_votes
@@ -14,7 +15,6 @@ from unelisa.paper.em import list_starts, rank_fits
 from unelisa.votes.ballots import Ballots
 from unelisa.votes.blocks import ItemBlocks
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 
 CLIP = 1e-9  # without smoothing a probability may reach 0, whose logarithm is infinite
@@ -329,3 +329,64 @@ def _weigh_run(run: Ballots, signed: Floats, observed: Floats) -> Floats:
 
 def _tally_run(run: Ballots, x: Floats, n_voters: int) -> tuple[Floats, Floats]:
     return tally_ballots(run.starts, run.voters, run.votes, x[:, None], n_voters)
+
+
+class ConfusionAggregator(Aggregator):
+    """An aggregator that estimates what every voter says of items of every class.
+
+    `_answer_tables` and `_expect_votes` are of any number of classes.
+    """
+
+    coins_: Floats  # two classes: P(says yes | truth is no), P(says yes | truth is yes), in rows
+    _confusion: Floats  # of more than two: P(says c | truth is k), [voters, k, c]
+    _confusion_votes: Floats  # expected number of votes on items of each class, [voters, k]
+
+    @property
+    def confusions_(self) -> Any:
+        """What each voter says of items of each class, as a pandas table.
+
+        Columns: voter, said, meant (the true class), probability of saying so, and votes: the
+        expected number of the voter's votes on items of that class.
+        """
+        from unelisa.aggregators.tables import tabulate_confusions  # noqa: PLC0415 - loads pandas
+
+        return tabulate_confusions(self, self._answer_tables(), self._expect_votes())
+
+    def _answer_tables(self) -> Floats:
+        """Return P(says c | truth is k), [voters, k, c]."""
+        if not is_two_class(self):
+            return self._confusion
+        return np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
+
+    def _expect_votes(self) -> Floats:
+        """Return the expected number of each voter's votes on items of each class."""
+        if not is_two_class(self):
+            return self._confusion_votes
+        rate = float(getattr(self, "prevalence_", 0.5))
+        return np.outer(np.asarray(self._voter_columns["votes"]), [1 - rate, rate])
+
+    @property
+    def sensitivity_(self) -> Floats:
+        """P(says yes | truth is yes) per voter."""
+        return np.asarray(self.coins_[1])
+
+    @property
+    def specificity_(self) -> Floats:
+        """P(says no | truth is no) per voter."""
+        return np.asarray(1 - self.coins_[0])
+
+    def _share_right(self, voters: Any) -> Any:
+        """Return on which share of its votes one voter, or each of some, is right."""
+        votes = self._expect_votes()[voters]
+        said_right = np.einsum("...kk,...k->...", self._answer_tables()[voters], votes)
+        return said_right / np.maximum(votes.sum(axis=-1), 1.0)
+
+    def _voter_estimates(self) -> dict[str, NDArray[Any]]:
+        if not is_two_class(self):
+            return {"accuracy": self._share_right(slice(None))}
+        return {"sensitivity": self.sensitivity_, "specificity": self.specificity_}
+
+
+def has_confusions(model: Any) -> bool:
+    """Return whether a model holds coins of two classes, or tables of more."""
+    return hasattr(model, "coins_" if is_two_class(model) else "_confusion")

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import (
-    ConfusionAggregator,
     Floats,
-    has_confusions,
     is_two_class,
 )
 from unelisa.aggregators.confusions import (
@@ -16,11 +14,13 @@ from unelisa.aggregators.confusions import (
     LEAST_VARYING,
     NO_GOLD,
     Codes,
+    ConfusionAggregator,
     Confusions,
     FullTables,
     OneReliability,
     VoterModel,
     find_fits,
+    has_confusions,
     list_expected,
     score_classes,
     score_two,
@@ -69,7 +69,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
 
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
-        ballots = self._list_varying(votes, voters)
+        ballots = self._arrange_ballots(votes, voters)
         starts = list_expected(ballots, len(voters), self.n_starts)
         best, *tied = self._find_fits(ballots, starts, votes, voters)
         for fit in tied if best.converged else []:
@@ -81,7 +81,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         if self.orient != "majority":
             raise ModelError("orient decides between two classes; leave 'majority' for more")
         voters = np.flatnonzero(votes.discerning())
-        ballots, equal = self._list_varying(votes, voters), np.ones(len(voters))
+        ballots, equal = self._arrange_ballots(votes, voters), np.ones(len(voters))
         known = NO_GOLD if gold is None else gold.view(np.uint8)
         # the majority of the voters may exchange two classes, which gold labels alone can show
         starts = [
@@ -91,7 +91,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         best, *_ = self._find_fits(ballots, starts, votes, voters, gold=known)
         self._adopt(best, votes, voters)
 
-    def _list_varying(self, votes: Votes, voters: NDArray[np.intp]) -> ItemBlocks:
+    def _arrange_ballots(self, votes: Votes, voters: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes of these voters item by item; the others have not voted."""
         places = np.full(votes.n_voters, -1, dtype=np.int32)
         places[voters] = np.arange(len(voters))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from unelisa.aggregators.base import ConfusionAggregator
+from unelisa.aggregators.confusions import ConfusionAggregator
 from unelisa.errors import ModelError
 from unelisa.latent.crowd import draw_items
 from unelisa.votes import Votes

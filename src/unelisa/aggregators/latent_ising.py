@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import (
-    ConfusionAggregator,
     Floats,
     LogOdds,
     describe_votes,
-    has_confusions,
     idle_reason,
 )
+from unelisa.aggregators.confusions import ConfusionAggregator, has_confusions
 from unelisa.aggregators.drift import find_drift, tell_drift
 from unelisa.aggregators.known import (
     add_prior,
@@ -40,7 +39,6 @@ from unelisa.votes.blocks import ItemBlocks
 from unelisa.votes.joining import join_votes
 from unelisa.votes.partitioned import is_partitioned
 
-UNRELIABLE = "the labels cannot be relied on"
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 
 
@@ -259,21 +257,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
         reading = self._reading
         self._take(judge(replace(reading, others=tuple(map(judge, reading.others)))))
-        for sentence in self._list_warnings():
-            warn_user(sentence, ReliabilityWarning)
-
-    def _list_warnings(self) -> list[str]:
-        """Return what the fit warns of: the cautions, and that labels cannot be relied on."""
-        cautions: list[str] = list(self.cautions_)
-        if self.reliable_:
-            return cautions
-        reason = self.reliability_reason_
-        told = [one for one in cautions if one in reason]
-        named = [
-            Sentence(f"{UNRELIABLE}: {one}", getattr(one, "voters", ())) if one in told else one
-            for one in cautions
-        ]
-        return named if told else [f"{UNRELIABLE}: {reason}", *cautions]
+        for caution in self.cautions_:
+            warn_user(caution, ReliabilityWarning)
 
     def _take(self, reading: Reading) -> None:
         """Set what is learned from a reading."""

@@ -54,6 +54,7 @@ class Judged:
     # how easy each item is, NaN where unknown; None where the method does not estimate it
     ease: Floats | None = None
     held: Any = None  # the votes as lists: while they are held, no pass lists them again
+    ties: Any = None  # the classes in the order in which they win ties, as `Aggregator.tie_order_`
 
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
@@ -72,7 +73,8 @@ class Judged:
         measure: Any = getattr(model, "ease", None)
         ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
         honest = hasattr(model, "predict_proba")
-        return cls(matched, tuple(model.classes_.tolist()), scores, honest, ease, listed)
+        classes, ties = tuple(model.classes_.tolist()), model.tie_order_
+        return cls(matched, classes, scores, honest, ease, listed, ties)
 
     @property
     def two_classes(self) -> bool:
@@ -120,7 +122,7 @@ class Judged:
     @cached_property
     def picked(self) -> NDArray[np.intp]:
         """The place of each item's label in `classes`; a tie is positive, or its first class."""
-        return pick_classes(self.scores)
+        return pick_classes(self.scores, self.ties)
 
     @cached_property
     def leads(self) -> Floats:

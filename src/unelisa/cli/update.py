@@ -75,8 +75,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     more = form.read_as_fitted(votes, fitted)
     before = fitted.n_features_in_
     with warnings.catch_warnings(record=True) as caught, busy("updating"):
-        labels = None if gold is None else read_gold(gold, fitted)
-        fitted.update(more, earlier=known, y=labels)
+        fitted.update(more, earlier=known, y=read_gold(gold, fitted))
     replay_warnings(caught)
     whole = fitted._memory.votes
     drift = find_drift(fitted, whole)
@@ -97,11 +96,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         if save is not None:
             save_model(fitted, files.draft(save), keep_votes=keeps)
         files.write_json(json, facts)
-        if save is not None and _are_same(save, model) and _digest(model) != loaded:
-            raise ModelError(
-                f"{model.name} was changed by another program while it was updated, and is left "
-                "as it is: run the update again"
-            )
+        _check_unchanged(model, save, loaded)
     screen = results(quiet=quiet or STDOUT in (out, json))
     _show(facts, screen)
     tell_written(screen, out, save, json)
@@ -109,8 +104,10 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         screen.print("Nothing was saved; add --save model.npz.")
 
 
-def read_gold(path: Path, model: LatentIsing) -> dict[Any, Any]:
+def read_gold(path: Path | None, model: LatentIsing) -> dict[Any, Any] | None:
     """Return the labels in a file by item, whichever votes the items have."""
+    if path is None:
+        return None
     try:
         table = LabelTable(path, tuple(model.classes_.tolist())).read()
     except VotesError as error:
@@ -123,8 +120,15 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
-def _are_same(one: Path, other: Path) -> bool:
-    return one.exists() and one.samefile(other)
+def _check_unchanged(model: Path, save: Path | None, loaded: str) -> None:
+    """Raise where the file that is to be replaced is no longer the one that was loaded."""
+    if save is None or not save.exists() or not save.samefile(model):
+        return
+    if _digest(model) != loaded:
+        raise ModelError(
+            f"{model.name} was changed by another program while it was updated, and is left as it "
+            "is: run the update again"
+        )
 
 
 def _show(facts: dict[str, Any], screen: Console) -> None:
