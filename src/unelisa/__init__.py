@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from unelisa.ehr import Phenotyper, evaluate_rules, read_omop, simulate_ehr
     from unelisa.jury import read_jury
     from unelisa.paper import (
+        Assumptions,
         ExpertSelector,
         Ising,
         Neighborhoods,
         VoterGraph,
+        check_assumptions,
+        estimate_assumptions,
+        fisher_information,
         select_experts,
         select_neighborhoods,
     )
@@ -44,7 +48,8 @@ _ROOMS = {
     "analysis": "Stability bootstrap compare_methods estimate_rate suggest_votes",
     "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
     "jury": "read_jury",
-    "paper": "ExpertSelector Ising Neighborhoods VoterGraph select_experts select_neighborhoods",
+    "paper": "Assumptions ExpertSelector Ising Neighborhoods VoterGraph check_assumptions "
+    "estimate_assumptions fisher_information select_experts select_neighborhoods",
     "simulation": "simulate_classes simulate_votes",
     "sources": "read_votes votes_from_estimators votes_from_forest",
     "storage": "load save",
@@ -54,6 +59,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 
 __all__ = [
     "AGGREGATORS",
+    "Assumptions",
     "DawidSkene",
     "ExpertSelector",
     "Ising",
@@ -74,10 +80,13 @@ __all__ = [
     "Wawa",
     "ZeroBasedSkill",
     "bootstrap",
+    "check_assumptions",
     "compare_methods",
+    "estimate_assumptions",
     "estimate_rate",
     "evaluate_rules",
     "find_drift",
+    "fisher_information",
     "load",
     "read_jury",
     "read_omop",
