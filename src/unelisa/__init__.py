@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     from unelisa.ehr import Phenotyper, evaluate_rules, read_omop, simulate_ehr
     from unelisa.jury import read_jury
     from unelisa.paper import (
+        Assumptions,
         ExpertSelector,
         Ising,
         Neighborhoods,
         VoterGraph,
+        check_assumptions,
+        estimate_assumptions,
+        fisher_information,
         select_experts,
         select_neighborhoods,
     )
@@ -53,7 +57,8 @@ _ROOMS = {
     "suggest_votes",
     "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
     "jury": "read_jury",
-    "paper": "ExpertSelector Ising Neighborhoods VoterGraph select_experts select_neighborhoods",
+    "paper": "Assumptions ExpertSelector Ising Neighborhoods VoterGraph check_assumptions "
+    "estimate_assumptions fisher_information select_experts select_neighborhoods",
     "simulation": "simulate_classes simulate_votes",
     "sources": "read_votes votes_from_estimators votes_from_forest",
     "storage": "load save",
@@ -63,6 +68,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 
 __all__ = [
     "AGGREGATORS",
+    "Assumptions",
     "DawidSkene",
     "ExpertSelector",
     "Ising",
@@ -84,10 +90,13 @@ __all__ = [
     "ZeroBasedSkill",
     "bootstrap",
     "certify",
+    "check_assumptions",
     "compare_methods",
+    "estimate_assumptions",
     "estimate_rate",
     "evaluate_rules",
     "find_drift",
+    "fisher_information",
     "load",
     "plan_certification",
     "read_jury",

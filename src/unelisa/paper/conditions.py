@@ -1,0 +1,156 @@
+"""(A1) and (A2): when Theorem 3.2 says that l1 regressions find the neighborhoods.
+
+Both are about the Fisher information of each voter's regression, I_s = E[h f_rest f_rest'] with
+h = 1 - tanh^2(sum_t θ_st f_t): of a model by enumeration, of votes by their averages.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from unelisa.errors import VotesWarning, warn_user
+from unelisa.paper.approximation import approximate_edges, project, subset_moments
+from unelisa.paper.ising import Ising, linear, log_weights
+from unelisa.paper.neighborhood import Neighborhoods, select_neighborhoods
+from unelisa.votes import Votes
+
+Floats = NDArray[np.float64]
+
+SINGULAR = 1e-6  # a smallest eigenvalue below this counts as zero, as between copies
+ROWS = 4096  # items at a time
+
+
+class Assumptions(NamedTuple):
+    """The constants of (A1) and (A2), one per voter.
+
+    (A1) holds where c_min > 0 and (A2) where alpha > 0; the larger, the fewer items are needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unelisa as ue
+    >>> found = ue.Assumptions(np.array([0.4, 0.0]), np.array([2.0, 2.0]), np.array([0.5, -np.inf]))
+    >>> found.holds.tolist()
+    [True, False]
+    """
+
+    c_min: Floats  # the smallest eigenvalue of I_NN, infinite without neighbors
+    lambda_max: Floats  # the largest eigenvalue of E f f' over the other voters
+    alpha: Floats  # 1 - ||I_N'N I_NN^-1||_inf, with N' the voters outside the neighborhood
+
+    @property
+    def holds(self) -> NDArray[np.bool_]:
+        """Return per voter whether both assumptions hold."""
+        return np.asarray((self.c_min > SINGULAR) & (self.alpha > 0))
+
+
+def fisher_information(edges: Floats, voter: int) -> Floats:
+    """Return I_s = E[h(f) f_rest f_rest'] under Q_θ̃, with h = 1 - tanh^2(sum_t θ̃_st f_t).
+
+    `edges` is θ̃, p x p; rows and columns of the result are the other voters, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unelisa as ue
+    >>> ue.fisher_information(np.zeros((3, 3)), 0).round(12).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    density = softmax(log_weights(np.zeros(len(edges)), edges))
+    curvature = 1 - np.tanh(linear(0.0, edges[voter])) ** 2
+    return _pair_moments(density * curvature, voter)
+
+
+def check_assumptions(model: Ising, *, closed_form: bool = False) -> Assumptions:
+    """Return the constants of (A1) and (A2) for every voter of a model.
+
+    Q_θ̃ is the true projection, or that of Lemma 3.1 if `closed_form`; neighborhoods are the Ñ_s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unelisa as ue
+    >>> star = np.zeros((4, 4))
+    >>> star[0, 1:] = star[1:, 0] = 1.0
+    >>> ue.check_assumptions(ue.Ising(0.0, star)).alpha.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    edges = approximate_edges(model) if closed_form else project(model)
+    density = softmax(log_weights(np.zeros(len(edges)), edges))
+    rows = []
+    for s, hood in enumerate(model.effective_neighborhoods):
+        near = np.isin(np.delete(np.arange(model.n_voters), s), hood)
+        rows.append(_constants(fisher_information(edges, s), _pair_moments(density, s), near))
+    return Assumptions(*np.array(rows).T)
+
+
+def estimate_assumptions(votes: Any, neighborhoods: Neighborhoods | None = None) -> Assumptions:
+    """Return the constants of (A1) and (A2) for every voter, estimated from votes.
+
+    Expectations are averages over the items on which the voter voted, θ̃ and the neighborhoods
+    those of the regressions, by default `select_neighborhoods(votes, fit_intercept=False)`. That
+    the estimates hold does not prove that the assumptions do: neighbors that were missed are not
+    in them. A warning names the voters for whom they fail.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> simulated = ue.simulate_votes(n_voters=25, n_experts=5, snr="high", random_state=1)
+    >>> found = ue.estimate_assumptions(simulated.votes)
+    >>> bool(found.holds.all()), bool(found.alpha.min() > 0.3)
+    (True, True)
+    """
+    votes = Votes.accept(votes)
+    if neighborhoods is None:
+        neighborhoods = select_neighborhoods(votes, fit_intercept=False)
+    table = votes.blocks.table("the Fisher information of the votes")
+    rows = []
+    for s, theta in enumerate(neighborhoods.weights):
+        others = np.delete(np.arange(votes.n_voters), s)
+        fisher, second = _average(table, s, others, theta, float(neighborhoods.intercepts[s]))
+        rows.append(_constants(fisher, second, theta[others] != 0))
+    found = Assumptions(*np.array(rows).reshape(-1, 3).T)
+    failed = np.flatnonzero(~found.holds)
+    if failed.size:
+        names = ", ".join(str(votes.voters[s]) for s in failed[:10])
+        more = f" and {failed.size - 10} more" if failed.size > 10 else ""
+        warn_user(
+            f"(A1) or (A2) fails for the estimated neighborhoods of {names}{more}: they may be "
+            "wrong however many items there are",
+            VotesWarning,
+        )
+    return found
+
+
+def _average(
+    table: NDArray[np.int8], voter: int, others: NDArray[np.intp], theta: Floats, intercept: float
+) -> tuple[Floats, Floats]:
+    """Return the means of h f_rest f_rest' and f_rest f_rest' over the voter's items."""
+    fisher, second = np.zeros((2, len(others), len(others)))
+    count = 0.0
+    for low in range(0, len(table), ROWS):
+        block = table[low : low + ROWS]
+        rest = block[block[:, voter] != 0][:, others].astype(np.float64)
+        curvature = 1 - np.tanh(intercept + rest @ theta[others]) ** 2
+        fisher += rest.T @ (curvature[:, None] * rest)
+        second += rest.T @ rest
+        count += len(rest)
+    return fisher / max(count, 1.0), second / max(count, 1.0)
+
+
+def _constants(fisher: Floats, second: Floats, near: NDArray[np.bool_]) -> tuple[float, ...]:
+    """Return c_min, lambda_max and alpha of one voter, given which others are its neighbors."""
+    inside, across = fisher[np.ix_(near, near)], fisher[np.ix_(near, ~near)]
+    smallest = float(np.linalg.eigvalsh(inside).min(initial=np.inf))
+    largest = float(np.linalg.eigvalsh(second).max(initial=0.0))
+    if smallest <= SINGULAR:  # neighbors that determine each other explain whatever they like
+        return smallest, largest, -np.inf
+    spread = np.abs(np.linalg.solve(inside, across)).sum(axis=0)
+    return smallest, largest, 1 - float(spread.max(initial=0.0))
+
+
+def _pair_moments(weights: Floats, without: int) -> Floats:
+    bits = np.delete(1 << np.arange(weights.ndim)[::-1], without)
+    return np.asarray(subset_moments(weights)[bits[:, None] ^ bits])
