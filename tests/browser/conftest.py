@@ -61,6 +61,10 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
+# what a reader opens by a click: the graph and the table of the voters, and so on
+UNFOLD = "document.querySelectorAll('section > details').forEach((one) => { one.open = true; })"
+
+
 class OpenPage:
     """A page that was opened from file://, and what it asked for and complained of."""
 
@@ -84,7 +88,7 @@ def visit(browser):
     """Open a file; afterwards nothing may have left the machine, nor anything gone wrong."""
     visits = []
 
-    def open_page(path: Path, width: int = 1280, **looks: Any) -> OpenPage:
+    def open_page(path: Path, width: int = 1280, unfold: bool = True, **looks: Any) -> OpenPage:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, accept_downloads=True, **looks
         )
@@ -92,6 +96,10 @@ def visit(browser):
         visits.append((context, opened, path.as_uri()))
         opened.page.set_default_timeout(60_000)  # a busy machine is not a failure
         opened.page.goto(path.as_uri())
+        if unfold:
+            opened.page.evaluate(UNFOLD)
+            if opened.page.locator("#graph").count() and looks.get("java_script_enabled", True):
+                opened.page.wait_for_selector("#graph canvas >> nth=0", state="attached")
         return opened
 
     yield open_page

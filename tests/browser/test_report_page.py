@@ -298,7 +298,9 @@ def test_print_shows_the_still_graph_in_light_colors(opened):
 
 
 def test_without_scripts_the_facts_are_there(visit, folder):
-    opened = visit(folder / "report.html", java_script_enabled=False)
+    opened = visit(folder / "report.html", unfold=False, java_script_enabled=False)
+    assert not opened.page.is_visible("#graph-still")
+    opened.page.click("#graph-section summary")
     assert opened.page.is_visible("#graph-still")
     assert not opened.page.is_visible(".tools >> nth=0")
     assert opened.page.locator("#voters tbody tr").count() == 25
@@ -385,9 +387,8 @@ def divided(tmp_path_factory):
 def test_families_and_readings_fit_the_screen(visit, divided, scheme, width):
     page = visit(divided, width, color_scheme=scheme).page
     assert page.locator("#voters tr.kin").count() == 6
-    assert page.locator(".families li").count() == 1
+    assert page.locator("#dots li.kin").count() == 6
     assert page.locator(".readings article").count() == 2
-    page.click("#differing summary")
     assert page.locator("#differing tbody tr:visible").count() == min(
         page.locator("#differing tbody tr").count(), 50 if width > 400 else 10
     )
@@ -431,7 +432,6 @@ def test_many_voters_on_their_own_are_one_node_beside_the_families(visit, tmp_pa
         assert opened.graph("cy.nodes('#truth').connectedEdges('.tie').length") == 2
         assert opened.graph("cy.nodes('.rest').data('label')") == "34 voters on their own"
         assert "The 34 who depend on nobody" in opened.page.inner_text("#graph-section")
-        opened.page.click("#uncertain summary")
         assert opened.page.evaluate(BROKEN_WORDS) == []
     opened.page.fill("#query", "v39")
     opened.page.keyboard.press("Enter")
@@ -501,3 +501,65 @@ def test_text_on_the_page_of_classes_can_be_read(visit, page_of_classes, scheme)
 def test_the_page_of_classes_fits_a_phone(visit, page_of_classes):
     opened = visit(page_of_classes[0], width=390)
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.fixture(scope="session")
+def fifteen(tmp_path_factory):
+    """Pages on fifteen voters, two of whom repeat each other and one is a contrarian."""
+    path, rng = tmp_path_factory.mktemp("fifteen"), np.random.default_rng(0)
+    truth = rng.random(600) < 0.4
+    right = rng.random((600, 15)) < rng.uniform(0.62, 0.93, 15)
+    said = np.where(right, truth[:, None], ~truth[:, None])
+    said[:, 13] = np.where(rng.random(600) < 0.97, said[:, 12], said[:, 13])
+    said[:, 14] = ~said[:, 14]
+    table = np.where(said, "spam", "ham").astype(object)
+    table[rng.random(table.shape) < 0.3] = None
+    votes = Votes.of(table)
+    model = LatentIsing().fit(votes)
+    model.report(path / "plain.html", votes)
+    model.report(path / "items.html", votes, np.where(truth, "spam", "ham"), show_items=True)
+    coins = Votes.of(rng.choice([-1, 1], (300, 8)))
+    LatentIsing().fit(coins).report(path / "coins.html", coins)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("name", ["plain", "items", "coins"])
+def test_a_page_is_short_until_it_is_unfolded(visit, fifteen, name, width, scheme):
+    page = visit(fifteen / f"{name}.html", width, unfold=False, color_scheme=scheme).page
+    assert page.evaluate("document.documentElement.scrollHeight") <= (3500 if width > 400 else 5500)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(BROKEN_WORDS) == []
+    voter = page.locator("#dots li").first.locator("a").inner_text()
+    shown = page.locator("main").inner_text().replace("\u2068", "").split()
+    assert shown.count(voter) == 1  # every voter once
+    links = page.locator(".toc a")
+    assert links.count() >= 5
+    for address in links.evaluate_all("all => all.map((one) => one.getAttribute('href'))"):
+        assert page.locator(address).count() == 1
+    told = page.inner_text("main")
+    assert not {"nats", "coherence", "branches"} & set(told.lower().split())
+    picture = fifteen / f"{name}-{width}-{scheme}.png"
+    page.screenshot(path=picture, full_page=True)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_folded_opens_for_paper_and_closes_again(visit, fifteen):
+    page = visit(fifteen / "plain.html", unfold=False).page
+    count = "document.querySelectorAll('details[open]').length"
+    assert page.evaluate(count) == 0
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(count) == page.locator("details").count() > 3
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(count) == 0
+
+
+def test_coin_flips_show_no_accuracy(visit, fifteen):
+    page = visit(fifteen / "coins.html", unfold=False).page
+    assert page.locator(".figures dd").first.inner_text() == "cannot be told"
+    assert not any("%" in one for one in page.locator(".figures dd").all_inner_texts())
+    warned, figures = (page.locator(one).bounding_box()["y"] for one in (".warnings", ".figures"))
+    assert warned < figures

@@ -9,6 +9,7 @@ import pytest
 from unelisa import DawidSkene, LatentIsing, Votes
 from unelisa.analysis.judged import Judged
 from unelisa.jury.panel import describe_jury
+from unelisa.report.answer import tell_opening
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import render_report
 
@@ -137,7 +138,28 @@ def test_the_page_shows_differences_the_cheaper_panel_and_what_would_settle_it(p
 def test_the_page_shows_intervals_where_there_are_any(panel):
     model, judged, systems, _ = panel
     found = describe_jury(model, judged, systems, show_items=True)
-    found["judges"][0].update(low=0.81, high=0.97)
+    found["pass_rate"]["systems"][0].update(low=0.81, high=0.97)
     page = render_report({**collect_findings(model, judged), "jury": found}, judged)
     assert "(81.0% to 97.0%)" in page
     assert "items worth a human look" in page
+
+
+def test_the_report_of_a_jury_opens_with_the_system_that_wins(panel):
+    model, judged, systems, _ = panel
+    found, findings = describe_jury(model, judged, systems), collect_findings(model, judged)
+    (pair,) = found["pass_rate"]["differences"]
+    ahead = {**pair, "difference": 0.12, "low": 0.02, "high": 0.22, "holds": True}
+
+    def open_with(pairs, **more):
+        rate = {**found["pass_rate"], "differences": pairs, **more}
+        return tell_opening({**findings, "reliable": True, "jury": {**found, "pass_rate": rate}})
+
+    who = f"{pair['better']} is ahead of {pair['worse']} by 12.0 points (2.0 to 22.0). "
+    assert open_with([ahead]).startswith(who)
+    assert "cannot be told apart" in open_with([{**ahead, "holds": False}])
+    assert open_with([], share=0.5, low=0.4, high=0.6) == "50.0% (40.0 to 60.0) of the items pass."
+    assert tell_opening({**findings, "jury": {**found, "pass_rate": None}}) == findings["answer"]
+    doubted = tell_opening({**findings, "reliable": False, "jury": found})
+    assert doubted == "How many items pass cannot be told: these labels cannot be relied on."
+    page = render_report({**findings, "jury": found}, judged)
+    assert page.index('id="systems"') < page.index('id="voters-section"')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import unelisa
-from report.judging import family_model, findings_of, fit_quietly
+from report.judging import divided_crowd, divided_model, family_model, findings_of, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.analysis.judged import estimate_shares
 from unelisa.analysis.rate import estimate_rate
@@ -57,12 +57,19 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown():
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
     findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
     assert findings["expected_accuracy"] == {"share": None, "low": None, "high": None}
-    assert list_figures(findings)[0] == {
-        "value": "cannot be told",
-        "what": "expected accuracy of the labels",
-        "more": "",
-    }
-    assert "How many labels are right cannot be told" in render_report(findings)
+    assert [figure["value"] for figure in list_figures(findings)] == ["cannot be told", "0 of 6"]
+    page = render_report(findings)
+    assert page.index("These labels cannot be relied on") < page.index('<dl class="figures">')
+    assert "nats" not in re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
+
+
+def test_no_figure_contradicts_the_warning_that_labels_cannot_be_relied_on():
+    """Two readings: the model has an expected accuracy, of labels that may be the wrong ones."""
+    findings = findings_of(divided_model(), divided_crowd())
+    assert findings["expected_accuracy"]["share"] is not None
+    told = list_figures(findings)
+    assert [figure["value"] for figure in told] == ["cannot be told", "12 of 12"]
+    assert "%" not in "".join(figure["value"] for figure in told)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -136,7 +143,7 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     low, high = model.expected_accuracy_interval_
     assert figures[0]["more"] == f"90% interval {low:.1%} to {high:.1%}"
     assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
-    assert figures[3]["more"] == "what the 22 voters are worth"
+    assert figures[3]["more"] == "carry as much information as the 22 voters"
 
 
 def test_of_more_classes_the_most_common_has_its_share_on_top():
@@ -146,6 +153,7 @@ def test_of_more_classes_the_most_common_has_its_share_on_top():
     ]
     found = {
         "classes": ["cat", "dog", "owl"],
+        "reliable": True,
         "prevalence": None,
         "by_class": {"shares": shares},
         "expected_accuracy": None,

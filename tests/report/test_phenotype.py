@@ -1,8 +1,12 @@
+import re
+
+import numpy as np
 import pytest
 
 import unelisa as ue
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import Step
-from unelisa.report.health import describe_phenotype, render_phenotype
+from unelisa.report.health import count_large, describe_phenotype, render_phenotype
 
 ANCHORS = ["ICD:714.0", "NLP:rheumatoid arthritis"]
 
@@ -65,3 +69,27 @@ def test_names_cannot_become_markup(facts):
     assert "<script" not in page
     assert "<img" not in page
     assert "&lt;b&gt;" in page
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_small_number_can_be_read_off_the_histogram(seed):
+    """Every bar has no patient or five, and so has every difference of two sums of bars."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 400))
+    chances = rng.beta(*rng.uniform(0.05, 2, 2), n)
+    threshold = float(rng.choice([rng.random(), 0.5, 0.001, 0.999, 0.0, 1.0]))
+    counts, edges = count_large(chances, threshold)
+    assert sum(counts) == n
+    assert all(count == 0 or count >= FEWEST_SHOWN for count in counts)
+    assert np.histogram(chances, edges)[0].tolist() == counts
+    cases = int((chances >= threshold).sum())
+    if FEWEST_SHOWN <= cases <= n - FEWEST_SHOWN:  # the bars tell it, and nothing in between
+        above = [sum(counts[k:]) for k in range(len(counts) + 1)]
+        assert all(cases == x or abs(cases - x) >= FEWEST_SHOWN for x in above)
+
+
+def test_the_page_has_no_bar_of_one_patient(facts):
+    drawn = render_phenotype({**facts, "histogram": {**facts["histogram"]}})
+    shown = [int(n) for n in re.findall(r": (\d+) patients</title>", drawn)]
+    assert sum(shown) == 1500
+    assert min(n for n in shown if n) >= FEWEST_SHOWN

@@ -18,7 +18,7 @@ def test_the_reading_is_told_in_words():
     assert (told["reading"], told["asked_for"], told["two_readings"]) == ("consensus", False, False)
     assert told["coherence"] == model.coherence_
     page = render_report(findings)
-    assert "Reading of the votes" in page
+    assert "Method, settings and versions" in page
     assert told["meaning"] in page
 
 

@@ -48,7 +48,7 @@ def test_the_page_draws_containment_overlap_and_patterns_and_runs_nothing(facts)
         assert "<desc" in svg
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")
-    assert "cannot be told" in page
+    assert "not estimated" in page
     assert "50% (50% to 50%)" in page
 
 

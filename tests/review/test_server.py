@@ -200,3 +200,13 @@ def test_half_sent_requests_end_and_do_not_shut_the_reviewer_out(tmp_path, monke
                 assert hog.recv(1) == b""  # ended from the other side
             hog.close()
         assert browser.json("/question")[0] == 200
+
+
+def test_a_line_moves_with_the_answers(tmp_path):
+    with review(tmp_path / "gold.csv") as session, serving(session) as started:
+        browser = Browser(started)
+        shown = browser.json("/question")[1]
+        assert shown["line"] == ""
+        session.tell = lambda answers: f"certified now: {len(answers)} items"
+        after = browser.json("/answer", answer_to(shown["question"], 1))[1]
+        assert after["line"] == "certified now: 1 items"

@@ -9,9 +9,11 @@ from unelisa.analysis.judged import SURE, Judged
 from unelisa.report.wording import (
     count_noun,
     quote,
+    show_interval,
     show_name,
     show_percent,
     show_range,
+    tell_difference,
 )
 
 
@@ -45,6 +47,43 @@ def _tell_crowd(findings: dict[str, Any]) -> str:
     return who + (f", including {' and '.join(among)}" if among else "")
 
 
+def tell_opening(findings: Mapping[str, Any]) -> str:
+    """Return the first sentence of the page; of a jury, which system wins, and by how much."""
+    rate = findings.get("jury", {}).get("pass_rate")
+    if rate is None:
+        return str(findings["answer"])
+    if findings["reliable"] is False:
+        return "How many items pass cannot be told: these labels cannot be relied on."
+    if not rate["differences"]:
+        return f"{show_interval(rate['share'], rate['low'], rate['high'])} of the items pass."
+    first, second = rate["systems"][:2]
+    pair = next(
+        row
+        for row in rate["differences"]
+        if (row["better"], row["worse"]) == (first["system"], second["system"])
+    )
+    shares = " and ".join(show_percent(one["share"]) for one in (first, second))
+    return f"{tell_difference(pair)}. Of their answers {shares} pass."
+
+
+def list_contents(findings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the sections of the page: the address of each, and its title."""
+    jury = findings.get("jury")
+    sections = [
+        ("readings", "Two readings", bool(findings["readings"])),
+        ("systems-section", "Systems", bool(jury and (jury["pass_rate"] or {}).get("systems"))),
+        ("panel", "Panel", jury is not None),
+        ("voters-section", "Judges" if jury else "Voters", True),
+        ("classes", "Classes", bool((findings["by_class"] or {}).get("drawn"))),
+        ("labels", "Certainty of the labels", findings["histogram"] is not None),
+        ("items", "Items to look at", findings["items"] is not None),
+        ("next", "What to ask next", "next_votes" in findings),
+        ("truth", "Against the truth", bool(findings["truth"] or findings["comparison"])),
+        ("fit", "How this was computed", True),
+    ]
+    return [(address, title) for address, title, there in sections if there]
+
+
 def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
     """Return what was looked for and would have been a warning, in words.
 
@@ -71,6 +110,9 @@ def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
 def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
     items, expected = findings["items"], findings["expected_accuracy"]
+    if findings["reliable"] is False:  # no figure rests on labels that cannot be relied on
+        untold = [_figure("cannot be told", "accuracy of the labels", "the warnings say why")]
+        return [*untold, *_show_crowd(findings["crowd"])[:1]]
     shown = []
     if expected is not None:
         shown.append(_bounded(expected, "expected accuracy of the labels"))
@@ -134,6 +176,6 @@ def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
     role = "informative voters" if crowd["consensus"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:
-        many = f"what the {count_noun(crowd['voters'], 'voter')} are worth"
+        many = f"carry as much information as the {count_noun(crowd['voters'], 'voter')}"
         shown.append(_figure(f"{crowd['effective']:.1f}", "independent voters", many))
     return shown

@@ -40,8 +40,8 @@ class Panel(NamedTuple):
     width: float = 360.0
     height: float = 250.0
     left: float = 48.0
-    right: float = 16.0
-    top: float = 14.0
+    right: float = 22.0
+    top: float = 26.0  # room for the unit
     bottom: float = 46.0
 
     def at(self, x: float, y: float) -> Point:
@@ -78,13 +78,14 @@ def fit_panel(label: str) -> Panel:
 def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str, Any]]:
     """Return the histogram's bars; those of decided items, or of hard ones, are marked."""
     counts, edges = histogram["counts"], histogram["edges"]
-    tallest, n = max(counts) or 1, len(counts)
+    tallest, span = max(counts) or 1, edges[-1] - edges[0]
     bars = []
     for k, count in enumerate(counts):
         # one item among thousands must still be seen
         height = max(count / tallest, 0.008) if count else 0.0
-        (x, y), (end, floor) = panel.at(k / n, height), panel.at((k + 1) / n, 0.0)
         low, high = edges[k], edges[k + 1]
+        start, stop = ((edge - edges[0]) / span for edge in (low, high))
+        (x, y), (end, floor) = panel.at(start, height), panel.at(stop, 0.0)
         sure = histogram["kind"] == "probability" and high <= 1 - SURE + 1e-9
         sure |= histogram["kind"] in ("probability", "confidence") and low >= SURE - 1e-9
         place = {"x": round(x + 0.8, 1), "y": y}
@@ -100,7 +101,7 @@ def draw_curve(points: Sequence[Point]) -> str:
     Examples
     --------
     >>> draw_curve([(0, 0), (1, 1)])
-    '48.0,204.0 344.0,14.0'
+    '48.0,204.0 338.0,26.0'
     """
     return " ".join(f"{x},{y}" for x, y in (PANEL.at(*point) for point in points))
 
@@ -188,7 +189,7 @@ def draw_prevalence(found: dict[str, Any], share: dict[str, Any]) -> dict[str, A
     >>> rows = [{"prevalence": 0.1, "share": 0.0}, {"prevalence": 0.5, "share": 0.4}]
     >>> drawn = draw_prevalence({"rows": rows, "end": 0.5}, {"share": 0.3, "low": None})
     >>> drawn["curve"], drawn["mark"], drawn["reach"]
-    ('107.2,204.0 344.0,52.0', 225.6, None)
+    ('106.0,204.0 338.0,61.6', 222.0, None)
     """
     end, rows = found["end"], found["rows"]
     top = end if all(row["share"] <= end for row in rows) else 1.0
@@ -201,8 +202,8 @@ def draw_prevalence(found: dict[str, Any], share: dict[str, Any]) -> dict[str, A
         "even": draw_curve([(0, 0), (1, end / top)]),
         "mark": PANEL.at(min(share["share"] / end, 1), 0)[0],
         "reach": reach,
-        "ticks_x": [f"{100 * x:.0f}" for x in (0, end / 2, end)],
-        "ticks_y": [f"{100 * y:.0f}" for y in (0, top / 2, top)],
+        "ticks_x": [f"{100 * x:.0f}%" for x in (0, end / 2, end)],
+        "ticks_y": [f"{100 * y:.0f}%" for y in (0, top / 2, top)],
     }
 
 

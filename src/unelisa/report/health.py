@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.judged import BINS, SURE
+from unelisa.analysis.judged import BINS
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import Step
 from unelisa.ehr.phenotyper import Phenotyper
@@ -20,6 +20,7 @@ from unelisa.report.page import fill_template
 
 ESTIMATE = ("share", "low", "high", "basis")
 FEATURE_COLUMNS = ["feature", "selected", "weight", "direction", "reason"]
+Floats = NDArray[np.float64]
 Facts = dict[str, Any]
 
 ROW, BARS = 30, 260  # height of a rule's row, and length of the longest bar
@@ -46,21 +47,21 @@ def describe_phenotype(
     `chances` is P(case) per patient, `steps` the queries that the database answered, and
     `performance` that of the labels, by default for the patients of the fit.
     """
-    prevalence = float(chances.mean())
+    prevalence, threshold = float(chances.mean()), float(model.threshold_)
     found = performance or Performance(model.ppv_, model.npv_, model.sensitivity_)
     n, cases = len(chances), int((chances >= model.threshold_).sum())
-    counts, edges = np.histogram(chances, BINS, (0.0, 1.0))
+    counts, edges = count_large(chances, threshold)
     return {
         "title": title,
         "answer": (
-            f"{title}: {cases:,} of {n:,} patients labeled as cases; "
+            f"{title}: {tell_group(cases, n)} of {n:,} patients labeled as cases; "
             f"estimated prevalence {prevalence:.1%}"
         ),
         "patients": n,
         "cases": cases,
-        "decided": int(np.count_nonzero(np.abs(chances - 0.5) > SURE - 0.5)),
+        "sizes": (tell_group(cases, n), tell_group(n - cases, n)),
         "prevalence": prevalence,
-        "threshold": float(model.threshold_),
+        "threshold": threshold,
         **{name: _describe(one) for name, one in found._asdict().items()},
         "reliable": getattr(model, "reliable_", True),  # models of 0.1.0 do not know
         "unobserved": 0,
@@ -69,7 +70,7 @@ def describe_phenotype(
         "utilization": model.utilization,
         "expected_prevalence": model.prevalence,
         "features": model.features_[FEATURE_COLUMNS].to_dict("records"),
-        "histogram": {"kind": "probability", "counts": counts.tolist(), "edges": edges.tolist()},
+        "histogram": {"kind": "probability", "counts": counts, "edges": edges},
         "steps": [step._asdict() for step in steps],
         # of the database: what was too rare, the groups, and what is wrong with the records
         "rare": [],
@@ -80,6 +81,55 @@ def describe_phenotype(
     }
 
 
+def tell_group(size: int, n: int) -> str:
+    """Return the size of one of two groups of n patients; in words where one of them is small.
+
+    Examples
+    --------
+    >>> tell_group(120, 1500), tell_group(3, 1500), tell_group(1497, 1500)
+    ('120', 'fewer than 10', 'nearly all')
+    """
+    if 0 < size < FEWEST_SHOWN:
+        return f"fewer than {FEWEST_SHOWN}"
+    return "nearly all" if 0 < n - size < FEWEST_SHOWN else f"{size:,}"
+
+
+def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[float]]:
+    """Return the counts and the edges of a histogram in which no patient stands out.
+
+    A bin of fewer than `FEWEST_SHOWN` patients, but for none, is joined with its neighbors until
+    they are as many, so that nothing is left out that the total would tell. The threshold is an
+    edge: otherwise its bin and the number of cases would tell how many lie between the two. Bins
+    on its two sides are joined only where a side as a whole is that small.
+
+    Examples
+    --------
+    >>> counts, edges = count_large(np.repeat([0.02, 0.07, 0.31, 0.9], [90, 1, 60, 70]), 0.5)
+    >>> [n for n in counts if n], round(edges[1], 2)
+    ([91, 60, 70], 0.1)
+    """
+    edges = np.linspace(0, 1, BINS + 1)
+    inner = np.clip(np.abs(edges - threshold).argmin(), 1, BINS - 1)
+    edges[inner] = np.clip(threshold, edges[inner - 1], edges[inner + 1])
+    counts = np.histogram(chances, edges)[0].tolist()
+    cut = int(inner)
+    sides = [_join_small(counts[:cut], edges[: cut + 1]), _join_small(counts[cut:], edges[cut:])]
+    both = [n for side in sides for n in side[0]], [*sides[0][1], *sides[1][1][1:]]
+    return _join_small(*both) if any(0 < n < FEWEST_SHOWN for n in both[0]) else both
+
+
+def _join_small(counts: Sequence[int], edges: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Return the bins with small ones joined to the smaller neighbor, until none is left or one."""
+    joined, ends = list(counts), [float(edge) for edge in edges]
+    while len(joined) > 1 and any(0 < n < FEWEST_SHOWN for n in joined):
+        small = next(k for k, n in enumerate(joined) if 0 < n < FEWEST_SHOWN)
+        near = [k for k in (small - 1, small + 1) if 0 <= k < len(joined)]
+        first = min(small, min(near, key=lambda k: (joined[k] == 0, joined[k])))
+        joined[first : first + 2] = [joined[first] + joined[first + 1]]
+        del ends[first + 1]
+    return joined, ends
+
+
 def _describe(estimate: Estimate) -> Facts | None:
     """Return an estimate with its interval as plain values, or None if nothing is known."""
     return None if np.isnan(estimate.value) else dict(zip(ESTIMATE, estimate, strict=True))
@@ -87,7 +137,7 @@ def _describe(estimate: Estimate) -> Facts | None:
 
 def render_phenotype(facts: Facts) -> str:
     """Return the page: one self-contained file that loads and runs nothing."""
-    return fill_template("phenotype.html.j2", f=facts)
+    return fill_template("phenotype.html.j2", f=facts, fewest=FEWEST_SHOWN)
 
 
 def render_rules(facts: Facts) -> str:

@@ -20,7 +20,7 @@ from unelisa.analysis.judged import Judged, Reference
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
-from unelisa.report.answer import list_figures, tell_origin
+from unelisa.report.answer import list_contents, list_figures, tell_opening, tell_origin
 from unelisa.report.drawing import draw_graph, draw_prevalence
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.items import MOST_LISTED, describe_next
@@ -77,6 +77,9 @@ def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
         "page.html.j2",
         [_read(name) for name in (SCRIPTS if drawn else SCRIPTS[1:])],
         f=findings,
+        opening=tell_opening(findings),
+        contents=list_contents(findings),
+        who="judges" if "jury" in findings else "voters",
         figures=list_figures(findings),
         origin=tell_origin(findings, source),
         columns=choose_columns(voters, findings["classes"]),

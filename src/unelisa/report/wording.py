@@ -32,6 +32,7 @@ FAMILY_COLORS = 7  # in the page's style and script, and in `plots`
 OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
 ROLES = ("expert", "counted", "family", "contrarian", *OUTSIDE)
 FAMILY = "family of "  # how the verdict on a voter who repeats another one begins
+_FIGURES = re.compile(r" \(([^()]*\b(?:nats|standard deviations|coherence)\b[^()]*)\)")
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
@@ -265,6 +266,17 @@ def tell_labels_needed(needed: Mapping[str, Any]) -> str:
     return f"{many} tell how often the panel is right, within 5 points"
 
 
+def take_apart(warning: str) -> tuple[str, str]:
+    """Return a warning in plain words, and the figures of the model behind it, if any.
+
+    Examples
+    --------
+    >>> take_apart("They share no truth (it gains 5.3 nats, 8 are needed).")
+    ('They share no truth.', 'it gains 5.3 nats, 8 are needed')
+    """
+    return _FIGURES.sub("", warning), "; ".join(_FIGURES.findall(warning))
+
+
 def show_rank(rank: Sequence[int] | None) -> str:
     """Return the ranks that a system may have; a dash for None.
 
@@ -286,6 +298,7 @@ def show_seconds(value: float | None) -> str:
 FILTERS = {
     "name": show_name,
     "quote": quote,
+    "apart": take_apart,
     "word": show_verdict,
     "short": partial(show_name, longest=SHORT_NAME),
     "percent": show_percent,

@@ -124,6 +124,7 @@ class Views:
             "aim": session.pool.aim,
             "count": session.count,
             "every": EVERY,
+            "line": session.tell(session.gold.answers),
             "total": len(session.pool.items),
             "question": None if item is None else session.describe(item),
         }

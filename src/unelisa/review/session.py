@@ -6,6 +6,7 @@ one that only others have labeled. All other questions follow the order of the p
 """
 
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -31,6 +32,8 @@ class Session:
     ) -> None:
         self.pool, self.gold, self.contents = pool, gold, contents
         self.reviewer, self.show_votes = reviewer, show_votes
+        # what the answers so far come to, in a sentence that the page shows after each of them
+        self.tell: Callable[[Sequence[Answer]], str] = lambda _: ""
         self._told: list[Answer] = []  # the answers that count for the aim
         self._last: dict[int, Answer] = {}  # the reviewer's last answer on each item, in order
         self._done: set[int] = set()  # items that the order need not ask about

@@ -195,6 +195,7 @@
   }
 
   const card = byId("card");
+  const invitation = card.textContent;
   let pinned = false; // by a click: then the pointer alone does not change it
 
   function openCard(voter, { seek = false, beside = "#voters-section", pin = true } = {}) {
@@ -288,7 +289,7 @@
     pinned = false;
     delete card.dataset.voter;
     card.classList.remove("open");
-    card.replaceChildren(make("p", "Click a voter, or search by name, to see its details.", "soft"));
+    card.replaceChildren(make("p", invitation, "soft"));
     document.querySelector("#dots .chosen")?.classList.remove("chosen");
     if (graph) graph.elements().removeClass("away chosen");
   }
@@ -486,7 +487,11 @@
   }
 
   document.documentElement.classList.add("scripted");
-  if (byId("graph")) startGraph();
+  const folded = byId("graph-section"); // the graph needs a place that is shown
+  folded?.addEventListener("toggle", () => { if (folded.open && !graph) startGraph(); });
+  let closed = []; // what paper shows open
+  addEventListener("beforeprint", () => { closed = [...document.querySelectorAll("details:not([open])")]; for (const one of closed) one.open = true; });
+  addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
   startDots();
   document.querySelectorAll(".paged").forEach(startPages);
   document.addEventListener("click", followLinks);

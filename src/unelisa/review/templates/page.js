@@ -182,6 +182,7 @@ async function ask(path) {
 function drawMeter() {
   const done = state.count % state.every, left = state.every - done;
   at("meter").replaceChildren(...Array.from({ length: state.every }, (_, k) => element("i", "", k < done ? "on" : "")));
+  at("line").textContent = state.line;
   at("until").textContent = `${left} more ${left === 1 ? "answer" : "answers"} until the next look`;
 }
 
