@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from phenotyping.conftest import ANCHORS
+from ehr.conftest import ANCHORS
 from scipy.special import expit
 
 from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from phenotyping.conftest import ANCHORS
+from ehr.conftest import ANCHORS
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 

@@ -1,7 +1,8 @@
 """Patient x feature counts, validated once before anything is learned from them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
@@ -64,6 +65,7 @@ class Roles(NamedTuple):
 
     anchors: Places
     related: Places  # not used: what they say, an anchor has said already
+    copies: Mapping[int, int] = MappingProxyType({})  # anchors that repeat another one: its place
 
 
 def read_counts(table: Any, utilization: str | None = None) -> CountTable:

@@ -19,6 +19,11 @@ from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+# Ibis opens the others by their addresses; only the rights of the account keep them read-only
+_SERVERS = {
+    *("postgresql", "postgres", "mssql", "snowflake", "bigquery", "databricks", "trino", "mysql"),
+    *("oracle", "clickhouse"),
+}
 _SECRET = re.compile(r"jdbc:|pass|pwd|secret|token|credential", re.IGNORECASE)
 _LISTED = 12
 _EXTENSIONS = (
@@ -80,10 +85,10 @@ def is_server(database: Any) -> bool:
 
     Examples
     --------
-    >>> is_server("postgresql://ann@host/cdm"), is_server("ra.duckdb")
-    (True, False)
+    >>> is_server("postgresql://ann@host/cdm"), is_server("ra.duckdb"), is_server("mssql://host/cdm")
+    (True, False, True)
     """
-    return isinstance(database, str) and database.startswith(("postgresql://", "postgres://"))
+    return isinstance(database, str) and database.partition("://")[0] in _SERVERS
 
 
 def require_ibis() -> Any:
@@ -97,7 +102,9 @@ def require_ibis() -> Any:
 
 def _connect(database: Any, read_only: bool) -> Any:
     if is_server(database):
-        return _connect_postgres(str(database), read_only)
+        if str(database).startswith("postgres"):
+            return _connect_postgres(str(database), read_only)
+        return _connect_elsewhere(str(database))
     path = Path(database)
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
@@ -114,7 +121,8 @@ def _connect(database: Any, read_only: bool) -> Any:
         absent = "the database is neither a file nor a folder"
     raise RecordsError(
         f"{absent}; name a DuckDB file, a folder of Parquet or CSV tables, or a server as "
-        "postgresql://user@host/name"
+        "postgresql://user@host/name, or as Ibis writes that of another engine (mssql://, "
+        "snowflake://, bigquery://, databricks://)"
     )
 
 
@@ -249,6 +257,22 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
         # conditions on parts of a code), it would otherwise repeat a subquery for each of many
         connection.execute("SET enable_nestloop = off")
     return ibis.postgres.from_connection(connection)
+
+
+def _connect_elsewhere(address: str) -> Any:
+    """Return a connection of another engine of Ibis, which brings its own driver and sign-in."""
+    engine = address.partition("://")[0]
+    try:
+        return require_ibis().connect(address)
+    except ImportError:
+        raise RecordsError(
+            f"the driver of {engine} is not installed: pip install 'ibis-framework[{engine}]'"
+        ) from None
+    except Exception as error:  # each driver has its own kinds, and may quote a password
+        raise RecordsError(
+            f"the {engine} server cannot be reached ({type(error).__name__}); the driver's message "
+            "is omitted because the address may contain a password; try the address in Ibis"
+        ) from None
 
 
 def _may_hold_secrets(text: str) -> bool:
