@@ -1,4 +1,4 @@
-"""A fitted phenotype: the parts that score a patient, the steps that learn them, and why."""
+"""A fitted phenotype: what scores a patient, how it is learned, and judges of other definitions."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -9,8 +9,7 @@ from scipy.special import expit
 
 from unelisa.ehr.anchors import AnchorModel, fit_anchors
 from unelisa.ehr.charts import ReviewedCharts
-from unelisa.ehr.counts import Counts, CountTable, Floats, Places, Roles
-from unelisa.ehr.expected_counts import ExpectedCounts
+from unelisa.ehr.counts import Counts, CountTable, ExpectedCounts, Floats, Places, Roles
 from unelisa.ehr.grouped_expert import GroupedExpert, learn_group
 from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
@@ -271,3 +270,44 @@ def _reach(contributions: NDArray[np.floating]) -> Floats:
     """Return the difference between the 95 % and 5 % quantiles of each column."""
     low, high = np.quantile(contributions, [0.05, 0.95], axis=0)
     return np.asarray(high - low)
+
+
+class Judges(NamedTuple):
+    """P(case) of patients by several judges of other definitions, and the largest share e of false.
+
+    With w_i = P(case | anchors), the other features' log ratio g_i, and e, f_+ and f_- of
+    `posterior.judge_strictly`, the judges are
+
+    - P(case);
+    - the strict one, w_i (1 - e f_-(g_i) / f_+(g_i)): as few cases as the other features allow;
+    - the generous one, P_i + 2 (1 - P_i) B_i, B_i being P(case) without any anchor: as many as the
+      anchors may miss;
+    - the strict one at half the odds, in case that P(case) is not well calibrated;
+    - P(case) if a share s of the others has all anchors by one error: all P smaller in proportion,
+      by s (1 - p) / p with the mean p of P;
+    - P(case) without one of the anchors.
+    """
+
+    patients: NDArray[np.generic]
+    # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error,
+    # without each anchor
+    chances: Floats
+    doubtful: float
+
+    @classmethod
+    def of(cls, phenotype: FittedPhenotype, table: CountTable) -> "Judges":
+        """Return the judges of some patients."""
+        scores, parts = phenotype.score(table), phenotype.anchor_parts(table)
+        counts = table.values[:, phenotype.anchors]
+        anchored = phenotype.anchor_model.log_odds(counts, table.log_use)
+        total = parts.sum(axis=1)
+        one_less = scores - np.column_stack([total, *parts.T]).T
+        blind, *without = expit(phenotype.shown.log_odds(one_less))
+        chances = expit(phenotype.calibrate(table, scores))
+        strict, doubtful = judge_strictly(expit(anchored), scores - anchored)
+        generous = np.minimum(chances + MISSED * (1 - chances) * blind, 1)
+        halved = strict / (2 - strict)
+        share = max(float(chances.mean()), 1e-9)
+        wrong = min(1.0, share_errors(phenotype.anchor_model.correlation) * (1 - share) / share)
+        judged = np.vstack([chances, strict, generous, halved, (1 - wrong) * chances, *without])
+        return cls(table.patients, judged, doubtful)

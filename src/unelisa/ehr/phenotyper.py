@@ -17,8 +17,7 @@ from unelisa.ehr.cautions import (
 )
 from unelisa.ehr.charts import read_reviewed
 from unelisa.ehr.counts import CountTable, Floats, read_counts
-from unelisa.ehr.judges import Judges
-from unelisa.ehr.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
+from unelisa.ehr.phenotype import THRESHOLD, FittedPhenotype, Judges, fit_phenotype
 from unelisa.ehr.posterior import Estimate, Performance
 from unelisa.errors import UnelisaWarning, warn_user
 from unelisa.estimator import fit_aside

@@ -6,15 +6,18 @@ and what does not fit goes to a folder that only the user can read and that is r
 columns are checked before anything is counted.
 """
 
+import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from unelisa.ehr.omop.spill import bound_memory
 from unelisa.errors import RecordsError, UnelisaError, missing_extra
+from unelisa.memory import LEAST, memory_limit
 from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
@@ -414,3 +417,22 @@ def _list_names(names: Iterable[str]) -> str:
         return "none"
     more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
     return ", ".join(name[:40] for name in shown[:_LISTED]) + more
+
+
+_opening = Lock()  # threads must find the same folder
+
+
+def bound_memory() -> dict[str, Any]:
+    """Return DuckDB's settings of memory, and of its folder for what does not fit."""
+    with _opening:
+        folder = _open_folder(os.getpid())
+    return {"memory_limit": f"{max(memory_limit(), LEAST)}B", "temp_directory": folder.name}
+
+
+@cache
+def _open_folder(process: int) -> "tempfile.TemporaryDirectory[str]":  # noqa: ARG001 - the key
+    """Return a folder that is removed when the process ends.
+
+    One for all connections: DuckDB opens a file twice only with equal settings.
+    """
+    return tempfile.TemporaryDirectory(prefix="unelisa-")

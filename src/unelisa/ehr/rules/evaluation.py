@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from unelisa.analysis.rate import correct_share
 from unelisa.ehr.charts import ReviewedCharts, read_reviewed
 from unelisa.ehr.counts import read_counts
-from unelisa.ehr.judges import Judges
+from unelisa.ehr.phenotype import Judges
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.posterior import FEWEST_CHARTS
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
