@@ -1,8 +1,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from phenotyping.conftest import ANCHORS
 
+from ehr.conftest import ANCHORS
 from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
 from unelisa.ehr.cautions import _doubt_anchors, warn_of_iterations
 from unelisa.ehr.counts import read_counts

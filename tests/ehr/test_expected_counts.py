@@ -2,8 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unelisa.ehr.counts import read_counts
-from unelisa.ehr.expected_counts import ExpectedCounts
+from unelisa.ehr.counts import ExpectedCounts, read_counts
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import numpy as np
 
 from unelisa.ehr.counts import read_counts
-from unelisa.ehr.judges import Judges
+from unelisa.ehr.phenotype import Judges
 
 
 def test_the_first_judge_counts_those_whom_the_anchors_show_and_others_lie_around_it(

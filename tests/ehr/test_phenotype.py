@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from phenotyping.conftest import ANCHORS
 from scipy.special import expit
 
+from ehr.conftest import ANCHORS
 from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
 from unelisa.ehr.charts import read_reviewed
 from unelisa.ehr.counts import Roles, read_counts

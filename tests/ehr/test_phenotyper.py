@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from phenotyping.conftest import ANCHORS
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
+from ehr.conftest import ANCHORS
 from unelisa.analysis.scoring import calibration_error, score_labels
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import UnelisaWarning, VotesError

@@ -5,12 +5,19 @@ from scipy.stats import binomtest
 
 from unelisa.ehr.posterior import (
     MISSED,
+    MODEL,
     Calibration,
+    Estimate,
+    Review,
     allow_for_unseen,
+    bound_silent,
+    doubt_ppv,
     expect_performance,
     judge_strictly,
+    match_share,
     review_performance,
     review_share,
+    share_errors,
 )
 
 
@@ -22,17 +29,47 @@ def test_calibration_keeps_the_prevalence():
     assert found.mean() == pytest.approx(chances.mean(), abs=1e-6)
 
 
-def test_reviewed_charts_move_the_intercept_only():
+@pytest.mark.parametrize(("shift", "factor"), [(-2.0, 1.0), (-1.0, 0.6)])
+def test_reviewed_charts_move_and_stretch_the_log_odds(shift, factor):
     rng = np.random.default_rng(1)
     scores = rng.normal(0, 2, 5000)
-    case = rng.random(5000) < expit(scores - 2)
+    case = rng.random(5000) < expit(shift + factor * scores)
     signs = np.where(case, 1, -1).astype(np.int8)
-    signs[400:] = 0
-    moved = Calibration(0.0, 1.0).shift(scores, signs)
-    assert moved.slope == 1
-    assert moved.intercept == pytest.approx(-2, abs=0.3)
-    one = np.where(np.arange(5000) == 0, signs, 0)
-    assert abs(Calibration(0.0, 1.0).shift(scores, one).intercept) < 1
+    signs[1000:] = 0
+    found = Review.learn(scores, signs)
+    assert (found.shift, found.factor) == (
+        pytest.approx(shift, abs=0.3),
+        pytest.approx(factor, abs=0.15),
+    )
+    share = found.estimate_share(scores, 1000)
+    assert share.low < case.mean() < share.high
+    one = Review.learn(scores, np.where(np.arange(5000) == 0, signs, 0))
+    assert abs(one.shift) < 1
+    none = Review.learn(scores, np.zeros(5000, dtype=np.int8))
+    assert (none.shift, none.factor) == (0, 1)
+
+
+def test_a_ppv_without_charts_allows_for_an_error_that_anchors_share():
+    told = Estimate(0.95, 0.9, 0.99, MODEL)
+    copied, rare = (
+        doubt_ppv(told, flagged, cases, share_errors(0.7), None)
+        for flagged, cases in ((0.27, 0.2), (0.03, 0.01))
+    )
+    assert copied.low == pytest.approx(1 - 0.09 * 0.8 / 0.27)
+    assert rare.low == 0  # nothing can be said
+    stated = doubt_ppv(told, 0.03, 0.01, share_errors(0.7), (0.009, 0.011))
+    assert (stated.low, stated.high) == (pytest.approx(0.4 * 0.3), 0.95)
+
+
+def test_cases_without_any_record_are_no_more_than_the_features_allow():
+    shown = np.repeat([0.99, 0.01], [1000, 9000])
+    silent = shown < 0.5
+    apart, alike = np.where(silent, -1.0, 1.0), np.zeros(10_000)
+    assert bound_silent(shown, apart, silent) < 0.01
+    assert bound_silent(shown, alike, silent) == 1
+    shift = match_share(np.zeros(5), (0.0, 0.1))
+    assert expit(shift) == pytest.approx(0.1)
+    assert match_share(np.zeros(5), (0.4, 0.6)) == 0
 
 
 def test_a_higher_score_never_makes_a_case_less_likely():

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from unelisa.ehr.profile import FEWEST, TOP, describe_groups
+from unelisa.ehr.omop.persons import FEWEST, TOP, describe_groups
 
 
 def find(rows, name):

@@ -15,11 +15,16 @@ from unelisa.ehr.charts import draw_charts
 from unelisa.ehr.omop.cohort import list_cohort
 from unelisa.ehr.omop.counts import count_patients, find_related
 from unelisa.ehr.omop.database import OmopTables, open_database
-from unelisa.ehr.omop.persons import SEXES, Persons, describe_persons
-from unelisa.ehr.omop.quality import list_flaws
+from unelisa.ehr.omop.persons import (
+    SEXES,
+    Persons,
+    Row,
+    describe_groups,
+    describe_persons,
+    list_flaws,
+)
 from unelisa.ehr.omop.records import list_spans
 from unelisa.ehr.phenotyper import Phenotyper
-from unelisa.ehr.profile import Row, describe_groups
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.health import describe_phenotype

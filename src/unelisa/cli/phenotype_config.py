@@ -35,7 +35,7 @@ _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
     "results": {"schema": (str,)},
     "phenotype": {
         "anchors": (list,),
-        "prevalence": (float, int),
+        "prevalence": (float, int, list),
         "seed": (int,),
         "sex": (str,),
         "age": (list,),
@@ -48,6 +48,10 @@ _WORDS = {
     date: "a date",
     float: "a number",
     int: "an integer",
+}
+_PAIRS = {
+    "age": "two integers, such as [12, 55]",
+    "prevalence": "a number, or two such as [0.005, 0.02]",
 }
 LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
 LARGEST_FILE = 1_000_000  # bytes
@@ -74,7 +78,7 @@ class PhenotypeConfig:
     request: CountRequest  # what to count, including the anchors
     # anchors, prevalence, seed: as in `Phenotyper`
     anchors: tuple[Request, ...]
-    prevalence: float | None
+    prevalence: float | tuple[float, float] | None
     seed: int
     limits: Limits  # the sex and the ages that allow the disease
     schemas: Schemas
@@ -145,7 +149,7 @@ def interpret(content: dict[str, Any]) -> PhenotypeConfig:
         title=title,
         request=_read_request(records, phenotype["anchors"]),
         anchors=tuple(parse_request(text) for text in phenotype["anchors"]),
-        prevalence=phenotype.get("prevalence"),
+        prevalence=_read_prevalence(phenotype.get("prevalence")),
         seed=phenotype.get("seed", 0),
         limits=limits,
         schemas=_read_schemas(content),
@@ -153,6 +157,10 @@ def interpret(content: dict[str, Any]) -> PhenotypeConfig:
     )
     _check_values(config)
     return config
+
+
+def _read_prevalence(stated: Any) -> Any:
+    return tuple(stated) if isinstance(stated, list) else stated
 
 
 def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
@@ -212,7 +220,7 @@ def _check(content: dict[str, Any]) -> None:
                 raise ModelError(f"[{table}] has no key {key[:40]!r}; use {known}")
             # a bool is an int in Python
             if not isinstance(value, kinds) or isinstance(value, bool) or not _is_list(key, value):
-                words = "two integers, such as [12, 55]" if key == "age" else _WORDS[kinds[0]]
+                words = _PAIRS.get(key, _WORDS[kinds[0]])
                 raise ModelError(f"{key} under [{table}] must be {words}")
 
 
@@ -220,6 +228,7 @@ def _is_list(key: str, value: Any) -> bool:
     """Return whether a list holds what it must: two ages, or strings."""
     if not isinstance(value, list):
         return True
-    if key == "age":
-        return len(value) == len(("least", "greatest")) and all(type(one) is int for one in value)
+    if key in _PAIRS:
+        kinds = (int,) if key == "age" else (int, float)
+        return len(value) == len(("least", "greatest")) and all(type(one) in kinds for one in value)
     return all(isinstance(one, str) for one in value)

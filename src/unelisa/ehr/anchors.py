@@ -5,7 +5,10 @@ Anchor j of patient i with utilization u_i and truth c in {0, 1}:
     x_ij ~ negative binomial with mean exp(a_cj + b_j l_i) and size k_cj,    l = log(1 + u) - mean,
     logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
 
-with anchors independent given the truth and u. The sizes are unconstrained: counts of non-cases may
+with anchors independent given the truth and u. An anchor that fewer than five patients have twice,
+such as an entry of a problem list, is present or absent, and logit P(x_ij > 0) = a_cj + b_j l_i. Of
+two such anchors the same table of presences fits with many error rates; a weak prior chooses rates
+as they are known of codes. The sizes are unconstrained: counts of non-cases may
 be more dispersed than those of cases (a few have many rule-out codes), and the mixture would
 otherwise mistake them for cases. The log-odds of a patient are
 
@@ -32,6 +35,9 @@ MAX_ITER = 300
 TOLERANCE = 1e-6  # of the mean log-likelihood
 START_SHARE = 0.3  # of the patients start as likely cases if no prevalence is given
 FIRST_GUESS = 0.9  # their initial P(case)
+FEWEST_REPEATED = 5  # patients with two records of an anchor, below which it is 0 or 1
+# of present-or-absent anchors: logit P(x > 0) of others and cases is N(these, 1) before the data
+USUAL_LEVELS = np.array([-4.0, 1.0])
 TRUST = 0.5  # weight of an expected prevalence against the estimated one
 
 
@@ -85,6 +91,32 @@ class ClassCounts(NamedTuple):
         return np.where((odds < 1) | (turn > 0), held, np.nan)
 
 
+@stored()
+class ClassShares(ClassCounts):
+    """One anchor that is present or absent: log odds of being present instead of log means."""
+
+    def means(self, use: Floats) -> Floats:
+        """Return P(x > 0) of non-cases and cases: 2 x patients."""
+        return np.asarray(expit(np.clip(self.levels[:, None] + self.slope * use, -20, 20)))
+
+    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats) -> Floats:
+        """Return log P(x) of both classes."""
+        chances = self.means(use)
+        return np.asarray(np.where(anchor.counts > 0, np.log(chances), np.log1p(-chances)))
+
+    def log_ratio(self, counts: Counts, use: Floats) -> Floats:
+        """Return log P(x) of cases minus that of non-cases.
+
+        Examples
+        --------
+        >>> shares = ClassShares(logit(np.array([0.01, 0.6])), 0.0, np.ones(2))
+        >>> shares.log_ratio(np.array([0, 3], dtype=np.float32), np.zeros(2)).round(1)
+        array([-0.9,  4.1])
+        """
+        other, case = self.log_likelihoods(AnchorCounts.of(counts), use)
+        return np.asarray(case - other)
+
+
 class AnchorCounts(NamedTuple):
     """One anchor's counts, and their distinct values with a code per patient.
 
@@ -136,6 +168,12 @@ class AnchorModel:
         """Return z for patients with these anchor counts."""
         before = self.case_odds.level + self.case_odds.slope * (log_use - self.mean_use)
         return np.asarray(before + self.parts(counts, log_use).sum(axis=1))
+
+    @property
+    def correlation(self) -> float:
+        """The correlation of the anchors among cases; 1 if there is nothing to compare with."""
+        others = len(self.anchors) - 1
+        return (1 / self.discount - 1) / others if others else 1.0
 
     def parts(self, counts: Counts, log_use: Floats) -> Floats:
         """Return the contribution of each anchor to z, per patient."""
@@ -199,7 +237,8 @@ def _correlate_cases(
     if len(anchors) == 1:
         return 0.0
     expected = np.column_stack([np.log1p(one.means(use)[1]) for one in anchors])
-    left = np.log1p(counts.astype(np.float64)) - expected
+    shown = [np.minimum(x, 1) if is_binary(x) else x for x in counts.T]
+    left = np.log1p(np.column_stack(shown).astype(np.float64)) - expected
     left -= np.average(left, axis=0, weights=chances)
     products = (left * chances[:, None]).T @ left
     spread = np.sqrt(np.diag(products)) + 1e-12
@@ -216,8 +255,15 @@ def _first_chances(start: Floats, expected: float | None) -> Floats:
 
 
 def _first_guess(anchor: AnchorCounts, chances: Floats) -> ClassCounts:
+    if is_binary(anchor.counts):
+        return ClassShares(USUAL_LEVELS, 0.0, np.ones(2))
     means = [np.average(anchor.counts, weights=weights) for weights in (1 - chances, chances)]
     return ClassCounts(np.log(np.array(means) + 0.01), 0.5, np.ones(2))
+
+
+def is_binary(counts: NDArray[np.floating]) -> bool:
+    """Return whether too few patients have two records of an anchor to learn from their number."""
+    return int((counts >= 2).sum()) < FEWEST_REPEATED
 
 
 def _joint(
@@ -257,6 +303,8 @@ def _maximize(
 ) -> ClassCounts:
     """Return one anchor's parameters after Fisher scoring steps and a line search for the sizes."""
     weights = np.stack([1 - chances, chances])
+    if isinstance(found, ClassShares):
+        return _share_step(anchor, use, weights, found)
     for _ in range(steps):
         found = _score_step(anchor, use, weights, found)
     sizes = [_best_size(anchor, *parts) for parts in zip(weights, found.means(use), strict=True)]
@@ -275,6 +323,20 @@ def _score_step(
         curvature[c, c] += information.sum()
         curvature[c, 2] = curvature[2, c] = information @ use
         curvature[2, 2] += information @ use**2
+    step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
+    return found._replace(levels=found.levels + step[:2], slope=found.slope + float(step[2]))
+
+
+def _share_step(
+    anchor: AnchorCounts, use: Floats, weights: Floats, found: ClassShares
+) -> ClassShares:
+    """Return a Newton step of the logistic regression of presence on class and utilization."""
+    present, chances = anchor.counts > 0, found.means(use)
+    residual, information = weights * (present - chances), weights * chances * (1 - chances)
+    score = np.append(residual.sum(axis=1) - (found.levels - USUAL_LEVELS), residual.sum(0) @ use)
+    curvature = np.diag(np.append(information.sum(axis=1) + 1, information.sum(0) @ use**2 + 1))
+    curvature[2, :2] = curvature[:2, 2] = information @ use
+    score[2] -= found.slope
     step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
     return found._replace(levels=found.levels + step[:2], slope=found.slope + float(step[2]))
 

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.anchors import AnchorModel
+from unelisa.ehr.anchors import FEWEST_REPEATED, AnchorModel, is_binary
 from unelisa.ehr.counts import CountTable, Floats, Places, Roles
 from unelisa.ehr.phenotype import THRESHOLD, PhenotypeFit
 from unelisa.ehr.posterior import MODEL
@@ -20,7 +20,6 @@ from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
 
 _CUT = re.compile(r"[<>]=?-?[\d.]+$")  # a condition on the measured value
 FEWEST_PATIENTS = 20
-FEWEST_REPEATED = 5  # patients with two records of an anchor, below which nothing is fitted
 # below this, the estimated prevalence of 22.5 % was anything from 5 to 25 %, the AUC .70 to .98;
 # above it, from 12 to 22 %, and at least .82
 ENOUGH_REPEATED = 25
@@ -30,17 +29,41 @@ MOST_UNFLAGGED = 2.0  # times the share of flagged patients; 1.0 to 1.7 where th
 # of the share with two records of every anchor; .26 to 1.1 where the labels were good
 LEAST_OF_REPEATED = 0.25
 LEAST_PPV = 0.5  # more false cases than true ones
+# of two anchors, above which they count the same records; .18 to .93 between others
+COPIED = 0.97
+ABOUT = 1.5  # a prevalence that is one number is true within this factor
+FEWEST_BINARY = 3  # anchors that are present or absent, to learn how often they are wrong
 
 
-def check_settings(anchors: Sequence[str], prevalence: float | None) -> list[str]:
+def read_prevalence(stated: float | Sequence[float] | None) -> tuple[float, float] | None:
+    """Return the bounds of a stated prevalence: a number p is between p / 1.5 and 1.5 p.
+
+    Examples
+    --------
+    >>> read_prevalence(0.03), read_prevalence((0.01, 0.2))
+    ((0.02, 0.045), (0.01, 0.2))
+    """
+    if stated is None:
+        return None
+    if isinstance(stated, int | float):
+        ends = (stated / ABOUT, min(stated * ABOUT, (1 + stated) / 2))
+    else:
+        ends = tuple(stated) if len(stated) == 2 else (1.0, 0.0)
+    if not 0 < ends[0] <= ends[1] < 1:
+        raise ModelError(
+            f"prevalence must be strictly between 0 and 1, or (low, high), found {stated}"
+        )
+    return round(float(ends[0]), 12), round(float(ends[1]), 12)
+
+
+def check_settings(anchors: Sequence[str], prevalence: float | Sequence[float] | None) -> list[str]:
     """Return the names of the anchors; reject settings that no fit can use."""
     if isinstance(anchors, str):
         raise ModelError("anchors must be a list of feature names, found a single string")
     names = [str(name) for name in anchors]
     if not names or len(set(names)) < len(names):
         raise ModelError("anchors must name at least one feature, and each feature only once")
-    if prevalence is not None and not 0 < prevalence < 1:
-        raise ModelError(f"prevalence must be strictly between 0 and 1, found {prevalence}")
+    read_prevalence(prevalence)
     return names
 
 
@@ -61,7 +84,21 @@ def find_roles(table: CountTable, names: Sequence[str], related: Sequence[str]) 
         str(name) for name in table.features for anchor in names if share_codes(str(name), anchor)
     }
     places = np.flatnonzero([str(name) in named for name in table.features])
-    return Roles(anchors, np.setdiff1d(places, anchors))
+    copies = _find_copies(table, anchors)
+    kept = np.array([place for place in anchors if place not in copies], dtype=np.intp)
+    others = np.setdiff1d(np.append(places, list(copies)).astype(np.intp), kept)
+    return Roles(kept, others, copies)
+
+
+def _find_copies(table: CountTable, anchors: Places) -> dict[int, int]:
+    """Return the anchors that count the same records as an earlier one: place -> its place."""
+    logs = np.log1p(table.values[:, anchors]).astype(np.float64)
+    ties, copies = correlate(logs, logs), {}
+    for s, t in combinations(range(len(anchors)), 2):
+        one, other = (str(table.features[anchors[k]]) for k in (s, t))
+        if anchors[s] not in copies and (share_codes(one, other) or ties[s, t] > COPIED):
+            copies[int(anchors[t])] = int(anchors[s])
+    return copies
 
 
 def share_codes(one: str, other: str) -> bool:
@@ -91,17 +128,11 @@ def _check_anchor(name: str, column: NDArray[np.floating]) -> None:
     if column.min() == column.max():
         what = "has the same count for every patient" if column.any() else "never occurs"
         raise VotesError(f"the anchor {name!r} {what}; choose another one")
-    if column.max() <= 1:
+    present = int((column > 0).sum())
+    if present < FEWEST_REPEATED:
         raise VotesError(
-            f"the anchor {name!r} is 0 or 1 for every patient, and how often it is wrong cannot be "
-            "estimated from that; count its records, or use several 0/1 features as votes in "
-            "LatentIsing"
-        )
-    repeated = int((column >= 2).sum())
-    if repeated < FEWEST_REPEATED:
-        raise VotesError(
-            f"only {repeated} patients have two records of the anchor {name!r}; at least "
-            f"{FEWEST_REPEATED} are required, and {ENOUGH_REPEATED} for a reliable fit"
+            f"only {present} patients have a record of the anchor {name!r}; at least "
+            f"{FEWEST_REPEATED} are required"
         )
 
 
@@ -114,6 +145,8 @@ def warn_of_iterations(model: AnchorModel) -> None:
 def list_doubts(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> list[str]:
     """Return why a fitted phenotype is not reliable, one sentence each; empty if it is."""
     return [
+        *_doubt_copies(table, roles),
+        *_doubt_binary(table.values[:, roles.anchors], fitted),
         *_doubt_anchors(table, roles.anchors, fitted.phenotype.anchor_model),
         *_doubt_pairs(table, roles.anchors),
         *_doubt_utilization(table, roles.anchors, fitted.chances),
@@ -122,10 +155,29 @@ def list_doubts(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> list[s
     ]
 
 
+def _doubt_copies(table: CountTable, roles: Roles) -> Iterator[str]:
+    for copy, original in roles.copies.items():
+        one, other = (str(table.features[place])[:60] for place in (original, copy))
+        yield (
+            f"the anchors {one!r} and {other!r} count the same records and are one anchor: name "
+            "another one that is recorded independently"
+        )
+
+
+def _doubt_binary(counts: NDArray[np.floating], fitted: PhenotypeFit) -> Iterator[str]:
+    binary = [is_binary(column) for column in counts.T]
+    if all(binary) and len(binary) < FEWEST_BINARY and fitted.performance.ppv.basis == MODEL:
+        yield (
+            "the anchors are only present or absent, and how often fewer than "
+            f"{FEWEST_BINARY} of them are wrong cannot be estimated: name another one, count "
+            "records, or review charts"
+        )
+
+
 def _doubt_anchors(table: CountTable, anchors: Places, model: AnchorModel) -> Iterator[str]:
     for place, found in zip(anchors, model.anchors, strict=True):
         name, repeated = str(table.features[place])[:60], int((table.values[:, place] >= 2).sum())
-        if repeated < ENOUGH_REPEATED:
+        if repeated < ENOUGH_REPEATED and not is_binary(table.values[:, place]):
             yield (
                 f"only {repeated} patients have two records of the anchor {name!r}, and with fewer "
                 f"than {ENOUGH_REPEATED} estimates vary widely; use more patients or another anchor"
@@ -210,7 +262,14 @@ def _doubt_labels(fitted: PhenotypeFit, n_anchors: int) -> Iterator[str]:
             f"{ppv.low:.0%} of the patients labeled as cases may be cases: name a second anchor, "
             "or review charts"
         )
+    elif ppv.low < LEAST_PPV and ppv.basis == MODEL:
+        yield (
+            "the PPV cannot be estimated without charts: if the anchors share an error of ordinary "
+            f"size, as few as {ppv.low:.0%} of the patients labeled as cases may be cases; review "
+            "charts, or state the prevalence"
+        )
     elif ppv.low < LEAST_PPV:
         yield (
-            f"as few as {ppv.low:.0%} of the patients labeled as cases may be cases: review charts"
+            f"by the charts, as few as {ppv.low:.0%} of the patients labeled as cases may be cases:"
+            " choose other anchors, or review more"
         )

@@ -10,6 +10,8 @@ from unelisa.errors import VotesError
 from unelisa.votes.coding import CodingChoice, settle_coding
 
 STRATA = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # limits of P(case)
+FLAGGED = 0.5  # from this P(case) on patients are labeled as cases
+SHARE_OF_FLAGGED = 0.3  # of the charts, at least: PPV is that of the flagged patients
 FEWEST_OF_STRATUM = 5
 
 
@@ -81,22 +83,27 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
 
     A stratum of N patients with mean P gets a number of charts proportional to
     N sqrt(P (1 - P)), Neyman's allocation, but at least `FEWEST_OF_STRATUM` or all it has: many
-    charts where the model is unsure, few where it is sure, none left out.
+    charts where the model is unsure, few where it is sure, none left out. At least 30 % are charts
+    of flagged patients: how many of these are cases is what the model's own P cannot answer.
 
     Examples
     --------
     >>> chances = np.repeat([0.001, 0.3, 0.999], [900, 50, 50])
     >>> sample = draw_charts(chances, 40, np.random.default_rng(0))
     >>> np.unique(chances[sample.rows], return_counts=True)[1]
-    array([21, 17,  5])
+    array([21, 17, 12])
     """
     strata = np.digitize(chances, STRATA)
     groups = [np.flatnonzero(strata == k) for k in np.unique(strata)]
     means = np.array([chances[group].mean() for group in groups])
     sizes = np.array([len(group) for group in groups])
     spread = sizes * np.sqrt(means * (1 - means)) + 1e-9
-    wanted = np.maximum(np.round(n * spread / spread.sum()), FEWEST_OF_STRATUM).astype(int)
-    taken = np.minimum(wanted, sizes)
+    wanted = np.maximum(np.round(n * spread / spread.sum()), FEWEST_OF_STRATUM)
+    flagged = sizes * (means >= FLAGGED)
+    if wanted[flagged > 0].sum() < SHARE_OF_FLAGGED * n:
+        share = flagged / max(flagged.sum(), 1)
+        wanted = np.maximum(wanted, np.ceil(SHARE_OF_FLAGGED * n * share))
+    taken = np.minimum(wanted, sizes).astype(int)
     pairs = zip(groups, taken, strict=True)
     rows = np.concatenate([rng.choice(group, k, replace=False) for group, k in pairs])
     order = np.argsort(rows)

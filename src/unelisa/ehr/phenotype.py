@@ -1,4 +1,4 @@
-"""A fitted phenotype: the parts that score a patient, the steps that learn them, and why."""
+"""A fitted phenotype: what scores a patient, how it is learned, and judges of other definitions."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -9,17 +9,22 @@ from scipy.special import expit
 
 from unelisa.ehr.anchors import AnchorModel, fit_anchors
 from unelisa.ehr.charts import ReviewedCharts
-from unelisa.ehr.counts import Counts, CountTable, Floats, Places, Roles
-from unelisa.ehr.expected_counts import ExpectedCounts
+from unelisa.ehr.counts import Counts, CountTable, ExpectedCounts, Floats, Places, Roles
 from unelisa.ehr.grouped_expert import GroupedExpert, learn_group
 from unelisa.ehr.posterior import (
+    FEWEST_CHARTS,
     MISSED,
     Calibration,
     Performance,
+    Review,
     allow_for_unseen,
+    bound_silent,
+    doubt_ppv,
     expect_performance,
     judge_strictly,
+    match_share,
     review_performance,
+    share_errors,
 )
 from unelisa.ehr.screening import Screening, screen, standardize
 from unelisa.schema import stored
@@ -43,6 +48,7 @@ class FittedPhenotype:
     # from the sum of the log-odds to P(case), with those whom the anchors do not show, and without
     calibration: Calibration = UNCALIBRATED
     shown: Calibration = UNCALIBRATED
+    silence: float = 0.0  # added to the log-odds of patients without any anchor record
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
@@ -55,23 +61,42 @@ class FittedPhenotype:
 
     def log_odds(self, table: CountTable) -> Floats:
         """Return the calibrated log-odds of being a case."""
-        return self.calibration.log_odds(self.score(table))
+        return self.calibrate(table, self.score(table))
+
+    def calibrate(self, table: CountTable, scores: Floats) -> Floats:
+        """Return the calibrated log-odds of patients with these scores."""
+        silent = ~(table.values[:, self.anchors] > 0).any(axis=1)
+        return self.calibration.log_odds(scores) + self.silence * silent
+
+    def moved(self, shift: float, factor: float = 1.0) -> "FittedPhenotype":
+        """Return the phenotype with its log-odds multiplied by a factor and shifted."""
+        both = (one.moved(shift, factor) for one in (self.calibration, self.shown))
+        calibration, shown = both
+        return replace(self, calibration=calibration, shown=shown, silence=factor * self.silence)
 
     def anchor_parts(self, table: CountTable) -> Floats:
         """Return the contribution of each anchor to the score."""
         return self.anchor_model.parts(table.values[:, self.anchors], table.log_use)
 
     def expect_performance(
-        self, table: CountTable, scores: Floats, threshold: float = THRESHOLD
+        self,
+        table: CountTable,
+        scores: Floats,
+        threshold: float = THRESHOLD,
+        stated: tuple[float, float] | None = None,
     ) -> Performance:
-        """Return the expected PPV, NPV and sensitivity of the labels."""
+        """Return the expected PPV, NPV and sensitivity of the labels; `stated` as in the fit."""
         parts = self.anchor_parts(table)
         left_out = [*(scores - part for part in parts.T), scores - parts.sum(axis=1)]
-        chances = expit(self.calibration.log_odds(scores))
+        chances = expit(self.calibrate(table, scores))
         *without, blind = (expit(self.shown.log_odds(one)) for one in left_out)
         generous = chances + (1 - chances) * np.minimum(MISSED * blind, 1)
         rivals = [*without, expit(self.shown.log_odds(scores)), expit(scores), generous]
-        return expect_performance(chances, chances >= threshold, rivals, blind)
+        flagged = chances >= threshold
+        found = expect_performance(chances, flagged, rivals, blind)
+        error, cases = share_errors(self.anchor_model.correlation), float(chances.mean())
+        ppv = doubt_ppv(found.ppv, float(flagged.mean()), cases, error, stated)
+        return found._replace(ppv=ppv)
 
 
 @stored(
@@ -120,8 +145,8 @@ class FeatureFacts:
     def _reason(self, model: AnchorModel, place: int) -> str:
         anchor = np.flatnonzero(self.anchors == place)
         if len(anchor):
-            levels = model.anchors[int(anchor[0])].levels
-            return f"anchor: {np.exp(levels[1] - levels[0]):.3g} times as frequent among cases"
+            other, case = model.anchors[int(anchor[0])].means(np.zeros(1))[:, 0]
+            return f"anchor: {case / other:.3g} times as frequent among cases"
         if self.related is not None and self.related[place]:
             return "shares records with an anchor: not used"
         found = self.correlations[place]
@@ -151,15 +176,16 @@ def fit_phenotype(
     table: CountTable,
     roles: Roles,
     charts: ReviewedCharts,
-    prevalence: float | None,
+    stated: tuple[float, float] | None,
     rng: np.random.Generator,
 ) -> PhenotypeFit:
-    """Return the phenotype that the anchors define; `prevalence` is approximate."""
+    """Return the phenotype that the anchors define; `stated` are bounds of the prevalence."""
     expected = ExpectedCounts.learn(table)
     rates, anchors = expected.rates(table), roles.anchors
     counts = table.values[:, anchors]
     start = standardize(rates[:, anchors].astype(np.float64)).sum(axis=1)
-    model = fit_anchors(counts, table.log_use, start, prevalence, charts.signs)
+    about = None if stated is None else float(np.sqrt(stated[0] * stated[1]))
+    model = fit_anchors(counts, table.log_use, start, about, charts.signs)
     odds = model.log_odds(counts, table.log_use)
     screening = screen(rates, expected.votes(table), table.log_use, odds, roles, rng)
     places = screening.selected
@@ -167,34 +193,57 @@ def fit_phenotype(
     group = learn_group(rates[:, places], chances, rng) if len(places) else None
     phenotype = FittedPhenotype(expected, model, anchors, group, places)
     scores = phenotype.score(table, rates)
-    shown, calibration = _calibrate(phenotype, table, scores, charts)
-    phenotype = replace(phenotype, calibration=calibration, shown=shown)
+    phenotype = _calibrate(phenotype, table, scores, charts)
+    if stated is not None:
+        phenotype = phenotype.moved(match_share(phenotype.calibrate(table, scores), stated))
+    phenotype, performance = _review(phenotype, table, scores, charts, stated)
     facts = replace(
         _collect_facts(phenotype, screening, table, rates),
         related=np.isin(np.arange(len(table.features)), roles.related),
     )
-    posterior = expit(calibration.log_odds(scores))
-    model_says = phenotype.expect_performance(table, scores)
-    performance = review_performance(
-        charts.signs, posterior >= THRESHOLD, model_says, charts.weights
-    )
+    posterior = expit(phenotype.calibrate(table, scores))
     return PhenotypeFit(phenotype, facts, posterior, performance)
 
 
 def _calibrate(
     phenotype: FittedPhenotype, table: CountTable, scores: Floats, charts: ReviewedCharts
-) -> tuple[Calibration, Calibration]:
-    """Return the calibrations of the scores without and with cases whom the anchors do not show."""
-    odds = phenotype.anchor_model.log_odds(table.values[:, phenotype.anchors], table.log_use)
-    known = charts.signs != 0
+) -> FittedPhenotype:
+    """Return the phenotype calibrated without and with cases whom the anchors do not show."""
+    counts = table.values[:, phenotype.anchors]
+    odds = phenotype.anchor_model.log_odds(counts, table.log_use)
+    known, others = charts.signs != 0, scores - odds
     chances = np.where(known, charts.signs > 0, expit(odds))
     shown = Calibration.learn(scores, chances)
     blind = expit(shown.log_odds(scores - phenotype.anchor_parts(table).sum(axis=1)))
-    doubtful = judge_strictly(expit(odds), scores - odds)[1]
+    doubtful = judge_strictly(expit(odds), others)[1]
     allowed = np.where(known, chances, allow_for_unseen(chances, blind, doubtful))
-    both = shown, Calibration.learn(scores, allowed)
-    shown, calibration = (one.shift(scores, charts.signs) for one in both)
-    return shown, calibration
+    found = replace(phenotype, calibration=Calibration.learn(scores, allowed), shown=shown)
+    silent = ~(counts > 0).any(axis=1)
+    most = bound_silent(expit(odds), others, silent)
+    if not silent.any() or most == 1:
+        return found
+    return replace(found, silence=match_share(found.calibrate(table, scores)[silent], (0.0, most)))
+
+
+def _review(
+    phenotype: FittedPhenotype,
+    table: CountTable,
+    scores: Floats,
+    charts: ReviewedCharts,
+    stated: tuple[float, float] | None,
+) -> tuple[FittedPhenotype, Performance]:
+    """Return the phenotype recalibrated by charts if there are any, and its performance."""
+    before, n_charts = phenotype.calibrate(table, scores), int((charts.signs != 0).sum())
+    review = Review.learn(before, charts.signs)
+    if n_charts:
+        phenotype = phenotype.moved(review.shift, review.factor)
+    expected = phenotype.expect_performance(table, scores, stated=stated)
+    flagged = expit(phenotype.calibrate(table, scores)) >= THRESHOLD
+    if n_charts >= FEWEST_CHARTS and flagged.any():
+        seen = flagged & (charts.signs != 0)
+        ppv = review.estimate_share(before[flagged], n_charts)
+        expected = expected._replace(ppv=ppv.widened(charts.signs[seen] > 0))
+    return phenotype, review_performance(charts.signs, flagged, expected, charts.weights)
 
 
 def _collect_facts(
@@ -221,3 +270,44 @@ def _reach(contributions: NDArray[np.floating]) -> Floats:
     """Return the difference between the 95 % and 5 % quantiles of each column."""
     low, high = np.quantile(contributions, [0.05, 0.95], axis=0)
     return np.asarray(high - low)
+
+
+class Judges(NamedTuple):
+    """P(case) of patients by several judges of other definitions, and the largest share e of false.
+
+    With w_i = P(case | anchors), the other features' log ratio g_i, and e, f_+ and f_- of
+    `posterior.judge_strictly`, the judges are
+
+    - P(case);
+    - the strict one, w_i (1 - e f_-(g_i) / f_+(g_i)): as few cases as the other features allow;
+    - the generous one, P_i + 2 (1 - P_i) B_i, B_i being P(case) without any anchor: as many as the
+      anchors may miss;
+    - the strict one at half the odds, in case that P(case) is not well calibrated;
+    - P(case) if a share s of the others has all anchors by one error: all P smaller in proportion,
+      by s (1 - p) / p with the mean p of P;
+    - P(case) without one of the anchors.
+    """
+
+    patients: NDArray[np.generic]
+    # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error,
+    # without each anchor
+    chances: Floats
+    doubtful: float
+
+    @classmethod
+    def of(cls, phenotype: FittedPhenotype, table: CountTable) -> "Judges":
+        """Return the judges of some patients."""
+        scores, parts = phenotype.score(table), phenotype.anchor_parts(table)
+        counts = table.values[:, phenotype.anchors]
+        anchored = phenotype.anchor_model.log_odds(counts, table.log_use)
+        total = parts.sum(axis=1)
+        one_less = scores - np.column_stack([total, *parts.T]).T
+        blind, *without = expit(phenotype.shown.log_odds(one_less))
+        chances = expit(phenotype.calibrate(table, scores))
+        strict, doubtful = judge_strictly(expit(anchored), scores - anchored)
+        generous = np.minimum(chances + MISSED * (1 - chances) * blind, 1)
+        halved = strict / (2 - strict)
+        share = max(float(chances.mean()), 1e-9)
+        wrong = min(1.0, share_errors(phenotype.anchor_model.correlation) * (1 - share) / share)
+        judged = np.vstack([chances, strict, generous, halved, (1 - wrong) * chances, *without])
+        return cls(table.patients, judged, doubtful)

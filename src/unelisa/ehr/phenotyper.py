@@ -12,12 +12,12 @@ from unelisa.ehr.cautions import (
     check_settings,
     find_roles,
     list_doubts,
+    read_prevalence,
     warn_of_iterations,
 )
 from unelisa.ehr.charts import read_reviewed
 from unelisa.ehr.counts import CountTable, Floats, read_counts
-from unelisa.ehr.judges import Judges
-from unelisa.ehr.phenotype import THRESHOLD, FittedPhenotype, fit_phenotype
+from unelisa.ehr.phenotype import THRESHOLD, FittedPhenotype, Judges, fit_phenotype
 from unelisa.ehr.posterior import Estimate, Performance
 from unelisa.errors import UnelisaWarning, warn_user
 from unelisa.estimator import fit_aside
@@ -39,6 +39,7 @@ NO_DOUBT = "nothing speaks against the fit"
     group_="GroupedExpert | None",
     calibration_="Calibration",
     _shown="?Calibration",
+    _silence="?finite",
     prevalence_="share",
     threshold_="share",
     ppv_="Estimate",
@@ -72,8 +73,10 @@ class Phenotyper(Estimator):
     utilization
         Column with the amount of care per patient (notes, visits), or None.
     prevalence
-        Approximate proportion of patients with the disease, if its order of magnitude is known; a
-        rare disease in a small cohort needs it, or some reviewed charts.
+        Proportion of patients with the disease, if it is known: about (within a factor of 1.5), or
+        (low, high). P(case) is shifted until its mean is in between. A rare disease needs it, or
+        some reviewed charts: an error that the anchors share, such as a wrong entry that is copied
+        from visit to visit, cannot be seen in records.
     random_state
         Seed of the folds of the grouped expert, and of the patients on which the graph is learned
         if there are more than 10,000.
@@ -94,8 +97,9 @@ class Phenotyper(Estimator):
     ppv_, npv_, sensitivity_
         Positive and negative predictive value and sensitivity of `predict`, each with a 95 %
         interval: from the reviewed charts if at least ten of the flagged patients, or of the
-        others, were reviewed; else as the model expects it. Without charts, the intervals of
-        NPV and sensitivity are wide: nothing shows the cases that leave no trace in the anchors.
+        others, were reviewed; else as the model expects it. Without charts these intervals are
+        wide: nothing shows the cases that leave no trace in the anchors, or an error that the
+        anchors share, which the interval of PPV allows for.
     reliable_, reliability_reason_
         Whether nothing speaks against the fit, and what does, of which a warning tells, too.
     classes_
@@ -120,7 +124,7 @@ class Phenotyper(Estimator):
         self,
         anchors: Sequence[str],
         utilization: str | None = None,
-        prevalence: float | None = None,
+        prevalence: float | tuple[float, float] | None = None,
         random_state: int | np.random.Generator | None = None,
         related: Sequence[str] = (),
     ) -> None:
@@ -143,12 +147,13 @@ class Phenotyper(Estimator):
             patient to label, or one label per patient, missing if unknown.
         """
         names = check_settings(self.anchors, self.prevalence)
+        stated = read_prevalence(self.prevalence)
         table = read_counts(counts, self.utilization)
         roles = find_roles(table, names, self.related)
         charts = read_reviewed(y, table.patients)
         charts.check_side(table.values[:, roles.anchors].sum(axis=1))
         rng = np.random.default_rng(self.random_state)
-        fitted = fit_phenotype(table, roles, charts, self.prevalence, rng)
+        fitted = fit_phenotype(table, roles, charts, stated, rng)
         warn_of_iterations(fitted.phenotype.anchor_model)
         doubts = list_doubts(table, roles, fitted)
         self.reliable_, self.reliability_reason_ = not doubts, "; ".join(doubts) or NO_DOUBT
@@ -161,6 +166,7 @@ class Phenotyper(Estimator):
         self.anchor_model_, self._anchor_places = phenotype.anchor_model, phenotype.anchors
         self.group_, self._group_places = phenotype.group, phenotype.group_places
         self.calibration_, self._shown = phenotype.calibration, phenotype.shown
+        self._silence = phenotype.silence
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
         self.ppv_, self.npv_, self.sensitivity_ = fitted.performance
         self.feature_facts_ = fitted.facts
@@ -219,7 +225,8 @@ class Phenotyper(Estimator):
             self.group_,
             self._group_places,
             self.calibration_,
-            getattr(self, "_shown", self.calibration_),  # files of earlier versions lack it
+            getattr(self, "_shown", self.calibration_),  # files of earlier versions lack both
+            getattr(self, "_silence", 0.0),
         )
 
     def _read(self, counts: Any) -> CountTable:

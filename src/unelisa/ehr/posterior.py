@@ -6,15 +6,17 @@ overconfident. They are calibrated by
     logit P = alpha + beta s,
 
 the logistic regression of the anchors' posterior w on s, with an allowance for cases whom the
-anchors do not show (`allow_for_unseen`). Reviewed charts shift alpha.
+anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha, and reviewed charts
+change alpha and beta.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from unelisa.analysis.scoring import bound_frequency
@@ -31,6 +33,18 @@ MISSED = 2.0
 # of the cases that the other features suggest where the anchors show nothing; chosen on seeds 200
 # to 202 of the two simulators of studies/rules, at three prevalences
 UNSEEN = 1 / 3
+# of patients without any anchor record, times the share of cases that the other features allow at
+# most if unseen cases were like the others; they have milder disease, and fewer signs
+SILENT = 3.0
+FEWEST_LIKE = 10  # shown cases at a value of g
+# of the others, the share whose record may have all anchors by one error, such as a wrong entry
+# that is copied: the first, and the second times the correlation of the anchors among cases.
+# Chosen on seeds 300 and 301 of the three simulators of studies/rules at three prevalences
+SHARED_ERROR, COPIED_ERROR = 0.02, 0.1
+# of the cases, flagged at least, where the prevalence is stated; .45 to .97 in the simulators
+LEAST_FOUND = 0.4
+# spreads of the prior of what charts change: the shift of the log-odds, and their factor
+SHIFT, FACTOR = 2.0, 0.4
 # a minimum over few patients would follow chance
 FEWEST_OTHERS = 20  # patients whom the anchors do not show, at a value of g
 _QUANTILES = (*np.linspace(0.05, 0.95, 19), 0.975, 0.99, 0.995)
@@ -72,21 +86,89 @@ class Calibration:
         """Return logit P."""
         return np.asarray(self.intercept + self.slope * scores)
 
-    def shift(self, scores: Floats, signs: NDArray[np.int8]) -> "Calibration":
-        """Return the calibration with its intercept shifted by reviewed charts.
+    def moved(self, shift: float, factor: float = 1.0) -> "Calibration":
+        """Return the calibration with its log-odds multiplied by a factor and shifted."""
+        return Calibration(shift + factor * self.intercept, factor * self.slope)
 
-        The shift maximizes their likelihood under a N(0, 1) prior, so a single chart has little
-        effect. Charts are assumed reviewed at random, given the log-odds.
+
+class Review(NamedTuple):
+    """What reviewed charts change: logit P = shift + factor z of the log-odds z without them."""
+
+    shift: float
+    factor: float
+    covariance: Floats  # of the two
+
+    @classmethod
+    def learn(cls, odds: Floats, signs: NDArray[np.int8]) -> "Review":
+        """Return the change of largest posterior density: N(0, 2^2) and N(1, .4^2) before charts.
+
+        Charts may be drawn with chances that depend on P(case), not otherwise on the truth.
+
+        Examples
+        --------
+        >>> odds, signs = np.full(200, 2.0), np.repeat(np.int8([1, -1]), 100)
+        >>> found = Review.learn(odds, signs)
+        >>> bool(abs(found.shift + 2 * found.factor) < 0.1)
+        True
         """
-        odds, cases = self.log_odds(scores)[signs != 0], signs[signs != 0] > 0
-        shift = 0.0
+        design = np.column_stack([np.ones_like(odds), odds])[signs != 0]
+        cases, solved = signs[signs != 0] > 0, np.array([0.0, 1.0])
+        precision = np.diag([SHIFT**-2.0, FACTOR**-2.0])
         for _ in range(50):
-            chances = expit(odds + shift)
-            step = (np.sum(cases - chances) - shift) / (np.sum(chances * (1 - chances)) + 1)
-            shift += float(step)
-            if abs(step) < 1e-8:
+            chances = expit(design @ solved)
+            score = design.T @ (cases - chances) - precision @ (solved - [0.0, 1.0])
+            curvature = (design * (chances * (1 - chances))[:, None]).T @ design + precision
+            step = np.clip(np.linalg.solve(curvature, score), -1, 1)
+            solved += step
+            if np.abs(step).max() < 1e-8:
                 break
-        return replace(self, intercept=self.intercept + shift)
+        return cls(float(solved[0]), max(float(solved[1]), 0.1), np.linalg.inv(curvature))
+
+    def estimate_share(self, odds: Floats, n_charts: int) -> "Estimate":
+        """Return the share of cases among patients with these log-odds before the review."""
+        chances = expit(self.shift + self.factor * odds)
+        noise = chances * (1 - chances)
+        gradient = np.array([noise.mean(), (noise * odds).mean()])
+        variance = gradient @ self.covariance @ gradient + noise.sum() / len(odds) ** 2
+        value, reach = float(chances.mean()), Z95 * float(np.sqrt(variance))
+        low, high = max(0.0, value - reach), min(1.0, value + reach)
+        return Estimate(value, low, high, f"{n_charts} reviewed charts and the model")
+
+
+def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
+    """Return the smallest shift of log-odds with which the mean of P is within some bounds.
+
+    Examples
+    --------
+    >>> round(match_share(np.zeros(9), (0.1, 0.2)), 3) == round(float(logit(0.2)), 3)
+    True
+    """
+    mean = float(expit(odds).mean())
+    wanted = min(max(mean, bounds[0]), bounds[1])
+    if wanted == mean:
+        return 0.0
+    return float(brentq(lambda shift: expit(odds + shift).mean() - wanted, -40.0, 40.0))
+
+
+def bound_silent(shown: Floats, others: Floats, silent: NDArray[np.bool_]) -> float:
+    """Return the largest share of cases among patients without any anchor record.
+
+    If these had the other features' log ratios g of the shown cases, their share would be at most
+    the minimum over g of the ratio of both distributions, as in `judge_strictly`; it may be
+    `SILENT` times as many.
+    """
+    likely = shown > 0.5
+    if not likely.any() or silent.sum() < FEWEST_OTHERS:
+        return 1.0
+    cuts = np.unique(np.quantile(others[likely], np.linspace(0, 0.95, 10)))
+    bins = np.searchsorted(cuts, others, side="right")
+    ours = np.bincount(bins[likely], shown[likely], len(cuts) + 1)
+    theirs = np.bincount(bins[silent], minlength=len(cuts) + 1)
+    enough = ours >= FEWEST_LIKE
+    if not enough.any():
+        return 1.0
+    highest = (theirs + Z95 * (np.sqrt(theirs) + 1))[enough] / silent.sum()
+    return min(1.0, SILENT * float((highest / ours[enough]).min() * ours.sum()))
 
 
 def allow_for_unseen(shown: Floats, blind: Floats, doubtful: float) -> Floats:
@@ -150,6 +232,11 @@ class Estimate(NamedTuple):
     high: float
     basis: str
 
+    def widened(self, right: NDArray[np.bool_]) -> "Estimate":
+        """Return the estimate with an interval that includes that of a few charts (Wilson)."""
+        low, high = bound_frequency(right.mean(), len(right)) if len(right) else (0.0, 1.0)
+        return self._replace(low=min(self.low, low), high=max(self.high, high))
+
 
 NOTHING = Estimate(float("nan"), 0.0, 1.0, "no patient")
 
@@ -160,6 +247,38 @@ class Performance(NamedTuple):
     ppv: Estimate  # proportion of true cases among the flagged patients
     npv: Estimate  # proportion of true non-cases among the others
     sensitivity: Estimate  # proportion of the true cases that are flagged
+
+
+def share_errors(correlation: float) -> float:
+    """Return the share of others who may have all anchors by one error that the anchors share.
+
+    Nothing in the records shows such an error: that the anchors are independent is an assumption.
+    A high correlation of their counts among cases suggests that one is copied into the other.
+    """
+    return SHARED_ERROR + COPIED_ERROR * correlation
+
+
+def doubt_ppv(
+    ppv: Estimate,
+    flagged: float,
+    cases: float,
+    error: float,
+    stated: tuple[float, float] | None,
+) -> Estimate:
+    """Return a PPV whose interval includes what a shared error does, given a stated prevalence.
+
+    With the shares f flagged and p of cases, and s of the others with the error, at least
+    1 - s (1 - p) / f of the flagged are cases. A prevalence from p_0 to p_1 bounds the PPV by
+    `LEAST_FOUND` p_0 / f and p_1 / f.
+    """
+    if not flagged:
+        return ppv
+    low = min(ppv.low, max(0.0, 1 - error * (1 - cases) / flagged))
+    high = ppv.high
+    if stated is not None:
+        low, high = max(low, LEAST_FOUND * stated[0] / flagged), min(high, stated[1] / flagged)
+    low, high = min(low, ppv.value), max(high, ppv.value)
+    return Estimate(ppv.value, low, high, ppv.basis)
 
 
 def expect_performance(
@@ -201,7 +320,7 @@ def review_performance(
     seen, weights = signs != 0, np.asarray(weights)
     ppv = review_share(signs[flagged & seen] > 0, weights[flagged & seen]) or expected.ppv
     npv = review_share(signs[~flagged & seen] < 0, weights[~flagged & seen]) or expected.npv
-    if MODEL in (ppv.basis, npv.basis) or not flagged.any():
+    if not all(one.basis[0].isdigit() for one in (ppv, npv)) or not flagged.any():
         return Performance(ppv, npv, expected.sensitivity)
     share = float(flagged.mean())
     value, low, high = (

@@ -1,7 +1,7 @@
 import duckdb
 import pytest
 
-from unelisa.ehr.datamart.cdm import TABLES, create_table
+from unelisa.ehr.datamart.database import TABLES, create_table
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -1,4 +1,4 @@
-from unelisa.ehr.datamart.concepts import (
+from unelisa.ehr.datamart.records import (
     CODES,
     INFLAMMATORY_ARTHRITIS,
     MENTIONS,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from unelisa.ehr.datamart import simulate_ehr, write_datamart
-from unelisa.ehr.datamart.cdm import TABLES
+from unelisa.ehr.datamart.database import TABLES
 from unelisa.errors import MissingExtraError
 
 

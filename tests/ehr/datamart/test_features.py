@@ -1,6 +1,6 @@
 from collections import Counter
 
-from unelisa.ehr.datamart.features import CORE, FEATURES, N_TOPICS
+from unelisa.ehr.datamart.patients import CORE, FEATURES, N_TOPICS
 
 
 def test_the_paper_s_dimensions():

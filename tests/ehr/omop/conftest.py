@@ -6,7 +6,7 @@ import pytest
 
 from postgres_server import find_programs, load_tables, start_server
 from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.datamart.cdm import create_table
+from unelisa.ehr.datamart.database import create_table
 from unelisa.ehr.omop.database import open_database
 
 # person 1 has everything that must count and much that must not; 2 little; 3 nothing

@@ -3,7 +3,7 @@ from datetime import date
 import ibis
 import pytest
 
-from unelisa.ehr.omop.columns import as_day, as_number, as_text, as_value
+from unelisa.ehr.omop.records import as_day, as_number, as_text, as_value
 
 
 def evaluate(expression):

@@ -3,7 +3,7 @@ import pytest
 
 from unelisa.ehr.omop.counts import count_patients
 from unelisa.ehr.omop.database import OmopTables, open_database
-from unelisa.ehr.omop.quality import Flaw, list_flaws
+from unelisa.ehr.omop.persons import Flaw, list_flaws
 from unelisa.ehr.omop.requests import CountRequest
 
 

@@ -1,7 +1,7 @@
 import ibis
 import pytest
 
-from unelisa.ehr.datamart.cdm import TABLES
+from unelisa.ehr.datamart.database import TABLES
 from unelisa.ehr.omop.database import OmopTables
 from unelisa.ehr.omop.records import (
     count_contacts,

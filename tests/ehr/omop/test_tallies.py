@@ -3,8 +3,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from unelisa.ehr.omop.counts import MOST_FEATURES, Tallies
 from unelisa.ehr.omop.requests import parse_request
-from unelisa.ehr.omop.tallies import MOST_FEATURES, Tallies
 from unelisa.errors import RecordsError
 from unelisa.memory import limit_memory
 

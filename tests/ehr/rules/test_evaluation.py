@@ -4,7 +4,7 @@ import pytest
 
 import unelisa as ue
 from unelisa.ehr.charts import draw_charts, read_reviewed
-from unelisa.ehr.judges import Judges
+from unelisa.ehr.phenotype import Judges
 from unelisa.ehr.rules.evaluation import (
     QUANTITIES,
     correct_figures,

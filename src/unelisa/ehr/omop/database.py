@@ -6,19 +6,27 @@ and what does not fit goes to a folder that only the user can read and that is r
 columns are checked before anything is counted.
 """
 
+import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from unelisa.ehr.omop.spill import bound_memory
 from unelisa.errors import RecordsError, UnelisaError, missing_extra
+from unelisa.memory import LEAST, memory_limit
 from unelisa.sources.text import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
+# Ibis opens the others by their addresses; only the rights of the account keep them read-only
+_SERVERS = {
+    *("postgresql", "postgres", "mssql", "snowflake", "bigquery", "databricks", "trino", "mysql"),
+    *("oracle", "clickhouse"),
+}
 _SECRET = re.compile(r"jdbc:|pass|pwd|secret|token|credential", re.IGNORECASE)
 _LISTED = 12
 _EXTENSIONS = (
@@ -80,10 +88,10 @@ def is_server(database: Any) -> bool:
 
     Examples
     --------
-    >>> is_server("postgresql://ann@host/cdm"), is_server("ra.duckdb")
-    (True, False)
+    >>> is_server("postgresql://ann@host/cdm"), is_server("ra.duckdb"), is_server("mssql://host/cdm")
+    (True, False, True)
     """
-    return isinstance(database, str) and database.startswith(("postgresql://", "postgres://"))
+    return isinstance(database, str) and database.partition("://")[0] in _SERVERS
 
 
 def require_ibis() -> Any:
@@ -97,7 +105,9 @@ def require_ibis() -> Any:
 
 def _connect(database: Any, read_only: bool) -> Any:
     if is_server(database):
-        return _connect_postgres(str(database), read_only)
+        if str(database).startswith("postgres"):
+            return _connect_postgres(str(database), read_only)
+        return _connect_elsewhere(str(database))
     path = Path(database)
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
@@ -114,7 +124,8 @@ def _connect(database: Any, read_only: bool) -> Any:
         absent = "the database is neither a file nor a folder"
     raise RecordsError(
         f"{absent}; name a DuckDB file, a folder of Parquet or CSV tables, or a server as "
-        "postgresql://user@host/name"
+        "postgresql://user@host/name, or as Ibis writes that of another engine (mssql://, "
+        "snowflake://, bigquery://, databricks://)"
     )
 
 
@@ -249,6 +260,22 @@ def _connect_postgres(address: str, read_only: bool) -> Any:
         # conditions on parts of a code), it would otherwise repeat a subquery for each of many
         connection.execute("SET enable_nestloop = off")
     return ibis.postgres.from_connection(connection)
+
+
+def _connect_elsewhere(address: str) -> Any:
+    """Return a connection of another engine of Ibis, which brings its own driver and sign-in."""
+    engine = address.partition("://")[0]
+    try:
+        return require_ibis().connect(address)
+    except ImportError:
+        raise RecordsError(
+            f"the driver of {engine} is not installed: pip install 'ibis-framework[{engine}]'"
+        ) from None
+    except Exception as error:  # each driver has its own kinds, and may quote a password
+        raise RecordsError(
+            f"the {engine} server cannot be reached ({type(error).__name__}); the driver's message "
+            "is omitted because the address may contain a password; try the address in Ibis"
+        ) from None
 
 
 def _may_hold_secrets(text: str) -> bool:
@@ -390,3 +417,22 @@ def _list_names(names: Iterable[str]) -> str:
         return "none"
     more = f" and {len(shown) - _LISTED} more" if len(shown) > _LISTED else ""
     return ", ".join(name[:40] for name in shown[:_LISTED]) + more
+
+
+_opening = Lock()  # threads must find the same folder
+
+
+def bound_memory() -> dict[str, Any]:
+    """Return DuckDB's settings of memory, and of its folder for what does not fit."""
+    with _opening:
+        folder = _open_folder(os.getpid())
+    return {"memory_limit": f"{max(memory_limit(), LEAST)}B", "temp_directory": folder.name}
+
+
+@cache
+def _open_folder(process: int) -> "tempfile.TemporaryDirectory[str]":  # noqa: ARG001 - the key
+    """Return a folder that is removed when the process ends.
+
+    One for all connections: DuckDB opens a file twice only with equal settings.
+    """
+    return tempfile.TemporaryDirectory(prefix="unelisa-")

@@ -1,17 +1,21 @@
-"""Who can have a disease, and who was observed: person and observation_period."""
+"""Patients: who was observed and can have the disease, how cases differ, and flawed records."""
 
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.omop.columns import as_day, as_number
+from unelisa.ehr.omop.counts import PatientCounts
 from unelisa.ehr.omop.database import OmopTables, explain_engine
-from unelisa.ehr.omop.requests import Window
+from unelisa.ehr.omop.records import as_day, as_number, keep_spans, list_contacts, list_spans
+from unelisa.ehr.omop.requests import DOMAINS, UTILIZATIONS, CountRequest, Window
 from unelisa.errors import RecordsError
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 SEXES = {"male": 8507, "female": 8532}  # concepts of gender_concept_id
 FEWEST_WRONG = 2  # patients, so that one wrong entry is not a reason
@@ -184,3 +188,143 @@ def _years(periods: "pd.DataFrame | None", window: Window) -> tuple[Any, Any]:
         return periods["first"].dt.year.to_numpy(float), periods["last"].dt.year.to_numpy(float)
     first, last = (float("nan") if day is None else float(day.year) for day in window)
     return first, last
+
+
+class Flaw(NamedTuple):
+    """A flaw of the records, and how many of them have it."""
+
+    what: str
+    number: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Its share; 0 of nothing."""
+        return self.number / self.of if self.of else 0.0
+
+
+def list_flaws(tables: OmopTables, request: CountRequest, counts: PatientCounts) -> list[Flaw]:
+    """Return the flaws that were looked for, also those that no record has."""
+    flaws = []
+    if UTILIZATIONS["visit_count"][0] in tables:
+        absent = _count_without_visits(tables, request, counts.table.index)
+        flaws.append(Flaw("patients without a visit", absent, len(counts.table)))
+    for table, day in _list_dated(request):
+        flaws += _check_dates(tables, table, day)
+    for domain, (records, days) in counts.repeated.items():
+        what = f"{domain} records that repeat patient, feature and day"
+        flaws.append(Flaw(what, records - days, records))
+    return flaws
+
+
+def _list_dated(request: CountRequest) -> list[tuple[str, str]]:
+    """Return the tables that were counted, and the column with the day; a mention has a note's."""
+    used = [DOMAINS[one.domain] for one in request.features]
+    places = [("note" if one.table == "note_nlp" else one.table, one.day) for one in used]
+    if request.utilization is not None:
+        places.append(UTILIZATIONS[request.utilization])
+    return list(dict.fromkeys(places))
+
+
+def _check_dates(tables: OmopTables, table: str, day: str) -> list[Flaw]:
+    """Return how many records of a table are in the future, and how many have no date."""
+    records = tables.take(table, day=day)
+    records = records.select(day=as_day(records.day))
+    sums = records.aggregate(
+        n=records.count(),
+        future=(records.day > _today()).sum(),
+        undated=records.day.isnull().sum(),
+    )
+    with explain_engine(f"checking the dates of {table}"):
+        (found,) = sums.to_pyarrow().to_pylist()
+    return [
+        Flaw(f"{table} records with a date in the future", int(found["future"] or 0), found["n"]),
+        Flaw(f"{table} records without a date", int(found["undated"] or 0), found["n"]),
+    ]
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+def _count_without_visits(
+    tables: OmopTables, request: CountRequest, persons: "pd.Index[int]"
+) -> int:
+    """Return how many patients have no visit on the days that count."""
+    visits: Any = list_contacts(tables, "visit_count", request.record_window)
+    visits = keep_spans(visits, list_spans(tables, request))
+    with explain_engine("looking for visits"):
+        seen = visits.select("person").distinct().to_pyarrow()
+    return int((~persons.isin(seen["person"].to_numpy())).sum())
+
+
+FEWEST = 5  # patients behind a figure; fewer might be recognized
+TOP = 8  # most frequent features of each group
+QUARTILES = (0.25, 0.5, 0.75)
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Row = dict[str, Any]
+
+
+def describe_groups(
+    counts: "pd.DataFrame",
+    cases: Flags,
+    utilization: str | None = None,
+    age: Floats | None = None,
+    female: Floats | None = None,
+    anchors: Sequence[str] = (),
+) -> list[Row]:
+    """Return rows with a name, a kind, and a figure each of the cases and the others.
+
+    A figure of kind "quartiles" is a list of three numbers, one of kind "share" a share; None
+    where it would single out fewer than five patients. `female` is 1, 0 or NaN. The features are
+    the anchors and those that most cases, or most of the others, have.
+    """
+    rows = [
+        _compare("age in years", "quartiles", age, cases),
+        _compare("female", "share", female, cases),
+    ]
+    if utilization is not None:
+        rows.append(_compare(utilization, "quartiles", counts[utilization].to_numpy(), cases))
+    names = [str(name) for name in counts if name != utilization]
+    present = {
+        group: _share_present(counts, names, chosen) for group, chosen in _split(cases).items()
+    }
+    order = [np.argsort(-shares, kind="stable")[:TOP] for shares in present.values()]
+    top = {
+        names[place]: place for places in order for place in places if names[place] not in anchors
+    }
+    for name in (*anchors, *sorted(top, key=lambda name: -present["cases"][top[name]])):
+        has = (counts[name].to_numpy() > 0).astype(np.float64)
+        rows.append(_compare(name, "share", has, cases))
+    return [row for row in rows if row["cases"] is not None or row["others"] is not None]
+
+
+def _split(cases: Flags) -> dict[str, Flags]:
+    return {"cases": cases, "others": ~cases}
+
+
+def _share_present(counts: "pd.DataFrame", names: Sequence[str], chosen: Flags) -> Floats:
+    """Return the share of some patients who have each feature, column by column."""
+    n = max(int(chosen.sum()), 1)
+    return np.array([(counts[name].to_numpy()[chosen] > 0).sum() / n for name in names])
+
+
+def _compare(name: str, kind: str, values: Any, cases: Flags) -> Row:
+    figure = _quartiles if kind == "quartiles" else _share
+    row: Row = {"name": name, "kind": kind}
+    for group, chosen in _split(cases).items():
+        known = np.empty(0) if values is None else np.asarray(values, dtype=np.float64)[chosen]
+        row[group] = figure(known[~np.isnan(known)])
+    return row
+
+
+def _quartiles(known: Floats) -> list[float] | None:
+    return None if len(known) < FEWEST else [float(q) for q in np.quantile(known, QUARTILES)]
+
+
+def _share(known: Floats) -> float | None:
+    """Return the share of ones; None if so few have it, or do not, that they might be found."""
+    ones = int(known.sum())
+    few = any(0 < n < FEWEST for n in (ones, len(known) - ones)) or not len(known)
+    return None if few else ones / len(known)

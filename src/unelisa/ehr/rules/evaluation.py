@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from unelisa.analysis.rate import correct_share
 from unelisa.ehr.charts import ReviewedCharts, read_reviewed
 from unelisa.ehr.counts import read_counts
-from unelisa.ehr.judges import Judges
+from unelisa.ehr.phenotype import Judges
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.posterior import FEWEST_CHARTS
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
@@ -32,6 +32,8 @@ from unelisa.estimator import check_level
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 QUANTITIES = ("sensitivity", "specificity", "ppv", "npv")
+# of the patients whom a rule or the labels flag, both do: the rule is those labels
+SAME = 0.98
 POOLED = 3  # judges whose mean is the estimate; the others widen the interval only
 # Chosen on seeds 100 to 104 of the two simulators of studies/rules. Above this share of patients
 # whom the anchors show and the other features doubt, intervals of sensitivity missed the truth.
@@ -104,6 +106,7 @@ def evaluate_rules(
     check_level(level)
     model, judges = _find_judges(counts_or_phenotyper, anchors, utilization)
     names, flags = _read_rules(rules, counts_or_phenotyper, utilization, judges.patients)
+    _refuse_own(model, judges, names, flags)
     figures = estimate_figures(judges, flags, level)
     reasons = list_obstacles(model, judges, flags, figures)
     if charts is not None:
@@ -130,6 +133,17 @@ def _find_judges(
         )
     model = Phenotyper(anchors, utilization, random_state=0).fit(evidence)
     return model, model._judges
+
+
+def _refuse_own(model: Phenotyper, judges: Judges, names: Sequence[str], flags: Flags) -> None:
+    """Refuse a rule that is the phenotyper's own labels, such as a cohort that it wrote."""
+    labels = judges.chances[0] >= model.threshold_
+    for name, flagged in zip(names, flags.T, strict=True):
+        if labels.any() and (labels & flagged).sum() > SAME * (labels | flagged).sum():
+            raise ModelError(
+                f"the rule {name[:60]!r} is what the phenotyper itself labels as cases, and no "
+                "judge of that: review charts and read `ppv_`, or leave the rule out"
+            )
 
 
 def _read_rules(

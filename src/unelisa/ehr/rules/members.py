@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.omop.columns import as_day, as_number, as_value
 from unelisa.ehr.omop.database import OmopTables, explain_engine
 from unelisa.ehr.omop.persons import list_periods
-from unelisa.ehr.omop.records import keep_spans, keep_window, list_descendants
+from unelisa.ehr.omop.records import (
+    as_day,
+    as_number,
+    as_value,
+    keep_spans,
+    keep_window,
+    list_descendants,
+)
 from unelisa.ehr.omop.requests import Window as Days
 from unelisa.ehr.rules.atlas import (
     CRITERIA,

@@ -32,6 +32,14 @@ def measure_overlap(flags: Flags) -> NDArray[np.float64]:
         return np.asarray(weights.T @ weights / weights.sum(axis=0)[:, None])
 
 
+def _hide_small(shares: Floats, flagged: NDArray[np.integer]) -> Floats:
+    """Return shares in whole percents; NaN where few patients are inside or outside of a rule."""
+    inside = np.rint(np.nan_to_num(shares) * flagged[:, None])
+    outside = flagged[:, None] - inside
+    small = [(part > 0) & (part < FEWEST_SHOWN) for part in (inside, outside)]
+    return np.where(small[0] | small[1], np.nan, np.round(shares, 2))
+
+
 def _find_within(patterns: Flags, counts: Floats) -> Flags:
     """Return whether a rule (row) is within another one (column), or a copy of it."""
     weights = counts[:, None] * patterns
@@ -77,9 +85,11 @@ def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
 def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     """Return how many patients each rule flags, and how the rules overlap, as plain values.
 
-    Numbers of patterns below `FEWEST_SHOWN` are None, and so is the overlap with a rule of nobody.
+    No small number of patients can be worked out from these: an overlap of fewer than
+    `FEWEST_SHOWN` patients, or with fewer outside of it, is None and shares are whole percents;
+    patterns of fewer patients are None, and numbers of others are multiples of `FEWEST_SHOWN`.
     """
-    shares = measure_overlap(flags)
+    shares = _hide_small(measure_overlap(flags), flags.sum(axis=0))
     patterns, counts = np.unique(flags, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     families = np.array(find_families(patterns, counts.astype(np.float64)))
@@ -105,7 +115,7 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
         "patterns": [
             {
                 "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
-                "patients": int(counts[k]) if counts[k] >= FEWEST_SHOWN else None,
+                "patients": int(counts[k]) // FEWEST_SHOWN * FEWEST_SHOWN or None,
             }
             for k in shown
         ],

@@ -11,16 +11,17 @@ expectation: Poisson, at least 1, and below the threshold.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtri
+from scipy.special import chdtrc, gammaln, ndtri
 
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.rules.evaluation import QUANTITIES
 from unelisa.ehr.rules.overlap import find_families
-from unelisa.errors import ModelError, VotesError
+from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ FEWEST_FAMILIES = 3  # that one site needs
 MOST_SUPPRESSED, MOST_PATIENTS = 100, 10**10  # a threshold, and a count
 MAX_ITER, TOLERANCE = 5000, 1e-10  # of the mean log-likelihood
 DRAWS = 100  # of the parametric bootstrap
+UNFIT = 0.001  # of the test of fit, below which rules err together
 _START = (0.7, 0.9)  # sensitivity and specificity
 
 
@@ -275,22 +277,50 @@ def evaluate_patterns(
 
     Columns site, prevalence and rule, then those of `evaluate_rules`. Intervals are those of a
     parametric bootstrap; they assume that the model holds: rules that err together make them too
-    narrow. Where the model is not identified all figures are NaN, and `reason` says why; so are
-    those of all but one rule of a family, of which the fit uses the one that flags most.
+    narrow. `fit` is the p value of a test of that, NaN if there is nothing to test. Where the model
+    is not identified all figures are NaN, and `reason` says why; so are those of all but one rule
+    of a family, of which the fit uses the one that flags most.
     """
     _check_same(tables)
     _check_filled(tables)
     obstacle = find_obstacle(tables, own)
     if obstacle:
-        return _tabulate(tables, {}, np.full(len(tables), np.nan), obstacle)
+        return _tabulate(tables, {}, np.full(len(tables), np.nan), obstacle).assign(fit=np.nan)
     kept = _pick_rules(tables)
     small = [_narrow(table, kept) for table in tables]
     fit = fit_patterns(small, own)
+    chance = test_fit(fit, small, own)
+    if chance < UNFIT:
+        warn_user(
+            f"the rules err together, or are not equally accurate at all sites (test of fit, p = "
+            f"{chance:.1g}): their figures and intervals cannot be relied on; review charts",
+            ReliabilityWarning,
+        )
     draws = _resample(fit, small, own, np.random.default_rng(random_state))
     value = _list_figures(PatternFit(*(part[None] for part in fit)))[0]
     reach = float(ndtri((1 + level) / 2)) * np.nanstd(_list_figures(draws), 0)
     bounds = np.clip([value, value - reach, value + reach], 0, 1)
-    return _tabulate(tables, dict(zip(kept, bounds.T, strict=True)), fit.prevalence)
+    found = _tabulate(tables, dict(zip(kept, bounds.T, strict=True)), fit.prevalence)
+    return found.assign(fit=chance)
+
+
+def test_fit(fit: PatternFit, tables: Sequence[PatternTable], own: bool) -> float:
+    """Return the p value of G^2 = 2 sum n log(n / E n), which is chi^2 if the model holds.
+
+    Of the cells of s sites, s (2^k - 1) are free, and the model has s + 2 k parameters, or s (1 + 2
+    k) if `own`. NaN if these are as many.
+    """
+    n_sites, n_rules = len(tables), tables[0].patterns.shape[1]
+    n_parameters = n_sites * (1 + 2 * n_rules) if own else n_sites + 2 * n_rules
+    free = n_sites * (2**n_rules - 1) - n_parameters
+    if free <= 0:
+        return float("nan")
+    rates = np.stack([fit.sensitivity, 1 - fit.specificity])
+    cells = _join(fit.prevalence[None], rates[:, None], tables[0].patterns.astype(float))
+    expected = cells.sum(axis=0)[0] * fit.counts.sum(axis=1, keepdims=True)
+    seen = fit.counts > 0
+    ratio = np.log(fit.counts[seen] / np.maximum(expected[seen], 1e-300))
+    return float(chdtrc(free, max(2 * float(fit.counts[seen] @ ratio), 0.0)))
 
 
 def _check_same(tables: Sequence[PatternTable]) -> None:
@@ -299,6 +329,14 @@ def _check_same(tables: Sequence[PatternTable]) -> None:
             raise VotesError(
                 f"the table of {table.site[:40]} has other rules than that of "
                 f"{tables[0].site[:40]}; use the same columns in the same order"
+            )
+    for one, other in combinations(tables, 2):
+        if all(
+            np.array_equal(a, b, equal_nan=True) for a, b in zip(one[3:], other[3:], strict=True)
+        ):
+            raise VotesError(
+                f"the tables of {one.site[:40]} and {other.site[:40]} are the same: give each site "
+                "once"
             )
 
 
