@@ -97,11 +97,11 @@ def render_jury(archive: Json) -> str:
         _show_rates(rated),
         _REPEATS.format(differ=REDRAWN),
         _show_repeats(panels),
-        *_show_simulated(archive.get("simulated", ())),
+        *show_simulated(archive.get("simulated", ())),
     )
 
 
-def _show_simulated(rows: Sequence[Json]) -> list[str]:
+def show_simulated(rows: Sequence[Json]) -> list[str]:
     """Return the parts on simulated systems and preferences; none where nothing was simulated."""
     if not rows:
         return []

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
-from studies.fingerprints import drop_stale, stamp_with
+from studies.fingerprints import drop_stale, hash_code, stamp_with
 from studies.jury.discoveries import QUESTIONS, SCENARIOS, count_discoveries
 from studies.jury.estimates import ask_independent_panel, correct_judge
 from studies.jury.pairs import PANELS as PANELS_OF_PAIRS
@@ -50,7 +50,10 @@ GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judge
 TIMES, REDRAWN = (2, 3), 0.05  # a judge so often; share of a copy's answers that are drawn again
 SURE = 1e-6  # probabilities are clipped there
 STAMP = stamp_with(f"{__name__}:run_panel")
-SIMULATED = stamp_with(f"{__name__}:list_simulated")
+_SIMULATED = {
+    "systems": "studies.jury.discoveries:count_discoveries",
+    "pairs": "studies.jury.pairs:rank_panel",
+}
 _DIGITS = 5
 
 
@@ -258,10 +261,15 @@ def list_simulated(runs: int) -> dict[str, Callable[[], Json]]:
     return found
 
 
+def stamp_simulated(row: Mapping[str, Any]) -> str:
+    """Return the code that a simulated row depends on."""
+    return hash_code(_SIMULATED[row["kind"]])
+
+
 def run_simulated(path: Path, runs: int) -> None:
     """Run the simulations that a file of rows lacks."""
-    with open_results(path, SIMULATED) as rows:
-        there = {row["set"] for row in drop_stale(read_lines(path), SIMULATED)}
+    with open_results(path, stamp_simulated) as rows:
+        there = {row["set"] for row in drop_stale(read_lines(path), stamp_simulated)}
         for name, run in list_simulated(runs).items():
             if name not in there:
                 rows.append({"set": name, **run()})

@@ -78,7 +78,8 @@ def test_parts_of_another_kind_are_named(refuse):
 
 
 def test_a_panel_is_as_many_judges_and_an_edit_is_gold(logs):
-    with pytest.warns(VotesWarning, match="2 judgments are abstentions") as caught:
+    pytest.importorskip("zstandard", reason="zstandard is not installed")
+    with pytest.warns(VotesWarning, match=r"abstentions \(2\):") as caught:
         jury = read_jury(logs / "inspect-0.3.285-panel-edited.eval")
     assert len(caught) == 1
     judges = [f"model_graded_qa/mockllm/{name}" for name in ("broken", "kind", "strict")]
@@ -91,7 +92,8 @@ def test_a_panel_is_as_many_judges_and_an_edit_is_gold(logs):
 
 
 def test_collected_lists_are_judges_and_a_shorter_list_is_nobodys(logs):
-    with pytest.warns(VotesWarning, match="3 judgments are abstentions"):
+    pytest.importorskip("zstandard", reason="zstandard is not installed")
+    with pytest.warns(VotesWarning, match=r"abstentions \(3\):"):
         jury = read_jury(logs / "inspect-0.3.285-collect.eval")
     assert len(jury.voters) == 4
     assert set(jury.failures.values()) == {1}
@@ -117,6 +119,6 @@ def test_a_sample_with_an_error_is_judged_by_nobody(logs, tmp_path):
     log = json.loads((logs / "inspect-log-v2.json").read_text())
     log["samples"][0]["error"] = {"message": "Xylophon7"}
     (tmp_path / "log.json").write_text(json.dumps(log))
-    with pytest.warns(VotesWarning, match="2 judgments are abstentions: .*the sample has an error"):
+    with pytest.warns(VotesWarning, match=r"abstentions \(2\):.*.*the sample has an error"):
         votes = spell(read_jury(tmp_path / "log.json"))
     assert ("a", "strict") not in votes

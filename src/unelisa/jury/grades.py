@@ -119,7 +119,7 @@ class Range(NamedTuple):
 
     low: float
     high: float
-    count: int
+    n: int
 
 
 def name_grades(
@@ -232,7 +232,7 @@ def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     ('ann', 'bob')
     >>> find_mixed({"ann": Range(1, 4, 90), "bob": Range(1, 5, 90)})
     """
-    known = {name: one for name, one in ranges.items() if one.count >= _ENOUGH}
+    known = {name: one for name, one in ranges.items() if one.n >= _ENOUGH}
     if len(known) < 2:
         return None
     narrow = min(known, key=lambda name: (known[name].high, name))

@@ -296,8 +296,6 @@ class _Fit:
         gradients = sums @ (sparse.diags(slopes[:, 0]) @ jump + sparse.diags(slopes[:, 1]) @ tie)
         inverse = np.linalg.inv(self.score()[1])
         middle = (gradients.T @ gradients).toarray() * len(questions) / max(len(questions) - 1, 1)
-        # the prior's part of the information is not in the gradients of the questions
-        middle += np.diag(np.where(self.precision > FLAT**-2, self.precision, 0.0))
         return np.asarray(inverse @ middle @ inverse)
 
     def residuals(self) -> Floats:

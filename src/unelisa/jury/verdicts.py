@@ -326,8 +326,10 @@ class Panel:
             f"{judge[:60]!r} {count} ({why})"
             for (judge, why), count in self.failures.most_common(5)
         )
-        noun = "judgment is an abstention" if total == 1 else "judgments are abstentions"
-        warn_user(f"{total} {noun}: {most}", VotesWarning)
+        warn_user(
+            f"judgments that failed count as abstentions ({total}): {most}",
+            VotesWarning,
+        )
 
     def name_items(self) -> list[str]:
         """Return the answers' names, as short as tells them apart.
