@@ -428,9 +428,10 @@ def _read_digits(texts: Any) -> Names | None:
     except pa.ArrowInvalid:
         return None
     names = Names.of(np.asarray(numbers.to_numpy(**_copying(numbers))))
-    lengths = np.array([len(str(name)) for name in names.names.tolist()])
+    spelled = pa.array(names.names).cast(pa.large_string())
+    lengths = pc.binary_length(spelled).to_numpy()
     length = int(lengths @ np.bincount(names.codes, minlength=len(lengths)))
     if length != pc.sum(pc.binary_length(texts)).as_py():
         return None  # another spelling, such as 007 or +7, is longer
-    spelled = pa.array([f"{prefix}{number}" for number in names.names.tolist()], pa.large_string())
-    return _sort_texts(spelled, names.codes)
+    before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
+    return _sort_texts(pc.binary_join_element_wise(before, spelled, between), names.codes)
