@@ -94,12 +94,12 @@ def test_settings_that_are_no_numbers_of_their_kind_are_refused(setting, values)
 def test_a_model_of_snorkels_codes_reads_raw_ones_alike(tmp_path):
     codes = np.array([[1, 0, -1], [0, 0, 1], [1, 1, 0], [-1, 0, 0]])
     model = MajorityVote().fit(Votes.of(codes, coding="snorkel"))
-    assert model.predict(codes).tolist() == [1, 0, 1, 0]
+    assert model.predict(codes)[1:].tolist() == [0, 1, 0]  # the first is a tie
     assert model.predict(np.array([[1, 1, 0]])).tolist() == [1]
     save(model, tmp_path / "model.npz")
     again = load(tmp_path / "model.npz")
     assert again.coding_ == "snorkel"
-    assert again.predict(codes).tolist() == [1, 0, 1, 0]
+    assert again.predict(codes).tolist() == model.predict(codes).tolist()
 
 
 def test_a_model_of_0_and_1_does_not_guess_what_minus_1_means():
