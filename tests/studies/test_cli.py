@@ -15,6 +15,8 @@ from studies.real.sets import VARIABLE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TWO = ("--cells", "high-25-log,low-25-log", "--trials", 2, "--jobs", 1)
+# studies with stored results: one that has not been run yet has neither archive nor page
+RUN = [x for x in cli.STUDIES.values() if (DOCS / "study" / f"{x.name}.json").is_file()]
 CHEAP = ("--methods", "unelisa,majority-vote,oracle")
 
 
@@ -27,7 +29,7 @@ def folder(tmp_path):
 def docs(tmp_path):
     """A copy of the stored archives and their pages."""
     (tmp_path / "docs" / "study").mkdir(parents=True)
-    for study in cli.STUDIES.values():
+    for study in RUN:
         for name in (study.page, f"study/{study.name}.json"):
             shutil.copy(DOCS / name, tmp_path / "docs" / name)
     return tmp_path / "docs"
@@ -130,7 +132,7 @@ def test_figures_are_drawn_from_trials_and_series_and_named(run, tmp_path, folde
     assert json.loads(result.stdout) == [str(images / "figure.svg")]
 
 
-@pytest.mark.parametrize("study", cli.STUDIES.values(), ids=lambda study: study.name)
+@pytest.mark.parametrize("study", RUN, ids=lambda study: study.name)
 def test_pages_say_what_their_archives_hold_and_whether_it_is_stale(run, docs, study):
     (docs / study.page).write_text("an old page")
     archive = docs / "study" / f"{study.name}.json"
