@@ -10,6 +10,7 @@ One thread, CPU seconds. Solvers take turns within each size, each in its own pr
 a few voters, with the loosest tolerance that gives a violation of at most 1e-3 lambda, and its time
 is scaled to all voters. All optimality conditions are checked here in float64 on the original
 problem. Problems without intercepts have voters without biases; two more, marked biased, have them.
+Rare votes, as health records', come with and without intercepts at the sizes of RARE.
 """
 
 import argparse
@@ -36,6 +37,11 @@ TOL = 1e-3
 ROUNDS = 3
 SIZES = [(500, 25), (5_000, 81), (46_568, 300), (46_568, 1_400), (1_000_000, 100)]
 BIASED = [(5_000, 81), (46_568, 300)]  # also without intercepts on votes with biases
+RARE = [(5_000, 81), (46_568, 300), (46_568, 1_400)]
+KINDS = (  # fits an intercept, votes with biases, rare votes
+    (True, True, False), (False, False, False), (False, True, False),
+    (True, True, True), (False, True, True),
+)  # fmt: skip
 LADDER = 10.0 ** np.arange(-3, -13, -1)
 NEEDS = {"celer": "celer", "adelie": "adelie", "python-glmnet": "python-glmnet"}
 WITHOUT_INTERCEPT = {"liblinear", "celer"}  # liblinear penalizes its intercept, celer has none
@@ -139,11 +145,12 @@ def calibrate(worker, votes, voters, penalty, intercept) -> float | None:
     return None
 
 
-def measure_size(size, intercept, biased, peers) -> dict:
+def measure_size(size, kind, peers) -> dict:
     """Ours and every peer on one size, taking turns."""
-    n_items, n_voters = size
-    path = stored_votes(*size, SCRATCH / "votes", biased)
+    (n_items, n_voters), (intercept, biased, rare) = size, kind
+    path = stored_votes(*size, SCRATCH / "votes", biased, rare)
     votes, penalty = np.load(path), float(np.sqrt(np.log(n_voters) / n_items))
+    penalty *= 2 if rare else 1  # the default of `UnElisa`
     ours = Worker("unelisa", sys.executable)
     workers = [
         Worker(name, python) for name, python in peers.items() if fits(name, size, intercept)
@@ -163,7 +170,7 @@ def measure_size(size, intercept, biased, peers) -> dict:
     for worker in (ours, *workers):
         worker.close()
     about = {"items": n_items, "voters": n_voters, "intercept": intercept, "biased": biased}
-    return about | result
+    return about | {"rare": rare} | result
 
 
 def take_turns(ours, workers, settings, problem) -> dict:
@@ -265,15 +272,18 @@ def machine() -> dict:
     }
 
 
-def measure_sizes(report, sizes, peers) -> None:
+def measure_sizes(report, sizes, peers, rare_only) -> None:
     """All sizes beside the peers; a size measured before is replaced."""
     pythons = {name: python for name in peers if (python := peer_python(name))}
     for size in sizes:
-        for intercept, biased in ((True, True), (False, False), (False, True)):
-            if biased and not intercept and size not in BIASED:
+        for kind in KINDS:
+            intercept, biased, rare = kind
+            if (rare and size not in RARE) or (rare_only and not rare):
                 continue
-            print(f"{size[0]:,} x {size[1]:,}, intercepts: {intercept}, biased votes: {biased}")
-            new = measure_size(size, intercept, biased, pythons)
+            if biased and not intercept and not rare and size not in BIASED:
+                continue
+            print(f"{size[0]:,} x {size[1]:,}, intercepts: {intercept}, biased: {biased}, {rare=}")
+            new = measure_size(size, kind, pythons)
             print(summarize_size(new))
             report["sizes"] = [old for old in report.get("sizes", []) if place(old) != place(new)]
             report["sizes"] = sorted([*report["sizes"], new], key=place)
@@ -282,7 +292,8 @@ def measure_sizes(report, sizes, peers) -> None:
 
 def place(size: dict) -> tuple:
     """Where a size stands in the table."""
-    return size["items"] * size["voters"] ** 2, not size["intercept"], size["biased"]
+    rare = size.get("rare", False)
+    return size["items"] * size["voters"] ** 2, rare, not size["intercept"], size["biased"]
 
 
 def write(report: dict) -> None:
@@ -309,6 +320,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=["sizes", *PARTS], default=["sizes", *PARTS])
     parser.add_argument("--sizes", nargs="+", default=[f"{n}x{p}" for n, p in SIZES])
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
+    parser.add_argument("--rare", action="store_true", help="only the rare votes of these sizes")
     options = parser.parse_args()
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     if options.page:
@@ -317,7 +329,7 @@ def main() -> None:
     report["machine"] = machine()
     if "sizes" in options.parts:
         sizes = [tuple(map(int, size.split("x"))) for size in options.sizes]
-        measure_sizes(report, sizes, options.peers)
+        measure_sizes(report, sizes, options.peers, options.rare)
     for part in [part for part in PARTS if part in options.parts]:
         report[part] = PARTS[part]()
         print(part, report[part])

@@ -1,5 +1,6 @@
-"""Votes for the solver's benchmark: a sparse Ising model, by parallel Gibbs chains."""
+"""Votes for the solver's benchmark: a sparse Ising model by Gibbs chains; rare records."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,11 +42,33 @@ def simulate_votes(n_items: int, n_voters: int, biased: bool) -> np.ndarray:
     return votes
 
 
-def stored_votes(n_items: int, n_voters: int, folder: Path, biased: bool = True) -> Path:
+def simulate_records(n_items: int, n_voters: int) -> np.ndarray:
+    """Votes as rare as health records' counts above a threshold, items x voters, int8.
+
+    Rates are log-uniform from .002 to .08 (codes of a thousand patients or more: half of them are
+    rarer than .06, thresholds at the 99th percentile have .005 to .01); patients who use more care
+    have more of all, and ten columns share one of many diseases, which 3 % have.
+    """
+    rng = np.random.default_rng(0)
+    rates = np.exp(rng.uniform(np.log(0.002), np.log(0.08), n_voters))
+    use, n_groups = rng.standard_normal(n_items), max(1, n_voters // 10)
+    group, sick = rng.integers(0, n_groups, n_voters), rng.random((n_items, n_groups)) < 0.03
+    votes = np.empty((n_items, n_voters), dtype=np.int8, order="F")
+    for s in range(n_voters):
+        odds = np.log(rates[s] / (1 - rates[s])) - 0.4 + 0.8 * use + 2.0 * sick[:, group[s]]
+        votes[:, s] = np.where(rng.random(n_items) < 1 / (1 + np.exp(-odds)), 1, -1)
+    return votes
+
+
+def stored_votes(
+    n_items: int, n_voters: int, folder: Path, biased: bool = True, rare: bool = False
+) -> Path:
     """The file of such votes, simulated on first use."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n")
-    path = folder / f"{n_items}x{n_voters}{'' if biased else '-unbiased'}.npy"
+    kind = "-rare" if rare else "" if biased else "-unbiased"
+    path = folder / f"{n_items}x{n_voters}{kind}.npy"
     if not path.exists():
-        np.save(path, simulate_votes(n_items, n_voters, biased))
+        votes = simulate_records if rare else partial(simulate_votes, biased=biased)
+        np.save(path, votes(n_items, n_voters))
     return path

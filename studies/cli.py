@@ -58,6 +58,7 @@ from studies.paper.cells import (
 from studies.paper.figures import draw_all
 from studies.paper.page import render_page
 from studies.paper.tables import collect_archive, tabulate_study
+from studies.paper.theorem import DRAWS, run_theorem
 from studies.paper.trials import METHODS, find_study_methods, results_path, run_trials, stamp_cell
 from studies.real.page import render_real
 from studies.real.runs import (
@@ -191,6 +192,23 @@ def figures(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         with busy("drawing"):
             paths = draw_all(done, series, out, f"{sampler}-{graph}")
     name_files(paths, json)
+
+
+@app.command(cls=PlainCommand)
+def theorem(
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder of study/tables.json, which gets it.")
+    ] = Path("docs"),
+    draws: Annotated[int, typer.Option(min=1, metavar="N", help="Samples per size.")] = DRAWS,
+    json: options.JsonFile = None,
+) -> None:
+    """Simulate Theorem 3.2: how often all neighborhoods are found, beside its bound."""
+    place = out / "study" / "tables.json"
+    stored = read_stored(out, "tables.json", "studies", required=True)
+    with busy("drawing samples"):
+        found = {**(stored or {}), "theorem": run_theorem(draws)}
+    write_texts({place: format_archive(found, "cell")}, json)
+    name_files([place], json)
 
 
 @app.command(cls=PlainCommand)

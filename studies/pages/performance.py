@@ -45,7 +45,8 @@ def summarize_size(size: Json) -> str:
 
 def cost_line(report: Json) -> str:
     """Return what a solve costs in matrix products, over all measured problems."""
-    sizes = sorted(report["sizes"], key=in_products)
+    even = [size for size in report["sizes"] if not size.get("rare")]
+    sizes = sorted(even, key=in_products)
     costs = [in_products(size) for size in sizes]
     largest = max(sizes, key=lambda size: size["items"] * size["voters"] ** 2)
     return (
@@ -61,7 +62,7 @@ def speed_table(report: Json) -> str:
     rows = [
         [
             name_size(size),
-            "yes" if size["intercept"] else "no, biased votes" if size["biased"] else "no",
+            _name_kind(size),
             seconds(size["cpu"]["unelisa"]),
             f"{in_products(size):.1f}",
             *(ratio(size, peer) for peer in PEERS),
@@ -69,6 +70,14 @@ def speed_table(report: Json) -> str:
         for size in report["sizes"]
     ]
     return markdown_table(["items x voters", "intercepts", "unelisa", "in products", *PEERS], rows)
+
+
+def _name_kind(size: Json) -> str:
+    """Return whether there are intercepts, and what is special about the votes."""
+    votes = "rare" if size.get("rare") else "biased" if size["biased"] else ""
+    if size["intercept"]:
+        return "yes, rare votes" if votes == "rare" else "yes"
+    return f"no, {votes} votes" if votes else "no"
 
 
 def growth_table(report: Json) -> str:

@@ -6,7 +6,7 @@ A reason is a letter; a figure may have several. A figure that no rule explains 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from studies.markdown import join_blocks, markdown_table, share
+from studies.markdown import join_blocks, share
 from studies.paper.cells import PUBLISHED_COLUMNS, find_cell
 from studies.paper.tables import EXPERT_FIGURES, CellTable, Figure, StudyTable, find_figure
 from studies.paper.trials import LABELS
@@ -20,7 +20,7 @@ STUCK = 0.4  # 400 independent items have a mean |average of f_0| of .04
 MARKS = {"within": "=", "above": "▲", "below": "▼", None: ""}
 REASONS: dict[Reason, str] = {
     "S": "small: at most .02 apart, though by more than two standard errors",
-    "Y": "sign: the published number is our accuracy up to a global sign with a share of the "
+    "Y": "sign: the published number could be our accuracy up to a global sign with a share of the "
     "trials reversed",
     "G": "one graph: the published number lies within the central 90 % of our single trials, each "
     "of which has its own graph",
@@ -29,7 +29,7 @@ REASONS: dict[Reason, str] = {
     "?": "open: none of S, Y and G applies",
 }
 
-_EXPLANATION = """**One graph.** The published means are unlikely to be means over fresh graphs.
+_EXPLANATION = """**One graph.** The published means may not be means over fresh graphs.
 Majority vote has no sign to choose and nothing to tune; over 200 fresh graphs our cells lie between
 {mv_low} and {mv_high}, with standard errors of at most {mv_error}. The published ones lie between
 {paper_mv_low} and {paper_mv_high}. They are unremarkable as results on one graph per cell:
@@ -43,7 +43,7 @@ sign our SML scores {sml_signed} on average over the cells; the published mean i
 all voters count equally when the sign is chosen, the many non-experts, whose signs are random,
 decide it. Published DS is close to one half in all cells (mean {ds_paper}, between {ds_low} and
 {ds_high}): our DS, reversed in {ds_share} of the trials, would give the same. EM from a random
-start does that, since it converges to either sign with equal probability.
+start would do that, since it converges to either sign with equal probability.
 
 **Experts.** With few experts (log p) we find slightly more of them than the paper. With p / 4
 experts the signal on an edge between two experts decays like 1 / d_0, unlike Lemma 3.1's constant
@@ -119,20 +119,20 @@ def name_row(cell: CellTable) -> str:
 def show_differences(paper: StudyTable) -> str:
     """Return the section on what explains the differences, cell by cell and in words."""
     differences = explain_differences(paper["cells"])
-    letters = {(d.cell, d.column): "".join(d.reasons) for d in differences}
-    rows = [
-        [name_row(cell), *(_letters(cell, column, letters) for column in PUBLISHED_COLUMNS)]
-        for cell in paper["cells"]
-    ]
+    counts = {letter: sum(letter in d.reasons for d in differences) for letter in REASONS}
     unexplained = [d for d in differences if "?" in d.reasons]
     total = len(paper["cells"]) * len(PUBLISHED_COLUMNS)
     return join_blocks(
         "## What remains, and why",
         f"{total - len(differences)} of the {total} published numbers lie within two standard "
-        f"errors of ours. Rules based on the numbers alone give these reasons for the other "
-        f"{len(differences)}:",
-        "\n".join(f"- **{letter}** {meaning}." for letter, meaning in REASONS.items()),
-        markdown_table(["cell", *(LABELS[column] for column in PUBLISHED_COLUMNS)], rows),
+        f"errors of ours. Why the other {len(differences)} do not is conjecture: the paper's "
+        "graphs and code are unknown, and rules based on the numbers alone say only what could "
+        "explain them. The rule for Y holds for almost any number between a and 1 - a, so it can "
+        "hardly be wrong and proves nothing. A number may have several reasons:",
+        "\n".join(
+            f"- **{letter}** {meaning} ({counts[letter]} numbers)."
+            for letter, meaning in REASONS.items()
+        ),
         _EXPLANATION.format(**_quote(paper["cells"])),
         f"{len(unexplained)} numbers remain open. One in ten would lie outside the central 90 % of "
         "single trials even if only the graph differed.",
@@ -141,13 +141,6 @@ def show_differences(paper: StudyTable) -> str:
             for d in unexplained
         ),
     )
-
-
-def _letters(cell: CellTable, column: str, letters: dict[tuple[str, str], str]) -> str:
-    figure = find_figure(cell, column)
-    if figure is None:
-        return ""
-    return f"{MARKS[figure['mark']]} {letters.get((cell['cell'], column), '')}".strip()
 
 
 def _quote(cells: Sequence[CellTable]) -> dict[str, str]:

@@ -4,17 +4,23 @@ No result is written in this file, so the page cannot disagree with the results.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from studies.markdown import join_blocks, markdown_table, share
-from studies.paper.cells import LEVELS, PUBLISHED_COLUMNS
-from studies.paper.differences import MARKS, name_row, show_differences
+from studies.paper.cells import LEVELS, PUBLISHED_COLUMNS, find_cell
+from studies.paper.differences import MARKS, STUCK, name_row, show_differences
 from studies.paper.tables import LIMITS, CellTable, Figure, StudyTable, find_figure, find_study
-from studies.paper.trials import COLUMNS, FIRST_TRIALS, LABELS
+from studies.paper.theorem import show_theorem
+from studies.paper.trials import FIRST_TRIALS, LABELS
 from studies.records import Json
 
 NEAR, WITHIN, FOUND = 0.005, 0.03, 0.95
-_EXPERTS = ("hit_rate", "precision", "unelisa-bayes", "unelisa-amv", "latent-ising", "oracle")
+_EXPERTS: tuple[Callable[[CellTable], Figure], ...] = (
+    lambda cell: cell["experts"]["unelisa"]["hit_rate"],
+    lambda cell: cell["experts"]["unelisa"]["precision"],
+)
+_EXPERT_NAMES = ("unElisa: hit rate", "precision")
+_MIXED = ("unelisa-bayes", "spectral-meta-learner", "dawid-skene", "latent-ising", "oracle")
 _SAMPLERS = {"paper": "Gibbs as in the paper", "mixed": "Parallel tempering"}
 
 _INTRODUCTION = """# The paper's study, reproduced
@@ -33,14 +39,14 @@ unelisa reproduce figures --sampler mixed --out docs/images
 unelisa reproduce page --out docs --results results/study
 ```
 
-The last one adds the results to `docs/study/tables.json` and writes this page from that file. A
-trial took {paper} of CPU time with the paper's sampler and {mixed} with tempering, not counting
-LatentIsing and unElisa with intercepts.
+The last one adds the results to `docs/study/tables.json` and writes this page from that file,
+which also holds what the page leaves out: every mean with its standard error and quantiles, all
+methods, and how often the truth flips. A trial took {paper} of CPU time with the paper's sampler
+and {mixed} with tempering, not counting LatentIsing and unElisa with intercepts.
 
-`--jobs` runs trials in parallel; the numbers do not depend on it. The seed of a trial is derived
-from the names of its cell, number, sampler and graph, so `--cells low-81-sqrt --trials 3` gives the
-first three trials of that cell exactly as they are here. `--up-to-sign` shows accuracies up to a
-global sign, and `--json` writes everything in machine-readable form."""
+The seed of a trial is derived from the names of its cell, number, sampler and graph, so
+`--cells low-81-sqrt --trials 3` gives the first three trials of that cell exactly as they are
+here."""
 
 _INTERPRETATION = """## How the paper is interpreted
 
@@ -49,8 +55,9 @@ among about fifty that were scanned before this study; it is the default everywh
 
 - Experts: log p, sqrt p and p / 4, rounded up. Positive experts are a strict majority.
 - Penalty: sqrt(log p / n) on w = 2θ, the coefficients of the logit. There is an edge if either
-  voter selects the other. No intercepts. A voter without neighbors is not a knot; ties in the
-  ranking are broken at random.
+  voter selects the other. No intercepts. A voter without neighbors is not a knot; knots of equal
+  degree are ranked by their neighbors' degrees, then by the strength of their edges, and only
+  where all are equal by an order of the voters that their votes determine.
 - Graphs (`--graph half`): every non-expert joins the graph, then random edges are added up to half
   of what (G1) allows. `full` continues until no edge can be added, `tree` adds none. Each trial has
   a fresh graph, the same for both samplers; voters are in random order.
@@ -66,12 +73,14 @@ among about fifty that were scanned before this study; it is the default everywh
   from all items can do better: up to sign, unElisa-Bayes beats it by more than two standard errors
   in {paper} of {cells} cells with the paper's sampler, and in {mixed} with tempering."""
 
-_MIXING = """## Where the published cells measure an unmixed chain
+_MIXING = """## The same with a sampler that mixes
 
-With independent items the truth would flip n / 2 times (the number after the slash). The paper's
-sampler updates one node at a time; with many experts, these hold the truth in place, and a whole
-sample may have a single label. The score then shows how a method does on one class, with voters
-that hardly vary. Entries: with the paper's sampler → with tempering (published)."""
+With independent items the truth would flip n / 2 times. The paper's sampler updates one node at a
+time; with many experts, these hold the truth in place, and a whole sample may have a single label:
+the average of the truth is {stuck} or more away from 0 in {count} of {cells} cells (up to {worst}),
+where tempering stays within {mixed}. Such a score shows how a method does on one class, with voters
+that hardly vary. With tempering, {trials} trials a cell{fewer}, means over nine cells, accuracies
+up to a global sign:"""
 
 _STUCK = """With the paper's own sampler (first table) the chain often never leaves one value of the
 truth: |f̄₀| is 1, and all items have the same label. Such votes cannot show who knows the truth.
@@ -93,7 +102,10 @@ projection is smaller (the other experts have weight 1).
 
 ![Hit rate and precision against n](images/sizes-mixed-half.svg)
 
-Hit rate and precision against n, ± two standard errors, tempering."""
+Hit rate and precision against n, ± two standard errors, tempering.
+
+Below, accuracies of single trials: boxes span the central half of the trials, whiskers 90 %;
+diamonds are the published means."""
 
 
 def render_page(archive: Json) -> str:
@@ -103,12 +115,12 @@ def render_page(archive: Json) -> str:
         _introduce(archive["studies"], paper, mixed),
         _interpret(paper, mixed),
         _show_errors(archive["studies"]),
-        _show_study(paper, "The tables with the paper's sampler"),
+        _show_published(paper),
         show_differences(paper),
         _show_mixing(paper, mixed),
-        _show_study(mixed, "The tables with a sampler that mixes"),
         show_intercepts(paper, mixed),
         show_latent(mixed, paper),
+        show_theorem(archive),
         _FIGURES,
         *(_figure_of(level, sampler) for sampler in _SAMPLERS for level in LEVELS),
     )
@@ -164,15 +176,12 @@ def _show_errors(studies: Sequence[StudyTable]) -> str:
     header = ["sampler", "graph", "trials", *(LABELS[column] for column in PUBLISHED_COLUMNS)]
     names = [[study["sampler"], study["graph"], _count_trials(study)] for study in studies]
     errors = [[_error(study, column) for column in PUBLISHED_COLUMNS] for study in studies]
-    marks = [_count_marks(study) for study in studies]
     bounds = ", ".join(f"{LABELS[name]} {share(limit, 2)}" for name, limit in LIMITS.items())
     return join_blocks(
         "## How close we come",
         "Mean absolute error over the 27 published cells, accuracies under majority sign. The "
         f"bounds we promise for the paper's sampler on half graphs: {bounds}.",
         markdown_table(header, ([*a, *b] for a, b in zip(names, errors, strict=True))),
-        "Cells within two standard errors / above / below:",
-        markdown_table(header, ([*a, *b] for a, b in zip(names, marks, strict=True))),
     )
 
 
@@ -190,15 +199,6 @@ def _count_fewer(study: StudyTable) -> str:
     return f" ({'; '.join(fewer)})" if fewer else ""
 
 
-def _count_marks(study: StudyTable) -> list[str]:
-    counts = []
-    for column in PUBLISHED_COLUMNS:
-        figures = [find_figure(cell, column) for cell in study["cells"]]
-        marks = [figure["mark"] for figure in figures if figure is not None]
-        counts.append(" / ".join(str(marks.count(mark)) for mark in ("within", "above", "below")))
-    return counts
-
-
 def _error(study: StudyTable, column: str) -> str:
     error = share(study["errors"][column])
     faithful = (study["sampler"], study["graph"]) == ("paper", "half")
@@ -207,107 +207,82 @@ def _error(study: StudyTable, column: str) -> str:
     return f"**{error}**" if study["errors"][column] <= LIMITS[column] else f"{error} (too large)"
 
 
-def _show_study(study: StudyTable, title: str) -> str:
-    """Return the three tables of a study: experts and unElisa, rivals, all up to sign."""
-    cells, signed = study["cells"], study["cells"][0]["up_to_sign"]
+def _show_published(study: StudyTable) -> str:
+    """Return the published tables with our numbers."""
+    rows = [
+        [name_row(cell), *(_entry(find_figure(cell, name)) for name in PUBLISHED_COLUMNS)]
+        for cell in study["cells"]
+    ]
     return join_blocks(
-        f"## {title}",
+        "## The published tables",
         f"{_SAMPLERS[study['sampler']]}, {study['graph']} graphs, {_count_trials(study)} trials a "
-        f"cell{_count_fewer(study)}. Each entry: our mean ± its standard error, then the published "
-        "number. = within two of our standard errors, ▲ ours is above, ▼ below. |f̄₀|: mean "
-        "distance of the truth's average from 0; flips: how often the truth changes between "
-        "successive items.",
-        "### Experts and unElisa",
-        _cell_table(cells, _EXPERTS, find_figure, mixing=True),
-        "### The other methods",
-        _cell_table(cells, PUBLISHED_COLUMNS[4:], find_figure),
-        "### All methods, up to a global sign",
-        _cell_table(
-            cells, [x for x in COLUMNS if x in signed], lambda cell, name: cell["up_to_sign"][name]
-        ),
+        "cell, majority sign: our mean / the published number, = within two of our standard "
+        "errors, ▲ ours is above, ▼ below.",
+        markdown_table(["cell", *(LABELS[name] for name in PUBLISHED_COLUMNS)], rows),
     )
 
 
-def _cell_table(
-    cells: Sequence[CellTable],
-    columns: Iterable[str],
-    find: Callable[[CellTable, str], Figure | None],
-    mixing: bool = False,
-) -> str:
-    shown = [name for name in columns if find(cells[0], name)]
-    more = ["|f̄₀|", "flips", "n"] if mixing else []
-    rows = []
-    for cell in cells:
-        facts = [share(cell["mean_truth"], 2), f"{cell['flips']:.0f}", f"{cell['items']:.0f}"]
-        entries = [_entry(find(cell, name)) for name in shown]
-        rows.append([name_row(cell), *entries, *facts[: len(more)]])
-    return markdown_table(["cell", *(LABELS[name] for name in shown), *more], rows)
-
-
 def _entry(figure: Figure | None) -> str:
-    """Return a figure as mean ± error, published number and mark."""
+    """Return our mean, the published number and the mark."""
     if figure is None:
         return ""
-    error = figure["standard_error"]
-    ours = share(figure["mean"]) + ("" if error is None else f" ±{share(error)}")
-    if figure["published"] is None:
-        return ours
-    return f"{ours}; {share(figure['published'])} {MARKS[figure['mark']]}".rstrip()
-
-
-def _difference(gap: Figure) -> str:
-    return f"{gap['mean']:+.3f} ±{share(gap['standard_error'] or 0.0)}"
+    return f"{share(figure['mean'])}/{share(figure['published'])}{MARKS[figure['mark']]}"
 
 
 def _show_mixing(paper: StudyTable, mixed: StudyTable) -> str:
-    """Return how the two samplers differ, cell by cell."""
-    names = ("hit_rate", "unelisa-bayes", "spectral-meta-learner", "dawid-skene")
+    """Return what changes with a sampler that mixes, and LatentIsing beside it."""
+    means = [[cell["mean_truth"] for cell in study["cells"]] for study in (paper, mixed)]
+    text = _MIXING.format(
+        stuck=share(STUCK, 1),
+        count=sum(mean >= STUCK for mean in means[0]),
+        cells=len(means[0]),
+        worst=share(max(means[0]), 2),
+        mixed=share(max(means[1]), 2),
+        trials=_count_trials(mixed),
+        fewer=_count_fewer(mixed),
+    )
+    names = [name for name in _MIXED if all(name in c["up_to_sign"] for c in mixed["cells"])]
     rows = []
-    for stuck, free in zip(paper["cells"], mixed["cells"], strict=True):
-        flips = [f"{cell['flips']:.0f} / {cell['items'] / 2:.0f}" for cell in (stuck, free)]
-        pairs = []
-        for name in names:
-            ours, theirs = find_figure(stuck, name), find_figure(free, name)
-            if ours is not None and theirs is not None:
-                means = f"{share(ours['mean'])} → {share(theirs['mean'])}"
-                pairs.append(f"{means} ({share(ours['published'])})")
-        rows.append([name_row(stuck), *flips, share(stuck["mean_truth"], 2), *pairs])
-    header = ["cell", "flips, paper's", "flips, mixed", "|f̄₀|, paper's"]
-    return join_blocks(_MIXING, markdown_table([*header, *(LABELS[x] for x in names)], rows))
+    for level in LEVELS:
+        cells = [cell for cell in mixed["cells"] if find_cell(cell["cell"]).snr == level]
+        if cells:
+            rows.append([level, *(_mean(cells, pick) for pick in (*_EXPERTS, *map(_sign, names)))])
+    header = ["signal to noise", *_EXPERT_NAMES, *(LABELS[name] for name in names)]
+    return join_blocks(text, markdown_table(header, rows))
+
+
+def _sign(name: str) -> Callable[[CellTable], Figure]:
+    """Return how to find a method's accuracy up to sign in a cell."""
+    return lambda cell: cell["up_to_sign"][name]
+
+
+def _mean(cells: Sequence[CellTable], find: Callable[[CellTable], Figure]) -> str:
+    return share(sum(find(cell)["mean"] for cell in cells) / len(cells))
 
 
 def show_intercepts(paper: StudyTable, mixed: StudyTable) -> str:
     """Return the section on unElisa with intercepts; nothing if no trial has it."""
     shown = [s for s in (paper, mixed) if "unelisa-intercepts" in s["cells"][0]["experts"]]
-    if not shown:
-        return ""
-    header, counts = ["cell"], []
-    rows = [[name_row(cell)] for cell in shown[0]["cells"]]
+    counts = []
     for study in shown:
-        names = ("hit rate", "precision", "up to sign", "minus without")
-        header += [f"{study['sampler']}: {name}" for name in names]
         gaps = _gaps(study["cells"], "intercepts")
-        for row, cell, gap in zip(rows, study["cells"], gaps, strict=True):
-            experts = cell["experts"]["unelisa-intercepts"]
-            signed = cell["up_to_sign"]["unelisa-intercepts"]
-            figures = experts["hit_rate"], experts["precision"], signed
-            row += [*(share(figure["mean"]) for figure in figures), _difference(gap)]
         counts.append(
             f"In the first {gaps[0]['trials']} trials of every cell with the {study['sampler']} "
             f"sampler it is better by more than two standard errors in {sum(map(_is_above, gaps))} "
-            f"of {len(gaps)} cells and worse in {sum(map(_is_below, gaps))}."
+            f"of {len(gaps)} cells and worse in {sum(map(_is_below, gaps))}; the mean difference "
+            f"is {sum(gap['mean'] for gap in gaps) / len(gaps):+.3f}."
         )
+    if not shown:
+        return ""
     return join_blocks(
         "## The paper's method with intercepts",
         "The paper's regressions have no intercepts, so its method assumes balanced votes. "
         "`UnElisa(fit_intercept=True)` drops that assumption; everything else is as above. "
-        "Differences are to unElisa-Bayes without intercepts, in accuracy up to a global sign on "
-        "the same trials, ± their standard errors. " + " ".join(counts),
+        "Accuracies are compared up to a global sign on the same trials. " + " ".join(counts),
         "The designs of section 5.1 are balanced, so intercepts have nothing to gain there, and "
         "with a chain that is stuck they absorb the only signal. On votes that are not balanced "
         "they help: see the [comparison on real votes](comparison.md) and the "
         "[broken assumptions](model_tables.md).",
-        markdown_table(header, rows),
     )
 
 
@@ -316,7 +291,6 @@ def show_latent(mixed: StudyTable, paper: StudyTable) -> str:
     cells = [cell for cell in mixed["cells"] if "latent-ising" in cell["experts"]]
     if not cells:
         return ""
-    header = ["cell", "hit rate", "precision", "majority sign", "up to sign"]
     gaps, plain = _gaps(cells, "oracle"), _gaps(cells, "unelisa-bayes")
     found = [cell["experts"]["latent-ising"] for cell in cells]
     totals = {
@@ -330,9 +304,7 @@ def show_latent(mixed: StudyTable, paper: StudyTable) -> str:
     return join_blocks(
         "## Beyond the paper: LatentIsing on the same votes",
         f"The first {_count_latent(mixed)} trials of every cell, {mixed['sampler']} sampler, "
-        "`LatentIsing` with its defaults. The last two columns are differences of accuracies up to "
-        "a global sign on the same trials, ± their standard errors.",
-        markdown_table([*header, "minus the oracle", "minus unElisa-Bayes"], map(_row, cells)),
+        "`LatentIsing` with its defaults, in the table above. "
         f"Accuracy up to sign is within {share(NEAR)} of the oracle in {told['near']} cells and "
         f"within {share(WITHIN, 2)} in {told['within']}; hit rate and precision are both at least "
         f"{share(FOUND, 2)} in {told['found']}; it is more than {share(NEAR)} below unElisa-Bayes "
@@ -348,22 +320,5 @@ def _count_latent(study: StudyTable) -> str:
     return "-".join(map(str, sorted({figure["trials"] for figure in found if figure})))
 
 
-def _row(cell: CellTable) -> list[str]:
-    experts = cell["experts"]["latent-ising"]
-    figures = (
-        experts["hit_rate"],
-        experts["precision"],
-        cell["accuracy"]["latent-ising"],
-        cell["up_to_sign"]["latent-ising"],
-    )
-    gaps = [_difference(cell["gaps"][name]) for name in ("oracle", "unelisa-bayes")]
-    return [name_row(cell), *(share(figure["mean"]) for figure in figures), *gaps]
-
-
 def _figure_of(level: str, sampler: str) -> str:
-    name = f"accuracy-{level}-{sampler}-half"
-    return join_blocks(
-        f"![Accuracies, {level} SNR, {sampler}](images/{name}.svg)",
-        f"Accuracies of single trials, {level} SNR ({_SAMPLERS[sampler]}): boxes span the central "
-        "half of the trials, whiskers 90 %; diamonds are the published means.",
-    )
+    return f"![Accuracies, {level} SNR, {sampler}](images/accuracy-{level}-{sampler}-half.svg)"

@@ -332,7 +332,8 @@ def collect_archive(folder: Path, stored: Json | None = None) -> Json:
     if not n_trials:
         raise ModelError(f"{folder} holds no finished trials: run unelisa reproduce tables first")
     whole = [studies[x] for x in readings if x in studies and len(studies[x]["cells"]) == 27]
-    return make_archive(studies=whole, series=[series[x] for x in readings if x in series])
+    more = {"theorem": old["theorem"]} if "theorem" in old else {}
+    return make_archive(studies=whole, series=[series[x] for x in readings if x in series], **more)
 
 
 def join_studies(old: StudyTable, new: StudyTable) -> StudyTable:
