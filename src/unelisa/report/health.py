@@ -112,8 +112,8 @@ def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[floa
     inner = np.clip(np.abs(edges - threshold).argmin(), 1, BINS - 1)
     edges[inner] = np.clip(threshold, edges[inner - 1], edges[inner + 1])
     counts = np.histogram(chances, edges)[0].tolist()
-    cut = int(inner)
-    sides = [_join_small(counts[:cut], edges[: cut + 1]), _join_small(counts[cut:], edges[cut:])]
+    cut, ends = int(inner), edges.tolist()
+    sides = [_join_small(counts[:cut], ends[: cut + 1]), _join_small(counts[cut:], ends[cut:])]
     both = [n for side in sides for n in side[0]], [*sides[0][1], *sides[1][1][1:]]
     return _join_small(*both) if any(0 < n < FEWEST_SHOWN for n in both[0]) else both
 
