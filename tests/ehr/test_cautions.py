@@ -1,6 +1,9 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from ehr.conftest import ANCHORS
 from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
@@ -34,7 +37,7 @@ def test_a_truth_that_follows_utilization_is_warned_of():
         (
             {"anchors": ANCHORS, "prevalence": 1.5},
             ModelError,
-            "strictly between 0 and 1, found 1.5",
+            "strictly between 0 and 1, or .*, found 1.5",
         ),
         (
             {"anchors": ANCHORS, "utilization": "visits"},
@@ -120,10 +123,42 @@ def test_charts_settle_the_doubt_of_a_single_anchor(datamart):
     assert model.ppv_.basis.endswith("reviewed charts")
 
 
-def test_an_anchor_of_zeros_and_ones_is_refused(datamart):
-    flags = datamart.counts.assign(**{ANCHORS[1]: (datamart.counts[ANCHORS[1]] > 0).astype(int)})
-    with pytest.raises(VotesError, match="'NLP:rheumatoid arthritis' is 0 or 1 for every patient"):
-        Phenotyper(ANCHORS, "note_count").fit(flags)
+def present(counts, *names):
+    """Counts in which some features are only present or absent, as in a problem list."""
+    return counts.assign(**{name: counts[name].clip(upper=1) for name in names})
+
+
+def test_an_anchor_of_a_problem_list_is_used(datamart):
+    counts = present(datamart.counts, ANCHORS[0])
+    with pytest.warns(UnelisaWarning, match="the PPV cannot be estimated without charts"):
+        found = Phenotyper(ANCHORS, "note_count", random_state=0).fit(counts)
+    chances = found.predict_proba(counts)[:, 1]
+    # every other patient of this datamart has one code that only rules the disease out
+    assert roc_auc_score(datamart.truth > 0, chances) > 0.7
+    reasons = found.features_.set_index("feature")["reason"]
+    assert "times as frequent among cases" in reasons[ANCHORS[0]]
+
+
+def test_two_anchors_of_zeros_and_ones_cannot_show_how_often_they_are_wrong(datamart):
+    counts = present(datamart.counts.iloc[:4000], *ANCHORS)
+    assert "present or absent, and how often fewer than 3 of them are wrong" in tell_doubts(counts)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.97])
+def test_the_same_records_twice_are_one_anchor(datamart, share):
+    counts = datamart.counts.iloc[:4000]
+    kept = np.random.default_rng(0).random(len(counts)) < share
+    copy = counts[ANCHORS[0]].where(kept, counts[ANCHORS[1]])
+    told = tell_doubts(counts.assign(copy=copy), [ANCHORS[0], "copy"])
+    assert "'ICD:714.0' and 'copy' count the same records" in told
+    assert "a single anchor cannot be compared" in told
+
+
+def test_codes_that_contain_one_another_are_one_anchor(datamart):
+    counts = datamart.counts.iloc[:4000]
+    counts = counts.assign(**{"ICD:714+": counts["ICD:714.0"] + counts["ICD:714.9"]})
+    told = tell_doubts(counts, ["ICD:714.0", "ICD:714+"])
+    assert "'ICD:714.0' and 'ICD:714+' count the same records" in told
 
 
 def test_too_few_patients_with_an_anchor_are_refused_or_told(datamart):
@@ -131,14 +166,31 @@ def test_too_few_patients_with_an_anchor_are_refused_or_told(datamart):
     assert "patients have two records of the anchor" in tell_doubts(counts)
     few = counts.copy()
     few.loc[few.index[np.argsort(few[ANCHORS[1]])[:-4]], ANCHORS[1]] = 0
-    with pytest.raises(VotesError, match="only 4 patients have two records of the anchor 'NLP"):
+    with pytest.raises(VotesError, match="only 4 patients have a record of the anchor 'NLP"):
         Phenotyper(ANCHORS, "note_count").fit(few)
 
 
 def test_a_disease_that_is_too_rare_for_its_anchors_is_told(datamart):
     told = tell_doubts(take_cases(datamart, 0.002, 9000))
     assert "do not go together" in told
-    assert "of the patients labeled as cases may be cases: review charts" in told
+    assert "the PPV cannot be estimated without charts" in told
+
+
+def test_a_stated_prevalence_bounds_the_share_of_cases(datamart):
+    """Without it nothing can be said of the PPV of a rare disease."""
+    counts = take_cases(datamart, 0.03, 9000)
+    with pytest.warns(UnelisaWarning, match="cannot be estimated without charts"):
+        alone = Phenotyper(ANCHORS, "note_count", random_state=0).fit(counts)
+    truth, told = datamart.truth[counts.index], []
+    for stated in ((0.029, 0.031), 0.03):
+        found = Phenotyper(ANCHORS, "note_count", stated, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnelisaWarning)
+            told.append(found.fit(counts))
+    assert 0.029 <= told[0].prevalence_ <= 0.0311
+    true = (truth[told[0].predict(counts) > 0] > 0).mean()
+    assert told[0].ppv_.low <= true <= told[0].ppv_.high
+    assert alone.ppv_.low <= told[1].ppv_.low <= told[0].ppv_.low
 
 
 def test_anchors_of_different_things_are_told(datamart):

@@ -63,10 +63,11 @@ class FittedPhenotype:
         """Return the calibrated log-odds of being a case."""
         return self.calibrate(table, self.score(table))
 
-    def calibrate(self, table: CountTable, scores: Floats) -> Floats:
-        """Return the calibrated log-odds of patients with these scores."""
+    def calibrate(self, table: CountTable, scores: Floats, shown: bool = False) -> Floats:
+        """Return the calibrated log-odds of these scores; `shown`: without unseen cases."""
         silent = ~(table.values[:, self.anchors] > 0).any(axis=1)
-        return self.calibration.log_odds(scores) + self.silence * silent
+        calibration = self.shown if shown else self.calibration
+        return calibration.log_odds(scores) + self.silence * silent
 
     def moved(self, shift: float, factor: float = 1.0) -> "FittedPhenotype":
         """Return the phenotype with its log-odds multiplied by a factor and shifted."""
@@ -272,13 +273,16 @@ def _reach(contributions: NDArray[np.floating]) -> Floats:
     return np.asarray(high - low)
 
 
+SHARED_JUDGE = 4
+
+
 class Judges(NamedTuple):
     """P(case) of patients by several judges of other definitions, and the largest share e of false.
 
     With w_i = P(case | anchors), the other features' log ratio g_i, and e, f_+ and f_- of
     `posterior.judge_strictly`, the judges are
 
-    - P(case);
+    - P(case), of the cases whom the anchors show;
     - the strict one, w_i (1 - e f_-(g_i) / f_+(g_i)): as few cases as the other features allow;
     - the generous one, P_i + 2 (1 - P_i) B_i, B_i being P(case) without any anchor: as many as the
       anchors may miss;
@@ -289,8 +293,8 @@ class Judges(NamedTuple):
     """
 
     patients: NDArray[np.generic]
-    # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error,
-    # without each anchor
+    # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error
+    # (place `SHARED_JUDGE`), without each anchor
     chances: Floats
     doubtful: float
 
@@ -303,7 +307,7 @@ class Judges(NamedTuple):
         total = parts.sum(axis=1)
         one_less = scores - np.column_stack([total, *parts.T]).T
         blind, *without = expit(phenotype.shown.log_odds(one_less))
-        chances = expit(phenotype.calibrate(table, scores))
+        chances = expit(phenotype.calibrate(table, scores, shown=True))
         strict, doubtful = judge_strictly(expit(anchored), scores - anchored)
         generous = np.minimum(chances + MISSED * (1 - chances) * blind, 1)
         halved = strict / (2 - strict)

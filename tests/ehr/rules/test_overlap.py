@@ -44,8 +44,9 @@ def test_small_patterns_and_rules_of_nobody_are_not_numbers():
     assert found["flagged"] == {"a": 40, "b": 52, "nobody": 0}
     assert found["disagree"] == 90
     assert found["overlap"]["nobody"] == {"a": None, "b": None, "nobody": None}
-    assert found["overlap"]["a"]["b"] == 0.05
+    assert found["overlap"]["a"]["b"] is None  # two patients
+    assert found["overlap"]["b"]["b"] == 1
     by_rules = {tuple(one["rules"]): one["patients"] for one in found["patterns"]}
-    assert by_rules == {("b",): 50, ("a",): 38, ("a", "b"): None}
+    assert by_rules == {("b",): 50, ("a",): 30, ("a", "b"): None}
     assert FEWEST_SHOWN > 2
     assert found["families"] == found["within"] == []

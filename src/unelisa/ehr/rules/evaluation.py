@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from unelisa.analysis.rate import correct_share
 from unelisa.ehr.charts import ReviewedCharts, read_reviewed
 from unelisa.ehr.counts import read_counts
-from unelisa.ehr.phenotype import Judges
+from unelisa.ehr.phenotype import SHARED_JUDGE, Judges
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.posterior import FEWEST_CHARTS
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
@@ -219,7 +219,11 @@ def measure(chances: Floats, flags: Flags) -> Floats:
 
 
 def _bound_specificity(chances: Floats, flags: Flags) -> tuple[Floats, Floats]:
-    """Return the bounds of specificity if cases and true positives vary apart."""
+    """Return the bounds of specificity if cases and true positives vary apart.
+
+    Not with a shared error: fewer true positives by it are fewer cases, too.
+    """
+    chances = chances[[k for k in range(len(chances)) if k != SHARED_JUDGE]]
     n, flagged = len(flags), flags.sum(axis=0)
     cases, found = chances.sum(axis=1), chances @ flags
     fewest, most = (flagged - bound for bound in (found.max(axis=0), found.min(axis=0)))
