@@ -74,28 +74,32 @@ class Preferences:
             raise VotesError("the logs hold no preferences between two answers")
         panel.tell_failures()
         systems = sorted({name for row in rows for name in (row.first, row.second)})
-        judges, questions = (
-            sorted({getattr(row, key) for row in rows}) for key in ("judge", "item")
-        )
-        place = {name: k for k, name in enumerate(systems)}
+        judges, items = sorted({row.judge for row in rows}), sorted({row.item for row in rows})
         lengths = [row.lengths if row.lengths and min(row.lengths) > 0 else None for row in rows]
         found = cls(
             systems,
             judges,
-            *(
-                _number([getattr(row, key) for row in rows], names)
-                for key, names in (("item", questions), ("judge", judges))
-            ),
-            *(np.array([place[getattr(row, key)] for row in rows]) for key in ("first", "second")),
-            np.array([_SIDES[row.winner] for row in rows]),
+            _number([row.item for row in rows], items),
+            _number([row.judge for row in rows], judges),
+            _number([row.first for row in rows], systems),
+            _number([row.second for row in rows], systems),
+            np.array([_SIDES[row.winner] for row in rows], dtype=np.intp),
             np.array([np.nan if x is None else np.log(x[0] / x[1]) for x in lengths]),
         )
         return found.take(found.first != found.second)
 
     def take(self, kept: NDArray[Any]) -> "Preferences":
         """Return some of the comparisons."""
-        own = (self.questions, self.judge, self.first, self.second, self.winner, self.longer)
-        return Preferences(self.systems, self.judges, *(column[kept] for column in own))
+        return Preferences(
+            self.systems,
+            self.judges,
+            self.questions[kept],
+            self.judge[kept],
+            self.first[kept],
+            self.second[kept],
+            self.winner[kept],
+            self.longer[kept],
+        )
 
     @property
     def both_orders(self) -> bool:
