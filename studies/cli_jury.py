@@ -16,14 +16,20 @@ from studies.commands import (
     running,
 )
 from studies.jury.page import render_jury
-from studies.jury.runs import DRAWS, STAMP, collect_jury, find_jury_sets, run_jury
+from studies.jury.runs import (
+    DRAWS,
+    STAMP,
+    collect_jury,
+    find_jury_sets,
+    run_jury,
+    stamp_simulated,
+)
 from studies.records import Json
 from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
-STUDY = Study(
-    "jury", "panels", ("set",), render_jury, screens.show_panels, "jury.md", {"panels": STAMP}
-)
+STAMPS = {"panels": STAMP, "simulated": stamp_simulated}
+STUDY = Study("jury", "panels", ("set",), render_jury, screens.show_panels, "jury.md", STAMPS)
 
 
 def jury(

@@ -47,8 +47,17 @@ def draw_preferences(panel: str, rng: np.random.Generator) -> tuple[Preferences,
                 seen[j] = seen[COPIED] if rng.random() < REPEATED else seen[j]
             rows += [(question, j, *one) for j, one in enumerate(seen)]
     table = np.array(rows)
-    names = [f"system {k}" for k in range(SYSTEMS)], [f"judge {j}" for j in range(len(trust))]
-    votes = Preferences(*names, *table.T, np.full(len(table), np.nan))
+    question, judge, first, second, winner = table.T
+    votes = Preferences(
+        [f"system {k}" for k in range(SYSTEMS)],
+        [f"judge {j}" for j in range(len(trust))],
+        question,
+        judge,
+        first,
+        second,
+        winner,
+        np.full(len(table), np.nan),
+    )
     return votes, strengths * trust.mean()
 
 
@@ -82,7 +91,7 @@ def fit_plainly(votes: Preferences) -> Floats:
         weights = games * chances * (1 - chances)
         information = np.diag(weights.sum(axis=1)) - weights + 1 / n
         at += np.linalg.solve(information, (wins - games * chances).sum(axis=1))
-    return at - at.mean()
+    return np.asarray(at - at.mean())
 
 
 def rank_panel(panel: str, runs: int) -> Json:

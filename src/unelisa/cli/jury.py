@@ -128,25 +128,14 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         )
         panel = _read_votes(found)
     if panel is None:
-        if out is not None or report is not None or gold is not None:
-            raise ModelError(
-                "preferences and scores have no labels; omit --out, --report and --gold, or "
-                "declare the lowest score that passes with --cut"
-            )
+        _refuse_outputs(out, report, gold)
         show_without_labels(found, force=force, json=json, quiet=quiet)
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    truth, kappas = _use_gold(panel, y, jobs)
-    data = describe_jury(
-        model, judged, panel.systems, questions=panel.questions, truth=truth, show_items=show_items
-    )
-    with busy("trying smaller panels"):
-        data["cheaper_panel"] = _find_cheaper(model, panel, y)
-    data |= {"failures": panel.failures, "checks": panel.checks, "notes": [*panel.notes]}
-    data |= {"human_kappa": kappas, "n_questions": len(set(panel.questions.values()))}
+    data = _describe(model, judged, panel, y, (jobs, show_items))
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
@@ -174,6 +163,36 @@ def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
         tell_worst(found["judges"]),
         ("--report jury.html shows systems, judges and items to look at"),
     )
+
+
+def _refuse_outputs(*given: Path | None) -> None:
+    """Raise `ModelError` if anything is given that only votes have."""
+    if any(path is not None for path in given):
+        raise ModelError(
+            "preferences and scores have no labels; omit --out, --report and --gold, or "
+            "declare the lowest score that passes with --cut"
+        )
+
+
+def _describe(
+    model: Aggregator, judged: Judged, panel: Jury, y: Any, how: tuple[int, bool]
+) -> dict[str, Any]:
+    """Return what the model says about systems and judges, as data that JSON can hold."""
+    jobs, show_items = how
+    truth, kappas = _use_gold(panel, y, jobs)
+    asked = panel.questions
+    data = describe_jury(
+        model, judged, panel.systems, questions=asked, truth=truth, show_items=show_items
+    )
+    with busy("trying smaller panels"):
+        data["cheaper_panel"] = _find_cheaper(model, panel, y)
+    return data | {
+        "failures": panel.failures,
+        "checks": panel.checks,
+        "notes": [*panel.notes],
+        "human_kappa": kappas,
+        "n_questions": len(set(asked.values())),
+    }
 
 
 def _read_votes(found: Logs) -> Jury | None:

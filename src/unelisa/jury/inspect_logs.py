@@ -119,7 +119,7 @@ def _read_score(
             yield from _read_value(None, changed[-1], place, identity)
     votes = take_object(about if isinstance(about, dict) else {}, "panel").get("votes")
     if isinstance(votes, list) or (isinstance(value, list) and value):
-        given = votes if isinstance(votes, list) else value
+        given: list[Any] = list(votes if isinstance(votes, list) else value or ())
         names = panel or _name_members(name, [None] * len(given))
         if len(names) != len(given):  # `collect` drops what failed, so nobody's vote is known
             given = [Failed("a judge of the panel failed")] * len(names)

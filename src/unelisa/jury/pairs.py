@@ -40,7 +40,7 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
         if (first is None) != (second is None):
             raise VotesError("a preference names one system only; both are needed")
         names = ("A", "B") if first is None else (first, second)
-        place = _name_item(record), _name_judge(record)
+        item, judge = _name_item(record), _name_judge(record)
         games = [(record[key], turned) for key, turned in _GAMES if key in record]
         if not games:
             rated = "winner" not in record and "preference" in record
@@ -50,8 +50,8 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
             winner = _read_winner(said, names)
             if turned:
                 winner = {"first": "second", "second": "first"}.get(winner or "", winner)
-            order = names[::-1] if turned else names
-            yield Preference(*place, *order, winner, _measure(record, turned))
+            shown = (names[1], names[0]) if turned else names
+            yield Preference(item, judge, *shown, winner, _measure(record, turned))
 
 
 def _name_item(record: Record) -> Any:

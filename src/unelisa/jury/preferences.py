@@ -17,6 +17,9 @@ with g_q the gradient of question q and H the information, the errors' covarianc
 
     V = H^-1 (sum_q g_q g_q') H^-1 Q / (Q - 1)
 
+Strengths are those that the panel's average judge sees, mean(r) theta, with their errors by the
+delta method.
+
 Judges who repeat each other's errors (families) count for less: a judge's comparisons have the
 weight 1 / (1 + sum_k max(c_jk - c, 0)), c_jk the correlation of two judges' residuals on the same
 pairs of answers and c the median of all of them.
@@ -71,28 +74,32 @@ class Preferences:
             raise VotesError("the logs hold no preferences between two answers")
         panel.tell_failures()
         systems = sorted({name for row in rows for name in (row.first, row.second)})
-        judges, questions = (
-            sorted({getattr(row, key) for row in rows}) for key in ("judge", "item")
-        )
-        place = {name: k for k, name in enumerate(systems)}
+        judges, items = sorted({row.judge for row in rows}), sorted({row.item for row in rows})
         lengths = [row.lengths if row.lengths and min(row.lengths) > 0 else None for row in rows]
         found = cls(
             systems,
             judges,
-            *(
-                _number([getattr(row, key) for row in rows], names)
-                for key, names in (("item", questions), ("judge", judges))
-            ),
-            *(np.array([place[getattr(row, key)] for row in rows]) for key in ("first", "second")),
-            np.array([_SIDES[row.winner] for row in rows]),
+            _number([row.item for row in rows], items),
+            _number([row.judge for row in rows], judges),
+            _number([row.first for row in rows], systems),
+            _number([row.second for row in rows], systems),
+            np.array([_SIDES[row.winner] for row in rows], dtype=np.intp),
             np.array([np.nan if x is None else np.log(x[0] / x[1]) for x in lengths]),
         )
         return found.take(found.first != found.second)
 
     def take(self, kept: NDArray[Any]) -> "Preferences":
         """Return some of the comparisons."""
-        own = (self.questions, self.judge, self.first, self.second, self.winner, self.longer)
-        return Preferences(self.systems, self.judges, *(column[kept] for column in own))
+        return Preferences(
+            self.systems,
+            self.judges,
+            self.questions[kept],
+            self.judge[kept],
+            self.first[kept],
+            self.second[kept],
+            self.winner[kept],
+            self.longer[kept],
+        )
 
     @property
     def both_orders(self) -> bool:
@@ -347,9 +354,7 @@ def weigh_judges(votes: Preferences, residuals: Floats) -> tuple[Floats, list[li
 def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str]]) -> Leaderboard:
     n = len(votes.systems)
     covariance = fit.covariance()
-    centering = np.eye(n) - 1 / n
-    strengths = centering @ fit.at[:n]
-    own = centering @ covariance[:n, :n] @ centering
+    strengths, own = _scale_strengths(n, fit, covariance)
     order = np.argsort(-strengths, kind="stable")
     ranks = bound_ranks(strengths, own)
     played = np.bincount(np.concatenate([votes.first, votes.second]), minlength=n)
@@ -386,12 +391,25 @@ def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str
     )
 
 
+def _scale_strengths(n: int, fit: _Fit, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return strengths as the average judge of this panel sees them, and their covariance."""
+    centering = np.eye(n) - 1 / n
+    trust = fit.at[fit.reliability]
+    unit = float(trust.mean())
+    jump = np.zeros((n, len(fit.at)))
+    jump[:, :n] = unit * centering
+    jump[:, fit.reliability] = (centering @ fit.at[:n])[:, None] / len(trust)
+    return unit * (centering @ fit.at[:n]), jump @ covariance @ jump.T
+
+
 def _list_judges(
     votes: Preferences, fit: _Fit, weights: Floats, covariance: Floats
 ) -> list[PairJudge]:
     """Return the judges, the most reliable first."""
     counts = np.bincount(votes.judge, minlength=len(votes.judges))
     trust, spread = fit.at[fit.reliability], np.diag(covariance)[fit.reliability]
+    unit = float(trust.mean())
+    trust, spread = trust / unit, spread / unit**2
     judges = [
         PairJudge(name, Estimate.of(trust[j], spread[j]), float(weights[j]), int(counts[j]))
         for j, name in enumerate(votes.judges)

@@ -237,9 +237,18 @@ def _list_judges(scores: Scores, state: _State) -> list[ScoreJudge]:
     """Return how each judge uses the scale."""
     signal = state.scale**2 * state.spread
     counts = np.bincount(scores.columns, minlength=len(scores.judges))
-    columns = state.location, state.scale, np.sqrt(state.noise), signal / (signal + state.noise)
-    rows = zip(scores.judges, *columns, counts, strict=True)
-    return [ScoreJudge(name, *map(float, own[:-1]), int(own[-1])) for name, *own in rows]
+    noise, reliability = np.sqrt(state.noise), signal / (signal + state.noise)
+    return [
+        ScoreJudge(
+            name,
+            float(state.location[k]),
+            float(state.scale[k]),
+            float(noise[k]),
+            float(reliability[k]),
+            int(counts[k]),
+        )
+        for k, name in enumerate(scores.judges)
+    ]
 
 
 def _find_reason(scores: Scores, judges: list[ScoreJudge]) -> str:
