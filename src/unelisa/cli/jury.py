@@ -112,27 +112,15 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if report is not None:
         require_jinja()
     coding = options.VotesForm(None, labels, order, None, None, None).choose_coding("auto")
+    names = None if judges is None else [name.strip() for name in judges.split(",")]
+    columns = dict(item=item, judge=judge, label=label, score=score, system=system)  # noqa: C408
     with busy("reading the logs"):
         found = read_logs(
-            logs,
-            source=source,
-            cut=cut,
-            question=question,
-            judges=None if judges is None else [name.strip() for name in judges.split(",")],
-            item=item,
-            judge=judge,
-            label=label,
-            score=score,
-            system=system,
-            coding=coding,
+            logs, source=source, cut=cut, question=question, judges=names, coding=coding, **columns
         )
         panel = _read_votes(found)
     if panel is None:
-        if out is not None or report is not None or gold is not None:
-            raise ModelError(
-                "preferences and scores have no labels; omit --out, --report and --gold, or "
-                "declare the lowest score that passes with --cut"
-            )
+        _refuse_labels(out, report, gold)
         show_without_labels(found, force=force, json=json, quiet=quiet)
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
@@ -147,18 +135,43 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         data["cheaper_panel"] = _find_cheaper(model, panel, y)
     data |= {"failures": panel.failures, "checks": panel.checks, "notes": [*panel.notes]}
     data |= {"human_kappa": kappas, "n_questions": len(set(panel.questions.values()))}
-    with busy("writing"), output_files(force) as files:
-        files.write_csv(out, label_columns(judged), label_rows(judged))
-        if report is not None:
-            findings = collect_findings(model, judged, None, seconds, notes, show_items=show_items)
-            named = ", ".join(path.name for path in logs)
-            files.write_text(report, render_report({**findings, "jury": data}, judged, named))
-        files.write_json(json, {"kind": "votes", "source": panel.source, **data})
+    page = None
+    if report is not None:
+        findings = collect_findings(model, judged, None, seconds, notes, show_items=show_items)
+        named = ", ".join(path.name for path in logs)
+        page = render_report({**findings, "jury": data}, judged, named)
+    facts = {"kind": "votes", "source": panel.source, **data}
+    _write(judged, (out, report, json), page, facts, force)
     screen = results(quiet=quiet or STDOUT in (out, json))
     show_jury(screen, panel, model, data)
     tell_written(screen, out, report, json)
     tell_end(screen, *sum_up(data))
     options.end_strictly(strict, model)
+
+
+def _refuse_labels(*paths: Path | None) -> None:
+    """Raise `ModelError` for options that need labels, where the logs have none."""
+    if any(path is not None for path in paths):
+        raise ModelError(
+            "preferences and scores have no labels; omit --out, --report and --gold, or declare "
+            "the lowest score that passes with --cut"
+        )
+
+
+def _write(
+    judged: Judged,
+    paths: tuple[Path | None, Path | None, Path | None],
+    page: str | None,
+    facts: dict[str, Any],
+    force: bool,
+) -> None:
+    """Write labels, page and JSON where they are wanted, or none of them."""
+    out, report, json = paths
+    with busy("writing"), output_files(force) as files:
+        files.write_csv(out, label_columns(judged), label_rows(judged))
+        if report is not None and page is not None:
+            files.write_text(report, page)
+        files.write_json(json, facts)
 
 
 def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
