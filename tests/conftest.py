@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from typer.testing import CliRunner
 
+from unelisa.cli import app
 from unelisa.ehr.datamart import SimulatedEhr, write_datamart
 from unelisa.kernels import compilation
 from unelisa.votes import Votes
@@ -63,3 +66,22 @@ def read_truth(path: Path) -> dict[str, int]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt") as file:
         return {row["item"]: int(row["label"]) for row in csv.DictReader(file)}
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory) -> Path:
+    """A folder in which the commands of `make demo` have run, as in a clone; found.json beside."""
+    folder = tmp_path_factory.mktemp("clone")
+    for line in re.findall(r"\$\(BIN\)/unelisa (.+)", (ROOT / "Makefile").read_text("utf-8")):
+        words = [str(folder / word) if word.startswith("demo/") else word for word in line.split()]
+        if words[0] == "demo":
+            words[1:] = ["--out", str(folder / "demo"), "--json", str(folder / "found.json")]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+        if words[0] == "demo":
+            (folder / "shown.txt").write_text(result.stdout, encoding="utf-8")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return folder

@@ -49,18 +49,6 @@ def pages():
     return [page for page in runnable if page.stem not in ELSEWHERE]
 
 
-@pytest.fixture(scope="module")
-def demo_folder(tmp_path_factory):
-    """A folder in which `make demo` has run, in a clone."""
-    folder = tmp_path_factory.mktemp("demo")
-    for line in re.findall(r"\$\(BIN\)/unelisa (.*demo.*)", (ROOT / "Makefile").read_text("utf-8")):
-        words = [str(folder / x) if x.startswith("demo/") else x for x in line.split()]
-        words[-1:] = [str(folder / "demo")] if words[-1] == "demo" else words[-1:]
-        assert CliRunner().invoke(app, words).exit_code == 0
-    (folder / "examples").symlink_to(ROOT / "examples")
-    return folder
-
-
 @pytest.fixture(autouse=True)
 def _reviewers_leave_at_once(monkeypatch):
     def leave(server):

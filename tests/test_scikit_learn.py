@@ -25,6 +25,20 @@ from unelisa.votes import Votes
 ESTIMATORS = [*AGGREGATORS.values(), ExpertSelector]
 ANY = pytest.mark.parametrize("cls", ESTIMATORS)
 
+# each of these has a way of its own through fit and predict, and passes all checks; the others go
+# one of these ways, and pass the checks of what a method's own numbers decide
+FULLY = ("LatentIsing", "UnElisa", "MajorityVote", "DawidSkene", "ExpertSelector")
+OF_NUMBERS = {
+    "check_estimators_dtypes",
+    "check_estimators_pickle",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit_idempotent",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_parameters_default_constructible",
+}
+
 EMPTY = "an empty table is refused in the user's words: 0 voters, not 0 features"
 UNSUPERVISED = "y is gold that settles which side is yes, never a target to be learned"
 EXPECTED_FAILURES = {
@@ -80,19 +94,33 @@ def on_signs(cls: type[VotesEstimator]) -> type[VotesEstimator]:
     return OnSigns
 
 
+def name_check(part):
+    """The estimator's or the check's name, with its settings."""
+    settings = ",".join(f"{k}={v}" for k, v in getattr(part, "keywords", {}).items())
+    name = getattr(getattr(part, "func", part), "__name__", type(part).__name__)
+    return f"{name}({settings})" if settings else name
+
+
+def can_differ(estimator, check):
+    """Whether a check can tell something of an estimator that it does not tell of another."""
+    of_numbers = name_check(check).partition("(")[0] in OF_NUMBERS
+    return of_numbers or type(estimator).__name__.removesuffix("OnSigns") in FULLY
+
+
 with warnings.catch_warnings():
     # it asks for its own base class, and then checks everything that the class would give
     warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")
-    CHECKS = parametrize_with_checks(
+    names, CHECKS = parametrize_with_checks(
         [on_signs(cls)() for cls in ESTIMATORS],
         expected_failed_checks=lambda _: EXPECTED_FAILURES,
-    )
+    ).args
+    CHECKS = [one for one in CHECKS if can_differ(*getattr(one, "values", one))]
 
 
 # the checks' random numbers, taken as votes, leave some crowds without experts
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-@CHECKS
+@pytest.mark.parametrize(names, CHECKS, ids=name_check)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

@@ -22,13 +22,10 @@ class Demo(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory) -> Demo:
-    """The demo, run once for all tests here."""
-    folder = tmp_path_factory.mktemp("demo")
-    found = folder / "found.json"
-    result = CliRunner().invoke(app, ["demo", "--out", str(folder), "--json", str(found)])
-    assert result.exit_code == 0, result.output
-    return Demo(result.stdout, folder, found)
+def demo(demo_folder) -> Demo:
+    """The demo, run once for all tests."""
+    shown = (demo_folder / "shown.txt").read_text(encoding="utf-8")
+    return Demo(shown, demo_folder / "demo", demo_folder / "found.json")
 
 
 def test_the_demo_shows_two_comparisons_and_the_voters(demo):

@@ -111,7 +111,7 @@ import signal, numpy as np, unelisa as ue
 from unelisa.kernels.compilation import on_compilation
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 votes = np.random.default_rng(0).choice([-1, 1], (50, 5))
-model, presses = ue.DawidSkene(random_state=0), 0
+model, presses = ue.MajorityVote(), 0  # few kernels
 while True:
     try:
         with on_compilation(lambda: signal.raise_signal(signal.SIGINT)):

@@ -112,19 +112,11 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if report is not None:
         require_jinja()
     coding = options.VotesForm(None, labels, order, None, None, None).choose_coding("auto")
+    names = None if judges is None else [name.strip() for name in judges.split(",")]
+    columns = dict(item=item, judge=judge, label=label, score=score, system=system)  # noqa: C408
     with busy("reading the logs"):
         found = read_logs(
-            logs,
-            source=source,
-            cut=cut,
-            question=question,
-            judges=None if judges is None else [name.strip() for name in judges.split(",")],
-            item=item,
-            judge=judge,
-            label=label,
-            score=score,
-            system=system,
-            coding=coding,
+            logs, source=source, cut=cut, question=question, judges=names, coding=coding, **columns
         )
         panel = _read_votes(found)
     if panel is None:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from unelisa.analysis.scoring import bound_frequency
@@ -143,6 +142,8 @@ def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
     >>> round(match_share(np.zeros(9), (0.1, 0.2)), 3) == round(float(logit(0.2)), 3)
     True
     """
+    from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
+
     mean = float(expit(odds).mean())
     wanted = min(max(mean, bounds[0]), bounds[1])
     if wanted == mean:
