@@ -118,8 +118,14 @@ def test_pattern_tables_leave_a_site_and_are_judged_together(run, stored, config
     assert (table["patients"][~hidden].astype(int).between(1, 9)).sum() == 0
     whole = write_site(run, stored, config, tmp_path / "b.csv", "--suppress", 0)
     assert whole["patients"].astype(int).sum() == len(drawn.counts)
-    out = tmp_path / "sites.csv"
-    result = run("rules", "--pattern-table", tmp_path / "a.csv", tmp_path / "b.csv", "--out", out)
+    out, sites = tmp_path / "sites.csv", (tmp_path / "b.csv", tmp_path / "c.csv")
+    whole.to_csv(sites[1], index=False)
+    result = run("rules", "--pattern-table", *sites)
+    assert result.exit_code == 2
+    assert "the tables of b and c are the same" in " ".join(result.output.split())
+    counts = whole["patients"].astype(int)
+    whole.assign(patients=counts + (counts > 0)).to_csv(sites[0], index=False)
+    result = run("rules", "--pattern-table", tmp_path / "a.csv", sites[0], "--out", out)
     assert result.exit_code == 0, result.output
     assert pd.read_csv(out)["site"].tolist() == ["a"] * 4 + ["b"] * 4
     assert "cannot be told" in result.stdout  # codes are one family
