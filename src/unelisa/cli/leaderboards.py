@@ -1,5 +1,6 @@
 """What `unelisa jury` shows of logs without labels: preferences between systems, and scores."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def describe_scores(found: ScoredPanel) -> dict[str, Any]:
     }
 
 
-def _fill(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+def _fill(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     table = bare_table(1)
     table.add_column(columns[0], max_width=40, overflow="fold")
     for name in columns[1:]:
