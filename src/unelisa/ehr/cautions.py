@@ -48,7 +48,7 @@ def read_prevalence(stated: float | Sequence[float] | None) -> tuple[float, floa
     if isinstance(stated, int | float):
         ends = (stated / ABOUT, min(stated * ABOUT, (1 + stated) / 2))
     else:
-        ends = tuple(stated) if len(stated) == 2 else (1.0, 0.0)
+        ends = (stated[0], stated[1]) if len(stated) == 2 else (1.0, 0.0)
     if not 0 < ends[0] <= ends[1] < 1:
         raise ModelError(
             f"prevalence must be strictly between 0 and 1, or (low, high), found {stated}"

@@ -219,7 +219,7 @@ def _calibrate(
     doubtful = judge_strictly(expit(odds), others)[1]
     allowed = np.where(known, chances, allow_for_unseen(chances, blind, doubtful))
     found = replace(phenotype, calibration=Calibration.learn(scores, allowed), shown=shown)
-    silent = ~(counts > 0).any(axis=1)
+    silent = np.asarray(~(counts > 0).any(axis=1))
     most = bound_silent(expit(odds), others, silent)
     if not silent.any() or most == 1:
         return found

@@ -261,8 +261,6 @@ def _count_without_visits(
 FEWEST = 5  # patients behind a figure; fewer might be recognized
 TOP = 8  # most frequent features of each group
 QUARTILES = (0.25, 0.5, 0.75)
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Row = dict[str, Any]
 
 
