@@ -128,8 +128,9 @@ def test_ctrl_c_during_the_imports_gives_a_line(library, written, tmp_path):
         "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    raise ImportError from None\n"
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"}
+    (tmp_path / "votes.csv").write_text("item,a,b\n1,yes,no\n2,no,no\n")
     process = subprocess.Popen(
-        [sys.executable, "-m", "unelisa", "fit", "votes.csv"],
+        [sys.executable, "-m", "unelisa", "fit", tmp_path / "votes.csv"],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,

@@ -144,9 +144,6 @@ def test_hints_become_options(hint, option):
 
 
 def test_errors_and_warnings_speak_of_options(refused, run, tmp_path):
-    rows = "".join(f"patient{i},1,0\n" for i in range(100))
-    (tmp_path / "votes.csv").write_text(f"mrn,a,b\n{rows}")
-    assert "(--item)" in refused("fit", tmp_path / "votes.csv")
     (tmp_path / "votes.csv").write_text("item,a,b\nx,yes,yes\n")
     assert "--labels no,yes" in refused("fit", tmp_path / "votes.csv")
     (tmp_path / "votes.csv").write_text("item,a,b\nx,1,0\ny,-1,1\n")

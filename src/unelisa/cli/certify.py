@@ -106,7 +106,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     form: options.VotesForm = options.USUAL_FORM,
     _memory: options.Memory = None,
 ) -> None:
-    """Give the labels that have at most so many errors, guaranteed by random gold labels.
+    """Give the labels that have at most so many errors, guaranteed by random gold.
 
     No assumption about the voters or the model is needed, only that the items with gold labels were
     drawn at random.

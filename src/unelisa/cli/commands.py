@@ -39,9 +39,7 @@ COMMANDS = {
     "certify": "Give the labels that have at most so many errors, guaranteed by random gold.",
     "review": "Label the items that matter most on a local page; every answer is on disk at once.",
     "compare": "Score every method against the truth, which the methods do not see.",
-    "jury": (
-        "Say what a panel of judges is worth, and how many items of each system under test pass."
-    ),
+    "jury": "Say which system wins, by how much, and what the panel of judges is worth.",
     "phenotype": (
         "Count in an OMOP database, learn a disease from its anchors, and label every patient."
     ),

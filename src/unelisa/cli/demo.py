@@ -69,6 +69,7 @@ def demo(
         files.write_csv(inputs[0], *tabulate_votes(crowd.votes, wide=True))
         truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
         files.write_csv(inputs[1], ("item", "label"), truth)
+    with output_files(force) as files:  # then, so that a refusal leaves no folder behind
         write_examples(out, crowd.votes, files)
     _introduce_crowd(screen, drawn)
     rows = _compare(screen, crowd)

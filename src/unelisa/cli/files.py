@@ -119,7 +119,7 @@ def output_files(force: bool = False) -> Iterator[OutputFiles]:
                     refuse_replacing(path, find_kind(draft) or b"none")
     except OSError as error:
         # the system names the draft, which nobody knows, or nothing
-        latest = next(reversed(files.drafts), None)
+        latest = next(reversed(files.drafts), "stdout")
         raise OSError(error.errno, error.strerror, str(latest)) from None
 
 

@@ -101,7 +101,8 @@ class TextTable:
         Its first line is then data, and the first name an item, which messages must not repeat.
         """
         seen = self._list_cells(fewest=0) or set()
-        if all(name in seen for name in self.header[1:]) and not _is_number(self.header[0]):
+        said = [name for name in self.header[1:] if name]  # an empty cell is a missing vote
+        if said and seen.issuperset(said) and not _is_number(self.header[0]):
             raise VotesError(
                 f"{self.path.name} seems to have no header, since its first line contains votes; "
                 "add a line such as item,voter 1,voter 2"

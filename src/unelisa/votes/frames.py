@@ -155,6 +155,8 @@ def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | No
     if len(set(named) - {None}) < sum(name is not None for name in named):
         raise VotesError("items, voters and votes need a column each; name three different columns")
     by_name = {fold_name(column): column for column in reversed(present) if column not in named}
+    if present and fold_name(present[0]) != "":
+        by_name.pop("", None)  # only the first column may be an index without a name
     picked = []
     for name, names in zip(named, (ITEM_NAMES, VOTER_NAMES, VOTE_NAMES), strict=True):
         usual = (by_name[fold_name(one)] for one in names if fold_name(one) in by_name)
