@@ -142,8 +142,13 @@ def warn_of_iterations(model: AnchorModel) -> None:
         warn_user("EM for the anchor model reached its iteration limit", ConvergenceWarning)
 
 
-def list_doubts(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> list[str]:
-    """Return why a fitted phenotype is not reliable, one sentence each; empty if it is."""
+def list_doubts(
+    table: CountTable, roles: Roles, fitted: PhenotypeFit, *, stated: bool
+) -> list[str]:
+    """Return why a fitted phenotype is not reliable, one sentence each; empty if it is.
+
+    `stated` says whether the prevalence was stated.
+    """
     return [
         *_doubt_copies(table, roles),
         *_doubt_binary(table.values[:, roles.anchors], fitted),
@@ -151,7 +156,7 @@ def list_doubts(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> list[s
         *_doubt_pairs(table, roles.anchors),
         *_doubt_utilization(table, roles.anchors, fitted.chances),
         *_doubt_prevalence(table.values[:, roles.anchors], fitted.chances),
-        *_doubt_labels(fitted, len(roles.anchors)),
+        *_doubt_labels(fitted, len(roles.anchors), stated),
     ]
 
 
@@ -251,7 +256,7 @@ def _doubt_prevalence(counts: NDArray[np.floating], chances: Floats) -> Iterator
         )
 
 
-def _doubt_labels(fitted: PhenotypeFit, n_anchors: int) -> Iterator[str]:
+def _doubt_labels(fitted: PhenotypeFit, n_anchors: int, stated: bool) -> Iterator[str]:
     flagged, ppv = fitted.chances >= THRESHOLD, fitted.performance.ppv
     if flagged.all() or not flagged.any():
         who = "every patient" if flagged.all() else "no patient"
@@ -266,7 +271,7 @@ def _doubt_labels(fitted: PhenotypeFit, n_anchors: int) -> Iterator[str]:
         yield (
             "the PPV cannot be estimated without charts: if the anchors share an error of ordinary "
             f"size, as few as {ppv.low:.0%} of the patients labeled as cases may be cases; review "
-            "charts, or state the prevalence"
+            f"charts{'' if stated else ', or state the prevalence'}"
         )
     elif ppv.low < LEAST_PPV:
         yield (

@@ -155,7 +155,7 @@ class Phenotyper(Estimator):
         rng = np.random.default_rng(self.random_state)
         fitted = fit_phenotype(table, roles, charts, stated, rng)
         warn_of_iterations(fitted.phenotype.anchor_model)
-        doubts = list_doubts(table, roles, fitted)
+        doubts = list_doubts(table, roles, fitted, stated=stated is not None)
         self.reliable_, self.reliability_reason_ = not doubts, "; ".join(doubts) or NO_DOUBT
         if doubts:
             warn_user(f"the phenotype is not reliable: {self.reliability_reason_}", UnelisaWarning)
