@@ -151,7 +151,7 @@ _LUPUS = {
     "3 nested": {
         "1 code": "ICD:M32+",
         "2 codes": "ICD:M32+ >= 2",
-        "code and drug": "ICD:M32+ and RX:hydroxychloroquine",
+        "2 codes and drug": "ICD:M32+ >= 2 and RX:hydroxychloroquine",
     },
     "6": {
         "1 code": "ICD:M32+",

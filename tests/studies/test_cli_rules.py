@@ -28,7 +28,7 @@ def test_the_study_runs_writes_its_page_and_can_be_shown_again(run, quick, tmp_p
     page = (docs / "rules.md").read_text(encoding="utf-8")
     assert "| arthritis | 22.0% | 3 separate | 0 | .000, 1.00 (6 of 6) |" in page
     archive = json.loads((docs / "study" / "rules.json").read_text())
-    assert len(archive["cells"]) == 6
+    assert len(archive["cells"]) == 9
     (docs / "rules.md").unlink()
     again = run("rules", "--from", docs / "study" / "rules.json", "--out", docs)
     assert again.exit_code == 0, again.output
