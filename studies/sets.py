@@ -1,6 +1,7 @@
 """The sets of real votes with known truth, all classes in one list, with the source of each."""
 
 import csv
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.errors import ModelError
+from unelisa.errors import ModelError, VotesWarning
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
 from unelisa.votes import Votes
@@ -84,7 +85,9 @@ def read_known(data: Path, one: RealSet) -> KnownLabels:
     coding: CodingChoice = "auto"
     if one.classes == 2:  # of which the larger label is the positive one, whatever the votes hold
         coding = read_votes(truth).classes
-    votes = read_votes(find_file(place, VOTES), coding=coding, order=one.ordered or None)
+    with warnings.catch_warnings():  # the list says which sets are ordered
+        warnings.filterwarnings("ignore", ".*read as classes without order", VotesWarning)
+        votes = read_votes(find_file(place, VOTES), coding=coding, order=one.ordered or None)
     return read_labels(truth, votes)
 
 
