@@ -13,7 +13,8 @@ import numpy as np
 from ground import ANCHORS, PAYLOADS, RULES, blame, fresh, run
 
 from unelisa.ehr.omop.database import OmopTables, open_database
-from unelisa.ehr.rules.atlas import find_members, read_definition
+from unelisa.ehr.rules.atlas import read_definition
+from unelisa.ehr.rules.members import find_members
 from unelisa.errors import UnelisaError
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))

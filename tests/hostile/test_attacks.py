@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from studies.pages.reliability import ATTACKS
-
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "attacks"
 
 
@@ -19,6 +17,5 @@ def test_a_few_attacks_are_counted_and_withstood(tmp_path):
     subprocess.run([sys.executable, PROGRAM, *asked], check=True, timeout=300)
     counted = json.loads(results.read_text())["kinds"]
     assert list(counted) == kinds
-    assert set(counted) <= set(ATTACKS)
     for row in counted.values():
         assert (row["attacks"], row["failures"]) == (3, [])
