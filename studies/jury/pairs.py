@@ -77,7 +77,7 @@ def fit_plainly(votes: Preferences) -> Floats:
     Examples
     --------
     >>> votes, strengths = draw_preferences("independent judges", np.random.default_rng(0))
-    >>> int(fit_plainly(votes).argmax()) == int(strengths.argmax())
+    >>> bool(np.corrcoef(fit_plainly(votes), strengths)[0, 1] > 0.9)
     True
     """
     n = len(votes.systems)

@@ -26,7 +26,9 @@ def write(tmp_path):
 
 def test_rules_of_every_kind_are_read_and_their_features_counted(write, tmp_path):
     primary = {"CriteriaList": [{"ConditionOccurrence": {"CodesetId": 0}}]}
-    (tmp_path / "c.json").write_text(json.dumps({"ConceptSets": [], "PrimaryCriteria": primary}))
+    concepts = [{"id": 0, "expression": {"items": [{"concept": {"CONCEPT_ID": 80809}}]}}]
+    definition = {"ConceptSets": concepts, "PrimaryCriteria": primary}
+    (tmp_path / "c.json").write_text(json.dumps(definition))
     rules = '[rules]\n"two" = "icd:714.0 >= 2 and NLP:Joint Pain"\nrows = {cohort = 12}\n'
     rules = rules.replace("icd:", "ICD:") + 'atlas = {atlas = "c.json"}'
     found = read_rules_config(write(rules))

@@ -29,7 +29,7 @@ def test_the_study_runs_writes_its_page_and_can_be_shown_again(run, data, tmp_pa
     assert result.exit_code == 0, result.output
     assert "Means over 1 sets" in result.stdout
     page = (docs / "classes.md").read_text()
-    assert "### toy, 3 classes, 60 items with known truth" in page
+    assert "| toy | 3 | no | 60 | 60 | 8 |" in page
     archive = json.loads((docs / "study" / "classes.json").read_text())
     assert len(archive["rows"]) == 2
     (docs / "classes.md").unlink()

@@ -30,7 +30,7 @@ def test_the_study_runs_writes_its_page_and_can_be_shown_again(run, data, tmp_pa
     assert result.exit_code == 0, result.output
     assert "toy" in result.stdout
     page = (docs / "rate.md").read_text(encoding="utf-8")
-    assert "| toy | 2 | 80 | 40 |" in page
+    assert "on 1 sets of votes, 4 times 40 random items" in page
     archive = json.loads((docs / "study" / "rate.json").read_text())
     assert [row["set"] for row in archive["sets"]] == ["toy"]
     (docs / "rate.md").unlink()

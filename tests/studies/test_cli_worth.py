@@ -18,7 +18,7 @@ def test_the_study_runs_writes_its_page_and_can_be_shown_again(run, refused, tmp
     result = run("worth", "--data", sets, "--results", tmp_path / "results", "--out", docs)
     assert result.exit_code == 0, result.output
     page = (docs / "worth.md").read_text(encoding="utf-8")
-    assert "| toy | 1 |" in page
+    assert "| Real votes | 1 |" in page
     archive = json.loads((docs / "study" / "worth.json").read_text())
     assert {row["part"] for row in archive["voters"]} == {"model", "set", "gold"}
     (docs / "worth.md").unlink()

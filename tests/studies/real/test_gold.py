@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from studies.real.gold import BUDGETS, WAYS, draw_labels, regress, run_gold
-from unelisa.latent.gold import MOST_LOG
+from studies.real.gold import BUDGETS, MOST_ODDS, WAYS, draw_labels, regress, run_gold
 from unelisa.sources.labels import KnownLabels
 
 
@@ -33,7 +32,7 @@ def test_labels_are_those_of_known_items_and_at_most_half_of_them():
 def test_the_regression_is_on_the_votes_and_our_log_odds(known):
     values, signs, items = known.votes.values, known.signs, np.arange(40)
     odds = values.sum(axis=1) / 2.0
-    columns = np.column_stack([np.clip(odds, -MOST_LOG, MOST_LOG), values])
+    columns = np.column_stack([np.clip(odds, -MOST_ODDS, MOST_ODDS), values])
     peer = LogisticRegression(max_iter=1000).fit(columns[items], signs[items])
     found = regress(values, odds, items, signs)
     assert found == pytest.approx(peer.decision_function(columns), abs=1e-2)
