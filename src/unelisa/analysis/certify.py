@@ -298,12 +298,14 @@ def hash_columns(*columns: Any) -> str:
     """
     digest = sha256()
     for column in columns:
-        digest.update(_join_names(column))
+        texts = [str(name) for name in column]
+        safe = {text: defuse_cell(text) for text in set(texts)}  # as files hold them
+        digest.update(_join_names([safe[text] for text in texts]))
     return digest.hexdigest()
 
 
 def _join_names(names: Any) -> bytes:
-    return json.dumps([defuse_cell(str(name)) for name in names]).encode()
+    return json.dumps([str(name) for name in names]).encode()
 
 
 class Plan(NamedTuple):
