@@ -16,13 +16,10 @@ AIMS = {"sensitivity": 0.05, "specificity": 0.02, "ppv": 0.10}
 _INTRODUCTION = """# Existing rules, judged
 
 `evaluate_rules` says how good definitions of a disease are, without chart review. Here its figures
-are compared with the truth of two simulated diseases of {patients:,} patients each (without the
+are compared with the truth of simulated diseases, among {patients:,} patients each (without the
 cases that are left out to make arthritis rarer):
 
-- *arthritis*, the package's own datamart, with mimics, care elsewhere and rule-out codes;
-- *diabetes*, by a simulator of a different design: gamma-Poisson counts with a latent severity,
-  habits of clinics that raise all counts of a patient, and wrong codes that are copied into problem
-  lists and notes, so that both anchors, and the rules on codes, share an error.
+{diseases}
 
 At each of three prevalences there are three separate rules, three nested ones, and six. How many
 judges there are, what they are, and the limits beyond which a figure is not told (an interval
@@ -58,10 +55,22 @@ independently (Dawid-Skene) and looks at no record: nested rules, and errors tha
 mislead it."""
 
 
+_DISEASES = {
+    "arthritis": "the package's own datamart, with mimics, care elsewhere and rule-out codes",
+    "diabetes": """by a simulator of a different design: gamma-Poisson counts with a latent
+  severity, habits of clinics that raise all counts of a patient, and wrong codes that are copied
+  into problem lists and notes, so that both anchors, and the rules on codes, share an error""",
+    "lupus": """by a third simulator: problem lists repeat an entry, right or wrong, at each later
+  visit, so that the anchors share an error that nothing in their counts shows""",
+}
+
+
 def render_rules(archive: Json) -> str:
     """Return the page in Markdown."""
     cells = [cell for cell in archive["cells"] if cell["part"] == "reporting"]
+    shown = {cell["simulator"] for cell in cells}
     introduction = _INTRODUCTION.format(
+        diseases="\n".join(f"- *{k}*, {x}." for k, x in _DISEASES.items() if k in shown),
         patients=PATIENTS,
         sensitivity=share(WIDEST[0], 2),
         other=share(WIDEST[1], 1),

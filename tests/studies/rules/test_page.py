@@ -5,6 +5,8 @@ from studies.rules.page import mean_of, render_rules
 
 def test_the_page_says_what_the_archive_holds(archive):
     page = render_rules(archive)
+    assert "- *arthritis*, the package's own datamart" in page
+    assert "*lupus*" not in page
     row = "| arthritis | 22.0% | 3 nested | 0 | .030, .90 (20 of 30) |"
     assert row in page
     assert "| arthritis | 0.5% | 3 nested | 10 | – (0 of 30) |" in page  # noqa: RUF001
