@@ -36,6 +36,7 @@ templates_path = ["_templates"]
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
+    "ignore_pattern": r"^(?!plot_)",  # other programs there are no pages
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,  # an example that fails is a page that lies
     "download_all_examples": False,
