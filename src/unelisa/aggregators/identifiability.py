@@ -166,7 +166,7 @@ def _take_part(votes: Votes) -> NDArray[np.int8]:
     busiest = np.sort(np.argsort(-votes.vote_counts(), kind="stable")[:MAX_VOTERS])
     n_rows = min(votes.n_items, max(1000, MAX_CELLS // votes.n_voters))
     rows = np.arange(n_rows) * votes.n_items // n_rows
-    values = votes.blocks.take(rows).table()[:, busiest]
+    values = votes.blocks.take(rows).rearrange(busiest).expand()
     if votes.n_classes == 2:
         silence = read_silence(values)
         if silence.any():

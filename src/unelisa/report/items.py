@@ -71,7 +71,7 @@ def tell_votes(judged: Judged, items: list[int]) -> list[str]:
     votes, codes = judged.votes, encode_classes(len(judged.classes))
     names = [show_name(name, LONGEST_NAME) for name in votes.voters]
     told = []
-    for row in votes.blocks.take(np.array(items, dtype=np.intp)).table() if items else ():
+    for row in votes.blocks.take(np.array(items, dtype=np.intp)).expand() if items else ():
         found = [
             (label, np.flatnonzero(row == np.int8(code)))
             for label, code in zip(judged.classes, codes, strict=True)

@@ -54,7 +54,7 @@ def show_votes(votes: Votes) -> str:
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
     rows = np.arange(min(MOST_ROWS, votes.n_items))
-    codes = votes.blocks.take(rows).table()[:, :MOST_COLUMNS]
+    codes = votes.blocks.take(rows).expand()[:, :MOST_COLUMNS]
     named = votes.name_codes(codes.ravel()).reshape(codes.shape).astype(object)
     named[codes == 0] = ""
     columns = [wording.show_name(name) for name in votes.voters[:MOST_COLUMNS]]

@@ -13,9 +13,11 @@ from unelisa.votes.blocks import local as local_module
 
 @pytest.fixture
 def sparse_votes(monkeypatch):
-    """Sparse votes in three blocks, and the same as a table."""
+    """Sparse votes in three blocks, and the same as a table; no part of them becomes a table."""
     votes = crowd(2500, 12, abstain=0.8)
     monkeypatch.setattr(local_module, "DENSE_BYTES", 1000 * 12)
+    monkeypatch.setattr(local_module, "SMALL_TABLE", 0)
+    monkeypatch.setattr(local_module, "VOTE_BYTES", 0)
     names = np.array([f"v{s}" for s in range(12)], dtype=object)
     held = SparseBlocks(sp.csr_array(votes))
     assert len(held.blocks) == 3
@@ -78,6 +80,15 @@ def test_methods_give_the_same_answer_on_sparse_votes(method, sparse_votes):
 def test_other_methods_say_that_they_need_a_table(method, sparse_votes):
     with pytest.raises(VotesError, match="these votes are sparse, and this method needs"):
         method().fit(sparse_votes[0])
+
+
+def test_some_items_of_sparse_votes_stay_sparse(sparse_votes):
+    votes, table = sparse_votes
+    rows = np.array([2400, 3, 3, 1700])
+    taken = votes.take_items(rows)
+    assert isinstance(taken.blocks, SparseBlocks)
+    assert np.array_equal(taken.blocks.expand(), table.values[rows])
+    assert votes.take_items(rows[:0]).blocks.expand().shape == (0, 12)
 
 
 def test_voters_are_matched_by_name_on_sparse_votes(sparse_votes):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.votes.blocks.one import (
     OneBlock,
+    as_dense,
     compare_voters,
     rearrange_votes,
     recode_votes,
@@ -100,6 +101,11 @@ class ItemBlocks(ABC):
             f"these votes are {self.place}, and {who} needs all of them as a table in memory; "
             "choose another method, or a subset of the items"
         )
+
+    def expand(self) -> NDArray[np.int8]:
+        """Return the votes as a table wherever they are: only for few items."""
+        nothing = np.empty((0, self.n_voters), dtype=np.int8)
+        return np.concatenate([nothing, *(as_dense(block.votes) for block in self)])
 
     def using(self, n_threads: int) -> Self:
         """Return the same blocks, visited by so many threads."""

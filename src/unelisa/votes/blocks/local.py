@@ -149,6 +149,14 @@ class SparseBlocks(KeptBlocks):
         blocks = [Block(SparseVotes.of(rows[low : low + length]), low) for low in lows]
         super().__init__(blocks, n_voters)
 
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return the votes on some items, in any order: a table only where that is small."""
+        order = np.argsort(items, kind="stable")
+        chosen = group_items(items[order], self.starts)
+        rows = [self.open(k).votes.matrix().tocsr()[places] for k, places in chosen.items()]
+        none = sp.csr_array((0, self.n_voters), dtype=np.int8)
+        return hold_sparse(sp.vstack([none, *rows], format="csr")[np.argsort(order)])
+
 
 def hold_sparse(matrix: Any) -> ItemBlocks:
     """Return votes as a table where that is small or hardly larger, otherwise sparse."""
