@@ -148,5 +148,13 @@ def test_a_consensus_in_which_nobody_stands_out_is_normal():
 def test_warnings_on_items_of_three_classes():
     votes = Votes.of([["a", "b"], ["c", "c"], ["b", None], ["a", "c"]])
     told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
-    assert "2 items tied, labeled with the first of the tied classes." in told
+    assert "2 items tied, labeled with the most frequent of the tied classes." in told
     assert not any("positive" in one or "two classes" in one for one in told)
+
+
+def test_the_label_of_ties_is_the_side_with_more_votes():
+    no = [[1, -1], [-1, -1], [-1, -1], [1, 1]]
+    for side, label in ((1, "-1"), (-1, "1")):
+        votes = Votes.of(side * np.array(no), coding="pm1")
+        told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
+        assert f"1 item tied, labeled “{label}”." in told

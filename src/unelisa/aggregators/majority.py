@@ -19,17 +19,17 @@ PATIENCE, REDUCTION = 20, 0.5
 class WeightedMajority(Aggregator):
     """A weighted majority of two or more classes: `_weigh` returns the weights.
 
-    A tie goes to the class with more votes in all. Where these are equal too, to the class whose
-    votes come from fewer voters, and only in votes that renaming the classes leaves as they are, to
-    the later of two classes or the first of more.
+    A tie goes to the class with more votes in all, of voters who tell items apart. Where these are
+    equal too, to the class whose votes come from fewer voters, and only in votes that renaming the
+    classes leaves as they are, to the later of two classes or the first of more.
     """
 
     multiclass = True
     _tie_order: NDArray[np.int64]
 
     def _fit(self, votes: Votes) -> None:
-        self._tie_order = order_classes(votes.answers)
         counted = np.flatnonzero(votes.discerning())
+        self._tie_order = order_classes(votes.answers[:, counted])
         blocks = arrange_votes(votes.blocks.rearrange(counted), votes.n_classes)
         self.weights_ = np.zeros(votes.n_voters)
         self.weights_[counted] = self._weigh(blocks, len(counted), votes.n_classes)
@@ -129,8 +129,8 @@ class MajorityVote(WeightedMajority):
     With more than two classes, it is the share of each.
 
     A voter who gives every item the same vote moves every share alike and is left out. A tie goes
-    to the class with more votes in all, whatever the classes are called; `labels` lists ties. A
-    share of votes is not a probability of the truth, so there is no `predict_proba`.
+    to the class with more votes of the others in all, whatever the classes are called; `labels`
+    lists ties. A share of votes is not a probability of the truth, so there is no `predict_proba`.
 
     Examples
     --------

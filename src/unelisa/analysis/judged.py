@@ -121,7 +121,7 @@ class Judged:
 
     @cached_property
     def picked(self) -> NDArray[np.intp]:
-        """The place of each item's label in `classes`; a tie is positive, or its first class."""
+        """The place of each item's label in `classes`; a tie goes to the first of `ties`."""
         return pick_classes(self.scores, self.ties)
 
     @cached_property
@@ -133,7 +133,7 @@ class Judged:
         return np.asarray(np.where(first - second < ROUNDING, 0.0, first - second))
 
     def labels(self, rows: slice = slice(None)) -> list[Any]:
-        """Return the label of each item; a tie is positive, or its first class."""
+        """Return the label of each item; a tie goes to the first of `ties`."""
         return [self.classes[k] for k in self.picked[rows].tolist()]
 
     def as_class_shares(self) -> Floats:

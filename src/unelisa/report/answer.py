@@ -124,10 +124,7 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
             _figure(sure, f"of the items decided: a label with probability above {SURE:.0%}")
         )
     elif items is not None:
-        label = "labeled with their first class"
-        if findings["by_class"] is None:
-            label = f"labeled {quote(findings['classes'][1])}"
-        shown.append(_figure(f"{items['ties']:,}", f"items tied, {label}"))
+        shown.append(_figure(f"{items['ties']:,}", "items tied"))
     return shown
 
 

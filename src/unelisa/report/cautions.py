@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.base import pick_classes
 from unelisa.analysis.agreement import measure_agreement
 from unelisa.analysis.judged import Judged
 from unelisa.errors import Sentence
@@ -115,5 +116,12 @@ def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
     if items["unvoted"]:
         yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        label = quote(judged.classes[1]) if two else "with the first of the tied classes"
-        yield f"{count_noun(items['ties'], 'item')} tied, labeled {label}."
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled {_tell_tie_rule(judged)}."
+
+
+def _tell_tie_rule(judged: Judged) -> str:
+    """Return how tied items are labeled, in words."""
+    if judged.two_classes:
+        return quote(judged.classes[pick_classes(np.zeros(1), judged.ties)[0]])
+    listed = judged.ties is None or np.all(np.diff(judged.ties) > 0)
+    return f"with the {'first' if listed else 'most frequent'} of the tied classes"
