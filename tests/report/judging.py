@@ -50,7 +50,7 @@ def family_model():
     """Three families, ten voters on their own, two who know nothing, a contrarian; one reading."""
     rng = np.random.default_rng(0)
     truth = sides(rng, 1500, 0.45)
-    columns = [echo(rng, truth, rng.uniform(0.65, 0.85)) for _ in range(10)]
+    columns = [echo(rng, truth, rng.uniform(0.8, 0.95)) for _ in range(10)]
     for _ in range(3):
         opinion = echo(rng, truth, 0.8)
         columns += [echo(rng, opinion, 0.97) for _ in range(3)]

@@ -1,7 +1,7 @@
 import pytest
-from suggestions.crowds import draw_crowd, fit
 
 import unelisa as ue
+from analysis.suggestions.crowds import draw_crowd, fit
 
 
 @pytest.fixture(scope="package", params=[2, 3], ids=["two classes", "three classes"])

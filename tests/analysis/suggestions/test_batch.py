@@ -3,8 +3,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from suggestions.crowds import NAMES, draw_crowd, fit
 
+from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene
 from unelisa.analysis.suggestions import batch
 from unelisa.analysis.suggestions.batch import Terms, plan_questions

@@ -2,8 +2,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from suggestions.crowds import NAMES
 
+from analysis.suggestions.crowds import NAMES
 from unelisa.analysis.suggestions.beliefs import await_label, await_vote, expect_votes, form_belief
 from unelisa.analysis.suggestions.panels import seat_panel
 from unelisa.votes.ballots import list_ballots, take_ballots

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from suggestions.crowds import draw_crowd, fit
-from suggestions.test_beliefs import believe
 
+from analysis.suggestions.crowds import draw_crowd, fit
+from analysis.suggestions.test_beliefs import believe
 from unelisa import DawidSkene, OneCoinDawidSkene
 from unelisa.analysis.suggestions.gains import (
     WORTH,

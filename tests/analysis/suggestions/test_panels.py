@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from suggestions.crowds import NAMES, draw_crowd, fit
 
+from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene, LatentIsing, MajorityVote, Votes, simulate_votes
 from unelisa.analysis.suggestions.panels import seat_panel
 from unelisa.errors import ModelError

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from suggestions.crowds import NAMES, draw_crowd, fit
 
 import unelisa as ue
+from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa.errors import ModelError, VotesWarning
 
 

@@ -181,7 +181,9 @@ def test_a_missed_tolerance_names_the_voters():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         solution = naive_solver.ProximalGradient(max_iter=3).solve(problem)
-    assert [warning.category for warning in caught] == [ConvergenceWarning]
+    assert len(caught) == 1
+    # of scikit-learn's category too, where that is loaded
+    assert issubclass(caught[0].category, ConvergenceWarning)
     missed = [problem.names[s] for s in solution.missed(problem.tol)]
     assert missed
     assert all(name in str(caught[0].message) for name in missed)
