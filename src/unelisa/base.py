@@ -102,7 +102,7 @@ def clone(model: Model) -> Model:
     Examples
     --------
     >>> import unelisa as ue
-    >>> clone(ue.DawidSkene(smoothing=2.0).fit([[1, -1], [-1, 1]]))
+    >>> clone(ue.DawidSkene(smoothing=2.0).fit([[1, -1, 1], [-1, 1, 1], [-1, -1, -1]]))
     DawidSkene(smoothing=2.0)
     """
     params = model.get_params(deep=False)

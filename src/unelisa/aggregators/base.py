@@ -145,7 +145,7 @@ class Aggregator(Remembering, VotesEstimator):
         Examples
         --------
         >>> import unelisa as ue
-        >>> votes = [["yes", "yes"], ["no", "yes"], ["no", None]]
+        >>> votes = [["yes", "yes"], ["no", "yes"], [None, "no"]]
         >>> ue.MajorityVote().fit(votes).labels(votes)
            item label  probability status
         0     0   yes          NaN  model
