@@ -130,7 +130,7 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(model, datamart, m
     twin = clone(model).fit(datamart.counts)
     held = dict(vars(twin))
 
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("unelisa.ehr.phenotyper.list_doubts", interrupt)
