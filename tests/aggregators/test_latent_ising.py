@@ -447,3 +447,11 @@ def test_real_votes(shared_data, name, least):
     signs = np.array([truth.get(str(item), 0) for item in table.items], dtype=float)
     model = fit(table)
     assert model.score(table, np.where(signs == 0, np.nan, signs)) > least
+
+
+def test_a_stated_class_without_any_label_is_said():
+    values, _ = plain_crowd(3)
+    few, many = fit(values, prevalence=1e-4), fit(values, prevalence=0.3)
+    assert (few.predict(values) == -1).all()
+    assert any("no item is labeled as a class" in caution for caution in few.cautions_)
+    assert not any("no item is labeled" in caution for caution in many.cautions_)

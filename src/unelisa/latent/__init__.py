@@ -61,6 +61,10 @@ APART = (
     "the voters do not point the same way (coherence {:.2f}) and are too few, or share too few "
     "items, to learn their graph: what they agree on may not be the truth"
 )
+UNLABELED = (
+    "no item is labeled as a class whose share was stated: each alone is probably of another "
+    "class; choose items by their probability"
+)
 LEAST_VOTERS = 5  # for a graph
 ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 
@@ -150,6 +154,8 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     chances = np.exp(reading.weigh_run(run))
     independent = count_independent(keep_voters(run, reading.distinct), chances, n_voters)
     trust = settle(trust, known.bounds, independent)
+    if known.bounds is not None and ((known.bounds[0] > 0) & (trust.labels == 0)).any():
+        reading = reading.noting(UNLABELED)
     found = Cases(*cases)
     told = known.checked.enough or (identified and reading.branches >= LEAST_CLEAR)
     worth = describe_worth(found, spread_shift(experience, known.checked))
