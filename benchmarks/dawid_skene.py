@@ -1,6 +1,6 @@
 """Dawid and Skene's EM beside crowd-kit's: accuracy on the shared sets, and processor seconds.
 
-    python benchmarks/dawid_skene.py --sets /work/shared    one row per set, ours and theirs
+    python benchmarks/dawid_skene.py --sets ../shared    one row per set, ours and theirs
     python benchmarks/dawid_skene.py --speed 10_000_000     votes drawn from the model itself
 
 A row of --sets has the accuracies (a tie counts by its expectation) of our default, of crowd-kit,
