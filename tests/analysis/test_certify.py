@@ -166,7 +166,7 @@ def test_what_gives_no_guarantee_is_refused(crowd):
     gold = draw(truth, 100)
     with pytest.raises(ModelError, match="chosen by hand say nothing about the other items"):
         ue.certify(model, votes, gold, drawn="by-hand")
-    with pytest.raises(ModelError, match="fitted with 100 of these gold labels"):
+    with pytest.raises(ModelError, match="fitted to 100 of the 100 gold labels"):
         ue.certify(ue.LatentIsing().fit(votes, y=gold), votes, gold)
     with pytest.raises(ModelError, match="needs more than two ordered classes"):
         ue.certify(model, votes, gold, loss="far")
@@ -184,3 +184,11 @@ def test_requests_without_sense_are_refused(crowd, wrong):
     votes, truth, model = crowd
     with pytest.raises((ModelError, ValueError)):
         ue.certify(model, votes, draw(truth, 50), **wrong)
+
+
+def test_a_loaded_model_that_was_fitted_to_gold_labels_is_refused(crowd, tmp_path):
+    votes, truth, _ = crowd
+    gold = draw(truth, 100)
+    ue.save(ue.LatentIsing().fit(votes, y=gold), tmp_path / "model.npz")
+    with pytest.raises(ModelError, match="fitted to 100 gold labels that it no longer names"):
+        ue.certify(ue.load(tmp_path / "model.npz"), votes, gold)

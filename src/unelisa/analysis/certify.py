@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Aggregator
-from unelisa.aggregators.known import by_name, number_codes, read_gold
+from unelisa.aggregators.base import Aggregator, pick_classes
+from unelisa.aggregators.known import number_codes
 from unelisa.analysis.certified_sets import (
     NEAR,
     Asked,
@@ -25,7 +25,8 @@ from unelisa.analysis.certified_sets import (
     choose_set,
     choose_sets,
 )
-from unelisa.errors import ModelError, VotesError
+from unelisa.analysis.gold_sample import count_forgotten, read_sample
+from unelisa.errors import ModelError
 from unelisa.estimator import check_level
 from unelisa.outputs import defuse_cell
 from unelisa.votes import Votes
@@ -102,8 +103,8 @@ def certify(  # noqa: PLR0913 - a public signature
         one class, and "squared", the mean squared difference in classes.
     looks
         "any": the guarantee holds at all looks together, so that gold labels may be added until it
-        is given. "once": the number of gold labels was decided before the first look, and half as
-        many suffice.
+        is given. "once": the number of gold labels was decided before the first look; then more
+        is certified.
     drawn
         "random"; gold labels chosen "by-hand" are refused, because nothing follows from them for
         other items.
@@ -127,8 +128,8 @@ def certify(  # noqa: PLR0913 - a public signature
         raise ModelError(f"looks must be any or once, found {looks!r}")
     scored = score_items(model, votes)
     _check_loss(loss, scored)
-    codes = read_drawn_gold(gold, scored.votes)
-    _refuse_used_gold(model, scored.votes, codes)
+    codes = read_sample(gold, scored.votes)
+    _refuse_fitted(model, scored.votes, codes)
     truth = number_codes(codes, scored.votes.n_classes)
     asked = Asked(error, confidence, per, loss, above, looks == "once")
     return _state(scored, truth, choose_sets(scored, truth, asked), asked)
@@ -168,33 +169,17 @@ def score_items(model: Any, votes: Any) -> Scored:
         )
     table = model._reenter(votes)
     chances = model.predict_proba(table)
-    label = chances.argmax(axis=1)
+    label = pick_classes(chances, model.tie_order_)
     sure = np.round(chances[np.arange(len(label)), label], ROUNDING)
     return Scored(table, label, sure, model.classes_)
 
 
-def read_drawn_gold(gold: Any, votes: Votes) -> NDArray[np.int8]:
-    """Return the gold labels in the codes of the votes, 0 where unknown."""
-    if not isinstance(gold, Mapping) and hasattr(gold, "index") and hasattr(gold, "items"):
-        gold = dict(gold.items())
-    unknown = len((by_name(gold) or {}).keys() - {str(item) for item in votes.items})
-    if unknown:
-        raise VotesError(
-            f"{unknown} of the {len(gold)} items with gold labels are not among the votes: gold "
-            "labels must be of items drawn from them at random"
-        )
-    return read_gold(gold, votes, "gold")
-
-
-def _refuse_used_gold(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None:
-    """Refuse gold labels that the model was fitted with: its labels of them are no sample."""
-    recall: Any = getattr(model, "_recall_gold", None)
-    used = None if recall is None else recall(votes)
-    known = 0 if used is None else int(np.count_nonzero((used != 0) & (codes != 0)))
-    if known:
+def _refuse_fitted(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None:
+    """Refuse gold labels that the model was fitted to, or may have been."""
+    if known := count_forgotten(model, votes, codes):
         raise ModelError(
-            f"the model was fitted with {known} of these gold labels, which therefore cannot show "
-            "how right its other labels are; fit it without them"
+            f"the model was fitted to {known} gold labels that it no longer names, and these may "
+            "be among them: fit it without gold labels"
         )
 
 

@@ -20,7 +20,6 @@ the model. With a useless model, or with all labels in one class, the result is 
 labels alone.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +27,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from unelisa.aggregators.base import Aggregator
-from unelisa.aggregators.known import by_name, read_gold
 from unelisa.aggregators.latent_ising import LatentIsing
+from unelisa.analysis.gold_sample import count_forgotten, read_sample
 from unelisa.analysis.scoring import bound_frequency
-from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
+from unelisa.errors import ModelError, ReliabilityWarning, warn_user
 from unelisa.estimator import check_level
 from unelisa.latent.trust import LEVEL
 from unelisa.paper.em import bound_share
@@ -113,9 +112,15 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     if gold is None:
         rates = ask_model(model, table, chances, level)
     else:
-        sample = _read_sample(gold, table)
-        _refuse_fitted(model, table, np.asarray(sample.any(axis=1)))
-        rates = correct_shares(sample, chances, level)
+        codes = read_sample(gold, table)
+        if known := count_forgotten(model, table, codes):
+            warn_user(
+                f"the model was fitted to {known} gold labels that it no longer names: if these "
+                "are among them, the interval is too narrow",
+                ReliabilityWarning,
+            )
+        classes = np.array(encode_classes(table.n_classes), dtype=np.int8)
+        rates = correct_shares(codes[:, None] == classes, chances, level)
     return _tabulate(rates, model.classes_)
 
 
@@ -123,44 +128,6 @@ def _tabulate(rates: list[Rate], classes: NDArray[Any]) -> Any:
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
     return pd.DataFrame(rates, index=pd.Index(classes, name="class"))
-
-
-def _read_sample(gold: Any, votes: Votes) -> NDArray[np.bool_]:
-    """Return which class each item's gold label is, items x classes; no class without a label."""
-    if not isinstance(gold, Mapping) and hasattr(gold, "index") and hasattr(gold, "items"):
-        gold = dict(gold.items())  # a Series names its items, also if they are called 0, 1, 2, ...
-    unknown = len((by_name(gold) or {}).keys() - {str(item) for item in votes.items})
-    if unknown:
-        raise VotesError(
-            f"{unknown} of the {len(gold)} items with gold labels are not among the votes: gold "
-            "labels must be a random sample of the items with votes"
-        )
-    codes = read_gold(gold, votes, "gold")
-    if not codes.any():
-        raise VotesError("gold has no label; omit it, or label a random sample of the items")
-    return np.asarray(codes[:, None] == np.array(encode_classes(votes.n_classes), dtype=np.int8))
-
-
-def _refuse_fitted(model: Any, votes: Votes, labeled: NDArray[np.bool_]) -> None:
-    """Raise where the model was fitted to some of the gold labels; warn where it may have been.
-
-    It predicts those better than other items, so that the interval would be too narrow.
-    """
-    fitted: NDArray[np.int8] | None = model._recall_gold(votes)
-    if fitted is not None:
-        both = int(np.count_nonzero((fitted != 0) & labeled))
-        if both:
-            raise ModelError(
-                f"the model was fitted to {both} of the {np.count_nonzero(labeled)} gold labels, "
-                "which it predicts better than other items: fit it without them, or pass labels "
-                "that it has not seen"
-            )
-    elif known := model.__dict__.get("_n_gold", 0):
-        warn_user(
-            f"the model was fitted to {known} gold labels that it no longer names: if these are "
-            "among them, the interval is too narrow",
-            ReliabilityWarning,
-        )
 
 
 def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> list[Rate]:
