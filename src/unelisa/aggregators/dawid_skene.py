@@ -198,7 +198,7 @@ class DawidSkene(EMAggregator):
     EM runs to its fixed point. crowd-kit's stops when the sum that it tracks falls, which counts
     the class shares once per vote: often after two iterations. With as many iterations and without
     smoothing the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another
-    order are rounded otherwise, which moves probabilities by less than 1e-6.
+    order are rounded otherwise, which moves probabilities in their last digits.
 
     References
     ----------

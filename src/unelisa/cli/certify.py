@@ -115,7 +115,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         _check(check, files)
         return
     check_outputs(certificate, tables=(out,), json=json, inputs=(*files, gold), force=force)
-    shares = read_share("--error", error), read_share("--confidence", confidence)
+    shares = options.read_share("--error", error), options.read_share("--confidence", confidence)
     model, votes = _open(files, form)
     screen = results(quiet=json == STDOUT)
     if gold is None:
@@ -177,21 +177,6 @@ def _is_model(path: Path) -> bool:
         start = file.read(4096)
         file.seek(max(path.stat().st_size - 128, 0))
         return MARK in start or MARK in file.read()
-
-
-def read_share(option: str, text: str) -> float:
-    """Return a share that is written as .05 or 5%.
-
-    Examples
-    --------
-    >>> read_share("--error", "5%"), read_share("--error", ".05")
-    (0.05, 0.05)
-    """
-    try:
-        number = float(text.strip().removesuffix("%"))
-    except ValueError:
-        raise ModelError(f"{option} takes a share such as .05 or 5%, found {text[:40]!r}") from None
-    return number / 100 if text.strip().endswith("%") else number
 
 
 def list_rows(found: Guarantee) -> Any:

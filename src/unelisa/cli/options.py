@@ -423,6 +423,21 @@ def _read_range(text: str) -> Any:
     )
 
 
+def read_share(option: str, text: str) -> float:
+    """Return a share that is written as .05 or 5%.
+
+    Examples
+    --------
+    >>> read_share("--error", "5%"), read_share("--error", ".05")
+    (0.05, 0.05)
+    """
+    try:
+        number = float(text.strip().removesuffix("%"))
+    except ValueError:
+        raise ModelError(f"{option} takes a share such as .05 or 5%, found {text[:40]!r}") from None
+    return number / 100 if text.strip().endswith("%") else number
+
+
 def read_number(text: str, *kinds: type[int] | type[float]) -> Any:
     """Return the number that a text spells, or the text itself, which the caller's API checks."""
     for kind in kinds:

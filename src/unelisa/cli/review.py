@@ -10,7 +10,6 @@ import typer
 
 from unelisa.aggregators import LatentIsing
 from unelisa.cli import options
-from unelisa.cli.certify import read_share
 from unelisa.cli.files import is_input
 from unelisa.cli.fitting import fit_model
 from unelisa.cli.screen import busy, printable, results
@@ -98,7 +97,10 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
                 raise ModelError(
                     "charts are certified by unelisa phenotype; review them as they are"
                 )
-            pool.promise = read_share("--error", error), read_share("--confidence", confidence)
+            pool.promise = (
+                options.read_share("--error", error),
+                options.read_share("--confidence", confidence),
+            )
         warnings.simplefilter("ignore", UnelisaWarning)  # said once; the page shows the rest
         with busy("reading the items"):
             contents = Contents(pool.items, items)
