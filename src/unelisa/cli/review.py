@@ -94,9 +94,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         pool = _open_pool(source, votes, form, aim, seed, jobs)
         if aim == "certify":
             if not isinstance(pool, VotesPool):
-                raise ModelError(
-                    "charts are certified by unelisa phenotype; review them as they are"
-                )
+                raise ModelError("--aim certify is for votes: charts have no labels to certify")
             pool.promise = (
                 options.read_share("--error", error),
                 options.read_share("--confidence", confidence),
