@@ -13,7 +13,7 @@ from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.sources import arrow as parquet
 from unelisa.votes.blocks import MappedBlocks, RowNumbers
-from unelisa.votes.blocks import local as local_module
+from unelisa.votes import blocks as local_module
 
 
 @pytest.fixture

@@ -33,10 +33,9 @@ from unelisa.latent.reading import Reading
 from unelisa.latent.trust import Checked, Trust
 from unelisa.paper.graph import VoterGraph
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, join_votes
 from unelisa.votes.ballots import fix_labels, list_ballots, set_prior_odds
 from unelisa.votes.blocks import ItemBlocks
-from unelisa.votes.joining import join_votes
 from unelisa.votes.partitioned import is_partitioned
 
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
@@ -358,8 +357,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
                 "pass them again (y, on the command line --gold)"
             )
         joined = join_votes(memory.votes, read_more(self, votes))
-        self.fit(joined.votes, join_gold(memory.gold, y, joined.votes))
-        drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
+        self.fit(joined, join_gold(memory.gold, y, joined))
+        drifted = tell_drift(find_drift(self, joined, most=DRIFT_ITEMS))
         if drifted:
             warn_user(drifted, ReliabilityWarning)
         return self

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.kernels.classes import tally_agreement, weigh_classes
+from unelisa.kernels.ballots import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Ballots, list_ballots

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from unelisa.aggregators.known import read_gold
 from unelisa.errors import ModelError, VotesError
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, as_matrix
 from unelisa.votes.blocks import hold_sparse
-from unelisa.votes.joining import as_matrix
 
 HELD = ("in memory", "sparse")  # where votes can be referred to
 NO_VOTES = (

@@ -11,9 +11,8 @@ from unelisa.errors import VotesError
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.arrow import ArrowTable
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.sheets import read_json_lines, read_workbook
 from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, join_batches, store_votes
-from unelisa.sources.text import DECIMAL, TextTable
+from unelisa.sources.text import DECIMAL, TextTable, read_json_lines, read_workbook
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
     Duplicates,
@@ -28,10 +27,10 @@ from unelisa.votes.frames import (
     NO_COLUMNS,
     ColumnNames,
     choose_voters,
+    find_item,
     long_columns,
     refuse_repeated_items,
 )
-from unelisa.votes.strangers import find_item
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 # bytes of memory at the peak: per vote of a long table, besides its cells as read, per cell

@@ -16,6 +16,7 @@ from unelisa.votes.frames import (
     array_columns,
     as_array,
     choose_voters,
+    find_item,
     list_names,
     long_columns,
     name_voters,
@@ -24,8 +25,8 @@ from unelisa.votes.frames import (
     read_row_names,
     refuse_free_text,
     refuse_repeated_items,
+    refuse_strangers,
 )
-from unelisa.votes.strangers import find_item, refuse_strangers
 
 
 class Assembled(NamedTuple):

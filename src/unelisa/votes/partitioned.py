@@ -19,13 +19,16 @@ from unelisa.votes.assembly import Assembled
 from unelisa.votes.blocks import (
     Block,
     ItemBlocks,
+    Pass,
     RowNumbers,
     Sums,
     WholeTable,
+    add_sums,
+    cut,
+    group_items,
     mark_starts,
     pick_items,
 )
-from unelisa.votes.blocks.base import Pass, add_sums, cut, group_items
 from unelisa.votes.coding import Coding, CodingChoice, settle_coding
 from unelisa.votes.columns import Column, Label, are_signs
 from unelisa.votes.frames import (
