@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
 from unelisa.aggregators.known import read_gold, read_prior, repeat_rows
-from unelisa.aggregators.memory import HELD, Remembering
+from unelisa.aggregators.memory import Remembering
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
@@ -51,7 +51,7 @@ class Aggregator(Remembering, VotesEstimator):
 
     Notes
     -----
-    Items without votes are set aside before anything is learned, where the votes are in memory.
+    Items without votes are set aside before anything is learned.
     """
 
     weights_: Floats
@@ -366,15 +366,13 @@ class LogOdds(Aggregator):
 
 
 def find_heard(votes: Votes) -> NDArray[np.intp]:
-    """Return the items with votes; all items where the votes are not in memory.
+    """Return the items with votes.
 
     Examples
     --------
     >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
     array([0, 2])
     """
-    if votes.blocks.place not in HELD:
-        return np.arange(votes.n_items)
     nothing = np.zeros(votes.n_voters)
     return np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))
 

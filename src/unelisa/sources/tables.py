@@ -60,7 +60,7 @@ class VoteTable:
             if columns[1] is None:
                 if columns[0] is None:
                     table.check_header()
-                item = columns[0] or self._find_item(table)
+                item = self._find_item(table) if columns[0] is None else columns[0]
                 return self._read_wide(table, item, self._choose_voters(table, item))
             long = self._list_long(table, columns)
             found = assemble_long(long, self.coding, table.call_columns(columns)[2])
@@ -74,7 +74,7 @@ class VoteTable:
             columns = self._find_columns(table)
             if columns[1] is not None:
                 return self._list_long(table, columns)
-            item = columns[0] or self._find_item(table)
+            item = self._find_item(table) if columns[0] is None else columns[0]
             if item is None:
                 raise VotesError(
                     f"{self.path.name} has no column of items, so its rows cannot be matched with "

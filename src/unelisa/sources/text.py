@@ -111,7 +111,8 @@ class TextTable:
         if said and seen.issuperset(said) and not _is_number(self.header[0]):
             raise VotesError(
                 f"{self.path.name} seems to have no header, since its first line contains votes; "
-                "add a line such as item,voter 1,voter 2"
+                "add a line such as item,voter,vote (or item,voter 1,voter 2, ... with one row per "
+                "item)"
             )
 
     def _list_cells(self, fewest: int = 10) -> set[str] | None:

@@ -8,6 +8,7 @@ weighted or rearranged first are views of blocks (`ItemBlocks.view`), and views 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeAlias
 
@@ -32,7 +33,7 @@ from unelisa.votes.one_block import (
 )
 
 __all__ = [
-    "Array", "Block", "ItemBlocks", "KeptBlocks", "MappedBlocks", "OneBlock", "RowNumbers",
+    "Array", "Block", "ItemBlocks", "KeptBlocks", "MappedBlocks", "OneBlock", "PickedItems",
     "SparseBlocks", "SparseVotes", "Sums", "WholeTable", "as_dense", "compare_voters",
     "fitting_items", "hold_sparse", "mark_starts", "pick_items", "tally_votes", "weigh_votes",
 ]  # fmt: skip
@@ -227,29 +228,30 @@ class ChangedVotes(View):
         return self.source.take(items)._change_votes(change, self.n_voters, *parameters)
 
 
-class RowNumbers:
-    """The names 0, 1, 2, ... of items that have none, made on demand."""
+class PickedItems(View):
+    """Some items, given in rising order, where they are; still blocks of votes."""
 
-    def __init__(self, n_items: int) -> None:
-        self._numbers = range(n_items)
+    def __init__(self, source: ItemBlocks, items: NDArray[np.intp]) -> None:
+        picked = np.zeros(source.n_items, dtype=np.bool_)
+        picked[items] = True
+        super().__init__(source, _pick_block, (), (picked, np.cumsum(picked) - picked))
+        self.items, self.n_items = items, len(items)
 
-    def __len__(self) -> int:
-        return len(self._numbers)
+    def visit(self, job: Pass) -> Any:
+        """Return the merged results of the pass over the picked items."""
+        merge = job.merge if job.merge is add_sums else partial(_merge_as, job.merge, self.n_items)
+        per_item = (*self.per_item, *map(self._spread, job.per_item))
+        return self.source.visit(Pass(merge, _see_picked, (job._replace(per_item=()),), per_item))
 
-    def __getitem__(self, chosen: Any) -> Any:
-        if isinstance(chosen, slice):
-            return np.arange(*chosen.indices(len(self)))
-        return np.asarray(chosen)[()] if np.ndim(chosen) == 0 else np.arange(len(self))[chosen]
+    def _spread(self, values: Array) -> Array:
+        spread = np.zeros((self.source.n_items, *values.shape[1:]), values.dtype)
+        if values.size:
+            spread[self.items] = values
+        return spread if values.size else values
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._numbers)
-
-    def tolist(self) -> list[int]:
-        """Return all the numbers."""
-        return list(self._numbers)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.arange(len(self), dtype=dtype)
+    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return some of the picked items."""
+        return self.source.take(self.items[items])
 
 
 def _see(block: Any, *arguments: Any) -> Any:
@@ -261,6 +263,21 @@ def _see(block: Any, *arguments: Any) -> Any:
         found.append(job.function(part, *cut(per_item[n_own:], low, high), *job.parameters))
         low = high
     return found[0] if len(found) == 1 else job.merge(found, low)
+
+
+def _pick_block(block: Block, picked: Array, places: Array) -> Block:
+    start = int(places[0]) if len(places) else 0
+    return Block(pick_items(block.votes, np.flatnonzero(picked)), start)
+
+
+def _see_picked(block: Block, picked: Array, places: Array, *arguments: Any) -> Any:
+    *per_item, job = arguments
+    own = [values[picked] if values.size else values for values in per_item]
+    return job.function(_pick_block(block, picked, places), *own, *job.parameters)
+
+
+def _merge_as(merge: Merge, n_items: int, parts: Iterable[Any], _: int) -> Any:
+    return merge(parts, n_items)
 
 
 def list_parts(changed: Any) -> Iterable[Any]:
@@ -318,11 +335,7 @@ BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
 class LocalBlocks(ItemBlocks):
-    """Blocks that are opened when their turn comes and dropped afterwards.
-
-    At most `n_threads` are open at once, and their sums are added in the order of the blocks: the
-    answer does not depend on the threads, nor the memory on the number of items.
-    """
+    """Blocks that are opened when their turn comes, at most `n_threads` at once, and dropped."""
 
     starts: Array  # of every block, and the end of the last
 

@@ -55,11 +55,19 @@ class ColumnNames(NamedTuple):
     def of(cls, given: Sequence[Any]) -> "ColumnNames":
         """Return the names that a model stored, also one of an earlier version."""
         every: list[Any] = [*given, *cls()[len(given) :]]
-        item, voter, vote, voters, drop = every
-        return cls(item, voter, vote, None if voters is None else tuple(voters), tuple(drop))
+        item, voter, vote = (None if name is None else spell_column(name) for name in every[:3])
+        voters, drop = (
+            None if some is None else tuple(map(spell_column, some)) for some in every[3:]
+        )
+        return cls(item, voter, vote, voters, drop or ())
 
 
 NO_COLUMNS = ColumnNames()
+
+
+def spell_column(name: Any) -> str:
+    """Return the name of a column as text; pandas numbers columns without names."""
+    return name if isinstance(name, str) else spell_name(name)
 
 
 def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
@@ -71,8 +79,16 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     if isinstance(frame, nw.DataFrame) and nw.get_level(frame) == "full":
-        return frame
+        return _name_columns(frame)
     return _import_arrow(table) if hasattr(table, "__arrow_c_stream__") else None
+
+
+def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
+    """Return a frame whose columns all have texts as names."""
+    spelled = {name: spell_column(name) for name in frame.columns if not isinstance(name, str)}
+    if len({spelled.get(name, name) for name in frame.columns}) < len(frame.columns):
+        raise VotesError("two columns have the same name as text; rename one")
+    return frame.rename(spelled) if spelled else frame
 
 
 def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
@@ -119,11 +135,12 @@ def _as_arrow(series: "nw.Series[Any]") -> Any:
 def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     """Return the rows' names: the index of a pandas frame, otherwise numbers.
 
-    An index of several types becomes text, like a column of names.
+    Texts and fractions are spelled as in a column of names.
     """
     index = nw.maybe_get_index(frame)
     names = np.arange(len(frame)) if index is None else np.asarray(index)
-    if names.dtype == object and len(set(map(type, names.tolist()))) > 1:
+    kinds = {type(name) for name in names.tolist()} if names.dtype == object else set()
+    if names.dtype.kind in "UTf" or str in kinds or len(kinds) > 1:
         return np.array([spell_name(name) for name in names.tolist()], dtype=object)
     return names
 
@@ -267,7 +284,7 @@ def find_twins(names: list[Any]) -> list[Any]:
 def _strip_invisible(name: str) -> str:
     if not name.isascii():
         shown = (letter for letter in name if unicodedata.category(letter) != "Cf")
-        name = unicodedata.normalize("NFC", "".join(shown))
+        name = unicodedata.normalize("NFKC", "".join(shown))
     return "".join(name.split())
 
 
@@ -328,16 +345,16 @@ def refuse_strangers(
         return
     told = [titles[s] for s in sorted(odd)]
     more = f" and {len(told) - 5} more" if len(told) > 5 else ""
-    hints = []
+    hints, more = [], f"{more} can hardly hold votes: no other column has such labels"
     if all(title == repr(str(names[s])[:60]) for s, title in zip(sorted(odd), told, strict=True)):
         dropped = [str(names[s]) for s in sorted(odd)]
         hints = [Hint("drop", dropped, "to leave out what holds no votes")]
-        hints += [Hint("item", dropped[0], "if it names the items")] if 0 in odd else []
-    raise VotesError(
-        f"column{'' if len(odd) == 1 else 's'} {', '.join(told[:5])}{more} can hardly hold votes: "
-        "no other column has such labels",
-        *hints,
-    )
+        when = "with voter and vote, if each row is a vote" if len(columns) == 3 else ""
+        hints += [Hint("item", dropped[0], when or "if it names the items")] if 0 in odd else []
+    else:
+        more += "; if the first line is not a header, add one, such as item,voter,vote"
+    many = "column" if len(odd) == 1 else "columns"
+    raise VotesError(f"{many} {', '.join(told[:5])}{more}", *hints)
 
 
 def _is_strange(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:

@@ -21,6 +21,7 @@ from unelisa.votes.assembly import (
 from unelisa.votes.blocks import (
     Block,
     ItemBlocks,
+    PickedItems,
     SparseVotes,
     WholeTable,
     hold_sparse,
@@ -40,6 +41,7 @@ from unelisa.votes.partitioned import is_partitioned, read_partitions
 
 Floats = NDArray[np.float64]
 ROUNDS = 2  # of refinement of the order; voters who are then still equal are copies, as a rule
+IN_MEMORY = ("in memory", "sparse")  # the places of blocks that are
 HASH_BITS = 20  # sums over 2^32 items stay below 2^53, so that they are exact in any order
 
 
@@ -235,6 +237,10 @@ class Votes:
     def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes on some items, in the order given."""
         rows = np.arange(self.n_items)[np.asarray(items)]
+        most = 2 * len(rows) > self.n_items and np.all(rows[1:] > rows[:-1])
+        if most and self.blocks.place not in IN_MEMORY:  # they stay where they are
+            keep = getattr(self.items, "keep", self.items.__getitem__)
+            return replace(self, blocks=PickedItems(self.blocks, rows), items=keep(rows))
         if self.blocks.whole or np.all(rows[1:] >= rows[:-1]):
             return replace(self, blocks=self.blocks.take(rows), items=self.items[rows])
         order = np.argsort(rows, kind="stable")
@@ -452,7 +458,7 @@ def join_votes(earlier: Votes, more: Votes) -> Votes:
 
 def as_matrix(votes: Votes) -> Any:
     """Return votes in memory as a sparse matrix, items x voters."""
-    if votes.blocks.place not in ("in memory", "sparse"):
+    if votes.blocks.place not in IN_MEMORY:
         raise VotesError("votes beyond the memory limit cannot be joined; fit the model again")
     parts = [
         block.votes.matrix() if isinstance(block.votes, SparseVotes) else sp.csr_array(block.votes)

@@ -39,7 +39,9 @@ def test_large_votes_go_to_a_gpu_only_where_one_is(large):
 def test_large_votes_go_to_a_gpu_with_room(large, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed: make test-gpu")
     asked = []
-    monkeypatch.setattr("unelisa.paper.solvers._gpu_fits", lambda n_votes: asked.append(n_votes) or True)
+    monkeypatch.setattr(
+        "unelisa.paper.solvers._gpu_fits", lambda n_votes: asked.append(n_votes) or True
+    )
     assert type(choose_solver(large)).__name__ == "TorchBatched"
     assert asked == [4 * 10**8]
 

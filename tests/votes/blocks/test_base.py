@@ -7,7 +7,6 @@ from unelisa.votes.blocks import (
     Block,
     ItemBlocks,
     LocalBlocks,
-    RowNumbers,
     WholeTable,
     _see,
     add_sums,
@@ -15,6 +14,7 @@ from unelisa.votes.blocks import (
     cut,
     group_items,
 )
+from unelisa.votes.columns import RowNumbers
 
 VOTES = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
 COLUMNS = np.array([2, -1, 0, 2])
