@@ -307,7 +307,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         True
         """
         readings = self._reading.readings
-        if not 0 <= k < len(readings):
+        if k not in range(len(readings)):
             raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
         other = copy(self)
         rest = (reading for j, reading in enumerate(readings) if j != k)
