@@ -10,7 +10,6 @@ from hypothesis.extra import numpy as hnp
 import naive
 from unelisa.paper.em import (
     CLIP,
-    OneCoin,
     best_reliability,
     distinct_ballots,
     estimate_reliability,
@@ -34,10 +33,10 @@ def star(n_items, reliabilities, prevalence, seed=0):
     return np.asfortranarray(np.where(right, truth[:, None], -truth[:, None]).astype(np.int8))
 
 
-def fit_from(values, weights, *model, **options):
+def fit_from(values, weights, **options):
     """The fixed point that EM reaches from the posteriors of these weights."""
     blocks = WholeTable(values)
-    return estimate_reliability(blocks, weigh_posterior(blocks, weights), *model, **options)
+    return estimate_reliability(blocks, weigh_posterior(blocks, weights), **options)
 
 
 def expected_complete_log_likelihood(values, fit):
@@ -147,7 +146,7 @@ def test_rows_that_stand_for_many_items_start_alike():
 
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
     values = star(3000, [0.7] * 5, 0.5)
-    fit = fit_from(values, np.full(5, 0.5), OneCoin(pooled=True))
+    fit = fit_from(values, np.full(5, 0.5), pooled=True)
     assert fit.reliabilities == pytest.approx(0.7, abs=0.02)
     assert fit.prevalence == 0.5
     assert np.all(np.diff(fit.lower_bound) >= -1e-12)

@@ -20,7 +20,6 @@ from unelisa.errors import (
     warn_user,
 )
 from unelisa.paper.em import (
-    OneCoin,
     Reliability,
     best_reliability,
     estimate_reliability,
@@ -191,7 +190,7 @@ class UnElisa(PosteriorAggregator):
             best, *tied = best_reliability(blocks, polarity[counted], self.n_starts)
         else:
             start = weigh_posterior(blocks, polarity[counted] / 2)
-            best, tied = estimate_reliability(blocks, start, OneCoin(pooled=True)), []
+            best, tied = estimate_reliability(blocks, start, pooled=True), []
         for fit in tied:
             self._adopt(fit, counted, votes.n_voters)
             self._note_rival(votes, TIED_FITS)

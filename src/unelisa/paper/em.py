@@ -24,32 +24,6 @@ STEADY = 0.01  # change of its entries, at most 1, below which no further step i
 
 
 @dataclass(frozen=True)
-class OneCoin:
-    """The model of EM: every voter is right with one probability, whatever the truth."""
-
-    # votes added to each voter, half of them right: the prior of psi is Beta(1 + a/2, 1 + a/2)
-    smoothing: float = 0.0
-    clip: float = CLIP  # distance of psi from 0 and 1
-    prevalence_clip: float | None = CLIP  # distance of pi from 0 and 1; None for half an item
-    # whether all voters share one psi and pi is 1/2: majority vote with a probability. On pure
-    # noise psi stays near 1/2, where one psi for each voter would make one of them the truth.
-    pooled: bool = False
-
-    def maximize(
-        self, agreement: Floats, counts: Floats, mass: float, n_items: float
-    ) -> tuple[Floats, float]:
-        """Return psi and pi, the M-step, from the sums of the E-step."""
-        shares = agreement / np.maximum(counts + self.smoothing, 1.0)
-        if self.pooled:
-            shares[:] = agreement.sum() / max(counts.sum() + self.smoothing, 1.0)
-        reliabilities = np.clip(0.5 + shares, self.clip, 1 - self.clip)
-        if self.pooled:
-            return reliabilities, 0.5
-        clip = 0.5 / n_items if self.prevalence_clip is None else self.prevalence_clip
-        return reliabilities, float(np.clip(mass / n_items, clip, 1 - clip))
-
-
-@dataclass(frozen=True)
 class Reliability:
     """What EM estimates from the votes."""
 
@@ -83,49 +57,52 @@ def weigh_posterior(blocks: ItemBlocks, weights: Floats, field: float = 0.0) -> 
 def estimate_reliability(
     blocks: ItemBlocks,
     start: Floats,
-    model: OneCoin | None = None,
-    max_iter: int = 2000,
     *,
+    pooled: bool = False,
     copies: Floats | None = None,
+    max_iter: int = 2000,
 ) -> Reliability:
     """Return the fixed point of EM, Algorithm 2, from starting posteriors tau_i.
 
-    M-step (4.6), n_s the votes of s and a the smoothing::
+    M-step (4.6), n_s the votes of s::
 
-        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / (n_s + a),      pi = mean tau
+        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / n_s,      pi = mean tau
 
     E-step (4.5): tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)). Both maximize the
-    log-likelihood plus the log prior over the clipped range, so that it never falls::
+    log-likelihood over the clipped range, so that it never falls::
 
-        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s (n_s + a)/2 log(psi_s (1 - psi_s)),
+        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2 log(psi_s (1 - psi_s)),
         z_i = sum_s theta_0s f_is
 
     Right after an E-step this equals the bound (4.4) with tau for Z plus the entropy of tau, which
     print leaves out; without it (4.4) is not a bound and can fall.
 
-    `copies` is the number of items that each row stands for, by default one.
+    `copies` is the number of items that each row stands for, by default one. If `pooled`, all
+    voters share one psi and pi is 1/2: majority vote with a probability. On pure noise psi stays
+    near 1/2, where one psi for each voter would make one of them the truth.
 
     Examples
     --------
     >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
     >>> start = np.array([1.0, 1.0, 0.0, 0.0])
-    >>> fit = estimate_reliability(WholeTable(votes), start, OneCoin(smoothing=1.0))
-    >>> np.round(fit.reliabilities, 2)
-    array([0.89, 0.89, 0.5 ])
+    >>> np.round(estimate_reliability(WholeTable(votes), start).reliabilities, 2)
+    array([1. , 1. , 0.5])
     """
-    model = model or OneCoin()
     copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
     agreement, mass = blocks.sum(_tally, per_item=(copies, start))
     history = [-np.inf]
     reliabilities, prevalence, converged = np.empty(0), 0.5, False
     for _ in range(max_iter):
-        reliabilities, prevalence = model.maximize(agreement, counts, float(mass), float(n_items))
+        shares = agreement / np.maximum(counts, 1.0)
+        if pooled:
+            shares[:] = agreement.sum() / max(counts.sum(), 1.0)
+        reliabilities = np.clip(0.5 + shares, CLIP, 1 - CLIP)
+        prevalence = 0.5 if pooled else float(np.clip(mass / n_items, CLIP, 1 - CLIP))
         weights = logit(reliabilities) / 2
         agreement, mass, mixture = blocks.sum(_expect, weights, prevalence, per_item=(copies,))
         logs = np.log(reliabilities) + np.log1p(-reliabilities)
-        scale = (counts + model.smoothing) @ logs / 2
-        history.append(float((mixture + scale) / n_items))
+        history.append(float((mixture + counts @ logs / 2) / n_items))
         if converged := history[-1] - history[-2] < TOLERANCE:
             break
     return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)

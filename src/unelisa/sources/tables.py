@@ -56,7 +56,7 @@ class VoteTable:
         """Return the votes, or raise `VotesError`."""
         with reading(self.path):
             table = self._open()
-            columns = self._find_columns(table)
+            columns = long_columns(table.header, self.named)
             if columns[1] is None:
                 if columns[0] is None:
                     table.check_header()
@@ -71,7 +71,7 @@ class VoteTable:
         """Return the votes, one below the other, to be joined with those of other files."""
         with reading(self.path):
             table = self._open()
-            columns = self._find_columns(table)
+            columns = long_columns(table.header, self.named)
             if columns[1] is not None:
                 return self._list_long(table, columns)
             item = self._find_item(table) if columns[0] is None else columns[0]
@@ -110,17 +110,6 @@ class VoteTable:
     def _list_named(self) -> tuple[str | None, ...]:
         return (*self.named[:3], *(self.named.voters or ()), *self.named.drop)
 
-    def _find_columns(self, table: Any) -> tuple[Any, ...]:
-        """Return the columns of items, voters and votes; the last two are None in a wide table."""
-        columns = long_columns(table.header, self.named)
-        if None not in columns:
-            return columns
-        if self.named.voter is not None or self.named.vote is not None:
-            raise VotesError(
-                "a long table needs columns of items, voters and votes; name all three"
-            )
-        return columns[0], None, None
-
     def _find_item(self, table: Any) -> str | None:
         """Return the first column if it names the items of a wide table, as its first rows do."""
         first = next(table.batches(table.header), None)
@@ -141,7 +130,7 @@ class VoteTable:
         present = [name for name in table.header if name != item]
         return choose_voters(present, self.named._replace(item=item))
 
-    def _list_long(self, table: Any, columns: Sequence[str]) -> LongVotes:
+    def _list_long(self, table: Any, columns: Sequence[Any]) -> LongVotes:
         import pyarrow as pa  # noqa: PLC0415 - a third of a second that only files need
 
         batches, held = [], 0

@@ -211,7 +211,7 @@ def assemble_frame(
 ) -> tuple[Assembled, ColumnNames]:
     """Return the votes of a frame, long or wide, and which columns they were read from."""
     item, voter, vote = long_columns(frame.columns, named)
-    if voter is not None and vote is not None and item is not None:
+    if item is not None and voter is not None and vote is not None:
         long = list_frame(frame, named)
         found = assemble_long(long, coding, repr(vote[:60]), duplicates)
         return choose_long_voters(found, named, frame.columns), named
@@ -242,7 +242,7 @@ def choose_long_voters(
 def list_frame(frame: Any, named: ColumnNames) -> LongVotes:
     """Return the votes of a frame, long or wide, as a long table."""
     item, voter, vote = long_columns(frame.columns, named)
-    if voter is None or vote is None or item is None:
+    if item is None or voter is None or vote is None:
         return LongVotes.of_wide(*_read_wide(frame, item, named, "auto")[:3])
     rows = read_names(frame.get_column(item))
     voters = read_names(frame.get_column(voter)).as_text()
@@ -253,8 +253,6 @@ def _read_wide(
     frame: Any, item: str | None, named: ColumnNames, coding: CodingChoice
 ) -> tuple[NDArray[Any], NDArray[Any], list[Column], ColumnNames]:
     """Return the items, the voters and the columns of a wide frame, and which names the items."""
-    if named.voter is not None or named.vote is not None:
-        raise VotesError("a long table needs columns for items, voters and votes; name all three")
     rows, present = read_row_names(frame), list(frame.columns)
     chosen = choose_voters([name for name in present if name != item], named)
     columns = {name: read_column(frame.get_column(name)) for name in chosen}

@@ -166,13 +166,26 @@ def fold_name(column: Any) -> str:
 
 
 def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | None, ...]:
-    """Return the item, voter and vote columns, by the user's word or by their usual names."""
+    """Return the item, voter and vote columns, by the user's word or by their usual names.
+
+    Those of voters and votes are None where the table is wide.
+    """
     present, named = list(columns), tuple(named[:3])
-    for name in named:
-        if name is not None and name not in present:
+    given = [name for name in named if name is not None]
+    for name in given:
+        if name not in present:
             raise no_column(name, present, named)
-    if len(set(named) - {None}) < sum(name is not None for name in named):
+    if len(set(given)) < len(given):
         raise VotesError("items, voters and votes need a column each; name three different columns")
+    picked = _pick_columns(present, named)
+    if None not in picked:
+        return tuple(picked)
+    if named[1:] != (None, None):
+        raise VotesError("a long table needs columns of items, voters and votes; name all three")
+    return picked[0], None, None
+
+
+def _pick_columns(present: list[str], named: tuple[Any, ...]) -> list[str | None]:
     by_name = {fold_name(column): column for column in reversed(present) if column not in named}
     if present and fold_name(present[0]) != "":
         by_name.pop("", None)  # only the first column may be an index without a name
@@ -182,7 +195,7 @@ def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | No
         picked.append(next(usual, None) if name is None else name)
     if picked[2] is None and None not in picked[:2]:
         picked[2] = _find_answers(present)
-    return tuple(picked)
+    return picked
 
 
 def _find_answers(columns: Sequence[str]) -> str | None:
