@@ -11,7 +11,7 @@ import naive
 from unelisa.paper.em import (
     CLIP,
     best_reliability,
-    distinct_ballots,
+    distinct_rows,
     estimate_reliability,
     list_starts,
     rank_fits,
@@ -139,7 +139,7 @@ def test_starts_follow_the_votes():
 
 def test_rows_that_stand_for_many_items_start_alike():
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
-    ballots, copies = distinct_ballots(WholeTable(values))
+    ballots, copies = distinct_rows(WholeTable(values))
     short = list_starts(ballots, np.ones(4), 5, copies)
     assert np.allclose(short, list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
 
@@ -157,7 +157,7 @@ def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
 def test_counted_ballots_give_the_fixed_point_of_all_items(abstain):
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
     values[np.random.default_rng(2).random(values.shape) < abstain] = 0
-    ballots, copies = distinct_ballots(WholeTable(values))
+    ballots, copies = distinct_rows(WholeTable(values))
     assert len(ballots) <= 3**4
     assert copies.sum() == 12_000
     start = np.array([1.0, 1.0, 1.0, -1.0])

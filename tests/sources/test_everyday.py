@@ -273,7 +273,9 @@ def test_tables_whose_columns_have_no_names(tmp_path):
     assert read_votes(path).items.tolist() == ["0", "1", "2"]
     assert Votes.of(codes).voters.tolist() == ["0", "1", "2"]
     long = pd.DataFrame(long_rows())
-    with pytest.raises(VotesError, match="item='0' with voter and vote, if each row is a vote"):
+    with pytest.raises(
+        VotesError, match="item='0' if it names the items, with voter and vote if each"
+    ):
         Votes.of(long)
     for names in ((0, 1, 2), ("0", "1", "2")):
         item, voter, vote = names

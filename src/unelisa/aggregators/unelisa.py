@@ -25,7 +25,7 @@ from unelisa.paper.em import (
     estimate_reliability,
     weigh_posterior,
 )
-from unelisa.paper.experts import ExpertSelector, measure_leans, select_experts, split_polarity
+from unelisa.paper.experts import ExpertSelector, measure_agreement, select_experts, split_polarity
 from unelisa.paper.graph import Edge, EdgeRule
 from unelisa.paper.neighborhood import Penalty
 from unelisa.schema import stored
@@ -153,8 +153,8 @@ class UnElisa(PosteriorAggregator):
         """Learn all voters' weights if these are the experts; return whether EM converged."""
         self.field_, self.prevalence_, self.lower_bound_ = 0.0, float("nan"), np.empty(0)
         polarity = np.zeros(votes.n_voters)
-        leans = partial(measure_leans, votes, experts)
-        polarity[experts] = split_polarity(self.graph_, experts, leans)
+        agreement = partial(measure_agreement, votes, experts)
+        polarity[experts] = split_polarity(self.graph_, experts, agreement)
         if len(experts) == 0:
             polarity = votes.discerning().astype(np.float64)  # majority vote
         if self.rule == "majority":

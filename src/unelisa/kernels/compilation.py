@@ -76,12 +76,12 @@ class Stopwatch:
 
 
 @contextmanager
-def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
-    """Enter a context in which `tell` is called whenever the compilation of a kernel begins."""
+def on_compilation(announce: Callable[[], None]) -> Iterator[None]:
+    """Enter a context in which `announce` is called whenever the compilation of a kernel begins."""
 
     def hear(starts: bool) -> None:
         if starts:
-            tell()
+            announce()
 
     with _listening(COMPILE, hear):
         yield

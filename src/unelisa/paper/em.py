@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 CLIP = 1e-4
 Z95 = 1.959963984540054  # half width of a 95 % interval, in standard errors
 FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
-MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
+MANY_ITEMS = 10_000  # from which on counting distinct rows pays off
 # fits whose log-likelihoods differ by less are tied: one item more can change which is higher
 TIE_NATS = 3.0
 TOLERANCE = 1e-9  # of EM: nats per item
@@ -206,10 +206,10 @@ def best_reliability(
 
     The first start weighs the experts equally (their augmented majority); see `list_starts`.
     """
-    ballots, copies = distinct_ballots(blocks)
+    rows, copies = distinct_rows(blocks)
     fits = [
-        estimate_reliability(ballots, weigh_posterior(ballots, weights), copies=copies)
-        for weights in list_starts(ballots, polarity, n_starts, copies)
+        estimate_reliability(rows, weigh_posterior(rows, weights), copies=copies)
+        for weights in list_starts(rows, polarity, n_starts, copies)
     ]
     return rank_fits(fits, blocks.n_items)
 
@@ -229,7 +229,7 @@ def bound_share(share: float, information: float, level: float = 0.95) -> tuple[
     return float(expit(center - reach)), float(expit(center + reach))
 
 
-def distinct_ballots(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
+def distinct_rows(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
     """Return the distinct rows of votes, and the number of items with each.
 
     With few experts and many items EM then goes over at most 3^experts rows instead of all items.
@@ -238,22 +238,22 @@ def distinct_ballots(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
     Examples
     --------
     >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
-    >>> ballots, copies = distinct_ballots(WholeTable(votes))
-    >>> ballots.table().tolist(), copies.tolist()
+    >>> rows, copies = distinct_rows(WholeTable(votes))
+    >>> rows.table().tolist(), copies.tolist()
     ([[-1, -1], [1, -1]], [9000.0, 6000.0])
     """
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
         return blocks, None
-    counts = blocks.sum(_count_ballots, d0)[0]
+    counts = blocks.sum(_count_rows, d0)[0]
     found = np.flatnonzero(counts)
     digits = found[:, None] // 3 ** np.arange(d0) % 3
-    ballots = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
-    return ballots, counts[found].astype(np.float64)
+    rows = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
+    return rows, counts[found].astype(np.float64)
 
 
-def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
-    """Return how often each ballot was cast; its number has the digits f_s + 1 in base 3."""
+def _count_rows(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
+    """Return how often each row of votes occurs; its number has the digits f_s + 1 in base 3."""
     votes, numbers = as_dense(block.votes), np.zeros(len(block.votes), dtype=np.int32)
     for s in range(n_voters):
         numbers += 3**s * (votes[:, s].astype(np.int32) + 1)

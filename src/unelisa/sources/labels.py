@@ -197,8 +197,8 @@ def settle_answers(
 
     Examples
     --------
-    >>> told = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
-    >>> settle_answers(told)
+    >>> answers = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
+    >>> settle_answers(answers)
     {'a': 'no', 'b': None}
     """
     last: dict[Item, dict[str, Given | None]] = {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from unelisa.errors import VotesError
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.arrow import ArrowTable
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, join_batches, store_votes
+from unelisa.sources.streams import ITEM_BYTES, Batch, join_batches, store_votes
 from unelisa.sources.text import DECIMAL, TextTable, read_json_lines, read_workbook
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
@@ -101,14 +102,12 @@ class VoteTable:
             what = f"{self.path.name} with {table.n_rows:,} rows"
             refuse_beyond(ITEM_BYTES * table.n_rows, what)
             return table
+        named = (*self.named[:3], *(self.named.voters or ()), *self.named.drop)
         if last in _SHEETS and self.content is None:
-            return TextTable(self.path, _SHEETS[last](self.path), self._list_named())
+            return TextTable(self.path, _SHEETS[last](self.path), named)
         if not ending.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")):
             raise VotesError(f"{self.path.name} has an unknown file extension; use {FORMATS}")
-        return TextTable(self.path, self.content, self._list_named())
-
-    def _list_named(self) -> tuple[str | None, ...]:
-        return (*self.named[:3], *(self.named.voters or ()), *self.named.drop)
+        return TextTable(self.path, self.content, named)
 
     def _find_item(self, table: Any) -> str | None:
         """Return the first column if it names the items of a wide table, as its first rows do."""
@@ -193,10 +192,9 @@ class VoteTable:
             else:
                 return self._assemble(join_batches(batches), voters, titles, named)
         batches.clear()
-        wide = WideStream(
-            voters, lambda: self._read_batches(table, item, voters), table.n_rows, titles
-        )
-        return replace(store_votes(wide, self.coding), columns=named)
+        read = partial(self._read_batches, table, item, voters)
+        stored = store_votes(read, voters, titles, self.coding, table.n_rows)
+        return replace(stored, columns=named)
 
     def _assemble(
         self, rows: Batch, voters: list[str], titles: Sequence[str], named: ColumnNames

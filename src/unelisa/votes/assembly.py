@@ -119,7 +119,7 @@ class LongVotes(NamedTuple):
             tuple(zip(files, sizes, strict=True)),
         )
 
-    def tell_row(self, vote: int) -> str:
+    def locate(self, vote: int) -> str:
         """Return where a vote is, for a message."""
         row = vote if self.rows is None else int(self.rows[vote])
         if len(self.files) < 2:
@@ -145,7 +145,7 @@ def assemble_long(
     if len(labels) > MAX_CLASSES:
         refuse_free_text(title)
     rows = {label: column.first_row(label) for label in labels}
-    found = {x: f"in {table.tell_row(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
+    found = {x: f"in {table.locate(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
     settled = settle(found, coding, [column])
     votes = column.encode(settled.votes)
     shape = len(items.names), len(voters.names)
@@ -283,8 +283,8 @@ def settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Colu
             raise
         label, place = error.about["label"], error.about["place"]
         times = sum(column.count(label) for column in columns)
-        told = f"{error.message.removesuffix(place)}({times:,} votes), the first {place}"
-        raise VotesError(error.message if times == 1 else told, **error.about) from None
+        counted = f"{error.message.removesuffix(place)}({times:,} votes), the first {place}"
+        raise VotesError(error.message if times == 1 else counted, **error.about) from None
 
 
 def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingChoice:
@@ -317,7 +317,7 @@ def _pick_votes(
     if duplicates == "refuse":
         if len(apart):
             pairs = len(np.unique(place[apart]))
-            raise _tell_apart(table, int(first[place[apart[0]]]), int(apart[0]), pairs)
+            raise _different_votes(table, int(first[place[apart[0]]]), int(apart[0]), pairs)
         repeated = len(cells) - len(first)
         many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
         warn_user(f"{many} a vote, which is counted once", VotesWarning)
@@ -326,11 +326,11 @@ def _pick_votes(
     return np.sort(np.delete(first, place[apart]) if duplicates == "drop" else first)
 
 
-def _tell_apart(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
+def _different_votes(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
     """Return the error about different votes of a voter on an item, which is not named."""
     voter = str(table.voters.names[table.voters.codes[first]])[:60]
     number = int(table.items.codes[first]) + 1
-    where = f"in {table.tell_row(first)} and in {table.tell_row(second)}"
+    where = f"in {table.locate(first)} and in {table.locate(second)}"
     more = "" if pairs == 1 else f", the first of {pairs:,} such pairs of an item and a voter"
     return VotesError(
         f"different votes of one voter on one item: voter {voter!r} on item number {number}, "

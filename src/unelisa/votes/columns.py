@@ -194,10 +194,9 @@ class Names(NamedTuple):
         Names(names=array([10, 30]), codes=array([1, 0, 1], dtype=int32))
         """
         if (counted := _count_numbers(column)) is not None:
-            low, seen = counted
+            low, seen, above = counted
             places = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-            names = (np.flatnonzero(seen) + low).astype(column.dtype)
-            return cls(names, places[np.subtract(column, low, dtype=np.int64)])
+            return cls((np.flatnonzero(seen) + low).astype(column.dtype), places[above])
         names, codes = np.unique(column, return_inverse=True)
         return cls(names, codes.astype(np.int32))
 
@@ -290,10 +289,10 @@ def spell_name(name: Any) -> str:
     return re.sub(_WHOLE, r"\1", text) if text.endswith(".0") else text
 
 
-def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_]] | None:
-    """Return the least of whole numbers and which of those from it on occur: no sorting.
+def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_], NDArray[Any]] | None:
+    """Return the least of whole numbers, which from it on occur, and how far above it each is.
 
-    None for other numbers, and where they lie far apart.
+    Nothing is sorted. None for other numbers, and where they lie far apart.
     """
     if values.dtype.kind != "i" or not len(values):
         return None
@@ -301,8 +300,9 @@ def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_]] | None
     if high - low > DENSE * len(values):
         return None
     seen = np.zeros(high - low + 1, dtype=np.bool_)
-    seen[np.subtract(values, low, dtype=np.int64)] = True
-    return low, seen
+    above = values if low == 0 else np.subtract(values, low, dtype=np.int64)
+    seen[above] = True
+    return low, seen, above
 
 
 def _smallest(n_labels: int) -> Any:

@@ -140,7 +140,7 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     index = nw.maybe_get_index(frame)
     names = np.arange(len(frame)) if index is None else np.asarray(index)
     kinds = {type(name) for name in names.tolist()} if names.dtype == object else set()
-    if names.dtype.kind in "UTf" or str in kinds or len(kinds) > 1:
+    if names.dtype.kind in "UTf" or kinds & {str, bytes, float} or len(kinds) > 1:
         return np.array([spell_name(name) for name in names.tolist()], dtype=object)
     return names
 
@@ -356,18 +356,19 @@ def refuse_strangers(
         odd.update(measures)
     if not odd or len(odd) == len(columns):
         return
-    told = [titles[s] for s in sorted(odd)]
-    more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+    shown = [titles[s] for s in sorted(odd)]
+    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
     hints, more = [], f"{more} can hardly hold votes: no other column has such labels"
-    if all(title == repr(str(names[s])[:60]) for s, title in zip(sorted(odd), told, strict=True)):
+    if all(title == repr(str(names[s])[:60]) for s, title in zip(sorted(odd), shown, strict=True)):
         dropped = [str(names[s]) for s in sorted(odd)]
         hints = [Hint("drop", dropped, "to leave out what holds no votes")]
-        when = "with voter and vote, if each row is a vote" if len(columns) == 3 else ""
-        hints += [Hint("item", dropped[0], when or "if it names the items")] if 0 in odd else []
+        when = "if it names the items"
+        when += ", with voter and vote if each row is one vote" if len(columns) == 3 else ""
+        hints += [Hint("item", dropped[0], when)] if 0 in odd else []
     else:
         more += "; if the first line is not a header, add one, such as item,voter,vote"
     many = "column" if len(odd) == 1 else "columns"
-    raise VotesError(f"{many} {', '.join(told[:5])}{more}", *hints)
+    raise VotesError(f"{many} {', '.join(shown[:5])}{more}", *hints)
 
 
 def _is_strange(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:

@@ -237,15 +237,18 @@ class Votes:
     def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes on some items, in the order given."""
         rows = np.arange(self.n_items)[np.asarray(items)]
-        most = 2 * len(rows) > self.n_items and np.all(rows[1:] > rows[:-1])
-        if most and self.blocks.place not in IN_MEMORY:  # they stay where they are
-            keep = getattr(self.items, "keep", self.items.__getitem__)
-            return replace(self, blocks=PickedItems(self.blocks, rows), items=keep(rows))
         if self.blocks.whole or np.all(rows[1:] >= rows[:-1]):
             return replace(self, blocks=self.blocks.take(rows), items=self.items[rows])
         order = np.argsort(rows, kind="stable")
         taken = self.blocks.take(rows[order]).take(np.argsort(order))
         return replace(self, blocks=taken, items=self.items[rows])
+
+    def keep_items(self, rows: NDArray[np.intp]) -> "Votes":
+        """Return the votes on some items, which stay where they are if their order does."""
+        if self.blocks.place in IN_MEMORY or np.any(rows[1:] <= rows[:-1]):
+            return self.take_items(rows)
+        keep = getattr(self.items, "keep", self.items.__getitem__)
+        return replace(self, blocks=PickedItems(self.blocks, rows), items=keep(rows))
 
     def parts(self) -> "Iterator[Votes]":
         """Yield the votes block by block, each in memory while it is used."""
