@@ -80,13 +80,6 @@ def estimate_reliability(
     `copies` is the number of items that each row stands for, by default one. If `pooled`, all
     voters share one psi and pi is 1/2: majority vote with a probability. On pure noise psi stays
     near 1/2, where one psi for each voter would make one of them the truth.
-
-    Examples
-    --------
-    >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
-    >>> start = np.array([1.0, 1.0, 0.0, 0.0])
-    >>> np.round(estimate_reliability(WholeTable(votes), start).reliabilities, 2)
-    array([1. , 1. , 0.5])
     """
     copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
@@ -154,12 +147,6 @@ def list_starts(
     5. The voter with the largest entry alone, the first one in case of a tie.
 
     `copies` is the number of items that each row stands for, by default one.
-
-    Examples
-    --------
-    >>> votes = WholeTable(np.array([[1, 1, -1], [1, 1, 1], [-1, -1, -1], [-1, 1, 1]], np.int8))
-    >>> np.round(list_starts(votes, np.ones(3), 2), 2).tolist()
-    [[1.0, 1.0, 1.0], [0.5, 1.0, 0.5]]
     """
     equal = np.asarray(polarity, dtype=np.float64)
     times = np.ones(len(blocks)) if copies is None else copies
@@ -234,13 +221,6 @@ def distinct_rows(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
 
     With few experts and many items EM then goes over at most 3^experts rows instead of all items.
     Where that would save little, the votes are returned unchanged, with None.
-
-    Examples
-    --------
-    >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
-    >>> rows, copies = distinct_rows(WholeTable(votes))
-    >>> rows.table().tolist(), copies.tolist()
-    ([[-1, -1], [1, -1]], [9000.0, 6000.0])
     """
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):

@@ -194,12 +194,6 @@ def settle_answers(
 
     The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree
     has the label None.
-
-    Examples
-    --------
-    >>> answers = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
-    >>> settle_answers(answers)
-    {'a': 'no', 'b': None}
     """
     last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:

@@ -68,13 +68,6 @@ def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
     """Return votes as ballots: kept where the votes are in memory, otherwise listed in each pass.
 
     As long as somebody holds the ballots of some blocks, these are not listed again.
-
-    Examples
-    --------
-    >>> from unelisa.votes.blocks import WholeTable
-    >>> ballots = list_ballots(WholeTable(np.array([[1, 0], [-1, 1]], dtype=np.int8)))
-    >>> ballots.concatenate(lambda run: run.counts)
-    array([1, 2])
     """
     jobs, held = count_jobs(n_jobs), _LISTED.get(blocks)
     known = None if held is None else held()
@@ -92,13 +85,7 @@ def set_prior_odds(ballots: ItemBlocks, prior_odds: Floats) -> ItemBlocks:
 
 
 def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
-    """Return the prior odds with gold labels certain; the code 0 is unknown.
-
-    Examples
-    --------
-    >>> fix_labels(np.zeros(3), np.array([0, 1, -1]))
-    array([    0.,  1000., -1000.])
-    """
+    """Return the prior odds with gold labels certain; the code 0 is unknown."""
     if prior_odds.ndim == 1:
         return np.where(gold == 0, prior_odds, CERTAIN * gold)
     fixed, known = prior_odds.copy(), np.flatnonzero(gold)

@@ -45,13 +45,7 @@ CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, ...] | Dec
 
 
 def declare_order(coding: CodingChoice, order: Sequence[Label] | None) -> CodingChoice:
-    """Return the coding, or the declared order of all classes.
-
-    Examples
-    --------
-    >>> declare_order("auto", ["poor", "fair", "good"]).labels
-    ('poor', 'fair', 'good')
-    """
+    """Return the coding, or the declared order of all classes."""
     if order is None:
         return coding
     if coding != "auto":
@@ -76,11 +70,6 @@ def encode_classes(n_classes: int) -> list[int]:
     """Return the code of each class: -1 and +1 for two, otherwise k + 1 as int8.
 
     Beyond 127 the byte wraps, so that votes stay one byte: read them as uint8.
-
-    Examples
-    --------
-    >>> encode_classes(2), encode_classes(4), encode_classes(200)[126:129]
-    ([-1, 1], [1, 2, 3, 4], [127, -128, -127])
     """
     if n_classes == 2:
         return [-1, 1]
@@ -104,11 +93,6 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
 
     `found` maps the distinct labels, without missing values and in the order they were found, to a
     phrase for where each first occurs ("in data row 3, column 'w7'"); `coding` is as in `Votes.of`.
-
-    Examples
-    --------
-    >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
-    ('no', 'yes')
     """
     if not found and coding == "auto":
         raise VotesError("there are no votes: every cell is missing")

@@ -186,13 +186,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, column: NDArray[Any]) -> "Names":
-        """Return the names of a column.
-
-        Examples
-        --------
-        >>> Names.of(np.array([30, 10, 30]))
-        Names(names=array([10, 30]), codes=array([1, 0, 1], dtype=int32))
-        """
+        """Return the names of a column."""
         if (counted := _count_numbers(column)) is not None:
             low, seen, above = counted
             places = np.cumsum(seen, dtype=np.int32) - np.int32(1)

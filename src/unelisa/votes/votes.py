@@ -274,14 +274,7 @@ class Votes:
         return replace(self, blocks=self.blocks.rearrange(columns), voters=voters)
 
     def one_against_rest(self, k: int) -> "Votes":
-        """Return the votes with two classes: class k as the positive one, and all others as one.
-
-        Examples
-        --------
-        >>> votes = Votes.of([["cat", "dog"], ["owl", None]]).one_against_rest(1)
-        >>> votes.values.tolist(), votes.classes
-        ([[-1, 1], [-1, 0]], ('not dog', 'dog'))
-        """
+        """Return the votes with two classes: class k as the positive one, and all others as one."""
         codes = np.array(encode_classes(self.n_classes), dtype=np.int8)
         lookup = np.zeros(256, dtype=np.int8)
         lookup[codes.view(np.uint8)] = np.where(np.arange(self.n_classes) == k, 1, -1)
@@ -401,12 +394,6 @@ def order_voters(votes: Votes) -> NDArray[np.intp]:
     votes are flipped (the more frequent vote counts as +1), or if voters are added who never voted
     or gave one vote to every item. Voters with equal sums, such as copies, stay in the order of the
     table.
-
-    Examples
-    --------
-    >>> votes = Votes.of([[1, 1, -1], [1, 1, 1], [1, 1, 1], [-1, -1, -1], [-1, 1, -1]])
-    >>> order_voters(votes).tolist(), order_voters(votes.take_voters([2, 0, 1])).tolist()
-    ([2, 1, 0], [0, 2, 1])
     """
     voters = np.flatnonzero(votes.discerning())
     no, yes = votes.sides[:, voters].sum(axis=1)
@@ -437,14 +424,6 @@ def join_votes(earlier: Votes, more: Votes) -> Votes:
 
     The earlier items and voters come first; names are compared in their one spelling. The rows of
     votes without names are new items. Both have the same classes in the same order.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> first = Votes.of(pd.DataFrame({"item": ["x"], "a": [1], "b": [-1]}))
-    >>> more = Votes.of(pd.DataFrame({"item": ["x", "y"], "b": [1, -1]}))
-    >>> join_votes(first, more).values.tolist()
-    [[1, 1], [0, -1]]
     """
     matrix = as_matrix(more).tocoo()
     if more.named:
