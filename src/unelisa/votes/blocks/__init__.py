@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.kernels.threads import run_threads
-from unelisa.votes.one_block import (
+from unelisa.votes.blocks.one import (
     OneBlock,
     SparseVotes,
     as_dense,
