@@ -44,16 +44,6 @@ def whole_files() -> Iterator[Callable[[str | Path], Path]]:
 
     A file that is replaced passes on its owner, mode and access list; a read-only one is refused.
     A symbolic link is followed, and refused where it leads nowhere.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with whole_files() as make_draft:
-    ...     for name in ("labels.csv", "model.npz"):
-    ...         _ = make_draft(folder / name).write_text("whole")
-    >>> sorted(file.name for file in folder.iterdir())
-    ['labels.csv', 'model.npz']
     """
     drafts: list[tuple[Path, Path]] = []
 
@@ -179,14 +169,7 @@ def _remove(folder: Path) -> None:
 
 
 def make_plain(value: Any) -> Any:
-    """Return a value that JSON can hold: None for NaN, the type's name for other objects.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [make_plain(x) for x in (np.float64(.5), float("nan"), np.bool_(True), print)]
-    [0.5, None, True, 'builtin_function_or_method']
-    """
+    """Return a value that JSON can hold: None for NaN, the type's name for other objects."""
     if hasattr(value, "dtype") and value.ndim == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -201,11 +184,6 @@ def defuse_cell(cell: Any) -> Any:
 
     So the name of a voter or an item could carry a command. An apostrophe shows it as text; numbers
     such as -1 are left alone, and fractions keep six digits.
-
-    Examples
-    --------
-    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "a;=1+2", "-1", -1, 2 / 3)]
-    ['ward 3', "'=1+2", "a;'=1+2", '-1', -1, 0.666667]
     """
     if cell is None or isinstance(cell, int):
         return cell

@@ -17,7 +17,7 @@ from unelisa.votes import Votes
 ORIENTED = [name for name, cls in AGGREGATORS.items() if issubclass(cls, OrientedAggregator)]
 ANY = pytest.mark.parametrize("name", AGGREGATORS)
 # a method may refuse many voters, in words: its own test shows that
-LARGE = [name for name, cls in AGGREGATORS.items() if not hasattr(cls, "max_voters")]
+LARGE = [name for name, cls in AGGREGATORS.items() if cls.takes.voters is None]
 LABELS = [("no", "yes"), (False, True), (0, 1), (-1, 1), ("a", "b")]
 
 

@@ -153,7 +153,7 @@ def test_long_tables_and_sparse_votes_are_the_same():
 
 def test_an_anchor_is_refused():
     values, _ = class_crowd(4)
-    with pytest.raises(ModelError, match="orient takes two classes"):
+    with pytest.raises(ModelError, match="orient decides between two classes"):
         ue.LatentIsing(orient="w1").fit(table_of(values))
 
 

@@ -15,7 +15,7 @@ from unelisa.votes.blocks import local as sparse_module
 
 da = pytest.importorskip("dask.array")
 
-MULTICLASS = [name for name, cls in AGGREGATORS.items() if cls.multiclass]
+MULTICLASS = [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
 EACH = pytest.mark.parametrize("name", MULTICLASS)
 WORDS = np.array([None, "cat", "dog", "owl"], dtype=object)
 

@@ -35,7 +35,7 @@ def test_all_columns_are_there_by_name(model):
 
 def test_what_cannot_be_told_is_said():
     model = ue.LatentIsing().fit([[1, 1], [-1, -1], [1, -1], [1, 1]])
-    assert repr(model.voters_).count("cannot be told") == 2
+    assert repr(model.voters_).count("unknown") == 2
 
 
 def test_methods_without_accuracies_print_what_they_have():

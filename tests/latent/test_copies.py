@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unelisa.latent.copies import DISSENTS, find_copies
+from unelisa.latent.crowd import DISSENTS, find_copies
 from unelisa.votes.ballots import list_ballots, take_ballots
 from unelisa.votes.blocks import KeptBlocks, WholeTable
 

@@ -17,10 +17,9 @@ from latent.worlds import (
     run_of,
 )
 from places import put
-from unelisa.latent import model as module
+from unelisa.latent import consensus as module
 from unelisa.latent import prior
-from unelisa.latent.crowd import Crowd
-from unelisa.latent.model import (
+from unelisa.latent.consensus import (
     average,
     believe,
     count_shares,
@@ -28,6 +27,7 @@ from unelisa.latent.model import (
     fit_consensus,
     infer,
 )
+from unelisa.latent.crowd import Crowd
 from unelisa.votes import ballots as ballots_module
 from unelisa.votes.ballots import list_ballots
 

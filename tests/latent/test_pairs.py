@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from latent.worlds import copying_crowd, plain_crowd, sample_of
-from unelisa.latent import pairs as module
-from unelisa.latent.pairs import measure_coherence
+from unelisa.latent import crowd as module
+from unelisa.latent.crowd import measure_coherence
 
 
 def naive(values):

@@ -64,8 +64,8 @@ def test_a_turned_correction_is_that_of_the_other_sides():
 
 def test_branches_are_voters_with_votes_a_family_counted_as_one():
     model = model_of(np.ones(7), standard_errors=np.array([1, 1, np.nan, 1, 1, 1, 1.0]))
-    assert reading_of(model).branches == 6
-    assert reading_of(model, family=[0, 0, -1, 1, 1, 1, -1]).branches == 3
+    assert reading_of(model).clusters == 6
+    assert reading_of(model, family=[0, 0, -1, 1, 1, 1, -1]).clusters == 3
 
 
 def test_reasons_and_notes_are_added():
@@ -85,11 +85,14 @@ def test_readings_are_the_reading_itself_and_the_others():
 
 def test_cautions_name_their_voters():
     names = np.array(["ann", "bob", "cem", "dia", "eve"], dtype=object)
-    assert Caution("{voters} repeat each other", (1, 3)).tell(names) == "bob, dia repeat each other"
-    told = Caution("{voters} repeat each other", (0, 1, 2, 3, 4)).tell(names)
+    assert (
+        Caution("{voters} repeat each other", (1, 3)).name_voters(names)
+        == "bob, dia repeat each other"
+    )
+    told = Caution("{voters} repeat each other", (0, 1, 2, 3, 4)).name_voters(names)
     assert told == "ann, bob, cem and 2 more repeat each other"
     assert told.voters == tuple(names)
-    assert Caution("nothing found").tell(names) == "nothing found"
+    assert Caution("nothing found").name_voters(names) == "nothing found"
 
 
 def test_the_strongest_partners_are_named_and_the_others_counted():

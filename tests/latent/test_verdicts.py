@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from latent.worlds import model_of, reading_of
-from unelisa.latent.edges.reading import EdgesReading, Hub
-from unelisa.latent.reading import Links
-from unelisa.latent.verdicts import (
+from unelisa.latent.edges import EdgesReading, Hub
+from unelisa.latent.reading import (
+    Links,
     explain_voters,
     find_heads,
     judge_voters,
@@ -64,9 +64,9 @@ def test_readings_are_told_in_a_table(reading):
     table = tabulate_readings(
         [replace(reading, agreement=0.7), rival], NAMES, np.array(["no", "yes"])
     )
-    assert list(table) == ["structure", "branches", "agreement", "share_yes", "voters"]
+    assert list(table) == ["structure", "clusters", "agreement", "share_yes", "voters"]
     assert table.structure.tolist() == ["ease", "other"]
-    assert table.branches.tolist() == [5, 7]
+    assert table.clusters.tolist() == [5, 7]
     assert table.agreement.tolist() == [1.0, 0.8]
     assert table.share_yes.isna().all()  # until labels are judged
     assert table.voters[0] == ["a1", "a2", "a3", "dia", "eve"]

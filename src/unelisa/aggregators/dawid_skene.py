@@ -1,6 +1,6 @@
 """Dawid and Skene (1979): what voters confuse, by EM; with one coin per voter, or more."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,9 @@ from unelisa.aggregators.confusions import (
     spread_errors,
     start_from,
 )
-from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
+from unelisa.estimator import Takes
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Ballots, keep_voters, list_ballots
@@ -46,7 +47,8 @@ TIED_FITS = "a tie: fits of nearly equal likelihood"
 class EMAggregator(ConfusionAggregator, PosteriorAggregator):
     """Base of the models whose confusions are estimated by EM from several starts."""
 
-    multiclass = True
+    takes = Takes(any_class=True, gold="labels")
+    _errors: ClassVar[type[VoterModel]]  # how voters err
 
     def __init__(  # noqa: PLR0913 - a public signature
         self,
@@ -78,8 +80,6 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         self._adopt(best, votes, voters)
 
     def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        if self.orient != "majority":
-            raise ModelError("orient decides between two classes; leave 'majority' for more")
         voters = np.flatnonzero(votes.discerning())
         ballots, equal = self._arrange_ballots(votes, voters), np.ones(len(voters))
         known = NO_GOLD if gold is None else gold.view(np.uint8)
@@ -88,8 +88,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
             start_from(ballots, equal, votes.n_classes, known, only_gold=only)
             for only in ((False, True) if known.any() else (False,))
         ]
-        best, *_ = self._find_fits(ballots, starts, votes, voters, gold=known)
-        self._adopt(best, votes, voters)
+        self._adopt(self._find_fits(ballots, starts, votes, voters, known)[0], votes, voters)
 
     def _arrange_ballots(self, votes: Votes, voters: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes of these voters item by item; the others have not voted."""
@@ -106,8 +105,9 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         gold: Codes = NO_GOLD,
     ) -> list[Confusions]:
         varying = int(np.count_nonzero(~votes.constant()[voters]))
+        model = self._errors(self.smoothing)
         limits: Any = {"max_iter": self.max_iter, "tol": self.tol, "gold": gold}
-        fits = find_fits(ballots, self._voter_model(), starts, varying, **limits)
+        fits = find_fits(ballots, model, starts, varying, **limits)
         if varying >= LEAST_VARYING and not fits[0].converged:
             warn_user(
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter",
@@ -127,10 +127,6 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         if is_two_class(self):
             return score_two(votes.blocks, tables[:, :, 1].T, self.prevalence_)
         return score_classes(list_ballots(votes.blocks), tables, self.prevalence_)
-
-    def _voter_model(self) -> VoterModel:
-        """Return how voters err."""
-        raise NotImplementedError
 
 
 @stored(
@@ -161,7 +157,7 @@ class DawidSkene(EMAggregator):
     max_iter, tol
         EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
         voter's name or index.
     n_jobs
         Threads; the result does not depend on them.
@@ -216,6 +212,8 @@ class DawidSkene(EMAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
+    _errors = FullTables
+
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         super()._learn(votes, gold, prior)
         if not self.weights_.any():
@@ -223,9 +221,6 @@ class DawidSkene(EMAggregator):
                 "no voter is informative: every item gets the same probability",
                 ExpertsWarning,
             )
-
-    def _voter_model(self) -> FullTables:
-        return FullTables(self.smoothing)
 
     def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
         super()._adopt(fit, votes, voters)
@@ -244,8 +239,8 @@ class DawidSkene(EMAggregator):
         super()._turn_around()
         self.coins_ = self.coins_[::-1]
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.coins_[1] - self.coins_[0])
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.coins_[1] - self.coins_[0])
 
     def _reason(self, voter: int) -> str:
         if not is_two_class(self):
@@ -307,8 +302,7 @@ class OneCoinDawidSkene(EMAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    def _voter_model(self) -> OneReliability:
-        return OneReliability(self.smoothing)
+    _errors = OneReliability
 
     def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
         super()._adopt(fit, votes, voters)
@@ -327,8 +321,8 @@ class OneCoinDawidSkene(EMAggregator):
         super()._turn_around()
         self.accuracies_ = 1 - self.accuracies_
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(2 * self.accuracies_ - 1)
+    def _side_votes(self) -> Floats:
+        return pool_votes(2 * self.accuracies_ - 1)
 
     def _voter_estimates(self) -> dict[str, Floats]:
         return {"accuracy": self.accuracies_}

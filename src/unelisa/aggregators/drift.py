@@ -54,7 +54,7 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
         right, over the first and the last third of them), change (of that probability by everybody
         else's votes, beyond what the items and the other voters account for), p_value (for all
         voters together, by Holm's method) and drifted (p_value < .01). NaN where a third has fewer
-        than 20 votes, or where the votes cannot tell how good a voter is.
+        than 20 votes, or where a voter's accuracy is unknown.
 
     Examples
     --------
@@ -93,16 +93,16 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
         changes.append(surprised)
         errors.append((squares - surprised**2) / np.maximum(sizes - 1, 1))
     change = changes[1] - changes[0]
-    untold = (sizes < LEAST_VOTES) | ~np.isfinite(change)
-    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~untold)
-    together = adjust_holm(np.where(untold, np.nan, 2 * ndtr(-np.abs(change) / error)))
+    unknown = (sizes < LEAST_VOTES) | ~np.isfinite(change)
+    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~unknown)
+    together = adjust_holm(np.where(unknown, np.nan, 2 * ndtr(-np.abs(change) / error)))
     found = {"first": means[0], "last": means[1], "change": change, "p_value": together}
-    known_only = {name: np.where(untold, np.nan, column) for name, column in found.items()}
+    known_only = {name: np.where(unknown, np.nan, column) for name, column in found.items()}
     columns = {"voter": model.voter_names_, "votes": counts, **known_only}
     return pd.DataFrame({**columns, "drifted": together < LEVEL})
 
 
-def tell_drift(table: Any) -> str:
+def describe_drift(table: Any) -> str:
     """Return the sentence about voters who drifted; nothing where none did."""
     drifted = table[table["drifted"]].sort_values("p_value", kind="stable")
     if not len(drifted):
@@ -133,13 +133,13 @@ def adjust_holm(chances: Floats) -> Floats:
 
 
 def _leave_common(
-    change: Floats, variance: Floats, told: NDArray[np.bool_]
+    change: Floats, variance: Floats, known: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return the changes without what they have in common, and their standard errors."""
-    if np.count_nonzero(told) < LEAST_VOTERS:
+    if np.count_nonzero(known) < LEAST_VOTERS:
         return change, np.sqrt(variance)
-    of_median = np.pi / 2 * np.median(variance[told]) / np.count_nonzero(told)
-    return change - np.median(change[told]), np.sqrt(variance + of_median)
+    of_median = np.pi / 2 * np.median(variance[known]) / np.count_nonzero(known)
+    return change - np.median(change[known]), np.sqrt(variance + of_median)
 
 
 def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Floats, Floats]:

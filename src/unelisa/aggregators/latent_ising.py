@@ -15,23 +15,35 @@ from unelisa.aggregators.base import (
     idle_reason,
 )
 from unelisa.aggregators.confusions import ConfusionAggregator, has_confusions
-from unelisa.aggregators.drift import find_drift, tell_drift
+from unelisa.aggregators.drift import describe_drift, find_drift
 from unelisa.aggregators.known import (
+    KeptVotes,
+    Memory,
     add_prior,
+    join_gold,
     no_odds,
     number_codes,
+    read_more,
     read_prevalence,
     read_prior,
 )
-from unelisa.aggregators.memory import KeptVotes, Memory, join_gold, read_more
-from unelisa.aggregators.orientation import Orient, read_sides
+from unelisa.aggregators.orientation import Orient, is_upside_down
 from unelisa.base import check_is_fitted
 from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
-from unelisa.latent import Known, Structure, describe, verdicts
+from unelisa.estimator import Takes
+from unelisa.latent import Known, Structure, describe, interpret
 from unelisa.latent.gold import follow_gold, match_prevalence
-from unelisa.latent.reading import Reading
+from unelisa.latent.reading import (
+    Reading,
+    describe_copies,
+    explain_voters,
+    find_heads,
+    judge_voters,
+    tabulate_readings,
+)
 from unelisa.latent.trust import Checked, Trust
 from unelisa.paper.graph import VoterGraph
+from unelisa.progress import until
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import fix_labels, list_ballots, set_prior_odds
@@ -39,6 +51,11 @@ from unelisa.votes.blocks import ItemBlocks
 from unelisa.votes.joining import join_votes
 from unelisa.votes.partitioned import is_partitioned
 
+CONTRADICTION = (
+    "the prior and the anchor voter point to opposite sides: the anchor decides which side is yes, "
+    "and the prior contradicts the votes"
+)
+UNRELIABLE = "the labels cannot be relied on: "
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 
 
@@ -91,7 +108,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         Voters who are clearly better than the crowd (in a graph: tied to the truth), a_s, its sign.
     voters_, voters_full_
         A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv, each
-        with a 90 % interval (accuracy_low, accuracy_high), NaN where the votes cannot tell; with
+        with a 90 % interval (accuracy_low, accuracy_high), NaN where unknown; with
         more than two classes accuracy and recall_<class>. The first prints its main columns only.
     families_, effective_voters_
         Voters who repeat each other; how many independent voters they are worth: Kish's
@@ -108,7 +125,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     field_, fields_
         theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
     sensitivity_, specificity_
-        P(says yes | yes) and P(says no | no) per voter; NaN where the votes cannot tell.
+        P(says yes | yes) and P(says no | no) per voter; NaN where unknown.
     confusions_
         P(says c | class k) per voter, as a pandas table.
     standard_errors_, edges_, graph_
@@ -122,7 +139,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     Which reading is meant is an identifying assumption: where most voters point the same way, the
     truth is what they agree on (the consensus), else the hub of their graph (the edges).
 
-    What votes cannot tell was learned from real votes with known truth: see docs/prior.md.
+    What votes do not determine was learned from real votes with known truth: see docs/prior.md.
 
     Gold labels are the truth of their items in all that the model says of the votes of the fit.
     Ten or more also choose between readings and correct the probabilities: by a slope, an offset
@@ -159,7 +176,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     """
 
     verdicts = ("contrarian", "pruned", "expert")
-    multiclass = True
+    takes = Takes(any_class=True, gold="labels", prior=True)
     remembers_votes = True
     _reading: Reading
     prevalence_interval_: Any  # (low, high), or two rows of classes
@@ -204,7 +221,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             dict or pandas Series by item (0 where an item is absent). With more than two classes a
             table, one column per class. `predict` needs the log-odds of its items again.
         prevalence
-            Optional share of positive items, which votes cannot tell and people often know: a
+            Optional share of positive items, which votes hardly determine and people often know: a
             number, a pair (low, high), or a mapping from class to either.
         sample_weight
             Optional number of items that each item stands for.
@@ -257,8 +274,9 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
         reading = self._reading
         self._take(judge(replace(reading, others=tuple(map(judge, reading.others)))))
-        for caution in self.cautions_:
-            warn_user(caution, ReliabilityWarning)
+        for k, caution in enumerate(self.cautions_):
+            doubt = UNRELIABLE if k < len(self._reading.reasons) and not self.reliable_ else ""
+            warn_user(Sentence(f"{doubt}{caution}", caution.voters), ReliabilityWarning)
 
     def _take(self, reading: Reading) -> None:
         """Set what is learned from a reading."""
@@ -273,8 +291,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             low, high = trust.share_bounds[:, 1].tolist()
             self.prevalence_interval_ = low, high
         else:
-            told = ~np.isnan(worth.values[:1].T[:, :, None])
-            self._confusion = np.where(told, reading.confusions, np.nan)
+            known = ~np.isnan(worth.values[:1].T[:, :, None])
+            self._confusion = np.where(known, reading.confusions, np.nan)
             self._confusion_votes = worth.met
             self.prevalence_, self.prevalence_interval_ = trust.shares, trust.share_bounds
         self._rely(trust, reading)
@@ -282,19 +300,19 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     def _rely(self, trust: Trust, reading: Reading) -> None:
         """Set `reliable_` and its reason."""
         if not self.reliable_ and not trust.checked.enough:
-            return  # the votes do not identify a truth, and nothing else tells it
+            return  # the votes do not identify a truth, and nothing else does
         doubts = [] if trust.checked.enough else [*reading.reasons]
-        told = [str(one.tell(self.voter_names_)) for one in doubts]
-        told += [] if trust.reliable else [trust.reason]
-        self.reliable_ = not told
-        self.reliability_reason_ = "; ".join(told) or trust.reason
+        reasons = [str(one.name_voters(self.voter_names_)) for one in doubts]
+        reasons += [] if trust.reliable else [trust.reason]
+        self.reliable_ = not reasons
+        self.reliability_reason_ = "; ".join(reasons) or trust.reason
 
     @property
     def cautions_(self) -> list[Sentence]:
         """What speaks against the labels, then what else to know, one sentence each."""
-        told = (*self._reading.reasons, *self._reading.notes)
-        copies = verdicts.tell_copies(self._reading.heads, self.voter_names_)
-        return [*(one.tell(self.voter_names_) for one in told), *copies]
+        found = (*self._reading.reasons, *self._reading.notes)
+        copies = describe_copies(self._reading.heads, self.voter_names_)
+        return [*(one.name_voters(self.voter_names_) for one in found), *copies]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.
@@ -317,7 +335,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             other._memory = self._memory
         other._take(replace(readings[k], others=others))
         if k > 0:
-            reasons = verdicts.explain_voters(readings[k], self.voter_names_)
+            reasons = explain_voters(readings[k], self.voter_names_)
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
 
@@ -349,8 +367,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         """
         check_is_fitted(self, "voter_names_")
         if "_beside" in self.__dict__:
-            told = f"a model fitted with {self._beside} cannot be updated"
-            raise ModelError(f"{told}; fit it to all votes again")
+            what = f"a model fitted with {self._beside} cannot be updated"
+            raise ModelError(f"{what}; fit it to all votes again")
         memory = self._recall() if earlier is None else self._recall_with(earlier)
         if memory.gold is None and self.__dict__.get("_n_gold", 0) and y is None:
             raise ModelError(
@@ -359,7 +377,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             )
         joined = join_votes(memory.votes, read_more(self, votes))
         self.fit(joined.votes, join_gold(memory.gold, y, joined.votes))
-        drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
+        drifted = describe_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
         if drifted:
             warn_user(drifted, ReliabilityWarning)
         return self
@@ -418,13 +436,13 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     effective_voters_ = _of_reading("trust.voters", "How many independent voters they are.")
     edges_ = _of_reading("links.edges", "Ties between voters beyond the truth: s, t, weight.")
 
-    expected_accuracy_ = _of_reading("trust.told", "How right labels are expected to be, or None.")
+    expected_accuracy_ = _of_reading("trust.stated", "Accuracy expected of the labels, or None.")
     expected_accuracy_interval_ = _of_reading("trust.interval", "Its 90 % interval, or None.")
 
     @property
     def readings_(self) -> Any:
         """The readings that the votes allow, as a pandas table; the first one was taken."""
-        return verdicts.tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
+        return tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
 
     @property
     def families_(self) -> list[list[Any]]:
@@ -433,7 +451,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
 
     def ease(self, X: Any) -> Floats:
-        """Return how easy every item is: 1 is ordinary, 0 nobody can tell; NaN is not known."""
+        """Return how easy every item is: 1 is ordinary, 0 is a coin flip; NaN is unknown."""
         return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
 
     @property
@@ -448,8 +466,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         if self.reading_ == "edges":
             table.loc[~self._reading.experts, "verdict"] = "pruned"
             return table
-        table["verdict"] = verdicts.judge_voters(self._reading, self.voter_names_)
-        table.insert(2, "family", verdicts.find_heads(self._reading, self.voter_names_))
+        table["verdict"] = judge_voters(self._reading, self.voter_names_)
+        table.insert(2, "family", find_heads(self._reading, self.voter_names_))
         return table
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
@@ -462,5 +480,35 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return {**(found or super()._voter_estimates()), "standard_error": self.standard_errors_}
 
     def _reasons(self, votes: Votes) -> list[str]:
-        reasons = verdicts.explain_voters(self._reading, self.voter_names_)
+        reasons = explain_voters(self._reading, self.voter_names_)
         return [idle_reason(votes, s) or reason for s, reason in enumerate(reasons)]
+
+
+def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any) -> Reading:
+    """Return the reading of the votes, on the side of the anchor, or of prior and majority.
+
+    `model` says which structure and which orientation are asked for.
+    """
+    with until(0.9):
+        reading = interpret(ballots, model.structure, votes.n_classes)
+    if votes.n_classes > 2:
+        return reading
+    bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
+    scores = reading.score(bare) if prior_odds.any() or model.orient != "majority" else np.empty(0)
+    if model.orient != "majority":
+        turned = is_upside_down(model.orient, votes, scores, np.empty(0))
+    elif prior_odds.any():
+        turned = bool(prior_odds @ scores < 0)
+    else:
+        turned = reading.needs_turning()
+    if not turned:
+        return _note_contradiction(reading, prior_odds, scores)
+    if prior_odds.any() and not reading.sign_is_open:
+        # the majority's side was fitted, where the prior has the opposite sign
+        reading = interpret(set_prior_odds(ballots, -prior_odds), model.structure)
+    return _note_contradiction(reading.turned(), prior_odds, -scores)
+
+
+def _note_contradiction(reading: Reading, prior_odds: Floats, scores: Floats) -> Reading:
+    differ = prior_odds.any() and bool(prior_odds @ scores < 0)
+    return reading.doubting(CONTRADICTION) if differ else reading

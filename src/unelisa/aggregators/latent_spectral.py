@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, polar, qr
 
 from unelisa.aggregators.base import Floats
-from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_ballots
+from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_votes
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.schema import stored
@@ -154,7 +154,7 @@ class LatentSpectralMetaLearner(OrientedAggregator):
     max_groups
         Largest number of groups tried; at most a third of the voters.
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
         voter's name or index.
     random_state
         Not used: the votes alone determine the fit.
@@ -239,8 +239,8 @@ class LatentSpectralMetaLearner(OrientedAggregator):
         nothing = np.zeros(latents.shape[1])
         return np.asarray(weigh_votes(latents, self.group_weights_, nothing))
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.weights_)
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.weights_)
 
     def _voter_estimates(self) -> dict[str, Groups]:
         return {"group": self.groups_}

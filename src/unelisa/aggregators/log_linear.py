@@ -14,8 +14,9 @@ from unelisa.aggregators.confusions import (
     find_fits,
     list_expected,
 )
-from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
-from unelisa.errors import ConvergenceWarning, ModelError, warn_user
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
+from unelisa.errors import ConvergenceWarning, warn_user
+from unelisa.estimator import Takes
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
@@ -168,7 +169,7 @@ class LogLinear(PosteriorAggregator):
     max_iter
         Limit on the optimizer's iterations.
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
         voter's name or index.
     random_state
         Not used: the votes alone determine the fit.
@@ -214,7 +215,7 @@ class LogLinear(PosteriorAggregator):
     """
 
     # they have 300 pairs; with more, usual data cannot separate the pairs from the truth
-    max_voters = 25
+    takes = Takes(gold="side", voters=25)
 
     def __init__(
         self,
@@ -232,12 +233,6 @@ class LogLinear(PosteriorAggregator):
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
         active = voters[~votes.constant()[voters]]
-        if len(active) > self.max_voters:
-            raise ModelError(
-                f"the log-linear model has a term for every pair of voters, {len(active)} voters "
-                f"make {len(active) * (len(active) - 1) // 2}, and votes determine those of at "
-                f"most {self.max_voters} voters: select voters first, or use another method"
-            )
         best, *tied = self._estimate(votes, active)
         for terms in tied:
             self._adopt(terms, votes, active)
@@ -285,8 +280,8 @@ class LogLinear(PosteriorAggregator):
         super()._turn_around()
         self.field_ = -self.field_
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(np.tanh(self.weights_))
+    def _side_votes(self) -> Floats:
+        return pool_votes(np.tanh(self.weights_))
 
     def _reason(self, voter: int) -> str:
         partner = np.abs(self.pairs_[voter]).argmax()

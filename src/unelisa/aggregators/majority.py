@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
+from unelisa.estimator import Takes
 from unelisa.kernels.classes import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -19,12 +20,12 @@ PATIENCE, REDUCTION = 20, 0.5
 class WeightedMajority(Aggregator):
     """A weighted majority of two or more classes: `_weigh` returns the weights.
 
-    A tie goes to the class with more votes in all, of voters who tell items apart. Where these are
+    A tie goes to the class with more votes in all, of voters who distinguish items. Where these are
     equal too, to the class whose votes come from fewer voters, and only in votes that renaming the
     classes leaves as they are, to the later of two classes or the first of more.
     """
 
-    multiclass = True
+    takes = Takes(any_class=True)
     _tie_order: NDArray[np.int64]
 
     def _fit(self, votes: Votes) -> None:
@@ -35,7 +36,7 @@ class WeightedMajority(Aggregator):
         self.weights_[counted] = self._weigh(blocks, len(counted), votes.n_classes)
 
     def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
-        """Return the weights of the voters who tell items apart."""
+        """Return the weights of the voters who distinguish items."""
         raise NotImplementedError
 
     def _score(self, votes: Votes) -> Floats:
@@ -72,16 +73,6 @@ def share_weight(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -> Flo
     """Return per item the weight of yes minus that of no, as a share of the weight that voted.
 
     Of more than two classes, the share of each.
-
-    Examples
-    --------
-    >>> from unelisa.votes.blocks import WholeTable
-    >>> votes = np.array([[1, -1, 0]], dtype=np.int8)
-    >>> share_weight(WholeTable(votes), np.array([3.0, 1.0, 5.0]))
-    array([0.5])
-    >>> votes = arrange_votes(WholeTable(np.array([[1, 3, 0]], dtype=np.int8)), 3)
-    >>> share_weight(votes, np.array([3.0, 1.0, 5.0]), 3)
-    array([[0.75, 0.  , 0.25]])
     """
     if n_classes > 2:
         return blocks.concatenate(_share_run, weights, n_classes)
@@ -94,13 +85,6 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -
     """Return the share of each voter's votes that agree with the weighted majority.
 
     Where m classes are tied, a vote for one of them counts 1 / m; a voter who never voted has 0.
-
-    Examples
-    --------
-    >>> from unelisa.votes.blocks import WholeTable
-    >>> votes = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)
-    >>> measure_agreement(WholeTable(votes), np.array([2.0, 1.0]))
-    array([1.        , 0.33333333])
     """
     if n_classes > 2:
         agreed, counts = blocks.sum(_agree_run, weights, n_classes)

@@ -16,7 +16,7 @@ from unelisa.aggregators.confusions import (
     list_expected,
     start_at,
 )
-from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
 from unelisa.errors import ModelError
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -127,11 +127,6 @@ def count_units(weights: Floats) -> int:
     """Return the number of hidden units that a layer needs, from the weights of a wider one.
 
     The smallest number of singular values whose sum exceeds 95 % of the sum of all (Shaham et al.).
-
-    Examples
-    --------
-    >>> count_units(np.diag([5.0, 3.0, 0.1]))
-    2
     """
     values = np.linalg.svd(weights, compute_uv=False)
     share = np.cumsum(values) / max(float(values.sum()), np.finfo(float).tiny)
@@ -188,14 +183,7 @@ def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
 
 
 def as_layer(coins: Floats, prevalence: float) -> Layer:
-    """Return Dawid and Skene's model as a machine with one hidden unit.
-
-    Examples
-    --------
-    >>> layer = as_layer(np.array([[0.2], [0.8]]), 0.5)
-    >>> np.round(layer.weights, 3), np.round(layer.bias, 3)
-    (array([[2.773]]), array([-1.386]))
-    """
+    """Return Dawid and Skene's model as a machine with one hidden unit."""
     weights = logit(coins[1]) - logit(coins[0])
     bias = logit(prevalence) + (np.log1p(-coins[1]) - np.log1p(-coins[0])).sum()
     return Layer(weights[None, :], np.array([bias]))
@@ -246,7 +234,7 @@ class StackedRBM(PosteriorAggregator):
     max_iter
         Steps of contrastive divergence per machine, of 100 items each.
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
         voter's name or index.
     random_state
         Not used: the random numbers of training are the same in every fit. The machines are trained
@@ -364,8 +352,8 @@ class StackedRBM(PosteriorAggregator):
         self.layer_weights_[-1] = -self.layer_weights_[-1]
         self.layer_biases_[-1] = -self.layer_biases_[-1]
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.weights_)
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.weights_)
 
 
 def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:

@@ -273,10 +273,10 @@ def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
     table = bare_table(1, title="Readings of the votes", title_justify="left", title_style="bold")
     table.add_column("reading", no_wrap=True)
     table.add_column("meaning", overflow="fold")
-    for name in (f"share of {printable(label)}", "branches", "labels that differ"):
+    for name in (f"share of {printable(label)}", "clusters", "labels that differ"):
         table.add_column(name, justify="right")
     for k, row in enumerate(readings):
-        branches = figure(row["branches"], "d")
+        branches = figure(row["clusters"], "d")
         share, differ = figure(row.get("share_yes"), ".1%"), figure(row["differ"], ",d")
         table.add_row("another" if k else "taken", row["structure"], share, branches, differ)
     return table

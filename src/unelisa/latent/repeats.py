@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from unelisa.latent import prior
-from unelisa.latent.copies import Heads
-from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Sample
+from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Heads, Sample
 from unelisa.votes.ballots import Floats
 
 Singles = NDArray[np.float32]
@@ -67,7 +66,7 @@ class Repeaters(NamedTuple):
         counts = 1 / (sizes * (1 + total))
         constant = (crowd.cast == crowd.ballots.n_items).any(axis=1)
         if not constant.all():
-            counts[constant] = 0.0  # votes that do not tell items apart
+            counts[constant] = 0.0  # votes that do not distinguish items
         family = _join(first, second, excess > MOSTLY, n_voters)
         return cls(counts, family, first, second, excess, n_copies)
 
@@ -181,7 +180,7 @@ def measure_partial(
         if n_classes > 2 and share < RARE:
             continue
         signs = np.where(answers == c, 1, -1).astype(np.float32)
-        panel = _seat(sample, heard, voters, signs)
+        panel = _arrange_panel(sample, heard, voters, signs)
         partial, common = _correlate_rest(panel, weigh_crowd(panel.votes))
         found += share * (1 - share) * partial
         total += share * (1 - share)
@@ -199,7 +198,7 @@ class Panel(NamedTuple):
     many: Singles
 
 
-def _seat(
+def _arrange_panel(
     sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], signs: Singles
 ) -> Panel:
     ballots, place = sample.ballots, np.full(len(heard), -1)

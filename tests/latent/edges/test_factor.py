@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from unelisa.latent.edges.factor import exceeds_factor
-from unelisa.latent.pairs import Pairs
+from unelisa.latent.crowd import Pairs, exceeds_factor
 from unelisa.simulation.designs import simulate_votes
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latent.worlds import ballots_of
-from unelisa.latent.edges.reading import EdgesReading, Hub
+from unelisa.latent.edges import EdgesReading, Hub
 from unelisa.latent.reading import Correction, Links
 
 VALUES = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 1], [0, 0, -1]], dtype=np.int8)
@@ -38,7 +38,7 @@ def test_a_turned_graph_says_the_opposite():
 
 
 def test_most_experts_say_which_side_is_up():
-    assert not graph([0.5, -0.3, 1.0]).leans_down()
-    assert graph([-0.5, 0.3, -1.0]).leans_down()
-    assert graph([0.5, -0.3, 1.0], experts=(False, True, False)).leans_down()
+    assert not graph([0.5, -0.3, 1.0]).needs_turning()
+    assert graph([-0.5, 0.3, -1.0]).needs_turning()
+    assert graph([0.5, -0.3, 1.0], experts=(False, True, False)).needs_turning()
     assert graph([0.5, -0.3, 1.0]).sign_is_open
