@@ -12,9 +12,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+_fcntl: Any = import_module("fcntl") if os.name == "posix" else None  # else nothing is locked
 _open_drafts: set[Path] = set()  # the private folders of drafts
 _ACL = "system.posix_acl_access"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot sync a folder
@@ -143,6 +145,20 @@ def _put_back(target: Path, old: Path | None) -> None:
         target.unlink()
     else:
         old.replace(target)
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[None]:
+    """Keep other programs that hold the same file out of this block, where the system has locks.
+
+    A file that one of them replaced meanwhile is another file: compare its content in the block.
+    """
+    with ExitStack() as held:
+        if _fcntl is not None and path.is_file():
+            file = held.enter_context(path.open("rb"))
+            with suppress(OSError):  # a file system without locks
+                _fcntl.flock(file, _fcntl.LOCK_EX)
+        yield
 
 
 def sync_folder(folder: Path) -> None:

@@ -362,13 +362,7 @@ class LogOdds(Aggregator):
 
 
 def find_heard(votes: Votes) -> NDArray[np.intp]:
-    """Return the items with votes; all items where the votes are not in memory.
-
-    Examples
-    --------
-    >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
-    array([0, 2])
-    """
+    """Return the items with votes; all items where the votes are not in memory."""
     if votes.blocks.place not in HELD:
         return np.arange(votes.n_items)
     nothing = np.zeros(votes.n_voters)

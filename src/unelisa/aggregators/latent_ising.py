@@ -82,46 +82,45 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
 
     which for two classes is the Ising model logit P(f_s = +1 | f0, d) = 2 (b_s + a_s d f0). Voters
-    who repeat each other count for less, copies as one. The probabilities of this model are
-    averaged with the share of the votes, in log-odds. Missing votes are ignored, voters with few
-    votes are shrunk toward the mean. Where the voters do not point the same way, they depend on
-    each other directly (edges), and the truth is the hub of their graph.
+    who repeat each other count for less, copies as one. The probabilities are averaged with the
+    share of the votes, in log-odds. Missing votes are ignored, voters with few votes are shrunk
+    toward the mean. Where the voters do not point the same way, they depend on each other directly
+    (edges), and the truth is the hub of their graph.
 
     Parameters
     ----------
     structure
-        "auto", or one of "plain" (every voter counts once, all items are as easy), "ease" (every
-        voter counts once), "families" (all items are as easy), "edges" (a graph of the voters; two
-        classes).
+        "auto", "plain" (every voter counts once, all items are as easy), "ease" (every voter counts
+        once), "families" (all items are as easy), or "edges" (a graph of the voters; two classes).
     orient
         "majority", or the name or index of an anchor voter who is right more often than wrong.
-        Which side is yes is decided by gold labels, else by the anchor, else in a graph by a
-        prior, else by the majority; a prior and an anchor that differ give a warning.
+        Gold labels decide first which side is yes, then the anchor, in a graph a prior, and then
+        the majority.
     n_jobs
         Threads; the result does not depend on them.
     random_state
-        Has no influence.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
     experts_, weights_, polarity_
         Voters who are clearly better than the crowd (in a graph: tied to the truth), a_s, its sign.
     voters_, voters_full_
-        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv, each
-        with a 90 % interval (accuracy_low, accuracy_high), NaN where unknown; with
-        more than two classes accuracy and recall_<class>. The first prints its main columns only.
+        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv (with
+        more than two classes accuracy and recall_<class>), each with a 90 % interval
+        (accuracy_low, accuracy_high), NaN where unknown. The first prints its main columns only.
     families_, effective_voters_
-        Voters who repeat each other; how many independent voters they are worth: Kish's
-        n / (1 + (n - 1) rho), rho the mean correlation of their errors.
+        Voters who repeat each other; how many independent voters they are worth, Kish's
+        n / (1 + (n - 1) rho) with rho the mean correlation of their errors; NaN for a graph.
     prevalence_, prevalence_interval_
         Share of positive items (of each class) among those with votes, and its 90 % interval.
     expected_accuracy_, expected_accuracy_interval_
-        How right the labels are expected to be, and a 90 % interval, both from experience with sets
-        of votes whose truth is known; None where the votes carry no truth.
+        Accuracy expected of the labels, by sets of votes whose truth is known, and its 90 %
+        interval; None where the votes carry no truth.
     reliable_, reliability_reason_, cautions_
-        True if the chance that the true accuracy is more than .10 below `expected_accuracy_` is
-        under 10 %, and nothing speaks against the labels; why not; the same and what else to know,
-        one sentence each, as the fit warned. `voters` of a sentence names all, if it names some.
+        Whether the chance that the true accuracy is more than .10 below `expected_accuracy_` is
+        under 10 %, and nothing speaks against the labels; why not; every warning of the fit, one
+        sentence each, whose `voters` names all that it is about.
     field_, fields_
         theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
     sensitivity_, specificity_
@@ -136,14 +135,14 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     Notes
     -----
-    Which reading is meant is an identifying assumption: where most voters point the same way, the
-    truth is what they agree on (the consensus), else the hub of their graph (the edges).
+    What identifies the truth is an assumption: where most voters point the same way, it is what
+    they agree on (the consensus), else the hub of their graph (the edges). What votes do not
+    determine was learned from real votes with known truth: see docs/prior.md.
 
-    What votes do not determine was learned from real votes with known truth: see docs/prior.md.
-
-    Gold labels are the truth of their items in all that the model says of the votes of the fit.
-    Ten or more also choose between readings and correct the probabilities: by a slope, an offset
-    for each class and, where labels that were left out ask for it, weights of the voters.
+    Gold labels are the truth of their items. Ten or more also choose between readings and correct
+    the probabilities: by a slope, an offset for each class and, where labels that were left out ask
+    for it, weights of the voters. The order of items and voters moves probabilities by rounding
+    only, at most 1e-6 on the sets of votes of docs/comparison.md.
 
     Examples
     --------
@@ -156,10 +155,6 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     >>> right = {"ann": 0.95, "bob": 0.9, "cem": 0.8, "dia": 0.75, "eve": 0.5}
     >>> said = {who: np.where(rng.random(400) < p, truth, other) for who, p in right.items()}
     >>> votes = pd.DataFrame(said).mask(rng.random((400, 5)) < 0.3)
-    >>> votes.head(2)
-       ann  bob  cem   dia  eve
-    0  ham  NaN  ham   ham  NaN
-    1  ham  ham  ham  spam  NaN
     >>> model = ue.LatentIsing().fit(votes)  # it never sees the truth
     >>> model.predict(votes)[:2].tolist(), model.predict_proba(votes)[0].round(2).tolist()
     (['ham', 'ham'], [0.92, 0.08])
@@ -210,12 +205,9 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
         Parameters
         ----------
-        X
-            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
-            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``.
-        y
-            Optional gold labels, as for every aggregator: the truth of their items. A few that
-            agree clearly decide which side is yes; ten or more can do more, see Notes.
+        X, y, sample_weight
+            As for every aggregator. Gold labels (y) are the truth of their items; a few that agree
+            clearly decide which side is yes, ten or more can do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent). With more than two classes a
@@ -223,8 +215,6 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         prevalence
             Optional share of positive items, which votes hardly determine and people often know: a
             number, a pair (low, high), or a mapping from class to either.
-        sample_weight
-            Optional number of items that each item stands for.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -236,8 +226,9 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             for passing in ("_stated", "_checked", "_beside"):
                 self.__dict__.pop(passing, None)
         beside = {"prior log-odds": prior, "prevalence": prevalence, "sample_weight": sample_weight}
-        for what in [name for name, given in beside.items() if given is not None]:
-            self._beside = what
+        for what, given in beside.items():
+            if given is not None:
+                self._beside = what
         return self
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
@@ -369,7 +360,11 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         if "_beside" in self.__dict__:
             what = f"a model fitted with {self._beside} cannot be updated"
             raise ModelError(f"{what}; fit it to all votes again")
-        memory = self._recall() if earlier is None else self._recall_with(earlier)
+        if earlier is None:
+            memory = self._recall()
+        else:
+            known = self._reenter(earlier)
+            memory = Memory(known, self._recall_gold(known))
         if memory.gold is None and self.__dict__.get("_n_gold", 0) and y is None:
             raise ModelError(
                 f"the model was fitted with {self._n_gold} gold labels, which it no longer holds: "
@@ -381,11 +376,6 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         if drifted:
             warn_user(drifted, ReliabilityWarning)
         return self
-
-    def _recall_with(self, earlier: Any) -> Memory:
-        """Return the votes so far as they are passed, with the gold labels of the fit."""
-        votes = self._reenter(earlier)
-        return Memory(votes, self._recall_gold(votes))
 
     def keep_votes(self) -> KeptVotes:
         """Return the votes for a model file, with the gold labels."""
@@ -485,10 +475,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
 
 def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any) -> Reading:
-    """Return the reading of the votes, on the side of the anchor, or of prior and majority.
-
-    `model` says which structure and which orientation are asked for.
-    """
+    """Return the reading of the votes, on the side of the anchor, or of prior and majority."""
     with until(0.9):
         reading = interpret(ballots, model.structure, votes.n_classes)
     if votes.n_classes > 2:

@@ -129,9 +129,8 @@ def fit_terms(
 ) -> tuple[Terms, int, bool]:
     """Return the maximizer of the penalized pseudo-likelihood, n_iter, and whether it converged.
 
-    By L-BFGS, on the distinct rows of votes in the order of their first items. By Fisher's identity
-    its gradient is that of EM's M-step at the current posterior of the truth, so both have the same
-    stationary points; EM needs thousands of iterations if the votes hardly separate a_s from w_st.
+    By L-BFGS, on the distinct rows of votes in the order of their first items. EM has the same
+    stationary points, but needs thousands of iterations if the votes hardly separate a_s from w_st.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - takes a tenth of a second
 
@@ -168,11 +167,8 @@ class LogLinear(PosteriorAggregator):
         values of about 0.1. Other terms have the prior N(0, 1).
     max_iter
         Limit on the optimizer's iterations.
-    orient
-        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
-        voter's name or index.
-    random_state
-        Not used: the votes alone determine the fit.
+    orient, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------
@@ -187,19 +183,17 @@ class LogLinear(PosteriorAggregator):
 
     Notes
     -----
-    Departures. (1) Z sums over 2^(p + 1) states. Instead of the likelihood, the pseudo-likelihood
-    of the votes is maximized, prod_s P(f_s | the item's other votes) with the truth summed out,
-    which needs no Z and is consistent too. (2) The share of positive items is estimated; Donmez et
-    al. assume it known. (3) A missing vote is summed over as if it were independent of the others
-    given the truth: it adds d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds.
-    Without pairs this is exact, and the score is that of Dawid and Skene.
+    Departures. (1) Z sums over 2^(p + 1) states, so the pseudo-likelihood of the votes is
+    maximized: prod_s P(f_s | the item's other votes), the truth summed out. (2) The share of
+    positive items is estimated; Donmez et al. assume it known. (3) A missing vote is summed over as
+    if it were independent of the others given the truth: it adds
+    d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds, which is exact without pairs.
 
-    Pairs and truth are identified by third and higher moments only, so the pseudo-likelihood often
-    has several optima. The one that Dawid-Skene's fit leads to is taken; if the one that the
-    majority vote leads to labels more than 1 % of the items differently, the answer depends on a
-    tie: `reliable_` is False, with a warning. More than 25 varying voters
-    (300 pairs) are rejected. If fewer than three voters vary, the result is the majority vote's,
-    with an `ExpertsWarning`.
+    Pairs and truth are identified by third and higher moments only, so there are often several
+    optima. The one that Dawid-Skene's fit leads to is taken; if the one that the majority vote
+    leads to labels more than 1 % of the items differently, `reliable_` is False, with a warning.
+    More than 25 varying voters are rejected. If fewer than three vary, the result is the majority
+    vote's, with an `ExpertsWarning`.
 
     References
     ----------

@@ -111,8 +111,7 @@ class SpectralMetaLearner(OrientedAggregator):
     Parameters
     ----------
     orient
-        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
-        voter's name or index.
+        As in `DawidSkene`.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.screen import busy, results, tell_written
 from unelisa.errors import ModelError, VotesError, replay_warnings
-from unelisa.outputs import make_plain
+from unelisa.outputs import holding, make_plain
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.wording import count_noun
 from unelisa.sources.labels import LabelTable
@@ -89,7 +89,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             for row in drift.to_dict("records")
         ],
     }
-    with busy("writing"), output_files(force) as files:
+    with busy("writing"), holding(model), output_files(force) as files:
         if out is not None:
             judged = Judged.of(fitted, whole)
             files.write_csv(out, label_columns(judged), label_rows(judged))
