@@ -64,13 +64,7 @@ class Hint(NamedTuple):
 
 
 def join_hints(message: str, hints: Sequence[str]) -> str:
-    """Return the sentence with what to pass.
-
-    Examples
-    --------
-    >>> join_hints("the codes are ambiguous", ["--coding pm1", "--coding snorkel"])
-    'the codes are ambiguous; pass --coding pm1, or --coding snorkel'
-    """
+    """Return the sentence with what to pass: "...; pass --coding pm1, or --coding snorkel"."""
     return f"{message}; pass {', or '.join(hints)}" if hints else message
 
 
@@ -112,13 +106,7 @@ class MissingExtraError(UnelisaError, ImportError):
 
 
 def missing_extra(need: str, extra: str) -> MissingExtraError:
-    """Return the error for a missing optional package, with the command that installs it.
-
-    Examples
-    --------
-    >>> print(missing_extra("reports need jinja2", "report"))
-    reports need jinja2: pip install "unelisa[report]", or in a clone pip install ".[report]"
-    """
+    """Return the error for a missing optional package, with the command that installs it."""
     return MissingExtraError(
         f'{need}: pip install "unelisa[{extra}]", or in a clone pip install ".[{extra}]"'
     )

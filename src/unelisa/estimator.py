@@ -213,12 +213,7 @@ class VotesEstimator(Estimator):
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Raise `ModelError` for invalid values of settings that several estimators share.
-
-    Examples
-    --------
-    >>> check_settings({"n_starts": 5, "n_jobs": -1, "random_state": None})
-    """
+    """Raise `ModelError` for invalid values of settings that several estimators share."""
     for name, kind in KINDS.items():
         if name in settings and not kind.holds(settings[name]):
             found = repr(settings[name])[:60]
@@ -226,12 +221,7 @@ def check_settings(settings: dict[str, Any]) -> None:
 
 
 def check_level(level: Any) -> None:
-    """Raise `ModelError` for an invalid level of intervals.
-
-    Examples
-    --------
-    >>> check_level(0.9)
-    """
+    """Raise `ModelError` for an invalid level of intervals."""
     if not isinstance(level, float) or not 0 < level < 1:
         raise ModelError(f"level must lie between 0 and 1, found {level!r}")
 
@@ -247,37 +237,27 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not _is_flag(value)
+def _is_number(value: Any, kind: Any, least: float) -> bool:
+    return isinstance(value, kind) and not _is_flag(value) and bool(least <= value < np.inf)
 
 
-def _is_count(value: Any) -> bool:
-    return _is_whole(value) and value >= 1
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, Real) and not _is_flag(value) and 0 <= float(value) < np.inf
-
-
-def _is_seed(value: Any) -> bool:
-    if value is None or isinstance(value, np.random.Generator):
-        return True
-    return _is_whole(value) and value >= 0
-
-
-def _is_side(value: Any) -> bool:
-    return isinstance(value, str) or _is_whole(value)
-
-
-COUNT = Kind(_is_count, "a whole number of at least 1")
-AMOUNT = Kind(_is_amount, "a finite number of at least 0")
+COUNT = Kind(lambda value: _is_number(value, Integral, 1), "a whole number of at least 1")
+AMOUNT = Kind(lambda value: _is_number(value, Real, 0), "a finite number of at least 0")
 KINDS = {
     **dict.fromkeys(("n_starts", "max_iter", "max_groups", "n_resamples"), COUNT),
     **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
     "fit_intercept": Kind(_is_flag, "True or False"),
-    "orient": Kind(_is_side, "'majority', or a voter's name or index"),
+    "orient": Kind(
+        lambda value: isinstance(value, str) or _is_number(value, Integral, -np.inf),
+        "'majority', or a voter's name or index",
+    ),
     "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
     "random_state": Kind(
-        _is_seed, "None, a nonnegative integer, or a generator of np.random.default_rng"
+        lambda value: (
+            value is None
+            or isinstance(value, np.random.Generator)
+            or _is_number(value, Integral, 0)
+        ),
+        "None, a nonnegative integer, or a generator of np.random.default_rng",
     ),
 }

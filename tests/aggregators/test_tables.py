@@ -43,19 +43,6 @@ def test_methods_without_accuracies_print_what_they_have():
     assert repr(model.voters_) == repr(model.voters_full_)
 
 
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_gold_items_have_their_gold_label_for_certain():
-    rng = np.random.default_rng(0)
-    truth = rng.choice([-1, 1], 300)
-    values = np.where(rng.random((300, 6)) < 0.75, truth[:, None], -truth[:, None])
-    known = {i: int(truth[i]) for i in range(0, 300, 10)}
-    known[1] = int(-truth[1])  # whatever the votes say
-    table = ue.LatentIsing().fit(values, y=[known.get(i) for i in range(300)]).labels(values)
-    gold = table[table["status"] == "gold"]
-    assert dict(zip(gold["item"], gold["label"], strict=True)) == known
-    assert (gold["probability"] == 1).all()
-
-
 def test_confusions_are_one_row_per_voter_and_pair_of_classes():
     model = ue.MajorityVote().fit([["a", "b"], ["c", "a"], ["b", "b"]])
     tables = np.arange(18.0).reshape(2, 3, 3)

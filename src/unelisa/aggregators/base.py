@@ -300,12 +300,7 @@ class Aggregator(Remembering, VotesEstimator):
     ) -> None:
         """Estimate how good each voter is, in methods whose intervals say how sure that is."""
 
-    def _learn(
-        self,
-        votes: Votes,
-        gold: NDArray[np.int8] | None,  # noqa: ARG002 - some need no orientation
-        prior: Floats | None,  # noqa: ARG002 - for methods whose `fit` takes one
-    ) -> None:
+    def _learn(self, votes: Votes, _gold: NDArray[np.int8] | None, _prior: Floats | None) -> None:
         """Fit the method; gold labels and prior log-odds are for those that use them."""
         self._fit(votes)
 

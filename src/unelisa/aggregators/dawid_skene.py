@@ -143,22 +143,22 @@ class DawidSkene(EMAggregator):
 
         log pi / (1 - pi) + sum_s log P(f_s | yes) / P(f_s | no)
 
-    With more than two classes, every voter has a full table of confusions, P(says c | truth is k),
-    and the score of a class is its exact log-probability.
+    With more than two classes, every voter has a table of confusions, P(says c | truth is k), and
+    the score of a class is its log-probability.
 
     Parameters
     ----------
     smoothing
-        Strength of the Beta prior of each coin, in votes: see Notes. 0 gives maximum likelihood.
+        Votes added to each coin, split like the voter's own votes: the strength of its Beta prior.
+        0 gives maximum likelihood, under which a voter with few votes can become infallible.
     n_starts
-        Number of initializations of EM, five at most; the fit with the highest penalized likelihood
-        is kept. The first is the majority vote, the others are weighted majorities, see
-        `em.list_starts`. With more than two classes, the majority vote is the only one.
+        Number of initializations of EM, five at most, of which the fit with the highest penalized
+        likelihood is kept: the majority vote, then weighted majorities (`em.list_starts`). With
+        more than two classes, the majority vote is the only one.
     max_iter, tol
         EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
-        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
-        voter's name or index.
+        "majority" (the informative voters are mostly right), or an anchor voter's name or index.
     n_jobs
         Threads; the result does not depend on them.
     random_state
@@ -173,28 +173,22 @@ class DawidSkene(EMAggregator):
     prevalence_
         pi = P(truth is yes); with more than two classes, the share of each.
     weights_
-        1/4 log(sens spec / ((1 - sens) (1 - spec))): the weight theta_0s of the paper if
-        sensitivity and specificity are equal; otherwise a yes and a no carry different weights.
-        With more classes, half the mean of log P(says k | k) / P(says k | l) over k and l != k.
-    lower_bound_
-        Penalized log-likelihood per item after each iteration of the best fit.
-    n_iter_
-        Its number of iterations.
+        Half the mean of log P(says k | k) / P(says k | l) over k and l != k. Of two classes that is
+        theta_0s of the paper if sensitivity and specificity are equal.
+    lower_bound_, n_iter_
+        Penalized log-likelihood per item after each iteration of the best fit, and their number.
 
     Notes
     -----
-    Dawid and Skene do not smooth, so that a voter with few votes can become infallible. The prior
-    adds `smoothing` votes to each coin, split like the voter's own votes. It shrinks both coins
-    toward the same point, where the voter is uninformative; shrinking toward 1/2 would make a voter
-    who always says yes look informative.
+    Dawid and Skene do not smooth. The prior shrinks both coins toward the same point, where the
+    voter is uninformative; shrinking toward 1/2 would make a voter who always says yes look
+    informative. If fewer than three voters vary, the model is not identified: EM stops after one
+    iteration from the majority vote, with an `ExpertsWarning`.
 
-    Two voters have three moments and the model five parameters. So if fewer than three voters vary,
-    EM stops after one iteration from the majority vote, with an `ExpertsWarning`.
-
-    EM runs to its fixed point. crowd-kit's stops when the sum that it tracks falls, which counts
-    the class shares once per vote: often after two iterations. With as many iterations and without
-    smoothing the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another
-    order are rounded otherwise, which moves probabilities in their last digits.
+    EM runs to its fixed point. crowd-kit's often stops after two iterations, because the sum that
+    it tracks counts the class shares once per vote. With as many iterations and without smoothing
+    the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another order are
+    rounded otherwise, which moves probabilities in their last digits.
 
     References
     ----------
@@ -263,9 +257,7 @@ class OneCoinDawidSkene(EMAggregator):
     Parameters
     ----------
     smoothing
-        Votes added to each coin, half of them right (one in K of K classes): strength of the prior
-        Beta(1 + a/2, 1 + a/2). 0 gives maximum likelihood, under which a voter with few votes can
-        become infallible.
+        Votes added to each coin, one in K of them right.
     n_starts, max_iter, tol, orient, n_jobs, random_state
         As in `DawidSkene`.
 
@@ -282,9 +274,7 @@ class OneCoinDawidSkene(EMAggregator):
     Notes
     -----
     Half the parameters of `DawidSkene`: better if voters cast few votes and err equally on both
-    classes, worse if the classes differ. With two voters it cannot be identified which one is
-    right, so if fewer than three voters vary, EM stops after one iteration, with an
-    `ExpertsWarning`.
+    classes, worse if the classes differ.
 
     References
     ----------

@@ -226,9 +226,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             for passing in ("_stated", "_checked", "_beside"):
                 self.__dict__.pop(passing, None)
         beside = {"prior log-odds": prior, "prevalence": prevalence, "sample_weight": sample_weight}
-        for what, given in beside.items():
-            if given is not None:
-                self._beside = what
+        for what in [name for name, given in beside.items() if given is not None]:
+            self._beside = what
         return self
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:

@@ -84,12 +84,7 @@ class OneVsRest(Aggregator):
             return map_scores(normalize_scores, scores, np.float64)
         return map_scores(pair_probabilities, scores, np.float64, n_columns=2)
 
-    def _learn(
-        self,
-        votes: Votes,
-        gold: NDArray[np.int8] | None,
-        prior: Floats | None,  # noqa: ARG002 - `fit` takes none
-    ) -> None:
+    def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, _prior: Floats | None) -> None:
         if not isinstance(self.estimator, Aggregator):
             raise ModelError(
                 "estimator must be an aggregator such as UnElisa(), found a "

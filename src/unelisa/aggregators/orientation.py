@@ -1,12 +1,9 @@
 """Orientation: which side is "yes", which the votes alone cannot identify.
 
 Flipping the hidden truth and every voter's polarity together leaves the distribution of the votes
-unchanged. The side is decided, in this order, by
-
-1. gold labels, if `fit` was given any and they do not split evenly;
-2. `orient`: "majority" (the paper: more of the experts are positive than negative, ties by the sum
-   of their weights; methods that prune nobody weight voters by how informative they are, see
-   `pool_votes`), or an anchor voter, by name or index, who is right more often than wrong.
+unchanged. Gold labels decide, if there are any and they do not split evenly; else `orient`:
+"majority" (more of the experts are positive than negative, ties by the sum of their weights;
+methods that prune nobody use `pool_votes`), or an anchor voter who is right more often than wrong.
 """
 
 from typing import Any, NamedTuple

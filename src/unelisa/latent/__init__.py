@@ -85,10 +85,8 @@ def _read(crowd: Crowd, structure: Structure) -> Reading:
         if structure == "edges":
             raise ModelError("structure 'edges' takes two classes: choose another")
         return read_consensus(crowd, structure)
-    near = structure in ("auto", "families", "edges")
-    compared = compare_voters(crowd) if near else None
-    repeaters = find_repeaters(crowd, near=near, compared=compared)
-    kappa, graph = _measure_crowd(crowd, repeaters.counts)
+    compared = compare_voters(crowd) if structure in ("auto", "families", "edges") else None
+    kappa, graph = _measure_crowd(crowd, find_repeaters(crowd, compared).counts)
     if structure == "edges" or (structure == "auto" and graph):
         hub = replace(read_edges(crowd), coherence=kappa)
         return hub.doubting(HARDLY.format(kappa)) if kappa > prior.COHERENT / 2 else hub

@@ -17,7 +17,7 @@ Probabilities are those of the model, averaged with the share of the votes.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -93,22 +93,9 @@ class Consensus:
         return np.asarray(softmax(logits, axis=3))
 
 
-class Levels(NamedTuple):
-    """The levels of ease, and the shares that EM begins with."""
-
-    ease: Floats
-    shares: Floats
-
-    @classmethod
-    def of(cls, *, ease: bool) -> "Levels":
-        """Return the levels of the prior, or one alone."""
-        levels = prior.EASE if ease else np.ones(1)
-        return cls(levels, np.full(len(levels), 1 / len(levels)))
-
-
 def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
     """Return the model of the votes; where they are many, EM runs on a part of the items first."""
-    model = start(crowd, counts, Levels.of(ease=ease))
+    model = start(crowd, counts, ease=ease)
     part = crowd.draw_votes(FIT_VOTES)
     if part.ballots.n_items == crowd.ballots.n_items:
         return run_rounds(crowd.ballots, model, crowd.cast, ROUNDS)
@@ -117,8 +104,9 @@ def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consens
     return run_rounds(crowd.ballots, model, crowd.cast, WHOLE_ROUNDS)
 
 
-def start(crowd: Crowd, counts: Floats, levels: Levels) -> Consensus:
+def start(crowd: Crowd, counts: Floats, *, ease: bool) -> Consensus:
     """Return the model with equal weights and no bias: a weighted majority."""
+    levels = prior.EASE if ease else np.ones(1)
     several = np.count_nonzero(crowd.cast, axis=1) > 1
     shares = np.stack([(counts * several) @ crowd.cast, counts @ crowd.cast]) + FEW
     known, unheard = prior.CLASS_WEIGHT * np.log(shares / shares.sum(axis=1, keepdims=True))
@@ -129,7 +117,8 @@ def start(crowd: Crowd, counts: Floats, levels: Levels) -> Consensus:
         counts,
         known,
         unheard,
-        *levels,
+        levels,
+        np.full(len(levels), 1 / len(levels)),
         prior.MEAN_WEIGHT,
         np.full(n_voters, np.nan),
     )
@@ -317,10 +306,10 @@ def read_consensus(
     one of the two. Where voters repeat each other, or perhaps do, labels are compared with those of
     each counted once, or of all these as one.
     """
-    near, ease = structure in ("auto", "families"), structure in ("auto", "ease")
-    if near and compared is None:
+    ease = structure in ("auto", "ease")
+    if structure in ("auto", "families") and compared is None:
         compared = compare_voters(crowd)
-    repeaters = find_repeaters(crowd, near=near, compared=compared)
+    repeaters = find_repeaters(crowd, compared)
     with until(0.5):
         reading = _read(crowd, repeaters, structure, ease=ease)
     if compared is None:
