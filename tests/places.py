@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from unelisa.kernels.l1_logistic import CHUNK
+from unelisa.votes import blocks as local_module
 from unelisa.votes.blocks import MappedBlocks, SparseBlocks, WholeTable
-from unelisa.votes.blocks import local as local_module
 from unelisa.votes.partitioned import Partitions
 
 NAMES = ("memory", "mapped", "sparse", "partitions", "uneven partitions")

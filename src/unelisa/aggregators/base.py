@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
-from unelisa.aggregators.known import HELD, Remembering, read_gold, read_prior, repeat_rows
+from unelisa.aggregators.known import Remembering, read_gold, read_prior, repeat_rows
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
@@ -50,7 +50,7 @@ class Aggregator(Remembering, VotesEstimator):
 
     Notes
     -----
-    Items without votes are set aside before anything is learned, where the votes are in memory.
+    Items without votes are set aside before anything is learned.
     """
 
     weights_: Floats
@@ -357,9 +357,13 @@ class LogOdds(Aggregator):
 
 
 def find_heard(votes: Votes) -> NDArray[np.intp]:
-    """Return the items with votes; all items where the votes are not in memory."""
-    if votes.blocks.place not in HELD:
-        return np.arange(votes.n_items)
+    """Return the items with votes.
+
+    Examples
+    --------
+    >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
+    array([0, 2])
+    """
     nothing = np.zeros(votes.n_voters)
     return np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))
 

@@ -98,11 +98,10 @@ def _weigh_states(
 ) -> float:
     """Set the posterior of the states of item i; return the log of its normalizer."""
     n_classes, n_eases = log_states.shape
-    posterior[:] = log_states
-    if len(priors) > 0:
-        for k in range(n_classes):
-            for g in range(n_eases):
-                posterior[k, g] += priors[i, k]
+    # loops, not slices, whose checks of shapes take seconds to compile
+    for k in range(n_classes):
+        for g in range(n_eases):
+            posterior[k, g] = log_states[k, g] + (priors[i, k] if len(priors) > 0 else 0.0)
     for j in range(starts[i], starts[i + 1]):
         s, c = voters[j], answers[j]
         for k in range(n_classes):
@@ -170,10 +169,14 @@ def step_voters(
 @kernel
 def _choose(biases: Floats, k: int, lean: float, chances: Floats) -> None:
     """Set the chances of a voter's answers where class k is raised by `lean`."""
-    chances[:] = biases
-    chances[k] += lean
-    chances[:] = np.exp(chances - chances.max())
-    chances /= chances.sum()
+    for c in range(chances.size):
+        chances[c] = biases[c] + (lean if c == k else 0.0)
+    most, total = chances.max(), 0.0
+    for c in range(chances.size):
+        chances[c] = np.exp(chances[c] - most)
+        total += chances[c]
+    for c in range(chances.size):
+        chances[c] /= total
 
 
 @kernel

@@ -9,7 +9,7 @@ from studies.paper.cells import CELLS
 from studies.paper.figures import draw_all, draw_example
 from studies.paper.trials import read_results, results_path
 from unelisa.errors import MissingExtraError
-from unelisa.paper.approximation import project
+from unelisa.paper.conditions import project
 from unelisa.paper.ising import Ising
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from studies.paper.theorem import Case, bound, example_model, run_case, run_theorem, show_theorem
-from unelisa.paper.approximation import project
+from unelisa.paper.conditions import project
 
 
 def test_with_many_items_the_theorem_s_penalty_finds_all_of_q_and_few_do_not():
