@@ -90,7 +90,7 @@ def test_a_model_of_a_device_is_saved_updated_and_scores_votes_of_this_process(t
     ue.save(model, tmp_path / "model.json", keep_votes=True)
     loaded = ue.load(tmp_path / "model.json")
     assert np.array_equal(loaded.predict(votes), model.predict(there))
-    more = ue.Votes.of(draw_codes(2, seed=5), coding="pm1")
+    more = hold(draw_codes(2, seed=5), 2)
     assert len(model.update(more).predict(more)) == len(more)
 
 
