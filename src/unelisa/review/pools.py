@@ -1,13 +1,14 @@
 """What can be asked about: items with votes and a model, or the charts of a phenotype."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.certify import certify, plan_certification
+from unelisa.analysis.certify import Drawn, certify, draw_gold, plan_certification
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.base import clone
@@ -28,7 +29,7 @@ from unelisa.review.standing import (
     measure_accuracy,
 )
 from unelisa.sources.files import reading
-from unelisa.sources.labels import CHOSEN, DRAWN, RANDOM, REVIEWER, USEFUL, list_rows
+from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats
@@ -37,7 +38,7 @@ from unelisa.votes.coding import encode_classes
 Aim = Literal["labels", "rate", "certify"]
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes
 NOTE = "note"
-ENOUGH = 0.95  # share of the items that is certified or gold
+ENOUGH = 0.95  # share of the items that can be certified that is certified or gold
 EVERY = 10  # answers between two looks at where the review stands
 
 
@@ -54,8 +55,8 @@ class VotesPool:
 
     With the aim "labels" the most useful items come first, and the model is fitted again to the
     labels so far. With the aim "rate" the items are a stratified random sample, and the model stays
-    as it is: `estimate_rate` needs both. With the aim "certify" they are drawn with equal chances,
-    until so many labels are certified with `promise`, an error and a confidence.
+    as it is: `estimate_rate` needs both. With the aim "certify" they are those of `draw_gold`, until
+    `share` of the labels is certified with `promise`, an error and a confidence.
     """
 
     model: Any
@@ -63,6 +64,7 @@ class VotesPool:
     aim: Aim = "labels"
     seed: int = 0
     promise: tuple[float, float] = (0.05, 0.95)
+    share: float | None = None
 
     header = ("item", "label", REVIEWER, CHOSEN, NOTE)
 
@@ -79,7 +81,15 @@ class VotesPool:
 
     def tell_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
         """Return how an item is chosen, as the file records it."""
-        return {"labels": USEFUL, "rate": RANDOM, "certify": DRAWN}[self.aim]
+        if self.aim == "certify":
+            return self.drawn.design
+        return {"labels": USEFUL, "rate": RANDOM}[self.aim]
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """The items that are asked about for a certificate."""
+        error, _ = self.promise
+        return draw_gold(self.model, self.votes, error, share=self.share, seed=self.seed)
 
     def list_opinions(self, item: int) -> list[Opinion]:
         """Return who voted for which class on an item; classes with votes only."""
@@ -144,7 +154,6 @@ class VotesPool:
     def _certify(self, known: Known) -> Study:
         chances, sample = self.model.predict_proba(self.votes), known.only_sample()
         gold = sample.name(self.model.classes_) if sample.n_labels else None
-        order = np.random.default_rng(self.seed).permutation(len(chances))
         facts: Facts = {
             "expected": None,
             "measured": measure_accuracy(chances, sample),
@@ -154,20 +163,23 @@ class VotesPool:
             "cautions": [],
             "outlook": self._look_at_certificate(gold),
         }
-        return Study(order, chances, facts)
+        return Study(self.drawn.places, chances, facts)
 
     def _look_at_certificate(self, gold: Any) -> Facts:
         """Return how much is certified by the answers so far."""
         if gold is None:
-            (*_, last) = plan_certification(self.model, self.votes, *self.promise)
+            (*_, last) = plan_certification(
+                self.model, self.votes, *self.promise, share=self.share
+            )
             words = (
                 f"About {last.answers:,} answers would certify {last.certified:.0%} of the items."
             )
             return {"enough": False, "more": last.answers, "words": words}
-        found = certify(self.model, self.votes, gold, *self.promise)
+        found = certify(self.model, self.votes, gold, *self.promise, drawn=self.drawn.design)
         done = (found.n_certified + found.n_gold) / len(self.items)
         words = f"Certified now: {done:.0%} of the items. {str(found)[:1].upper()}{str(found)[1:]}."
-        return {"enough": done >= ENOUGH, "more": EVERY, "words": words}
+        most = len(self.drawn.places) / len(self.items)
+        return {"enough": done >= ENOUGH * most, "more": EVERY, "words": words}
 
 
 def _list_news(first: Any, latest: Any) -> list[str]:
