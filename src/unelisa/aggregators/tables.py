@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import find_best, normalize_scores, pair_probabilities
+from unelisa.aggregators.base import (
+    find_best,
+    name_status,
+    normalize_scores,
+    pair_probabilities,
+)
 from unelisa.base import check_is_fitted
 from unelisa.votes import Votes
 from unelisa.votes.ballots import count_heard, list_ballots
@@ -89,16 +94,6 @@ def tabulate_labels(
         labels = np.where(known, votes.name_codes(gold), labels).astype(labels.dtype)
     columns = {"item": list(votes.items), "label": labels, "probability": chances}
     return pd.DataFrame({**columns, "status": name_status(heard, tied, gold)})
-
-
-def name_status(
-    heard: NDArray[np.bool_], tied: NDArray[Any], gold: NDArray[np.int8] | None
-) -> NDArray[Any]:
-    """Return what each label rests on, given who has votes and how many classes are tied."""
-    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
-    if gold is not None:
-        status[gold != 0] = "gold"
-    return status
 
 
 class Summary:

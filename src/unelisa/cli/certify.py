@@ -14,6 +14,7 @@ from unelisa.analysis.certify import Guarantee, Plan, check_labels, plan_certifi
 from unelisa.analysis.certify import certify as certify_labels
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.forms import takes_form
 from unelisa.cli.rate import read_sample
 from unelisa.cli.screen import bare_table, busy, results, tell_written
 from unelisa.errors import ModelError, VotesError
@@ -27,7 +28,7 @@ LABELED = ("item", "label", "status")
 DIGITS = ".6g"
 
 
-@options.takes_form
+@takes_form
 def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     files: Annotated[
         list[Path],

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
-from unelisa.cli.options import argument, option
+from unelisa.cli.forms import argument, takes_form
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
@@ -14,14 +14,14 @@ from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
 
-@options.takes_form
+@takes_form
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: Annotated[
         Path | None,
         argument("VOTES", "The votes it labels; without them the page covers the voters."),
     ] = None,
-    out: Annotated[Path, option("report.html", "The page.")] = Path("report.html"),
+    out: Path = Path("report.html"),
     truth: options.TruthFileIfAny = None,
     show_items: options.ShowItems = False,
     form: options.VotesForm = options.USUAL_FORM,
@@ -30,6 +30,8 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Write a report on a saved model: who is an expert and why.
 
     Column names and coding are those of the fit unless given here.
+
+    --out report.html: The page.
     """
     run.check(out, inputs=(model, votes, truth))
     require_jinja()
