@@ -393,6 +393,16 @@ def find_best(scores: Floats) -> NDArray[np.bool_]:
     return np.asarray(scores >= scores.max(axis=1, keepdims=True) - ROUNDING)
 
 
+def name_status(
+    heard: NDArray[np.bool_], tied: NDArray[Any], gold: NDArray[np.int8] | None
+) -> NDArray[Any]:
+    """Return what each label rests on, given who has votes and how many classes are tied."""
+    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
+    if gold is not None:
+        status[gold != 0] = "gold"
+    return status
+
+
 def pick_classes(scores: Floats, order: Any = None) -> NDArray[np.intp]:
     """Return the index of each item's class: of those that are tied the first in an order.
 

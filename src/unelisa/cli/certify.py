@@ -21,6 +21,7 @@ from unelisa.analysis.certify import (
 from unelisa.analysis.certify import certify as certify_labels
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.forms import takes_form
 from unelisa.cli.rate import read_sample
 from unelisa.cli.screen import bare_table, busy, results, tell_written
 from unelisa.errors import ModelError, VotesError
@@ -36,7 +37,7 @@ COLUMNS_DRAWN = ("item", "label", CHOSEN)
 TWICE = 2  # as many items are drawn as the plan expects, in case it is too hopeful
 
 
-@options.takes_form
+@takes_form
 def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     files: Annotated[
         list[Path],

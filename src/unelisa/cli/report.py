@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, results, tell_written
+from unelisa.cli.forms import argument, takes_form
+from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import VotesError
 from unelisa.report.findings import collect_findings
 from unelisa.report.items import describe_next
@@ -16,30 +14,26 @@ from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
 
-@options.takes_form
+@takes_form
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="VOTES", help="The votes it labels; without them the page covers the voters."
-        ),
+        argument("VOTES", "The votes it labels; without them the page covers the voters."),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="report.html", help="The page.")] = Path(
-        "report.html"
-    ),
+    out: Path = Path("report.html"),
     truth: options.TruthFileIfAny = None,
-    json: options.JsonFile = None,
-    force: options.Force = False,
     show_items: options.ShowItems = False,
     form: options.VotesForm = options.USUAL_FORM,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
 
     Column names and coding are those of the fit unless given here.
+
+    --out report.html: The page.
     """
-    check_outputs(out, json=json, inputs=(model, votes, truth), force=force)
+    run.check(out, inputs=(model, votes, truth))
     require_jinja()
     fitted = load(model)
     if truth is not None and votes is None:
@@ -51,9 +45,9 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         if truth is not None:
             known = options.read_known(truth, table)
             reference = Reference.of(fitted, judged, known.scored_signs())
-    with busy("writing"), output_files(force) as files:
+    with busy("writing"), run.files() as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
         more = describe_next(fitted, judged, show_items=show_items)
         files.write_text(out, render_report({**findings, **more}, judged, (votes or model).name))
-        files.write_json(json, findings)
-    tell_written(results(quiet=json == STDOUT), out)
+        files.write_json(run.json, findings)
+    tell_written(run.screen(), out)

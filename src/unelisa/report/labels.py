@@ -38,16 +38,16 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     >>> import unelisa as ue
     >>> votes = ue.Votes.of([["yes", "yes"], ["no", "no"]])
     >>> label_columns(Judged.of(ue.MajorityVote().fit(votes), votes))
-    ('item', 'label', 'probability')
+    ('item', 'label', 'probability', 'status')
     """
     more = [] if judged.chances is None else ["expected_accuracy"]
     more += [] if judged.ease is None else ["ease"]
     chances = () if judged.class_chances is None else [f"P({label})" for label in judged.classes]
-    return ("item" if named else "row", "label", "probability", *more, *chances)
+    return ("item" if named else "row", "label", "probability", "status", *more, *chances)
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Yield item, label, probabilities and ease of every item, in the columns `label_columns`.
+    """Yield item, label, probabilities, status and ease of every item, as `label_columns` lists.
 
     The probability is that of the positive class (of the label, and then of every class, where
     there are more than two), and empty for methods that give none. The expected accuracy is the
@@ -58,13 +58,14 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
     for low in range(0, n, CHUNK):
         rows = slice(low, min(low + CHUNK, n))
         items = judged.votes.items[rows].tolist() if named else range(low + 1, rows.stop + 1)
+        # six digits are more than any model of votes can mean, and keep the file small
         columns = [items, judged.labels(rows)]
+        status = judged.status[rows].tolist()
         if judged.chances is None:
-            columns.append([""] * (rows.stop - low))
+            columns += [[""] * (rows.stop - low), status]
         else:
-            # six digits are more than any model of votes can mean, and keep the file small
-            for chances in (judged.chances, expect_right(judged)):
-                columns.append([f"{chance:.6f}" for chance in chances[rows]])
+            chances, right = judged.chances[rows], expect_right(judged)[rows]
+            columns += [[f"{x:.6f}" for x in chances], status, [f"{x:.6f}" for x in right]]
         if judged.ease is not None:
             shown = (f"{ease:.3f}" for ease in judged.ease[rows])
             columns.append(["" if ease == "nan" else ease for ease in shown])
@@ -200,6 +201,8 @@ def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     }
     if judged.chances is not None:
         columns["probability"] = pa.array(judged.chances)
+    columns["status"] = pa.array(judged.status).dictionary_encode()
+    if judged.chances is not None:
         columns["expected_accuracy"] = pa.array(expect_right(judged))
     if judged.ease is not None:
         columns["ease"] = pa.array(judged.ease, from_pandas=True)  # NaN is missing
