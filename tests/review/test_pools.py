@@ -6,8 +6,7 @@ from unelisa.aggregators import MajorityVote
 from unelisa.analysis.certify import certify
 from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, VotesError
-from unelisa.review.pools import ChartsPool, VotesPool, is_charts
-from unelisa.review.standing import Known
+from unelisa.review.pools import ChartsPool, Known, VotesPool, is_charts
 
 NOTHING = Known(np.full(N_ITEMS, -1), np.zeros(N_ITEMS, dtype=bool))
 
@@ -36,7 +35,7 @@ def test_labels_change_the_model_and_the_order():
     assert after.facts["expected"]["share"] > before.facts["expected"]["share"]
     assert before.facts["sampled"] == 0
     assert before.facts["cautions"] == after.facts["cautions"] == []
-    assert pool.tell_choice(0) == "useful"
+    assert pool.describe_choice(0) == "useful"
 
 
 def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
@@ -46,7 +45,7 @@ def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
     expected = estimate_rate(model, votes, gold, 0.9)
     assert told["rates"][1]["share"] == expected["share"].iloc[1]
     assert told["measured"]["labels"] == told["sampled"] == 20
-    assert pool.tell_choice(0) == "random"
+    assert pool.describe_choice(0) == "random"
     assert np.array_equal(pool.study(NOTHING).ranking, pool.study(answered(20)).ranking)
     useful = small_pool().study(answered(20, sampled=True)).facts
     assert useful["rates"] == told["rates"]  # the sample of an earlier review still counts
@@ -80,7 +79,7 @@ def test_charts_are_weighed_by_the_share_that_was_drawn(tmp_path):
     assert told.facts["rates"][0]["share"] == pytest.approx(2 / 14)
     assert told.facts["measured"]["share"] == 1.0
     assert sorted(told.ranking) == [0, 1, 2]
-    assert pool.tell_choice(2) == "0.1"
+    assert pool.describe_choice(2) == "0.1"
     assert pool.list_opinions(0) == []
     unlabeled = Known(np.full(3, -1), np.zeros(3, dtype=bool))
     assert pool.study(unlabeled).facts["rates"] == []
@@ -98,7 +97,7 @@ def test_certificates_rest_on_items_drawn_with_equal_chances():
     pool, (votes, _, model) = small_pool("certify"), small_crowd()
     pool.promise = 0.25, 0.9
     before, after = pool.study(NOTHING), pool.study(answered(60, sampled=True))
-    assert pool.tell_choice(0) == "drawn"
+    assert pool.describe_choice(0) == "drawn"
     assert sorted(before.ranking) == list(range(N_ITEMS))
     assert np.array_equal(before.ranking, after.ranking)
     assert "answers would certify" in before.facts["outlook"]["words"]

@@ -8,7 +8,7 @@ from report.judging import divided_model, fit_quietly
 from review.reviewing import small_crowd
 from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.analysis.scoring import bound_frequency
-from unelisa.review.standing import (
+from unelisa.review.pools import (
     Known,
     bound_mean,
     compare_readings,

@@ -58,8 +58,8 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Option(
             metavar="labels|rate|certify",
             help="labels: the most useful items first. rate: a stratified random sample, for how "
-            "common each class is. certify: items drawn with equal chances, for unelisa certify; "
-            "how much is certified already stands beside the items.",
+            "common each class is. certify: items drawn with equal probability, for unelisa certify; "
+            "the page shows how much is certified already.",
         ),
     ] = "labels",
     error: Annotated[
@@ -140,8 +140,8 @@ def serve(session: Session, port: int) -> None:
     with suppress(KeyboardInterrupt):
         server.run()
     with session.gold.turn():  # others may have answered meanwhile
-        told = f"{count_noun(len(session.gold.answers), 'answer')} in {path}"
-    screen.print(printable(told, longest=4096), soft_wrap=True)
+        answers = f"{count_noun(len(session.gold.answers), 'answer')} in {path}"
+    screen.print(printable(answers, longest=4096), soft_wrap=True)
 
 
 def _is_model(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Several reviewers: how far they agree, and what each is to look at again."""
+"""Several reviewers: how well they agree, and what each should look at again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -22,9 +22,9 @@ def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
 
     Examples
     --------
-    >>> told = [Answer(i, int(who == "bob" and i == 3), who, "") for i in range(4)
-    ...         for who in ("ann", "bob")]
-    >>> compare_reviewers(told)[0][:4]
+    >>> answers = [Answer(i, int(who == "bob" and i == 3), who, "") for i in range(4)
+    ...            for who in ("ann", "bob")]
+    >>> compare_reviewers(answers)[0][:4]
     ('ann', 'bob', 4, 3)
     """
     firsts: dict[str, dict[int, int]] = {}
@@ -32,8 +32,8 @@ def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
         if answer.label is not None:
             firsts.setdefault(answer.reviewer, {}).setdefault(answer.item, answer.label)
     found = []
-    for (a, told), (b, said) in combinations(sorted(firsts.items()), 2):
-        pairs = [(told[item], said[item]) for item in told if item in said]
+    for (a, one), (b, other) in combinations(sorted(firsts.items()), 2):
+        pairs = [(one[item], other[item]) for item in one if item in other]
         if pairs:
             same = sum(x == y for x, y in pairs)
             found.append(Agreement(a, b, len(pairs), same, measure_kappa(pairs)))
@@ -65,11 +65,10 @@ def find_open(answers: Sequence[Answer]) -> set[int]:
 
 
 def list_checks(answers: Sequence[Answer], reviewer: str) -> Iterator[int]:
-    """Yield the items that a reviewer is to look at although somebody has labeled them.
+    """Yield the labeled items that a reviewer should check.
 
     First the reviewer's own on which somebody has disagreed since; then those that only others have
-    labeled, what they disagree on before the rest. So nobody is asked about an item more than
-    twice.
+    labeled, disputed ones first. So nobody is asked about an item more than twice.
     """
     disputed = find_open(answers)
     own: set[int] = set()

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from unelisa.analysis.suggestions.gains import measure_label_gains
 from unelisa.votes.ballots import Floats
 
-_DIGITS = 9  # of gains that are told apart
+_DIGITS = 9  # of gains that count as different
 
 
 def measure_gains(chances: Floats) -> Floats:
-    """Return how much a right label of each item raises the expected number of right labels.
+    """Return how much a correct label of each item raises the expected number of correct labels.
 
     That is 1 - max_k P(k), what `suggest_votes` expects of a human who is always right.
 
@@ -27,8 +27,8 @@ def measure_gains(chances: Floats) -> Floats:
 def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
     """Return the items by the gain of their labels, the largest first.
 
-    Items with the same probabilities usually have the same votes, and a label of one tells of the
-    others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
+    Items with the same probabilities usually have the same votes, so a label of one is informative
+    about the others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
 
     Examples
     --------

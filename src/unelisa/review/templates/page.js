@@ -168,7 +168,7 @@ function take(next, label) {
   show(next);
   if (next.last.answered) drawLast(next.last);
   tell(next.conflict ? "This item was answered in another tab; that answer is kept." : label === null ? "Skipped." : "Saved.", false);
-  if (next.count !== known && next.count % next.every === 0) stand();
+  if (next.count !== known && next.count % next.every === 0) report();
 }
 
 async function ask(path) {
@@ -182,8 +182,7 @@ async function ask(path) {
 function drawMeter() {
   const done = state.count % state.every, left = state.every - done;
   at("meter").replaceChildren(...Array.from({ length: state.every }, (_, k) => element("i", "", k < done ? "on" : "")));
-  at("line").textContent = state.line;
-  at("until").textContent = `${left} more ${left === 1 ? "answer" : "answers"} until the next look`;
+  at("until").textContent = `${left} more ${left === 1 ? "answer" : "answers"} until the next update`;
 }
 
 function addFigure(list, what, value, more) {
@@ -192,11 +191,11 @@ function addFigure(list, what, value, more) {
   list.append(element("dt", what), cell);
 }
 
-async function stand() {
-  at("standing").setAttribute("aria-busy", "true");
-  if (at("facts-so-far").childElementCount) tell(`${at("status").textContent} Looking at where you stand …`, false);
-  const response = await call("standing");
-  at("standing").removeAttribute("aria-busy");
+async function report() {
+  at("progress").setAttribute("aria-busy", "true");
+  if (at("facts-so-far").childElementCount) tell(`${at("status").textContent} Updating the progress …`, false);
+  const response = await call("progress");
+  at("progress").removeAttribute("aria-busy");
   if (!response) return;
   const told = await response.json(), place = at("facts-so-far");
   if (told.error) { place.replaceChildren(element("p", told.error)); return; }
@@ -209,7 +208,7 @@ async function stand() {
   if (told.rates.length) place.append(...drawRates(told));
   if (told.readings.length) place.append(...drawReadings(told.readings));
   if (told.agreement.length) place.append(...drawAgreement(told));
-  if (at("status").textContent.includes("Looking")) tell("Where you stand is up to date.", false);
+  if (at("status").textContent.includes("Updating")) tell("The progress is up to date.", false);
 }
 
 function drawRates(told) {
@@ -276,4 +275,4 @@ at("typed").addEventListener("submit", (event) => {
   if (typed && found.length === 1) answer(found[0]); else tell("Type a number or the beginning of one label.", true);
 });
 document.addEventListener("keydown", pressed);
-enter().then(() => ask("question")).then(() => { if (state) stand(); });
+enter().then(() => ask("question")).then(() => { if (state) report(); });
