@@ -559,7 +559,7 @@ def test_what_is_folded_opens_for_paper_and_closes_again(visit, fifteen):
 
 def test_coin_flips_show_no_accuracy(visit, fifteen):
     page = visit(fifteen / "coins.html", unfold=False).page
-    assert page.locator(".figures dd").first.inner_text() == "cannot be told"
+    assert page.locator(".figures dd").first.inner_text() == "cannot be estimated"
     assert not any("%" in one for one in page.locator(".figures dd").all_inner_texts())
     warned, figures = (page.locator(one).bounding_box()["y"] for one in (".warnings", ".figures"))
     assert warned < figures

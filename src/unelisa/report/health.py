@@ -101,12 +101,6 @@ def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[floa
     they are as many, so that nothing is left out that the total would tell. The threshold is an
     edge: otherwise its bin and the number of cases would tell how many lie between the two. Bins
     on its two sides are joined only where a side as a whole is that small.
-
-    Examples
-    --------
-    >>> counts, edges = count_large(np.repeat([0.02, 0.07, 0.31, 0.9], [90, 1, 60, 70]), 0.5)
-    >>> [n for n in counts if n], round(edges[1], 2)
-    ([91, 60, 70], 0.1)
     """
     edges = np.linspace(0, 1, BINS + 1)
     inner = np.clip(np.abs(edges - threshold).argmin(), 1, BINS - 1)
@@ -158,15 +152,7 @@ def render_rules(facts: Facts) -> str:
 
 
 def draw_nested(facts: Facts) -> Facts:
-    """Return a bar per rule, families side by side, and an arrow per implication.
-
-    Examples
-    --------
-    >>> flagged = {"a": 50, "b": 20}
-    >>> found = draw_nested({"flagged": flagged, "families": [["a", "b"]], "within": [["b", "a"]]})
-    >>> [(bar["name"], bar["number"], bar["width"]) for bar in found["bars"]]
-    [('a', 1, 260.0), ('b', 2, 104.0)]
-    """
+    """Return a bar per rule, families side by side, and an arrow per implication."""
     flagged, families = facts["flagged"], facts["families"]
     numbers = {name: k + 1 for k, name in enumerate(flagged)}
     alone = [[name] for name in flagged if not any(name in kin for kin in families)]
@@ -208,13 +194,6 @@ def draw_shares(facts: Facts) -> Facts:
     """Return a cell per pair of rules: which share of the row's patients the column's rule flags.
 
     A share that would tell fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
-
-    Examples
-    --------
-    >>> overlap = {"a": {"a": 1.0, "b": 0.4}, "b": {"a": 1.0, "b": 1.0}}
-    >>> facts = {"flagged": {"a": 50, "b": 20}, "overlap": overlap, "within": [["b", "a"]]}
-    >>> [cell["text"] for cell in draw_shares(facts)["cells"]]
-    ['', '40%', 'all', '']
     """
     flagged, within = facts["flagged"], {tuple(pair) for pair in facts["within"]}
     cells = []

@@ -37,15 +37,7 @@ def list_hard(judged: Judged) -> list[dict[str, Any]]:
 
 
 def list_differing(judged: Judged) -> list[dict[str, Any]]:
-    """Return the items whose label differs from that of the majority, the surest label first.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["yes", "yes", "no"], ["no", "no", "yes"]])
-    >>> list_differing(Judged.of(ue.MajorityVote().fit(votes), votes))
-    []
-    """
+    """Return the items whose label differs from that of the majority, the surest label first."""
     return _name_items(judged, np.where(judged.differs, -judged.leads, np.nan))
 
 
@@ -96,14 +88,6 @@ def describe_next(
     """Return the section's data by its name in the findings; nothing where there is no section.
 
     Whom to ask how often, and what it is expected to gain; items only where they may be named.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_classes(n_classes=3, n_voters=6, n_items=100, random_state=0).votes
-    >>> model = ue.DawidSkene().fit(votes)
-    >>> list(describe_next(model, Judged.of(model, votes)))
-    ['next_votes']
     """
     if judged is None or not can_suggest(model):
         return {}

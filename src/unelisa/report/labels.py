@@ -32,13 +32,6 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     """Return the columns of a table of labels, those of a method that estimates them.
 
     With more than two classes and a method that gives probabilities, a column P(label) for each.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["yes", "yes"], ["no", "no"]])
-    >>> label_columns(Judged.of(ue.MajorityVote().fit(votes), votes))
-    ('item', 'label', 'probability')
     """
     more = [] if judged.chances is None else ["expected_accuracy"]
     more += [] if judged.ease is None else ["ease"]
@@ -87,13 +80,7 @@ class Download(NamedTuple):
 
 
 def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Download:
-    r"""Return a CSV table as a file inside a page.
-
-    Examples
-    --------
-    >>> zlib.decompress(base64.b64decode(pack_table("a.csv", ("item", "label"), []).packed))
-    b'item,label\n'
-    """
+    r"""Return a CSV table as a file inside a page."""
     file = StringIO()
     write_table(file, header, rows)
     # "replace": half a surrogate pair in a name must not stop a report

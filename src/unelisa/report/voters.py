@@ -49,15 +49,7 @@ class Network(NamedTuple):
 
     @classmethod
     def of_ising(cls, model: Ising) -> "Network":
-        """Return the network of an Ising model, its voters named f1, f2, ... as in the paper.
-
-        Examples
-        --------
-        >>> from unelisa.simulation.designs import figure_2_1
-        >>> network = Network.of_ising(figure_2_1())
-        >>> network.names[:2], int(network.counted.sum()), len(network.links)
-        (['f1', 'f2'], 5, 16)
-        """
+        """Return the network of an Ising model, its voters named f1, f2, ... as in the paper."""
         words = {-1: "contrarian", 0: "pruned", 1: "expert"}
         weights, edges = model.edges[0, 1:], np.triu(model.edges[1:, 1:])
         found = [(int(s), int(t), float(edges[s, t])) for s, t in np.argwhere(edges)]
@@ -93,27 +85,12 @@ class Network(NamedTuple):
 
 
 def selects_experts(model: Aggregator) -> bool:
-    """Return whether only experts count; in a consensus they are better than others who count.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> selects_experts(ue.UnElisa(random_state=0).fit(votes))
-    True
-    """
+    """Return whether only experts count; in a consensus they are better than others who count."""
     return "expert" in model.verdicts and getattr(model, "reading_", "edges") == "edges"
 
 
 def find_families(model: Aggregator) -> list[list[int]]:
-    """Return the families of voters who repeat each other, the heaviest voter of each first.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> find_families(ue.MajorityVote().fit([[1, -1], [-1, 1]]))
-    []
-    """
+    """Return the families of voters who repeat each other, the heaviest voter of each first."""
     voter = {name: s for s, name in enumerate(model.voter_names_)}
     place = {s: k for k, s in enumerate(rank_voters(model))}
     families: Any = getattr(model, "families_", [])
@@ -161,14 +138,6 @@ def estimate_rates(judged: Judged) -> dict[str, Floats]:
         sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|
 
     and likewise specificity for the other class.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([[1, 1, -1], [1, 1, 1], [-1, -1, -1]], coding="pm1")
-    >>> found = estimate_rates(Judged.of(ue.MajorityVote().fit(votes), votes))
-    >>> found["agreement"].round(2), found["sensitivity"]
-    (array([1.  , 1.  , 0.67]), array([1. , 1. , 0.5]))
     """
     votes = judged.votes
     counts = votes.vote_counts().astype(np.float64)
@@ -231,14 +200,7 @@ _NOT_SHOWN = {"links"}
 
 
 def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> list[Column]:
-    """Return the columns that hold anything, including a method's own further figures.
-
-    Examples
-    --------
-    >>> voter = {"voter": "ann", "accuracy": 0.8, "skill": 1.0, "skill_low": 0.9, "reason": ""}
-    >>> [column.title for column in choose_columns([voter], ("no", "yes"))]
-    ['Voter', 'Accuracy', 'Skill']
-    """
+    """Return the columns that hold anything, including a method's own further figures."""
     usual = (*_FIRST, *(_name_sides(*classes) if len(classes) == 2 else _name_classes(voters)))
     usual = (*usual, *_LAST)
     known = {column.key for column in (*usual, *_END)} | _NOT_SHOWN
@@ -291,12 +253,6 @@ def draw_dots(
     Places are in percent of the width. Voters of one family stand together, in the place of the
     least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters of
     whom nothing can be told come last, without a place.
-
-    Examples
-    --------
-    >>> voters = [{"accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 1.0}, {"accuracy": 0.6}]
-    >>> [(row["voter"], row["x"]) for row in draw_dots(voters, [])["rows"]]
-    [(1, 3.0), (0, 73.5)]
     """
     measure = next((m for m in MEASURES if any(v.get(m) is not None for v in voters)), None)
     if measure is None:

@@ -21,7 +21,7 @@ from unelisa.base import clone
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.trust import LEAST_LABELS
 from unelisa.outputs import make_plain
-from unelisa.report.readings import explain_structure
+from unelisa.report.findings import explain_structure
 from unelisa.report.wording import count_noun
 from unelisa.review.order import measure_gains, mix_chances, rank_useful, spread_sample
 from unelisa.sources.files import reading
