@@ -3,7 +3,7 @@ import pytest
 
 from review.reviewing import N_ITEMS, small_crowd, small_pool
 from unelisa.aggregators import MajorityVote
-from unelisa.analysis.certify import certify
+from unelisa.analysis.certify import certify, draw_gold
 from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, VotesError
 from unelisa.review.pools import ChartsPool, Known, VotesPool, is_charts
@@ -93,16 +93,19 @@ def test_charts_that_nobody_drew_are_refused(tmp_path, row):
         ChartsPool.read(path)
 
 
-def test_certificates_rest_on_items_drawn_with_equal_chances():
-    pool, (votes, _, model) = small_pool("certify"), small_crowd()
-    pool.promise = 0.25, 0.9
-    before, after = pool.study(NOTHING), pool.study(answered(60, sampled=True))
-    assert pool.describe_choice(0) == "drawn"
-    assert sorted(before.ranking) == list(range(N_ITEMS))
+def test_certificates_rest_on_the_items_that_were_drawn():
+    pool, (votes, truth, model) = small_pool("certify"), small_crowd()
+    pool.promise, pool.share = (0.25, 0.9), 0.8
+    drawn = draw_gold(model, votes, 0.25, share=0.8)
+    first = np.isin(np.arange(N_ITEMS), drawn.places[:60])
+    known = Known(np.where(first, truth, -1), first)
+    before, after = pool.study(NOTHING), pool.study(known)
+    assert pool.describe_choice(0) == drawn.design
+    assert len(before.ranking) >= 0.8 * N_ITEMS
     assert np.array_equal(before.ranking, after.ranking)
     assert "answers would certify" in before.facts["outlook"]["words"]
-    gold = answered(60).name(model.classes_)
-    found = certify(model, votes, gold, 0.25, 0.9)
+    gold = known.name(model.classes_)
+    found = certify(model, votes, gold, 0.25, 0.9, drawn=drawn.design)
     share = (found.n_certified + found.n_gold) / N_ITEMS
     assert f"Certified now: {share:.0%} of the items" in after.facts["outlook"]["words"]
-    assert after.facts["outlook"]["enough"] == (share >= 0.95)
+    assert after.facts["outlook"]["enough"] == (share >= 0.95 * len(drawn.places) / N_ITEMS)

@@ -58,8 +58,8 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         typer.Option(
             metavar="labels|rate|certify",
             help="labels: the most useful items first. rate: a stratified random sample, for how "
-            "common each class is. certify: items drawn with equal probability, for unelisa certify; "
-            "the page shows how much is certified already.",
+            "common each class is. certify: random items among those that can be certified, for "
+            "unelisa certify; the page shows how much is certified already.",
         ),
     ] = "labels",
     error: Annotated[
@@ -69,6 +69,10 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     confidence: Annotated[
         str, typer.Option(metavar="95%", help="And the chance with which this holds.")
     ] = "95%",
+    share: Annotated[
+        str | None,
+        typer.Option(metavar="50%", help="And the share of the items that is to be certified."),
+    ] = None,
     reviewer: Annotated[
         str | None, typer.Option(metavar="NAME", help="Your name in the file; your login if none.")
     ] = None,
@@ -99,6 +103,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
                 options.read_share("--error", error),
                 options.read_share("--confidence", confidence),
             )
+            pool.share = None if share is None else options.read_share("--share", share)
         warnings.simplefilter("ignore", UnelisaWarning)  # said once; the page shows the rest
         with busy("reading the items"):
             contents = Contents(pool.items, items)

@@ -7,13 +7,14 @@ point.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.certify import certify, plan_certification
+from unelisa.analysis.certify import Drawn, certify, draw_gold, plan_certification
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.scoring import bound_frequency
@@ -25,7 +26,7 @@ from unelisa.report.findings import explain_structure
 from unelisa.report.wording import count_noun
 from unelisa.review.order import measure_gains, mix_chances, rank_useful, spread_sample
 from unelisa.sources.files import reading
-from unelisa.sources.labels import CHOSEN, DRAWN, RANDOM, REVIEWER, USEFUL, list_rows
+from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats
@@ -36,7 +37,7 @@ Facts = dict[str, Any]
 
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes
 NOTE = "note"
-ENOUGH = 0.95  # share of the items that is certified or gold
+ENOUGH = 0.95  # share of the items that can be certified that is certified or gold
 EVERY = 10  # answers between two updates of the progress
 LITTLE = 0.005
 LEAST_ANSWERS = 20  # fewer never are enough
@@ -85,8 +86,8 @@ class VotesPool:
 
     With the aim "labels" the most useful items come first, and the model is fitted again to the
     labels so far. With the aim "rate" the items are a stratified random sample, and the model stays
-    as it is: `estimate_rate` needs both. With the aim "certify" they are drawn with equal chances,
-    until enough labels are certified with `promise`, an error and a confidence.
+    as it is: `estimate_rate` needs both. With the aim "certify" they are those of `draw_gold`,
+    until `share` of the labels is certified with `promise`, an error and a confidence.
     """
 
     model: Any
@@ -94,6 +95,7 @@ class VotesPool:
     aim: Aim = "labels"
     seed: int = 0
     promise: tuple[float, float] = (0.05, 0.95)
+    share: float | None = None
 
     header = ("item", "label", REVIEWER, CHOSEN, NOTE)
 
@@ -110,7 +112,15 @@ class VotesPool:
 
     def describe_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
         """Return how an item is chosen, as the file records it."""
-        return {"labels": USEFUL, "rate": RANDOM, "certify": DRAWN}[self.aim]
+        if self.aim == "certify":
+            return self.drawn.design
+        return {"labels": USEFUL, "rate": RANDOM}[self.aim]
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """The items that are asked about for a certificate."""
+        error, _ = self.promise
+        return draw_gold(self.model, self.votes, error, share=self.share, seed=self.seed)
 
     def list_opinions(self, item: int) -> list[Opinion]:
         """Return who voted for which class on an item; classes with votes only."""
@@ -128,9 +138,8 @@ class VotesPool:
         gold = sample.name(self.model.classes_) if sample.n_labels else None
         measured = {"measured": measure_accuracy(chances, sample), "sampled": sample.n_labels}
         if self.aim == "certify":
-            order = np.random.default_rng(self.seed).permutation(len(chances))
             outlook = self._look_at_certificate(gold)
-            return Study(order, chances, {**_NO_FACTS, **measured, "outlook": outlook})
+            return Study(self.drawn.places, chances, {**_NO_FACTS, **measured, "outlook": outlook})
         rates = list_rates(estimate_rate(self.model, self.votes, gold, LEVEL))
         facts = {**_NO_FACTS, **measured, "rates": rates, "outlook": look_at_width(rates, sample)}
         return Study(spread_sample(chances, self.seed), chances, facts)
@@ -169,15 +178,16 @@ class VotesPool:
     def _look_at_certificate(self, gold: Any) -> Facts:
         """Return how much is certified by the answers so far."""
         if gold is None:
-            (*_, last) = plan_certification(self.model, self.votes, *self.promise)
+            (*_, last) = plan_certification(self.model, self.votes, *self.promise, share=self.share)
             words = (
                 f"About {last.answers:,} answers would certify {last.certified:.0%} of the items."
             )
             return {"enough": False, "more": last.answers, "words": words}
-        found = certify(self.model, self.votes, gold, *self.promise)
+        found = certify(self.model, self.votes, gold, *self.promise, drawn=self.drawn.design)
         done = (found.n_certified + found.n_gold) / len(self.items)
         words = f"Certified now: {done:.0%} of the items. {str(found)[:1].upper()}{str(found)[1:]}."
-        return {"enough": done >= ENOUGH, "more": EVERY, "words": words}
+        most = len(self.drawn.places) / len(self.items)
+        return {"enough": done >= ENOUGH * most, "more": EVERY, "words": words}
 
 
 @dataclass(eq=False)

@@ -17,7 +17,7 @@ from unelisa.review.agreement import compare_reviewers, find_open, list_checks
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
 from unelisa.review.pools import EVERY, Facts, Known, Study
-from unelisa.sources.labels import DRAWN, RANDOM, settle_answers
+from unelisa.sources.labels import RANDOM, settle_answers
 
 SAMPLES = "rate", "certify"  # aims with a random sample
 CHECK = 5  # questions, of which the last is a check
@@ -71,7 +71,7 @@ class Session:
         for item, label in self._settle().items():
             labels[item] = -1 if label is None else label
         sampled = np.zeros(len(labels), dtype=np.bool_)
-        kind = DRAWN if self.pool.aim == "certify" else RANDOM
+        kind = self.pool.describe_choice(0) if self.pool.aim == "certify" else RANDOM
         sampled[[x.item for x in self.gold.answers if x.chosen == kind]] = True
         return Known(labels, sampled)
 
