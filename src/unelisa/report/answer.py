@@ -76,14 +76,15 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
     drawn = "all items"
     if above:
         drawn = f"the items whose label has a probability of at least {show_percent(above)}"
-    when = "before the first look" if facts["looks"] == "once" else "at any time"
+    once = facts["looks"] == "once"
+    when = "was to be fixed beforehand" if once else "did not have to be fixed beforehand"
     return {
         "guarantee": f"{guarantee[:1].upper()}{guarantee[1:]}.",
         "items": f"{facts['n_certified']:,} of {count_noun(facts['n_items'], 'item')} certified, "
         f"{facts['n_gold']:,} with a gold label, {facts['n_look']:,} need a look.",
-        "drawn": f"It rests on {count_noun(facts['n_drawn'], 'gold label')} of items drawn at "
-        f"random from {drawn}; {facts['n_wrong']:,} of these labels were wrong. The number of "
-        f"answers could be decided {when}.",
+        "drawn": f"It rests on {count_noun(facts['n_drawn'], 'answer')} on items drawn at random "
+        f"from {drawn}; {facts['n_wrong']:,} of the labels of these items were wrong. The number "
+        f"of answers {when}.",
         "assumptions": "It assumes nothing about the voters or the model, only the random draw.",
     }
 
