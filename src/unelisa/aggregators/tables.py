@@ -82,14 +82,23 @@ def tabulate_labels(
     else:
         chances = np.where(tied > 1, 1 / tied, np.nan)
     heard = list_ballots(votes.blocks).concatenate(count_heard) > 0
-    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
     labels = model._label(scores)
     if gold is not None:
         known = gold != 0
-        status[known], chances[known] = "gold", 1.0
+        chances[known] = 1.0
         labels = np.where(known, votes.name_codes(gold), labels).astype(labels.dtype)
     columns = {"item": list(votes.items), "label": labels, "probability": chances}
-    return pd.DataFrame({**columns, "status": status})
+    return pd.DataFrame({**columns, "status": name_status(heard, tied, gold)})
+
+
+def name_status(
+    heard: NDArray[np.bool_], tied: NDArray[Any], gold: NDArray[np.int8] | None
+) -> NDArray[Any]:
+    """Return what each label rests on, given who has votes and how many classes are tied."""
+    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
+    if gold is not None:
+        status[gold != 0] = "gold"
+    return status
 
 
 class Summary:

@@ -6,12 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from unelisa.aggregators import LatentIsing
 from unelisa.cli import options
 from unelisa.cli.files import is_input
 from unelisa.cli.fitting import fit_model
+from unelisa.cli.options import argument, option
 from unelisa.cli.screen import busy, printable, results
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.report.wording import count_noun
@@ -29,59 +28,49 @@ AIMS = ("labels", "rate", "certify")
 def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="VOTES|MODEL",
-            help="The votes, a model written by `unelisa fit --save` (then the votes follow), or "
-            "the charts that `unelisa phenotype --charts` drew.",
+        argument(
+            "VOTES|MODEL",
+            "The votes, a model written by `unelisa fit --save` (then the votes follow), or the "
+            "charts that `unelisa phenotype --charts` drew.",
         ),
     ],
-    votes: Annotated[
-        Path | None, typer.Argument(metavar="VOTES", help="The votes, after a model.")
-    ] = None,
+    votes: Annotated[Path | None, argument("VOTES", "The votes, after a model.")] = None,
     gold: Annotated[
         Path,
-        typer.Option(
-            metavar="gold.csv",
-            help="Where the answers go, row by row; a review that was interrupted continues.",
+        option(
+            "gold.csv",
+            "Where the answers go, row by row; a review that was interrupted continues.",
         ),
     ] = Path("gold.csv"),
     items: Annotated[
         Path | None,
-        typer.Option(
-            metavar="texts.csv",
-            help="CSV or Parquet with a column item, and text, image (a file beside the table) or "
-            "any other columns to show.",
+        option(
+            "texts.csv",
+            "CSV or Parquet with a column item, and text, image (a file beside the table) or any "
+            "other columns to show.",
         ),
     ] = None,
     aim: Annotated[
         str,
-        typer.Option(
-            metavar="labels|rate|certify",
-            help="labels: the most useful items first. rate: a stratified random sample, for how "
-            "common each class is. certify: random items among those that can be certified, for "
-            "unelisa certify; the page shows how much is certified already.",
+        option(
+            "labels|rate|certify",
+            "labels: the most useful items first. rate: a stratified random sample, for how common "
+            "each class is. certify: random items among those that can be certified, for unelisa "
+            "certify; the page shows how much is certified already.",
         ),
     ] = "labels",
-    error: Annotated[
-        str,
-        typer.Option(metavar="5%", help="With --aim certify, the largest share of wrong labels."),
-    ] = "5%",
-    confidence: Annotated[
-        str, typer.Option(metavar="95%", help="And the chance with which this holds.")
-    ] = "95%",
+    error: options.Error = "5%",
+    confidence: options.Confidence = "95%",
     share: Annotated[
-        str | None,
-        typer.Option(metavar="50%", help="And the share of the items that is to be certified."),
+        str | None, option("50%", "And the share of the items that is to be certified.")
     ] = None,
     reviewer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Your name in the file; your login if none.")
+        str | None, option("NAME", "Your name in the file; your login if none.")
     ] = None,
     show_votes: Annotated[
-        bool, typer.Option("--show-votes", help="Show the votes before the answer, not after it.")
+        bool, option(None, "Show the votes before the answer, not after it.", "--show-votes")
     ] = False,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port on 127.0.0.1; 0 is any.")
-    ] = 0,
+    port: Annotated[int, option("N", "Port on 127.0.0.1; 0 is any.", min=0, max=65535)] = 0,
     form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
