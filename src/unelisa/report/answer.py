@@ -10,11 +10,11 @@ from unelisa.report.wording import (
     UNKNOWN,
     count_noun,
     quote,
+    show_difference,
     show_interval,
     show_name,
     show_percent,
     show_range,
-    tell_difference,
 )
 
 
@@ -48,7 +48,7 @@ def _describe_crowd(findings: Mapping[str, Any]) -> str:
     return who + (f", including {' and '.join(among)}" if among else "")
 
 
-def tell_opening(findings: Mapping[str, Any]) -> str:
+def write_opening(findings: Mapping[str, Any]) -> str:
     """Return the first sentence of the page; of a jury, which system wins, and by how much."""
     rate = findings.get("jury", {}).get("pass_rate")
     if rate is None:
@@ -64,7 +64,7 @@ def tell_opening(findings: Mapping[str, Any]) -> str:
         if (row["better"], row["worse"]) == (first["system"], second["system"])
     )
     shares = " and ".join(show_percent(one["share"]) for one in (first, second))
-    return f"{tell_difference(pair)}. Of their answers {shares} pass."
+    return f"{show_difference(pair)}. Of their answers {shares} pass."
 
 
 def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:

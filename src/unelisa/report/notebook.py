@@ -76,8 +76,8 @@ def show_graph(graph: VoterGraph) -> str:
         f'font-size="9" text-anchor="middle" fill="#fff">{s}</text>'
         for s, (x, y) in at.items()
     ]
-    told = escape(repr(graph).removeprefix("VoterGraph(").removesuffix(")"))
+    sizes = escape(repr(graph).removeprefix("VoterGraph(").removesuffix(")"))
     rest = graph.n_voters - len(shown)
     more = f", {rest} voters with the fewest edges left out" if rest else ""
     picture = f'<svg width="{SIDE}" height="{SIDE}" role="img" aria-label="Graph of the voters">'
-    return f"<div><p>{told}{more}</p>{picture}{''.join([*lines, *nodes])}</svg></div>"
+    return f"<div><p>{sizes}{more}</p>{picture}{''.join([*lines, *nodes])}</svg></div>"

@@ -25,7 +25,7 @@ from unelisa.report.answer import (
     list_contents,
     list_figures,
     list_origin,
-    tell_opening,
+    write_opening,
 )
 from unelisa.report.drawing import draw_graph, draw_prevalence
 from unelisa.report.findings import Findings, collect_findings
@@ -85,7 +85,7 @@ def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
         [_read(name) for name in (SCRIPTS if drawn else SCRIPTS[1:])],
         f=findings,
         certificate=describe_certificate(certificate) if certificate else None,
-        opening=tell_opening(findings),
+        opening=write_opening(findings),
         contents=list_contents(findings),
         who="judges" if "jury" in findings else "voters",
         figures=list_figures(findings),

@@ -130,10 +130,10 @@ def list_voters(
 
 
 def estimate_rates(judged: Judged) -> dict[str, Floats]:
-    """Return what the labels of the items say of every voter; NaN where it voted on no such item.
+    """Return rates of every voter, judged by the items' labels; NaN where it has no such vote.
 
     agreement: the share of its votes that equal the label. Of two classes also, given the items'
-    posteriors tau: lean, its share of yes beyond the mean of tau on its items, and::
+    posteriors tau: lean, its share of yes minus the mean of tau on its items, and::
 
         sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|
 
@@ -148,11 +148,10 @@ def estimate_rates(judged: Judged) -> dict[str, Floats]:
     hits, rejections, _ = _count_sides(votes, judged.picked.astype(np.float64))
     same = hits + rejections
     hits, rejections, observed = _count_sides(votes, judged.as_shares())
+    varies = votes.sides.all(axis=0)
     return {
         "agreement": _share(same, counts),
-        "lean": np.where(
-            votes.sides.all(axis=0), _share(votes.sides[1] - observed, counts), np.nan
-        ),
+        "lean": np.where(varies, _share(votes.sides[1] - observed, counts), np.nan),
         "sensitivity": _share(hits, observed),
         "specificity": _share(rejections, counts - observed),
     }
@@ -187,6 +186,7 @@ _FIRST = (
     Column("accuracy", "Accuracy", "interval", "probability that a vote is right, 90% interval"),
 )
 _LAST = (
+    Column("standard_error", "Std. error", "number", "standard error of the weight", True),
     Column("stability", "Stability", "percent", "share of the resamples with the same verdict"),
     Column("agreement", "Agreement", "percent", "share of the votes that equal the label"),
     Column("votes", "Votes", "count", "", True),
@@ -196,24 +196,18 @@ _LAST = (
 )
 _END = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
 _RECALL = "recall_"  # of one of more than two classes
-_NOT_SHOWN = {"links"}
 
 
 def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> list[Column]:
     """Return the columns that hold anything, including a method's own further figures."""
-    usual = (*_FIRST, *(_name_sides(*classes) if len(classes) == 2 else _name_classes(voters)))
-    usual = (*usual, *_LAST)
-    known = {column.key for column in (*usual, *_END)} | _NOT_SHOWN
-    bounds = {f"{key}_{end}" for key in voters[0] for end in ("low", "high")}
-    own = [
-        Column(key, key.capitalize(), "number", detail=True)
-        for key in voters[0]
-        if key not in known | bounds
-    ]
-    wanted = (*usual, *own, *_END)
-    if any(voter.get("family") for voter in voters):
-        # voters then depend on their relatives, whom the family's column shows
-        wanted = tuple(column for column in wanted if column.key != "depends_on")
+    of_classes = _name_sides(*classes) if len(classes) == 2 else _name_classes(voters)
+    usual = (*_FIRST, *of_classes, *_LAST)
+    known = {column.key for column in (*usual, *_END)} | {"links"}
+    known |= {f"{key}_{end}" for key in voters[0] for end in ("low", "high")}
+    own = [Column(k, k.capitalize(), "number", detail=True) for k in voters[0] if k not in known]
+    # voters with relatives depend on them, and the family's column shows these
+    families = any(voter.get("family") for voter in voters)
+    wanted = (*usual, *own, *(_END[1:] if families else _END))
     return [c for c in wanted if any(voter.get(c.key) not in (None, [], "") for voter in voters)]
 
 
@@ -227,22 +221,18 @@ def _name_sides(no: Any, yes: Any) -> tuple[Column, ...]:
         Column("npv", "NPV", "percent", f"right when it says {no}", True),
         Column("lean", f"Says {yes}", "lean", f"how much too often it says {yes}", True),
         Column("weight", "Weight", "number", f"how much a vote for {yes} raises the score"),
-        Column("standard_error", "Std. error", "number", "standard error of the weight", True),
     )
 
 
 def _name_classes(voters: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     """Return the columns of more than two classes."""
+    keys = [key for key in voters[0] if key.startswith(_RECALL)]
     recalls = [
         Column(key, f"Recall of {show_name(key.removeprefix(_RECALL), 24)}", "percent", "", True)
-        for key in voters[0]
-        if key.startswith(_RECALL) and not key.endswith(("_low", "_high"))
+        for key in keys
+        if not key.endswith(("_low", "_high"))
     ]
-    return (
-        *recalls,
-        Column("weight", "Weight", "number", "how much a vote counts"),
-        Column("standard_error", "Std. error", "number", "standard error of the weight", True),
-    )
+    return (*recalls, Column("weight", "Weight", "number", "how much a vote counts"))
 
 
 def draw_dots(
@@ -250,9 +240,9 @@ def draw_dots(
 ) -> dict[str, Any] | None:
     """Return a row for every voter, the least accurate first; None where nothing is known of any.
 
-    Places are in percent of the width. Voters of one family stand together, in the place of the
-    least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters of
-    whom nothing can be told come last, without a place.
+    Places are in percent of the width. Voters of one family are together, in the place of the
+    least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters
+    without an estimate come last, without a place.
     """
     measure = next((m for m in MEASURES if any(v.get(m) is not None for v in voters)), None)
     if measure is None:

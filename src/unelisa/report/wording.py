@@ -165,15 +165,15 @@ def show_interval(value: float | None, low: float | None = None, high: float | N
     return f"{value:.1%} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def tell_difference(row: Mapping[str, Any]) -> str:
+def show_difference(row: Mapping[str, Any]) -> str:
     """Return by how much one system is ahead of another, or that they may be equal.
 
     Examples
     --------
     >>> row = {"better": "a", "worse": "b", "difference": 0.1, "low": 0.02, "high": 0.18}
-    >>> tell_difference({**row, "holds": True})
+    >>> show_difference({**row, "holds": True})
     'a is ahead of b by 10.0 points (2.0 to 18.0)'
-    >>> tell_difference({**row, "low": -0.01, "holds": False})
+    >>> show_difference({**row, "low": -0.01, "holds": False})
     'a and b cannot be told apart: 10.0 points (−1.0 to 18.0)'
     """
     better, worse = (show_name(row[key], SHORT_NAME * 2) for key in ("better", "worse"))
@@ -184,7 +184,7 @@ def tell_difference(row: Mapping[str, Any]) -> str:
     return f"{better} and {worse} cannot be told apart: {reach}"
 
 
-def tell_smaller_panel(found: Mapping[str, Any]) -> str:
+def show_smaller_panel(found: Mapping[str, Any]) -> str:
     """Return which judges can be dropped, and how little that changes."""
     if not found["drop"]:
         return "No judge can be dropped without a visible change of the labels or of their accuracy"
@@ -198,7 +198,7 @@ def tell_smaller_panel(found: Mapping[str, Any]) -> str:
     )
 
 
-def tell_labels_needed(needed: Mapping[str, Any]) -> str:
+def show_labels_needed(needed: Mapping[str, Any]) -> str:
     """Return how many human labels would settle whether a panel can be trusted."""
     many = f"About {count_noun(needed['n'], 'human label')} of random items would"
     if needed["settles"] == "readings":
@@ -240,9 +240,9 @@ FILTERS = {
     "minus": show_minus,
     "lean": show_lean,
     "rank": show_rank,
-    "difference": tell_difference,
-    "smaller": tell_smaller_panel,
-    "needed": tell_labels_needed,
+    "difference": show_difference,
+    "smaller": show_smaller_panel,
+    "needed": show_labels_needed,
     "too_often": partial(show_lean, words=("too often", "too rarely")),
     "interval": show_interval,
     "seconds": show_seconds,

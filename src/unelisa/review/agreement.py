@@ -18,15 +18,7 @@ class Agreement(NamedTuple):
 
 
 def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
-    """Return every pair of reviewers with items in common, by their first answers.
-
-    Examples
-    --------
-    >>> answers = [Answer(i, int(who == "bob" and i == 3), who, "") for i in range(4)
-    ...            for who in ("ann", "bob")]
-    >>> compare_reviewers(answers)[0][:4]
-    ('ann', 'bob', 4, 3)
-    """
+    """Return every pair of reviewers with items in common, by their first answers."""
     firsts: dict[str, dict[int, int]] = {}
     for answer in answers:
         if answer.label is not None:
@@ -41,13 +33,7 @@ def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
 
 
 def measure_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance.
-
-    Examples
-    --------
-    >>> measure_kappa([(0, 0), (1, 1), (0, 1), (1, 0)]), measure_kappa([(0, 0), (0, 0)])
-    (0.0, None)
-    """
+    """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance."""
     n = len(pairs)
     same = sum(x == y for x, y in pairs) / n
     labels = {label for pair in pairs for label in pair}

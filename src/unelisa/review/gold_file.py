@@ -238,13 +238,7 @@ def open_gold(
 
 
 def clean_note(note: str) -> str:
-    r"""Return a note as one line of limited length.
-
-    Examples
-    --------
-    >>> clean_note(" two\nlines ")
-    'two lines'
-    """
+    """Return a note as one line of limited length."""
     return _clean(note)[:LONGEST_NOTE]
 
 

@@ -292,13 +292,7 @@ def measure_accuracy(chances: Floats, known: Known, weights: Floats | None = Non
 
 
 def bound_mean(values: NDArray[np.bool_], weights: Floats | None = None) -> Facts | None:
-    """Return a share and its 90 % interval (Wilson's), weighted if there are weights.
-
-    Examples
-    --------
-    >>> bound_mean(np.array([True, False]), np.array([3.0, 1.0]))["share"]
-    0.75
-    """
+    """Return a share and its 90 % interval (Wilson's), weighted if there are weights."""
     if not len(values):
         return None
     weight = np.ones(len(values)) if weights is None else weights
@@ -343,8 +337,7 @@ def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
 
     Gold labels are certain in `chances`; `obstacle` is why the expectation cannot be relied on yet.
     """
-    gains = np.sort(measure_gains(chances))[::-1]
-    more = max(known.n_labels, LEAST_ANSWERS // 2)
+    gains, more = np.sort(measure_gains(chances))[::-1], _plan_more(known)
     rise = float(gains[:more].sum() / len(gains))
     enough = known.n_labels >= LEAST_ANSWERS and rise < LITTLE and not obstacle
     points = f"{100 * rise:.1f} points" if rise >= 0.0005 else "less than 0.1 points"
@@ -362,10 +355,15 @@ def look_at_width(rates: list[Facts], known: Known) -> Facts:
     The width falls with the square root of the number of labels.
     """
     widths = [row["high"] - row["low"] for row in rates if row["low"] is not None]
-    half, more = max(widths, default=1.0) / 2, max(known.n_labels, LEAST_ANSWERS // 2)
+    half, more = max(widths, default=1.0) / 2, _plan_more(known)
     narrower = half * (1 - 0.5**0.5)
     enough = known.n_labels >= LEAST_ANSWERS and narrower < LITTLE
+    head = f"Enough: {more} more would narrow the interval only"
+    if not enough:
+        head = f"{count_noun(more, 'more answer')} would narrow the interval"
     after = f"from ±{100 * half:.1f} to about ±{100 * (half - narrower):.1f} points"
-    verb = "would narrow the interval only" if enough else "would narrow the interval"
-    head = f"Enough: {more} more" if enough else count_noun(more, "more answer")
-    return {"enough": enough, "more": more, "words": f"{head} {verb} {after}."}
+    return {"enough": enough, "more": more, "words": f"{head} {after}."}
+
+
+def _plan_more(known: Known) -> int:
+    return max(known.n_labels, LEAST_ANSWERS // 2)

@@ -120,7 +120,6 @@ class Views:
             "classes": list(session.pool.words),
             "reviewer": session.reviewer,
             "file": session.gold.path.name,
-            "aim": session.pool.aim,
             "count": session.count,
             "every": EVERY,
             "total": len(session.pool.items),
