@@ -22,7 +22,7 @@ from unelisa.votes.frames import long_columns
 
 Floats = NDArray[np.float64]
 
-LARGEST = 2_000_000  # characters of a page with labels, so that it can still be mailed
+LARGEST = 2 << 20  # characters of a page with labels, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
 _MARK = b"unelisa"  # in the metadata of our own Parquet files
 _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", "votes", "coverage")
