@@ -168,3 +168,42 @@ def test_of_more_classes_the_most_common_has_its_share_on_top():
         "what": "estimated share of “dog”",
         "more": "its interval cannot be estimated",
     }
+
+
+CERTIFICATE = {
+    "guarantee": "with 95% confidence, at most 5% wrong labels among the 412 certified labels",
+    "n_items": 600,
+    "n_certified": 412,
+    "n_gold": 120,
+    "n_look": 68,
+    "n_drawn": 120,
+    "n_wrong": 3,
+    "drawn_above": 0.0,
+    "looks": "any",
+}
+
+
+def test_a_certificate_opens_the_page(crowd):
+    findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
+    page = render_report({**findings, "certificate": CERTIFICATE})
+    assert page.index(">Guaranteed</h2>") < page.index('<p class="answer">')
+    for words in (
+        "<p>With 95% confidence, at most 5% wrong labels among the 412 certified labels.</p>",
+        "412 of 600 items certified, 120 with a gold label, 68 need a look.",
+        "rests on 120 answers on items drawn at random from all items; 3 of",
+    ):
+        assert words in page
+    drawn = {**CERTIFICATE, "n_certified": 0, "drawn_above": 0.9, "looks": "once"}
+    nothing = render_report({**findings, "certificate": drawn})
+    assert ">No guarantee</h2>" in nothing
+    assert "from the items whose label has a probability of at least 90.0%; 3" in nothing
+    assert "The number of answers was to be fixed beforehand." in nothing
+    assert 'id="certificate"' not in render_report(findings)
+
+
+def test_a_graph_shows_no_number_of_independent_voters(crowd):
+    """It models the experts only: the others may repeat each other."""
+    model = fit_quietly(LatentIsing("edges"), crowd[0])
+    shown = [figure["what"] for figure in list_figures(findings_of(model, crowd[0]))]
+    assert "experts" in shown
+    assert "independent voters" not in shown
