@@ -190,7 +190,7 @@ def test_a_certificate_opens_the_page(crowd):
     for words in (
         "<p>With 95% confidence, at most 5% wrong labels among the 412 certified labels.</p>",
         "412 of 600 items certified, 120 with a gold label, 68 need a look.",
-        "rests on 120 answers on items drawn at random from all items; 3 of",
+        "<li>120 answers on items drawn at random from all items; 3 of",
     ):
         assert words in page
     drawn = {**CERTIFICATE, "n_certified": 0, "drawn_above": 0.9, "looks": "once"}

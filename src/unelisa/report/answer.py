@@ -82,9 +82,8 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
         "guarantee": f"{guarantee[:1].upper()}{guarantee[1:]}.",
         "items": f"{facts['n_certified']:,} of {count_noun(facts['n_items'], 'item')} certified, "
         f"{facts['n_gold']:,} with a gold label, {facts['n_look']:,} need a look.",
-        "drawn": f"It rests on {count_noun(facts['n_drawn'], 'answer')} on items drawn at random "
-        f"from {drawn}; {facts['n_wrong']:,} of the labels of these items were wrong. The number "
-        f"of answers {when}.",
+        "drawn": f"{count_noun(facts['n_drawn'], 'answer')} on items drawn at random from {drawn}; "
+        f"{facts['n_wrong']:,} of their labels were wrong. The number of answers {when}.",
         "assumptions": "It assumes nothing about the voters or the model, only the random draw.",
     }
 
