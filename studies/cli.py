@@ -245,7 +245,7 @@ def page(
     with busy("summarizing"):
         stored = read_stored(out, "tables.json", "studies", required=folder is None)
         archive = stored if folder is None else collect_archive(folder, stored)
-        texts = {written: STUDIES["tables"].write(archive or {})}
+        texts = STUDIES["tables"].write(archive or {}, out)
     if folder is not None and archive is not None:
         texts[place] = format_archive(archive, "cell")
     write_texts(texts, json)
@@ -270,8 +270,8 @@ def stale(
         if (archive := read_stored(docs, f"{study.name}.json", study.part)) is not None
     }
     if mark:
-        pages = {docs / STUDIES[x].page: STUDIES[x].write(old) for x, old in archives.items()}
-        write_texts(pages, json)
+        written = [STUDIES[name].write(archive, docs) for name, archive in archives.items()]
+        write_texts({place: text for one in written for place, text in one.items()}, json)
     found = [STUDIES[name].count_stale(archive) for name, archive in archives.items()]
     write_json(json, found)
     screens.show_stale(results(quiet=json == STDOUT), found)

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from studies.fingerprints import Stamp, is_stale
+from studies.markdown import store_tables
 from studies.real.sets import find_shared_data
 from studies.records import Json, format_archive, list_rows, read_archive
 from unelisa.cli.commands import INTERRUPTED
@@ -60,8 +61,8 @@ _COMMON: dict[str, Any] = {
 STALE = """
 ---
 
-**Stale.** Numbers on this page were computed by other code than that of this release:
-`unelisa reproduce stale` counts them, and `{again}` computes them again.
+**Stale.** Other code than this release's computed some of these numbers; `{again}` computes them
+again.
 """
 
 
@@ -107,10 +108,14 @@ class Study(NamedTuple):
         rows, stale = len(self.list_rows(archive)), len(self.list_stale(archive))
         return {"study": self.name, "rows": rows, "stale": stale, "again": self.rerun}
 
-    def write(self, archive: Json) -> str:
-        """Return the page, with a note at its end if some of its numbers are stale."""
+    def write(self, archive: Json, docs: Path) -> dict[Path, str]:
+        """Return the texts of the page and of its long tables, by their places in a folder.
+
+        A note at the end of the page says if some of its numbers are stale.
+        """
         note = STALE.format(again=self.rerun) if self.list_stale(archive) else ""
-        return self.render(archive) + note
+        page, tables = store_tables(self.render(archive) + note, self.name)
+        return {docs / self.page: page, **{docs / "study" / x: y for x, y in tables.items()}}
 
 
 def make_command(study: Study, work: Callable[..., Collect]) -> Callable[..., None]:
@@ -156,7 +161,7 @@ def run_study(
         archive = read_archive(stored, study.part, f"unelisa reproduce {study.name}")
     if out is not None:
         archived = format_archive(archive, *study.keys)
-        texts = {out / study.page: study.write(archive)}
+        texts = study.write(archive, out)
         if study.draw is not None:
             make_folder(out / "images")
             study.draw(archive, out / "images")

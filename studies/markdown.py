@@ -1,5 +1,8 @@
 """How pages are written: tables, shares, blocks of text, and parts between marks."""
 
+import csv
+import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +10,8 @@ from typing import Any
 from unelisa.outputs import whole_file
 
 DASH = "–"  # noqa: RUF001
+_SHOWN = "```{{csv-table}}\n:file: {file}\n:header-rows: 1\n```\n\n[As a file]({file})\n"
+MOST_CELLS = 60  # of a table that stands on its page; a longer one is data, and stands beside it
 
 
 def markdown_table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
@@ -39,6 +44,31 @@ def share(value: float | None, digits: int = 3) -> str:
 def join_blocks(*blocks: str) -> str:
     """Return headings, paragraphs and tables separated by blank lines; empty ones are left out."""
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
+
+
+def store_tables(page: str, name: str) -> tuple[str, dict[str, str]]:
+    """Return a page that shows its long tables from files, and these files: their names and CSV.
+
+    A file is named after the page and the heading above the table.
+    """
+    blocks: list[str] = []
+    files: dict[str, str] = {}
+    heading = name
+    for block in re.split(r"(^(?:\|.*\n)+)", page, flags=re.MULTILINE):
+        found = re.findall(r"^(?:#+ |\*\*)(.+?)(?:\*\*)?$", block, re.MULTILINE)
+        heading = found[-1] if found else heading
+        rows = [re.split(r"(?<!\\) ?\| ?", line)[1:-1] for line in block.splitlines()]
+        if block.startswith("|") and sum(map(len, rows[2:])) > MOST_CELLS:
+            title = f"{name}-{'-'.join(re.findall('[a-z0-9]+', heading.lower())[:4])}"
+            title += f"-{len(files)}" if f"{title}.csv" in files else ""
+            written = io.StringIO()
+            table = [[cell.strip().replace("\\|", "|") for cell in row] for row in rows]
+            csv.writer(written, lineterminator="\n").writerows([table[0], *table[2:]])
+            files[f"{title}.csv"] = written.getvalue()
+            blocks.append(_SHOWN.format(file=f"study/{title}.csv"))
+        else:
+            blocks.append(block)
+    return "".join(blocks), files
 
 
 def has_mark(page: Path, name: str) -> bool:

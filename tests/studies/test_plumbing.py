@@ -26,7 +26,7 @@ from studies.fingerprints import (
     root_of,
     stamp_with,
 )
-from studies.markdown import fill_marks, has_mark, share
+from studies.markdown import fill_marks, has_mark, join_blocks, markdown_table, share, store_tables
 from studies.names import pick_names
 from studies.records import (
     find_commit,
@@ -229,6 +229,18 @@ def test_confidence_and_error_by_hand():
 )
 def test_a_share_has_no_leading_zero(value, digits, words):
     assert share(value, digits) == words
+
+
+def test_long_tables_of_a_page_are_files_beside_it():
+    rows = [[k, r"a\|b" if k else "a|b"] for k in range(40)]
+    short, long = markdown_table(["n"], [[1]]), markdown_table(["n", "x, y"], rows)
+    page = join_blocks("# Page", short, "## All sets, one by one", long, long, "The end.")
+    shown, files = store_tables(page, "real")
+    assert list(files) == ["real-all-sets-one-by.csv", "real-all-sets-one-by-1.csv"]
+    assert files["real-all-sets-one-by.csv"].splitlines()[:2] == ['n,"x, y"', "0,a|b"]
+    assert short in shown
+    assert ":file: study/real-all-sets-one-by.csv\n" in shown
+    assert shown.endswith("\n\nThe end.\n")
 
 
 def test_only_the_text_between_the_marks_is_replaced(tmp_path):
