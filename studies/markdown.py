@@ -46,14 +46,13 @@ def join_blocks(*blocks: str) -> str:
     return "\n\n".join(block.strip("\n") for block in blocks if block) + "\n"
 
 
-def store_tables(page: str, name: str) -> tuple[str, dict[str, str]]:
+def store_tables(page: str, name: str, heading: str = "") -> tuple[str, dict[str, str]]:
     """Return a page that shows its long tables from files, and these files: their names and CSV.
 
     A file is named after the page and the heading above the table.
     """
     blocks: list[str] = []
     files: dict[str, str] = {}
-    heading = name
     for block in re.split(r"(^(?:\|.*\n)+)", page, flags=re.MULTILINE):
         found = re.findall(r"^(?:#+ |\*\*)(.+?)(?:\*\*)?$", block, re.MULTILINE)
         heading = found[-1] if found else heading
@@ -77,13 +76,22 @@ def has_mark(page: Path, name: str) -> bool:
 
 
 def fill_marks(page: Path, parts: Mapping[str, str]) -> None:
-    """Replace what stands between `<!-- name -->` and `<!-- end name -->`, for each part."""
+    """Replace what stands between `<!-- name -->` and `<!-- end name -->`; write long tables."""
     text = page.read_text(encoding="utf-8")
     for name, part in parts.items():
         start, end = f"<!-- {name} -->\n", f"<!-- end {name} -->"
         before, rest = text.split(start)
-        text = before + start + part + "\n" + end + rest.split(end)[1]
+        shown, tables = store_tables(part + "\n", page.stem, name)
+        text = before + start + shown + end + rest.split(end)[1]
+        write_tables(page.parent, tables)
     write_page(page, text)
+
+
+def write_tables(docs: Path, tables: Mapping[str, str]) -> None:
+    """Write the long tables of a page beside the archives of the studies."""
+    for file, text in tables.items():
+        (docs / "study").mkdir(exist_ok=True)
+        write_page(docs / "study" / file, text)
 
 
 def write_page(page: Path, text: str) -> None:

@@ -354,7 +354,10 @@ def test_a_stuck_chain_is_counted_and_not_claimed(make_record):
     done = study(make_record, "latent-ising", (0.9, 0.9))
     counted = {**done, "stuck": {"trials": 39, "claimed": 10, "reliable": 9}}
     page = " ".join(show_latent(done, counted).split())
-    assert "of the 39 such trials among the first 2 of every cell, it selects experts in 10" in page
+    assert (
+        "Of the 39 such trials among the first 2 of every cell, LatentIsing selects experts in 10"
+        in page
+    )
 
 
 @pytest.fixture
