@@ -14,6 +14,7 @@ from unelisa.ehr.grouped_expert import GroupedExpert, learn_group
 from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
     MISSED,
+    MOST_SILENT,
     Calibration,
     Performance,
     Review,
@@ -219,11 +220,12 @@ def _calibrate(
     doubtful = judge_strictly(expit(odds), others)[1]
     allowed = np.where(known, chances, allow_for_unseen(chances, blind, doubtful))
     found = replace(phenotype, calibration=Calibration.learn(scores, allowed), shown=shown)
-    silent = np.asarray(~(counts > 0).any(axis=1))
-    most = bound_silent(expit(odds), others, silent)
-    if not silent.any() or most == 1:
+    silent, before = ~(counts > 0).any(axis=1), found.calibrate(table, scores)
+    if not silent.any():
         return found
-    return replace(found, silence=match_share(found.calibrate(table, scores)[silent], (0.0, most)))
+    usual = MOST_SILENT / (1 - MOST_SILENT) * float(expit(before[~silent]).sum() / silent.sum())
+    most = min(bound_silent(expit(odds), others, silent), usual)
+    return replace(found, silence=match_share(before[silent], (0.0, most)))
 
 
 def _review(
