@@ -24,7 +24,8 @@ from unelisa.cli import options
 from unelisa.cli.files import make_folder
 
 STUDY = Study(
-    "rules", "cells", ("part",), render_rules, screens.show_rules, "rules.md", {"cells": STAMP}
+    *("rules", "cells", ("part",), render_rules, screens.show_rules, "rules.md"),
+    {"cells": STAMP, "labels": STAMP},
 )
 
 
@@ -43,7 +44,7 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     stored: Stored = None,
     json: options.JsonFile = None,
 ) -> None:
-    """Judge rules of two simulated diseases, and compare with the truth."""
+    """Judge rules and labels of three simulated diseases, and compare with the truth."""
 
     def collect(old: Json | None) -> Json:
         choose("--part", part, PARTS)

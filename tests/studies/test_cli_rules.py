@@ -14,7 +14,11 @@ def quick(monkeypatch):
     def run_world(place, patients):
         table = [[0.5, 0.6, 0.7]] * len(QUANTITIES)
         ways = {"truth": table, "agreement": table, "records": [table] * 3, "charts": [table] * 3}
-        return {**place._asdict(), "reliable": True, "sets": [{"rules": "3 separate", **ways}]}
+        judged = {"ppv": [0.9, 0.8, 1.0, 0.9], "error": 0.1, "platt": 0.1}
+        labels = {n: {**judged, "flagged": 20, "drawn": 60} for n in ("none", "50", "100")}
+        labels["silent"] = [0.1, 0.1]
+        sets = [{"rules": "3 separate", **ways}]
+        return {**place._asdict(), "reliable": True, "labels": labels, "sets": sets}
 
     monkeypatch.setattr(runs, "run_world", run_world)
 
@@ -26,7 +30,7 @@ def test_the_study_runs_writes_its_page_and_can_be_shown_again(run, quick, tmp_p
     assert result.exit_code == 0, result.output
     assert "diabetes" in result.stdout
     page = (docs / "rules.md").read_text(encoding="utf-8")
-    assert "| arthritis | 22.0% | 3 separate | 0 | .000, 1.00 (6 of 6) |" in page
+    assert "| arthritis | 22% | 0 | .000, 1.00 (6 of 6) |" in page
     archive = json.loads((docs / "study" / "rules.json").read_text())
     assert len(archive["cells"]) == 9
     (docs / "rules.md").unlink()

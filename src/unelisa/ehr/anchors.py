@@ -109,14 +109,22 @@ class ClassCounts(NamedTuple):
         """Return the parameters after Fisher scoring steps and a line search for the sizes."""
         found = self
         for _ in range(steps):
-            mean, size = found.means(use), found.sizes[:, None]
-            shrunk = weights * size / (size + mean)
-            found = found._step(shrunk * (anchor.counts - mean), shrunk * mean, use)
+            found = found._step(anchor, use, weights)
+        if isinstance(found, ClassShares):
+            return found
         pairs = zip(weights, found.means(use), strict=True)
         return found._replace(sizes=np.array([_best_size(anchor, *pair) for pair in pairs]))
 
-    def _step(self, residual: Floats, information: Floats, use: Floats, prior: float = 0.0) -> Self:
-        """Return the parameters after one Newton step; `prior` is the precision of their prior."""
+    def _weigh(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the weighted residuals and information of both classes: 2 x patients."""
+        mean, size = self.means(use), self.sizes[:, None]
+        shrunk = weights * size / (size + mean)
+        return shrunk * (anchor.counts - mean), shrunk * mean
+
+    def _step(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> Self:
+        """Return the parameters after one step; those of a Bernoulli anchor have a prior."""
+        residual, information = self._weigh(anchor, use, weights)
+        prior = float(isinstance(self, ClassShares))
         score = np.append(residual.sum(axis=1), residual[0] @ use + residual[1] @ use)
         score -= prior * np.append(self.levels - USUAL_LEVELS, self.slope)
         mixed = np.array([weights @ use for weights in information])
@@ -145,11 +153,9 @@ class ClassShares(ClassCounts):
         other, case = self.log_likelihoods(AnchorCounts.of(counts), use)
         return np.asarray(case - other)
 
-    def maximize(self, anchor: AnchorCounts, use: Floats, weights: Floats, steps: int) -> Self:
-        """Return the parameters after a Newton step of the regression of presence on class."""
+    def _weigh(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> tuple[Floats, Floats]:
         chances = self.means(use)
-        residual = weights * ((anchor.counts > 0) - chances)
-        return self._step(residual, weights * chances * (1 - chances), use, prior=1.0)
+        return weights * ((anchor.counts > 0) - chances), weights * chances * (1 - chances)
 
 
 @stored(level="finite", slope="finite")

@@ -35,8 +35,8 @@ UNSEEN = 1 / 3
 # of patients without any anchor record, times the share of cases that the other features allow at
 # most if unseen cases were like the others; they have milder disease, and fewer signs
 SILENT = 3.0
-# of the cases, without any anchor record at most: .02 to .17 in the three simulators of studies/rules
-# (seeds 300 and 301)
+# of the cases, at most, without any anchor record; .02 to .17 in the three simulators of
+# studies/rules (seeds 300 and 301)
 MOST_SILENT = 0.2
 FEWEST_LIKE = 10  # shown cases at a value of g
 # of the others, the share whose record may have all anchors by one error, such as a wrong entry
@@ -117,7 +117,7 @@ class Review(NamedTuple):
 
     @classmethod
     def learn(cls, odds: Floats, signs: NDArray[np.int8]) -> "Review":
-        """Return the posterior mode with the priors N(0, 2^2) of the shift, N(1, .4^2) of the factor.
+        """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2).
 
         The probability that a chart is drawn may depend on P(case), not otherwise on the truth.
         """

@@ -24,6 +24,10 @@ def test_a_world_gives_figures_in_every_way_and_is_run_once(folder):
         assert [len(row) for row in one["agreement"]] == [n] * len(QUANTITIES)
         for way in ("records", "charts"):
             assert [len(part) for part in one[way]] == [len(QUANTITIES)] * 3
+    labels = world["labels"]
+    assert len(labels["none"]["ppv"]) == 4  # the last is the truth
+    assert all(0 <= x <= 1 for x in labels["silent"])
+    assert labels["50"]["flagged"] >= 5
     run_rules([PLACE], folder, patients=2500)
     assert (folder / "worlds.jsonl").read_text().splitlines() == [line]
 
@@ -40,5 +44,12 @@ def test_cells_are_means_over_what_is_told(folder):
     assert found["held"] == sum(low[k] <= truth[k] <= high[k] for k in told)
     error = sum(abs(value[k] - truth[k]) for k in told) / max(len(told), 1)
     assert found["error"] == (pytest.approx(error, abs=1e-4) if told else None)
+    (row,) = archive["labels"]
+    value, low, high, true = world["labels"]["none"]["ppv"]
+    assert row["none"] == {
+        "ppv": [value, low, high, true],
+        "held": int(low <= true <= high),
+        "error": world["labels"]["none"]["error"],
+    }
     again = collect_rules(folder, {"cells": [{**cell, "worlds": 99}, {**cell, "part": "old"}]})
     assert [one["worlds"] for one in again["cells"][:2]] == [1, 1]
