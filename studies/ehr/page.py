@@ -58,8 +58,8 @@ from Table 5.4, on other records: a level for orientation, not a target."""
 
 _PHECAP = """`ehr_phecap` has {patients:,} patients, {features} features and {reviewed} reviewed
 charts, {cases} of them cases; its phenotype is not named. It is not a blind test: the approach
-(anchors, utilization, a group of weight 1/2, its screening) was found on these labels, and the figures were
-displayed for about a hundred variants, so the numbers of `Phenotyper` are optimistic there."""
+(anchors, utilization, a group of weight 1/2, its screening) was found on these labels, and figures
+were displayed for about a hundred variants, so the numbers of `Phenotyper` are optimistic there."""
 
 _SELECTED = """## Which features are selected
 
