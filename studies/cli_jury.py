@@ -21,6 +21,7 @@ from studies.jury.runs import (
     STAMP,
     collect_jury,
     find_jury_sets,
+    find_systems,
     run_jury,
     stamp_simulated,
 )
@@ -37,8 +38,8 @@ def jury(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="One folder per set, with votes.csv and truth.csv; further panels are in data_k "
-            "next to it. By default the shared data.",
+            help="The folder of sources.csv, or one folder per set, with votes.csv and truth.csv, "
+            "and further panels in data_k next to it. By default the shared data.",
         ),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, metavar="N", help="Draws of gold labels.")] = DRAWS,
@@ -50,10 +51,11 @@ def jury(
     """Compare labels, pass rates and smaller panels on LLM judges with known truth."""
 
     def collect(old: Json | None) -> Json:
-        sets = find_jury_sets(require_data(data, "panels"))
+        place = require_data(data, "panels")
+        sets = find_jury_sets(place)
         make_folder(folder)
         with running(len(sets)) as advance:
-            run_jury(sets, folder, draws, advance)
+            run_jury(sets, folder, draws, advance, find_systems(place))
         return collect_jury(folder, old)
 
     run_study(STUDY, collect, out, stored, json)

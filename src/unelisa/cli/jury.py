@@ -339,10 +339,12 @@ def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
     """Yield which differences between systems hold, how they were compared, and what is assumed."""
     pairs = rate["differences"]
     for favor in rate["favors"]:
-        how = "more" if favor["lean"] > 0 else "less"
-        told = f"{favor['judge']} passes {favor['system']} {abs(favor['lean']):.0%} {how} often"
         yield printable(
-            f"{told} than its other verdicts explain: no difference is called.", longest=300
+            f"Judges differ on {favor['system']} beyond what their accuracy explains (p = "
+            f"{favor['p_value']:.3f}): {favor['judge']} passes {abs(favor['more']):.0%} more of "
+            f"its answers than expected, {favor['strictest']} {abs(favor['less']):.0%} fewer. The "
+            "intervals allow for it; gold labels of each system's answers would settle it.",
+            longest=400,
         )
     if not pairs:
         return

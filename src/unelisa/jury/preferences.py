@@ -27,23 +27,21 @@ pairs of answers and c the median of all of them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import ndtri, softmax
+from scipy.special import softmax
 
 from unelisa.errors import VotesError
-from unelisa.jury.systems import find_reach
+from unelisa.jury.intervals import Estimate, rank_all
 
 if TYPE_CHECKING:
     from unelisa.jury.verdicts import Panel
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-LEVEL = 0.9
 SPREAD = {"reliability": 0.5, "first": 0.5, "tie": 1.0}  # of single judges around all judges
 FLAT = 5.0  # of strengths and of what all judges share
 STEPS, SETTLED = 200, 1e-8
@@ -118,20 +116,6 @@ class Preferences:
 def _number(values: list[str], names: list[str]) -> Indices:
     place = {name: k for k, name in enumerate(names)}
     return np.array([place[value] for value in values], dtype=np.intp)
-
-
-class Estimate(NamedTuple):
-    """A number with its 90 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, value: float, variance: float, level: float = LEVEL) -> "Estimate":
-        """Return a number with the interval of a normal distribution."""
-        reach = float(ndtri((1 + level) / 2) * np.sqrt(max(variance, 0.0)))
-        return cls(float(value), float(value) - reach, float(value) + reach)
 
 
 class Ranked(NamedTuple):
@@ -356,7 +340,7 @@ def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str
     covariance = fit.covariance()
     strengths, own = _scale_strengths(n, fit, covariance)
     order = np.argsort(-strengths, kind="stable")
-    ranks = bound_ranks(strengths, own)
+    ranks = rank_all(strengths, own)
     played = np.bincount(np.concatenate([votes.first, votes.second]), minlength=n)
     ties = fit.at[fit.tie.start] if fit.ties else -np.inf
     rates = expect_wins(strengths, ties)
@@ -430,31 +414,6 @@ def expect_wins(strengths: Floats, tie: float = -np.inf) -> Floats:
     won = chances[0] + chances[2] / 2
     np.fill_diagonal(won, 0.0)
     return np.asarray(won.sum(axis=1) / max(len(strengths) - 1, 1))
-
-
-def bound_ranks(values: Floats, covariance: Floats) -> list[tuple[int, int]]:
-    """Return the best and worst rank of each system; all of them hold together with 95 %.
-
-    Examples
-    --------
-    >>> bound_ranks(np.array([2.0, 0.0, 0.1]), np.eye(3) * 0.01)
-    [(1, 1), (2, 3), (2, 3)]
-    """
-    n = len(values)
-    pairs = list(combinations(range(n), 2))
-    if not pairs:
-        return [(1, 1)] * n
-    spread = np.diag(covariance)
-    variances = np.array([spread[a] + spread[b] - 2 * covariance[a, b] for a, b in pairs])
-    reach = find_reach(covariance, pairs, variances) * np.sqrt(np.maximum(variances, 0))
-    above, below = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for (a, b), half in zip(pairs, reach, strict=True):
-        gap = values[a] - values[b]
-        if abs(gap) > half:
-            better, worse = (a, b) if gap > 0 else (b, a)
-            above[worse] += 1
-            below[better] += 1
-    return [(1 + int(up), n - int(down)) for up, down in zip(above, below, strict=True)]
 
 
 def _find_reason(votes: Preferences, questions: int) -> str:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from unelisa.errors import VotesError
-from unelisa.jury.preferences import Estimate, bound_ranks
+from unelisa.jury.intervals import Estimate, rank_all
 
 if TYPE_CHECKING:
     from unelisa.jury.verdicts import Panel
@@ -219,7 +219,7 @@ def _describe(scores: Scores, state: _State) -> ScoredPanel:
     errors = np.zeros((len(scores.systems), int(scores.question.max()) + 1))
     np.add.at(errors, (system, question), parts)
     covariance = errors @ errors.T
-    ranks = bound_ranks(means, covariance)
+    ranks = rank_all(means, covariance)
     items = np.bincount(system, minlength=len(scores.systems))
     systems = [
         SystemMean(name, Estimate.of(means[g], covariance[g, g]), int(items[g]), *ranks[g])
