@@ -134,18 +134,16 @@ def rank_real(votes: Votes, truth: NDArray[np.int8], systems: Sequence[str]) -> 
     """
     names, system = np.unique(np.array(systems), return_inverse=True)
     places = [np.flatnonzero(system == g) for g in range(len(names))]
-    compared = compare_answers(votes.values, places, np.random.default_rng(0))
-    table = Preferences(names.tolist(), votes.voters.tolist(), *compared.T, compared[:, 0] * np.nan)
+    table = compare_answers(votes.values, places, names.tolist(), votes.voters.tolist())
     rates = np.array([np.mean(truth[own] > 0) for own in places])
-    human = compare_answers(truth[:, None], places, np.random.default_rng(0))
-    people = Preferences(names.tolist(), ["people"], *human.T, human[:, 0] * np.nan)
+    people = compare_answers(truth[:, None], places, names.tolist(), ["people"])
     board = rank_systems(table)
     rank = dict(zip(names.tolist(), (-rates).argsort().argsort() + 1, strict=True))
     held = [row.rank_low <= rank[row.system] <= row.rank_high for row in board.systems]
     ours = [rates[names == row.system][0] for row in board.systems]
     return {
         "systems": len(names),
-        "comparisons": len(compared),
+        "comparisons": len(table.judge),
         "ours": round(float(spearmanr(ours, range(len(ours), 0, -1)).statistic), 4),
         "plain": round(float(spearmanr(rates, fit_plainly(table)[0]).statistic), 4),
         "people": round(agree(board, rank_systems(people)), 4),
@@ -154,18 +152,21 @@ def rank_real(votes: Votes, truth: NDArray[np.int8], systems: Sequence[str]) -> 
 
 
 def compare_answers(
-    values: NDArray[np.int8], places: list[NDArray[np.intp]], rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """Return rows of question, judge, first, second and winner, of `PAIRS` pairs a question.
+    values: NDArray[np.int8],
+    places: list[NDArray[np.intp]],
+    systems: list[str],
+    judges: list[str],
+) -> Preferences:
+    """Return the preferences that verdicts imply, on `PAIRS` random pairs a question.
 
     Examples
     --------
     >>> values = np.array([[1], [-1]], dtype=np.int8)
-    >>> rows = compare_answers(values, [np.array([0]), np.array([1])], np.random.default_rng(0))
-    >>> {(int(a) if winner == 0 else int(b)) for _, _, a, b, winner in rows}
+    >>> found = compare_answers(values, [np.array([0]), np.array([1])], ["a", "b"], ["ann"])
+    >>> set(np.where(found.winner == 0, found.first, found.second).tolist())
     {0}
     """
-    rows = []
+    rng, rows = np.random.default_rng(0), []
     for question in range(min(map(len, places))):
         for _ in range(PAIRS):
             a, b = rng.choice(len(places), 2, replace=False)
@@ -173,4 +174,6 @@ def compare_answers(
             for j in np.flatnonzero((one != 0) & (other != 0)):
                 winner = 2 if one[j] == other[j] else 0 if one[j] > other[j] else 1
                 rows.append((question, j, a, b, winner))
-    return np.array(rows, dtype=np.intp)
+    question, judge, first, second, winner = np.array(rows, dtype=np.intp).T
+    unknown = np.full(len(rows), np.nan)
+    return Preferences(systems, judges, question, judge, first, second, winner, unknown)

@@ -211,8 +211,7 @@ def _use_gold(panel: Jury, y: Any, jobs: int) -> tuple[Truth | None, dict[str, A
         warnings.simplefilter("ignore")  # the model that people see has warned already
         blind.fit(panel)
         truth = find_truth(panel, gold, Judged.of(blind, panel))
-    found = zip(panel.voters.tolist(), compare_with_gold(panel, gold), strict=True)
-    return truth, {str(name): one._asdict() for name, one in found if one is not None}
+    return truth, compare_with_gold(panel, gold)
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:

@@ -174,14 +174,7 @@ def _has_gold(truth: Truth, items: NDArray[np.intp]) -> bool:
 
 
 def tune_trust(truth: Truth) -> float:
-    """Return how far the probabilities are followed: the lambda of the smallest variance.
-
-    Examples
-    --------
-    >>> passed, chances = np.array([1, 0, 1, 0, np.nan]), np.array([0.9, 0.1, 0.9, 0.1, 0.9])
-    >>> round(tune_trust(Truth(passed, chances)), 2)
-    0.69
-    """
+    """Return how far the probabilities are followed: the lambda of the smallest variance."""
     known = np.isfinite(truth.passed)
     y, p = truth.passed[known], truth.chances[known]
     spread = float(np.var(p))
@@ -299,8 +292,8 @@ def rate_system(
         shares += [own, corrected]
         scales += [1.0, scale]
     share, scale = (shares[0] + shares[1]) / 2, (1 + scales[1]) / 2
-    own = views[0][items]
-    errors = scale * (own - own.mean()) / len(items)
+    chances = views[0][items]
+    errors = scale * (chances - chances.mean()) / len(items)
     return System(name, questions, share, errors, np.array(shares), np.array(scales) / scale)
 
 
