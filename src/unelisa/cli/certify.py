@@ -249,7 +249,8 @@ def tell_plan(plan: Sequence[Plan], error: float) -> str:
     return (
         f"About {last.answers:,} random answers would certify {last.certified:.0%} of the items at "
         f"an error of {100 * error:g}% ({last.low:.0%} to {last.high:.0%}), by the model's own "
-        f"probabilities. Label them with unelisa review --aim certify, or in the file that --draw writes."
+        "probabilities. Label them with unelisa review --aim certify, or in the file that --draw "
+        "writes."
     )
 
 

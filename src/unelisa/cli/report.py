@@ -25,13 +25,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     out: Path = Path("report.html"),
     truth: options.TruthFileIfAny = None,
-    certificate: Annotated[
-        Path | None,
-        option(
-            "certificate.json",
-            "Open the page with this guarantee, which `unelisa certify --certificate` wrote.",
-        ),
-    ] = None,
+    certificate: Path | None = None,
     show_items: options.ShowItems = False,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
@@ -41,6 +35,8 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     Column names and coding are those of the fit unless given here.
 
     --out report.html: The page.
+    --certificate certificate.json: Open the page with this guarantee, which `unelisa certify
+        --certificate` wrote.
     """
     run.check(out, inputs=(model, votes, truth, certificate))
     require_jinja()
