@@ -138,7 +138,7 @@ def step_voters(
     new_weights, new_biases = weights.copy(), biases.copy()
     curvature = np.empty(n_voters)
     weight_precision, bias_precision = 1 / spreads[0] ** 2, 1 / spreads[1] ** 2
-    chances = np.empty(n_classes)
+    chances, curves = np.empty(n_classes), np.empty(n_classes)
     for s in range(n_voters):
         slope = -(weights[s] - center) * weight_precision
         curve = weight_precision
@@ -152,16 +152,15 @@ def step_voters(
         curvature[s] = curve
         # then the biases, with the new weight: both at once would overshoot, step after step
         slopes = cast[s] - biases[s] * bias_precision
-        curves = np.full(n_classes, bias_precision)
+        curves[:] = bias_precision
         for g in range(n_eases):
             for k in range(n_classes):
                 _choose(biases[s], k, ease[g] * new_weights[s], chances)
                 slopes -= met[s, k, g] * chances
                 curves += met[s, k, g] * chances * (1 - chances)
         for c in range(n_classes):
-            step = (
-                0.7 * slopes[c] / curves[c]
-            )  # the Hessian is not diagonal, but at most twice that
+            # the Hessian is not diagonal, but at most twice that
+            step = 0.7 * slopes[c] / curves[c]
             new_biases[s, c] += min(max(step, -1.0), 1.0)
     return new_weights, new_biases, curvature
 
@@ -187,8 +186,9 @@ def normalize_voters(weights: Floats, biases: Floats, ease: Floats) -> Floats:
     for s in range(n_voters):
         for k in range(n_classes):
             for g in range(len(ease)):
-                most = max(biases[s].max(), biases[s, k] + ease[g] * weights[s])
-                total = 0.0
+                most, total = biases[s, k] + ease[g] * weights[s], 0.0
+                for c in range(n_classes):
+                    most = max(most, biases[s, c])
                 for c in range(n_classes):
                     gain = ease[g] * weights[s] if c == k else 0.0
                     total += np.exp(biases[s, c] + gain - most)

@@ -290,6 +290,13 @@ def _apply(block: Block, *arguments: Any) -> Any:
     return function(block.votes, *parameters)
 
 
+def name_pass(job: Pass) -> tuple[Change, tuple[Any, ...]]:
+    """Return what a pass computes, of a block or of the votes of one, and its parameters."""
+    if job.function is _apply:
+        return job.parameters[-1], job.parameters[:-1]
+    return job.function, job.parameters
+
+
 def _change_block(block: Block, *arguments: Any) -> Block:
     return Block(_apply(block, *arguments), block.start)
 
