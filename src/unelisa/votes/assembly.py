@@ -24,8 +24,8 @@ from unelisa.votes.frames import (
     read_names,
     read_row_names,
     refuse_free_text,
+    refuse_other_columns,
     refuse_repeated_items,
-    refuse_strangers,
 )
 
 
@@ -54,7 +54,7 @@ def assemble(
     titles = titles or [repr(str(name)[:60]) for name in voters]
     distinct = [column.distinct() for column in columns]
     if coding == "auto":
-        refuse_strangers(columns, distinct, titles, voters.tolist())
+        refuse_other_columns(columns, distinct, titles, voters.tolist())
     found: dict[Label, str] = {}
     note_labels(found, columns, distinct, titles)
     settled = settle(found, coding, columns)

@@ -191,7 +191,7 @@ def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) ->
     return replace(_settle_declared(found, numbers, Declared(tuple(classes))), inferred=True)
 
 
-def question_classes(classes: tuple[Label, ...]) -> None:
+def warn_of_classes(classes: tuple[Label, ...]) -> None:
     """Warn of classes that nobody declared and that may be meant otherwise.
 
     Ratings have an order; and of two labels, the one that sorts last may be the word for no.

@@ -278,7 +278,7 @@ def name_voters(n_voters: int) -> NDArray[Any]:
     return np.array([f"v{s}" for s in range(n_voters)], dtype=object)
 
 
-def find_twins(names: list[Any]) -> list[Any]:
+def find_similar_names(names: list[Any]) -> list[Any]:
     r"""Return the names that hardly differ from another.
 
     These are upper and lower case, spaces, the ways to write an accent, and characters without
@@ -286,7 +286,7 @@ def find_twins(names: list[Any]) -> list[Any]:
 
     Examples
     --------
-    >>> find_twins(["ann", "Ann", "bob", "bob\u200b", "cem"])
+    >>> find_similar_names(["ann", "Ann", "bob", "bob\u200b", "cem"])
     ['ann', 'Ann', 'bob', 'bob\u200b']
     """
     looks = [_strip_invisible(str(name)).casefold() for name in names]
@@ -337,7 +337,7 @@ def find_item(
     return first if apart else None
 
 
-def refuse_strangers(
+def refuse_other_columns(
     columns: Sequence[Column],
     labels: Sequence[set[Label]],
     titles: Sequence[str],
@@ -351,7 +351,9 @@ def refuse_strangers(
         return
     times = Counter(label for own in labels for label in own)
     measures = [s for s, own in enumerate(labels) if any(map(_is_measure, own))]
-    odd = {s for s in range(len(labels)) if _is_strange(labels[s], times, columns[s], len(labels))}
+    odd = {
+        s for s in range(len(labels)) if _holds_no_votes(labels[s], times, columns[s], len(labels))
+    }
     if 2 * len(measures) < len(columns):
         odd.update(measures)
     if not odd or len(odd) == len(columns):
@@ -371,7 +373,7 @@ def refuse_strangers(
     raise VotesError(f"{many} {', '.join(shown[:5])}{more}", *hints)
 
 
-def _is_strange(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
+def _holds_no_votes(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
     """Return whether the labels of a column are nobody else's.
 
     Two labels, or a constant, may be a voter's; they are strange on most rows, beside others who

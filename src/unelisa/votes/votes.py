@@ -33,10 +33,10 @@ from unelisa.votes.coding import (
     as_labels,
     declare_order,
     encode_classes,
-    question_classes,
+    warn_of_classes,
 )
 from unelisa.votes.columns import Label, spell_name
-from unelisa.votes.frames import NO_COLUMNS, ColumnNames, as_frame, find_twins, list_names
+from unelisa.votes.frames import NO_COLUMNS, ColumnNames, as_frame, find_similar_names, list_names
 from unelisa.votes.partitioned import is_partitioned, read_partitions
 
 Floats = NDArray[np.float64]
@@ -160,7 +160,7 @@ class Votes:
         """Return the votes that were read from a table."""
         blocks, items, voters, coding, named = found
         if named and coding.inferred:
-            question_classes(coding.classes)
+            warn_of_classes(coding.classes)
         return cls(
             blocks, items, voters, coding.classes, named, coding.name, columns, coding.ordered
         )
@@ -361,8 +361,8 @@ class Votes:
         if stuck.any():
             constant = "always gave the same vote, which is hardly informative"
             _warn(self.voters[stuck].tolist(), constant)
-        if twins := find_twins(self.voters.tolist()):
-            _warn(twins, "have names that look the same, so they may be fewer")
+        if similar := find_similar_names(self.voters.tolist()):
+            _warn(similar, "have names that look the same, so they may be fewer")
         if self.n_voters == 1:
             warn_user("only one voter, so its votes cannot be cross-checked", VotesWarning)
         elif self.n_items > 1 and self.comparison[1] == 0:
