@@ -133,8 +133,8 @@ def assemble_long(
 ) -> Assembled:
     """Return the votes of a long table.
 
-    Messages call the column of votes by its `title`. `duplicates` says which of different votes of
-    a voter on an item counts.
+    Messages call the column of votes by its `title`; `duplicates` determines which of different
+    votes of a voter on an item counts.
     """
     if duplicates not in get_args(Duplicates):
         known = ", ".join(get_args(Duplicates))
@@ -161,7 +161,7 @@ def assemble_long(
 
 
 def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
-    """Return some votes of a long table, whose column of labels is no longer needed."""
+    """Return some votes of a long table."""
     items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
     rows = kept if table.rows is None else table.rows[kept]
     ends = np.searchsorted(kept, np.cumsum([size for _, size in table.files])).tolist()
@@ -288,10 +288,7 @@ def settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Colu
 
 
 def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingChoice:
-    """Return the order that the table itself gives its labels, as ordered categories; or "auto".
-
-    Categories that nobody voted are left out, unless there is only one other.
-    """
+    """Return the order of ordered categories, without those that nobody voted for; or "auto"."""
     orders = {column.order for column in columns if column.order}
     if not orders:
         return "auto"

@@ -1,7 +1,7 @@
-"""Ballots: votes as lists, item by item, in runs of items; a view of blocks.
+"""Votes as lists, item by item, in runs of items: a view of blocks.
 
-Every pass of the latent model is a function of one run of ballots and of parameters. Setting prior
-odds is a further view on top of this one.
+Every pass of the latent model is a function of one run and of parameters. Prior odds are a further
+view on top of this one.
 """
 
 from collections.abc import Callable, Iterator
@@ -65,9 +65,9 @@ class Ballots(NamedTuple):
 
 
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
-    """Return votes as ballots: kept where the votes are in memory, otherwise listed in each pass.
+    """Return votes as lists: kept where the votes are in memory, otherwise made in each pass.
 
-    As long as somebody holds the ballots of some blocks, these are not listed again.
+    While some code holds the lists of some blocks, they are not made again.
     """
     jobs, held = count_jobs(n_jobs), _LISTED.get(blocks)
     known = None if held is None else held()
@@ -79,7 +79,7 @@ def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
 
 
 def set_prior_odds(ballots: ItemBlocks, prior_odds: Floats) -> ItemBlocks:
-    """Return the ballots with other prior odds."""
+    """Return the lists with other prior odds."""
     known = prior_odds if prior_odds.any() else np.empty(0)  # zeros need not travel
     return ballots.view(_set_prior_odds, per_item=(known,))
 
@@ -95,7 +95,7 @@ def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
 
 
 def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
-    """Return the ballots of some items, given in rising order, as one run."""
+    """Return the lists of some items, given in rising order, as one run."""
     parts: list[Ballots] = list(ballots.take(items))
     if len(parts) == 1:
         return parts[0]
@@ -104,7 +104,7 @@ def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
 
 
 def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
-    """Return the ballots of some voters; the others have not voted."""
+    """Return the lists of some voters; the others have not voted."""
     if kept.all():
         return ballots
     own = kept[ballots.voters]

@@ -194,7 +194,7 @@ def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) ->
 def warn_of_classes(classes: tuple[Label, ...]) -> None:
     """Warn of classes that nobody declared and that may be meant otherwise.
 
-    Ratings have an order; and of two labels, the one that sorts last may be the word for no.
+    Ratings have an order, and of two labels the one that sorts last may be the word for no.
     """
     if 2 < len(classes) <= LONGEST_SCALE and classes == tuple(range(1, len(classes) + 1)):
         text = f"the votes are the whole numbers 1 to {len(classes)}, read as classes without order"
@@ -208,7 +208,7 @@ def warn_of_classes(classes: tuple[Label, ...]) -> None:
 
 
 def _refuse_mixtures(found: dict[Label, str]) -> None:
-    """Raise `VotesError` for labels of several kinds, or spellings of one: hardly classes."""
+    """Raise `VotesError` for labels of several kinds, and for several spellings of one."""
     many = len(found) > 2
     text = {x: isinstance(x, str) and not (many and _number(x) is not None) for x in found}
     if len(set(text.values())) > 1:
@@ -235,9 +235,8 @@ def _refuse_mixtures(found: dict[Label, str]) -> None:
 def _read_coding(numbers: dict[Label, Any] | None) -> str:
     """Return the only coding that fits, or raise an error where two do.
 
-    In {-1, 1} and {0, 1} the smaller code could mean "abstained", but then nobody ever said no and
-    there would be nothing to learn, so they must be no and yes. Three or more different whole
-    numbers from 0 on are classes of their own.
+    In {-1, 1} and {0, 1} the smaller code cannot mean "abstained": nobody would ever say no. Three
+    or more different whole numbers from 0 on are classes of their own.
     """
     codes = set() if numbers is None else set(numbers.values())
     if numbers is None or all(isinstance(code, bool) for code in codes):

@@ -284,10 +284,7 @@ def spell_name(name: Any) -> str:
 
 
 def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_], NDArray[Any]] | None:
-    """Return the least of whole numbers, which from it on occur, and how far above it each is.
-
-    Nothing is sorted. None for other numbers, and where they lie far apart.
-    """
+    """Return the least of whole numbers, which from it on occur, and how far above each is."""
     if values.dtype.kind != "i" or not len(values):
         return None
     low, high = int(values.min()), int(values.max())
@@ -329,10 +326,7 @@ def is_missing(value: Label) -> bool:
 
 
 def read_cells(cells: Any, title: str) -> Column:
-    """Return an Arrow column of labels; ordered categories keep their order.
-
-    Errors call it by its `title`.
-    """
+    """Return an Arrow column of labels, in their order if they have one; errors call it `title`."""
     import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
 
     kind = cells.type
@@ -428,10 +422,7 @@ def _is_text(cells: Any) -> bool:
 
 
 def _read_digits(texts: Any) -> Names | None:
-    """Return the names where all are numbers behind the same letters, as i17; None where not.
-
-    It is several times as fast as comparing texts.
-    """
+    """Return names that are numbers behind the same letters as i17 is; None for other names."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 

@@ -43,7 +43,7 @@ VOTE_NAMES = ("vote", "label", "answer", "response")
 
 
 class ColumnNames(NamedTuple):
-    """Which columns hold what, by the user's word: None or empty where nothing is said."""
+    """Which columns hold what, as declared: None or empty where nothing is declared."""
 
     item: str | None = None
     voter: str | None = None
@@ -146,7 +146,7 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
 
 
 def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
-    """Return whether some of these are surely names of columns: usual ones, or the user's own.
+    """Return whether some of these are surely names of columns: usual ones, or those declared.
 
     Others may be the first record of a file without a header, which messages must not repeat.
     """
@@ -166,9 +166,9 @@ def fold_name(column: Any) -> str:
 
 
 def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | None, ...]:
-    """Return the item, voter and vote columns, by the user's word or by their usual names.
+    """Return the item, voter and vote columns, as declared or by their usual names.
 
-    Those of voters and votes are None where the table is wide.
+    The last two are None where the table is wide.
     """
     present, named = list(columns), tuple(named[:3])
     given = [name for name in named if name is not None]
@@ -279,10 +279,7 @@ def name_voters(n_voters: int) -> NDArray[Any]:
 
 
 def find_similar_names(names: list[Any]) -> list[Any]:
-    r"""Return the names that hardly differ from another.
-
-    These are upper and lower case, spaces, the ways to write an accent, and characters without
-    width.
+    r"""Return the names that differ in case, spaces, accents or invisible characters only.
 
     Examples
     --------
@@ -319,8 +316,8 @@ def find_item(
 ) -> str | None:
     """Return the first column of a wide table if it names the items, else None.
 
-    It does if all its cells are different, none is a label of a voter or a declared one, and they
-    are texts or whole numbers; whole numbers must be twice as many as the labels of all voters.
+    It does if all its cells differ, none is a label of a voter or a declared one, and they are
+    texts, or whole numbers at least twice as many as the labels of all voters.
     """
     first = present[0] if present else ""
     voters = [name for name in choose_voters(present, named) if name != first]
@@ -343,9 +340,10 @@ def refuse_other_columns(
     titles: Sequence[str],
     names: Sequence[Any],
 ) -> None:
-    """Raise `VotesError` for columns that are no votes, given their distinct labels.
+    """Raise `VotesError` for columns that hold no votes: minutes, comments, dates, names of items.
 
-    Messages call them by their `titles`, and advise to drop them where these are their names.
+    Voters share their labels; a column whose labels no other has is something else. Messages call
+    the columns by their `titles`, and advise dropping them where these are their `names`.
     """
     if len(columns) < 2 or len(set().union(*labels)) <= 2:
         return
@@ -374,10 +372,10 @@ def refuse_other_columns(
 
 
 def _holds_no_votes(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
-    """Return whether the labels of a column are nobody else's.
+    """Return whether no other column has the labels of a column.
 
-    Two labels, or a constant, may be a voter's; they are strange on most rows, beside others who
-    share theirs.
+    Two labels, or a constant, may still be a voter's, unless they are on most rows beside others
+    who share theirs.
     """
     alone = sum(times[label] == 1 for label in own)
     if len(own) > MAX_CLASSES or (alone >= FEWEST and alone == len(own)):

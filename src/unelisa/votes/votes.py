@@ -167,10 +167,7 @@ class Votes:
 
     @classmethod
     def accept(cls, table: Any) -> "Votes":
-        """Return the votes that a function without `coding=` is given, as `Votes.of` reads them.
-
-        The message for ambiguous codes says where the coding can be declared.
-        """
+        """Return the votes of a table without a declared coding; errors say where to declare it."""
         try:
             return cls.of(table)
         except AmbiguousVotesError as error:
@@ -283,7 +280,7 @@ class Votes:
         return replace(self, blocks=blocks, classes=classes, coding="", ordered=False)
 
     def recode_classes(self, classes: tuple[Label, ...]) -> "Votes":
-        """Return the votes with other classes, more than two, of which all of their own are some.
+        """Return the votes with more than two classes, which include all of their own.
 
         Examples
         --------
@@ -316,7 +313,7 @@ class Votes:
     def comparison(self) -> tuple[NDArray[np.int64], int]:
         """Counts of items per voter, and the number of items with two votes or more.
 
-        Rows: said each of the classes (no, yes); others voted too; another voted otherwise.
+        Rows: voted for each of the classes (no, yes); others voted too; another voted differently.
         """
         counts, met = self.blocks.compare(self.n_classes)
         return counts.T, met
@@ -342,9 +339,9 @@ class Votes:
         return np.asarray(np.count_nonzero(self.answers, axis=0) < 2)
 
     def discerning(self) -> NDArray[np.bool_]:
-        """Return which voters tell items apart: not silent, nor the same vote on every item.
+        """Return which voters are informative: not silent, nor the same vote on every item.
 
-        If nobody does, those who voted.
+        If nobody is, those who voted.
         """
         votes = self.vote_counts()
         found = (votes > 0) & (self.answers.max(axis=0) < self.n_items)
@@ -387,13 +384,13 @@ def _warn(names: list[Any], what: str) -> None:
 
 
 def order_voters(votes: Votes) -> NDArray[np.intp]:
-    """Return the voters who discern items, sorted by their votes.
+    """Return the informative voters in an order that their votes alone determine.
 
-    Sorted by sum_i m_i f_is, m_i the margin of the item, and where that is equal by sums of the
-    same form with hashed margins. The order does not change if voters or items are permuted, if all
-    votes are flipped (the more frequent vote counts as +1), or if voters are added who never voted
-    or gave one vote to every item. Voters with equal sums, such as copies, stay in the order of the
-    table.
+    They are sorted by sum_i m_i f_is, m_i the margin of the item, and where that is equal by sums
+    of the same form with hashed margins. The order does not change if voters or items are permuted,
+    if all votes are flipped (the more frequent vote counts as +1), or if voters are added who never
+    voted or gave one vote to every item. Voters with equal sums, such as copies, stay in the
+    table's order.
     """
     voters = np.flatnonzero(votes.discerning())
     no, yes = votes.sides[:, voters].sum(axis=1)

@@ -163,10 +163,7 @@ class ItemBlocks(ABC):
         return signed, observed
 
     def compare(self, n_classes: int = 2) -> tuple[NDArray[np.int64], int]:
-        """Return counts of items per voter, and on how many items voters met.
-
-        Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
-        """
+        """Return `compare_voters` of all blocks: counts, and on how many items voters met."""
         counts, met = self.sum(_apply, n_classes, compare_voters)
         return counts, int(met)
 
@@ -460,10 +457,10 @@ def hold_sparse(matrix: Any) -> ItemBlocks:
 
 
 class MappedBlocks(LocalBlocks):
-    """The votes of a file, `block_items` per block (the last may have fewer): `fitting_items`.
+    """The votes of a file, `block_items` per block (the last may have fewer).
 
     The file holds int8 votes, block by block, voter by voter within a block. So a block is one run
-    of bytes, which is mapped while a pass works on it and then released.
+    of bytes, which is mapped while a pass works on it.
     """
 
     place = "in a file"
@@ -486,10 +483,7 @@ class MappedBlocks(LocalBlocks):
 
 
 def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
-    """Return the number of items in a block of about `n_bytes`.
-
-    A multiple of the kernels' own chunks, so that blocks give the same sums as one table.
-    """
+    """Return the number of items in a block of about `n_bytes`: whole chunks of the kernels."""
     fitting = n_bytes // max(n_voters, 1)
     # the latent model works in runs of 8,192 items
     step = min(8192, max(fitting // CHUNK, 1) * CHUNK)
