@@ -44,39 +44,23 @@ _FIGURE_2_1 = (
 
 
 class Sample(NamedTuple):
-    """Sampled states, items x (p + 1) with the truth in column 0, and how often the truth flipped.
+    """Sampled states, and how well the chain mixed."""
 
-    ``flips`` counts the changes of f_0 between successive states that the chain itself made. It is
-    near 2 π (1 - π) n for independent states; far fewer mean that the chain has not mixed.
-    """
-
-    states: Signs
+    states: Signs  # items x (p + 1), with the truth in column 0
+    # changes of f_0 between successive states that the chain itself made: near 2 π (1 - π) n for
+    # independent states; far fewer mean that the chain has not mixed
     flips: int
 
 
 @dataclass(frozen=True)
 class SimulatedVotes:
-    """Votes, and what usually stays hidden behind them.
-
-    Attributes
-    ----------
-    votes
-        Items x voters.
-    truth
-        f_0 per item, -1 or +1.
-    experts
-        Voter numbers of N_0, sorted.
-    model
-        The Ising model the votes were drawn from.
-    flips
-        The sampler's diagnostic, see `Sample`.
-    """
+    """Votes, and what usually stays hidden behind them."""
 
     votes: Votes
-    truth: Signs
-    experts: NDArray[np.intp]
-    model: Ising
-    flips: int
+    truth: Signs  # f_0 per item, -1 or +1
+    experts: NDArray[np.intp]  # voter numbers of N_0, sorted
+    model: Ising  # from which the votes were drawn
+    flips: int  # the sampler's diagnostic, see `Sample`
 
 
 def simulate_votes(  # noqa: PLR0913 -- a design is a point in a space of this many dimensions

@@ -272,11 +272,8 @@ class Votes:
 
     def one_against_rest(self, k: int) -> "Votes":
         """Return the votes with two classes: class k as the positive one, and all others as one."""
-        codes = np.array(encode_classes(self.n_classes), dtype=np.int8)
-        lookup = np.zeros(256, dtype=np.int8)
-        lookup[codes.view(np.uint8)] = np.where(np.arange(self.n_classes) == k, 1, -1)
-        blocks, label = self.blocks.recode(lookup), str(self.classes[k])
-        classes = (f"not {label}", label)
+        blocks = self._recode(np.where(np.arange(self.n_classes) == k, 1, -1))
+        classes = (f"not {self.classes[k]}", str(self.classes[k]))
         return replace(self, blocks=blocks, classes=classes, coding="", ordered=False)
 
     def recode_classes(self, classes: tuple[Label, ...]) -> "Votes":
@@ -288,10 +285,14 @@ class Votes:
         array([[3, 1]], dtype=int8)
         """
         codes = dict(zip(classes, encode_classes(len(classes)), strict=True))
+        blocks = self._recode([codes[label] for label in self.classes])
+        return replace(self, blocks=blocks, classes=classes)
+
+    def _recode(self, codes: Any) -> ItemBlocks:
+        """Return the votes with other codes, one per class."""
         lookup = np.zeros(256, dtype=np.int8)
-        own = np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)
-        lookup[own] = [codes[label] for label in self.classes]
-        return replace(self, blocks=self.blocks.recode(lookup), classes=classes)
+        lookup[np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)] = codes
+        return self.blocks.recode(lookup)
 
     def turn_labels(self) -> "Votes":
         """Return the same votes with the other of two labels as the positive one."""
