@@ -1,8 +1,11 @@
-"""The best approximation of the votes' distribution by a graph without the truth: (3.3), (3.4).
+"""The best graph without the truth, (3.3) and (3.4), and when it can be learned: (A1) and (A2).
 
 A distribution over p voters is a tensor with one axis of length 2 per voter. Its Walsh-Hadamard
 transform holds the moments of all subsets of voters; since f^2 = 1, the product of two subsets is
 their symmetric difference, and Hessians are looked up there.
+
+(A1) and (A2) are about the Fisher information of each voter's regression, I_s = E[h f_rest f_rest']
+with h = 1 - tanh^2(sum_t θ_st f_t): of a model by enumeration, of votes by their averages.
 """
 
 from collections.abc import Callable
@@ -21,6 +24,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _TOLERANCE = 1e-10  # largest mismatch of moments that a projection may keep
+SINGULAR = 1e-6  # a smallest eigenvalue below this counts as zero, as between copies
+ROWS = 4096  # items at a time
 
 
 def approximate_edges(model: Ising) -> Floats:
@@ -93,10 +98,6 @@ def subset_moments(weights: Floats) -> Floats:
         minus, plus = lanes[:, 0], lanes[:, 1]
         lanes[:, 0], lanes[:, 1] = minus + plus, plus - minus
     return moments.ravel()
-
-
-SINGULAR = 1e-6  # a smallest eigenvalue below this counts as zero, as between copies
-ROWS = 4096  # items at a time
 
 
 class Assumptions(NamedTuple):

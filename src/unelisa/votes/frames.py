@@ -40,6 +40,8 @@ VOTER_NAMES = (
     "prolific_pid",
 )  # fmt: skip
 VOTE_NAMES = ("vote", "label", "answer", "response")
+_MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?\b.*|\d\d?[./]\d\d?[./]\d{2,4}\b.*|\d\d?:\d\d(:\d\d)?.*")
+FEWEST = 3  # labels of one's own: two may be the answers of a voter whom nobody follows
 
 
 class ColumnNames(NamedTuple):
@@ -302,10 +304,6 @@ def list_names(names: list[Any]) -> str:
     """Return the first of the names, and how many there are beyond."""
     shown = ", ".join(repr(str(name)[:60]) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
-
-
-_MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?\b.*|\d\d?[./]\d\d?[./]\d{2,4}\b.*|\d\d?:\d\d(:\d\d)?.*")
-FEWEST = 3  # labels of one's own: two may be the answers of a voter whom nobody follows
 
 
 def find_item(

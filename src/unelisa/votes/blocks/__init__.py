@@ -44,6 +44,10 @@ Columns: TypeAlias = NDArray[np.intp]
 Sums: TypeAlias = tuple[Array, ...]
 Change: TypeAlias = Callable[..., Any]
 Merge: TypeAlias = Callable[[Iterable[Any], int], Any]
+VOTE_BYTES = 5  # one sparse vote, and the number of its item
+SMALL_TABLE = 1 << 26  # 64 MB
+DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a table: 32 MB
+BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
 class Block(NamedTuple):
@@ -330,12 +334,6 @@ def group_items(items: NDArray[np.intp], starts: Array) -> dict[int, NDArray[np.
 def cut(per_item: Sequence[Array], start: int, stop: int) -> list[Array]:
     """Return the entries of the items start:stop; an empty array stands for none."""
     return [array[start:stop] if array.size else array for array in per_item]
-
-
-VOTE_BYTES = 5  # one sparse vote, and the number of its item
-SMALL_TABLE = 1 << 26  # 64 MB
-DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a table: 32 MB
-BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
 class LocalBlocks(ItemBlocks):
