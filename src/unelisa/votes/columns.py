@@ -160,6 +160,8 @@ class TextColumn:
 
     def spread(self, rows: NDArray[np.integer[Any]]) -> "TextColumn":
         """Return a column with these rows of this one; -1 is missing."""
+        if np.array_equal(self._indices, np.arange(len(self._labels))):  # each label once
+            return TextColumn(self._labels, rows, self.order)
         return TextColumn(self._labels, np.append(self._indices, -1)[rows], self.order)
 
     def respell(self, read: Callable[[str], Any]) -> "TextColumn":
@@ -399,7 +401,9 @@ def _encode(cells: Any) -> Any:
 
 def _indices(encoded: Any) -> NDArray[Any]:
     """Return the indices of an encoded column, -1 where missing."""
-    return np.asarray(encoded.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False))
+    codes = encoded.indices.cast("int32")
+    codes = codes.fill_null(-1) if codes.null_count else codes
+    return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def _spell(names: Any) -> Any:
@@ -439,8 +443,8 @@ def _read_digits(texts: Any) -> Names | None:
         return None
     names = Names.of(np.asarray(numbers.to_numpy(**_copying(numbers))))
     spelled = pa.array(names.names).cast(pa.large_string())
-    lengths = pc.binary_length(spelled).to_numpy()
-    length = int(lengths @ np.bincount(names.codes, minlength=len(lengths)))
+    lengths = pc.binary_length(spelled).to_numpy().astype(np.int8)
+    length = int(lengths[names.codes].sum(dtype=np.int64))
     if length != pc.sum(pc.binary_length(texts)).as_py():
         return None  # another spelling, such as 007 or +7, is longer
     before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
