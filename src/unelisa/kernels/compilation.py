@@ -97,10 +97,7 @@ class _CompilerTime:
 
 
 class _Uninterrupted:
-    """Hold Ctrl-C back while the main thread compiles.
-
-    The compiler's callbacks from C would lose a KeyboardInterrupt, or make another error of it.
-    """
+    """Hold Ctrl-C back while the main thread compiles: callbacks from C would lose it."""
 
     def __init__(self) -> None:
         self._depth, self._pressed = 0, False

@@ -34,7 +34,7 @@ def infer_states(
 ) -> Floats:
     """Return the posterior of class and ease per item: items x classes x ease.
 
-    `priors` holds log P(class) per item besides `log_states`; no row stands for none.
+    `priors` holds log P(class) per item besides `log_states`; no row means none.
     """
     n_items, (n_classes, n_eases) = len(starts) - 1, log_states.shape
     out = np.empty((n_items, n_classes, n_eases))

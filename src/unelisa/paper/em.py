@@ -127,7 +127,7 @@ def _expect(
 def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:
     """Return the most likely fit, then those tied with it: less than 3 nats behind.
 
-    Fits with the same objective up to rounding stay in their order, and only the first is kept.
+    Of fits with the same objective up to rounding only the first is kept.
     """
     ends = np.array([float(fit.lower_bound[-1]) for fit in fits])
     behind = np.round((ends.max() - ends) * n_items, 3)
@@ -138,15 +138,12 @@ def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:
 def list_starts(
     blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int, copies: Floats | None = None
 ) -> list[Floats]:
-    """Return the voters' weights from which EM starts, five at most, determined by the votes.
+    """Return the voters' weights from which EM starts, at most five, determined by the votes.
 
-    1. All equal, with the signs `polarity`: the (augmented) majority vote.
-    2. By agreement with it: 2 P(f_s = majority) - 1.
-    3. By the leading eigenvector of the voters' correlations.
-    4. The same, squared: the best voters count most.
-    5. The voter with the largest entry alone, the first one in case of a tie.
-
-    `copies` is the number of items that each row stands for, by default one.
+    1. All equal, with the signs `polarity`: the (augmented) majority vote. 2. By agreement with it:
+    2 P(f_s = majority) - 1. 3. By the leading eigenvector of the voters' correlations. 4. The same,
+    squared: the best voters count most. 5. The voter with the largest entry alone, the first one in
+    case of a tie.
     """
     equal = np.asarray(polarity, dtype=np.float64)
     times = np.ones(len(blocks)) if copies is None else copies
@@ -165,8 +162,7 @@ def list_starts(
 def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
     """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1.
 
-    By power iteration; each voter's votes are centered and scaled to length 1, missing votes are 0.
-    A voter with one answer only has 0. `times` is the number of items that each row stands for.
+    By power iteration on centered votes, missing ones 0. A voter with one answer only has 0.
     """
     signed, counts = blocks.tally(times)
     means = signed / np.maximum(counts, 1.0)
@@ -189,10 +185,7 @@ def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
 def best_reliability(
     blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int
 ) -> list[Reliability]:
-    """Return the fixed point with the highest bound over several starts, then those tied with it.
-
-    The first start weighs the experts equally (their augmented majority); see `list_starts`.
-    """
+    """Return the most likely fixed point over several starts, then those tied with it."""
     rows, copies = distinct_rows(blocks)
     fits = [
         estimate_reliability(rows, weigh_posterior(rows, weights), copies=copies)
@@ -219,8 +212,8 @@ def bound_share(share: float, information: float, level: float = 0.95) -> tuple[
 def distinct_rows(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
     """Return the distinct rows of votes, and the number of items with each.
 
-    With few experts and many items EM then goes over at most 3^experts rows instead of all items.
-    Where that would save little, the votes are returned unchanged, with None.
+    With few experts and many items EM then goes over at most 3^experts rows. Where that would save
+    little, the votes are returned unchanged, with None.
     """
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):

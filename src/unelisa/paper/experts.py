@@ -106,11 +106,7 @@ class ExpertSelector(VotesEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the experts' votes.
-
-        As `Votes` if X is `Votes` or a long table; otherwise as scikit-learn does: an array, or a
-        frame if `set_output` asks for one.
-        """
+        """Return the experts' votes: `Votes` for `Votes` or a long table, else an array or frame."""
         if isinstance(X, Votes) or _is_long(X):
             return self._reenter(X).take_voters(self.experts_)
         return self._columns.transform(X)
@@ -268,10 +264,7 @@ def select_experts(
 
 
 def _common_neighbors(adjacency: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return |A_s|, the number of voters that are neighbors of every neighbor of s.
-
-    t is in A_s if and only if s and t have |N_s| common neighbors.
-    """
+    """Return |A_s|: t is in A_s if and only if s and t have |N_s| common neighbors."""
     counts = adjacency.astype(np.float32)
     paths = counts @ counts  # integers up to 2**24 are exact in float32
     degrees = adjacency.sum(axis=1)
@@ -287,10 +280,10 @@ def split_polarity(
 
     By Proposition 3.1, two experts of the same group have theta-tilde > 0. Estimated signs may
     contradict each other, so the split is the sign of the leading eigenvector of the experts'
-    weights, which is the paper's split if the signs are consistent. Each connected component of the
-    experts is split by itself: outside one component an eigenvector of all experts is zero up to
-    rounding, and its signs are meaningless there. Of two groups of equal size and weight, the one
-    with the larger sum of `agreement()`, agreement with the majority of all voters, is positive.
+    weights, which is the paper's split where they are consistent. Each connected component is split
+    by itself: elsewhere its eigenvector is zero up to rounding. Of two groups of equal size and
+    weight, the one with the larger sum of `agreement()` with the majority of all voters is
+    positive.
     """
     weights = graph.weights[np.ix_(experts, experts)]
     components = connected_components(weights != 0, directed=False)[1]

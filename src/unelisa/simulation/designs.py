@@ -203,19 +203,13 @@ def count_experts(n_voters: int, n_experts: ExpertCount) -> int:
 
 
 def count_items(model: Ising) -> int:
-    """Return n = 30 d̃_max log p of section 5.1, rounded up, with the natural logarithm.
-
-    d̃_s = |Ñ_s|, which is d_s + d_0 - 2 for an expert.
-    """
+    """Return n = 30 d̃_max log p (natural logarithm) of section 5.1, rounded up."""
     largest = max(len(hood) for hood in model.effective_neighborhoods)
     return math.ceil(30 * largest * math.log(model.n_voters))
 
 
 def figure_2_1(weight: float = 1.0, edge: float = 1.0, field: float = 0.0) -> Ising:
-    """Return the graph of Figure 2.1: 18 voters, of whom f_1..f_5 are experts.
-
-    `weight` is θ_0s of the experts, `edge` θ_st of the voters' edges, `field` θ_0.
-    """
+    """Return Figure 2.1: 18 voters, f_1..f_5 experts; θ_0s = weight, θ_st = edge, θ_0 = field."""
     edges = np.zeros((19, 19))
     edges[0, 1:6] = weight
     edges[tuple(np.transpose(_FIGURE_2_1))] = edge

@@ -122,10 +122,7 @@ def minimize(
 
 
 def choose_members(scores: Tensor, point: Tensor, limits: Tensor, size: int) -> Tensor:
-    """Return the `size` parameters of each voter that most need to be in its working set.
-
-    Nonzero and unpenalized ones come first, then those with the largest score per limit.
-    """
+    """Return the parameters that each voter most needs: nonzero and unpenalized ones first."""
     needs = torch.where(limits > 0, scores.abs() / limits, torch.inf)
     needs = torch.where(point != 0, torch.inf, needs)
     # excluded ones come last, whatever the device does with ties
