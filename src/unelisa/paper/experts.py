@@ -106,7 +106,7 @@ class ExpertSelector(VotesEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the experts' votes: `Votes` for `Votes` or a long table, else an array or frame."""
+        """Return the experts' votes: `Votes` for `Votes` or a long table, else a table."""
         if isinstance(X, Votes) or _is_long(X):
             return self._reenter(X).take_voters(self.experts_)
         return self._columns.transform(X)
