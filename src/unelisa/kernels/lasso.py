@@ -57,7 +57,7 @@ def _restore(hessian: Floats, score: Floats, step: Floats) -> None:
 
 @kernel
 def _sweep(hessian: Floats, theta: Floats, penalty: float, step: Floats, rest: Floats) -> float:
-    """Do one round of coordinate descent, keeping `rest` = score - H step; return the worst move."""
+    """Do one round of coordinate descent, keeping `rest` = score - H step; return the largest."""
     n = theta.size
     largest = 0.0
     for k in range(n):
