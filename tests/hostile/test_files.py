@@ -197,7 +197,7 @@ def test_names_with_line_breaks_come_back_in_every_table(name, tmp_path):
     saved, voters = (zlib.decompress(base64.b64decode(file)).decode() for file in files)
     with labels.open(encoding="utf-8", newline="") as file:
         assert file.read() == saved
-    for text, header, rows in ((saved, 3, 24), (voters, None, 3)):
+    for text, header, rows in ((saved, 4, 24), (voters, None, 3)):
         table = list(csv.reader(io.StringIO(text, newline="")))
         assert len(table) == rows + 1
         assert {len(row) for row in table} == {header or len(table[0])}

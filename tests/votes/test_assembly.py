@@ -107,7 +107,7 @@ def test_a_column_of_free_text_is_named():
 def test_a_column_of_names_among_votes_names_the_items_or_is_pointed_out():
     frame = pd.DataFrame({"mrn": ["p1", "p2", "p3"], "ann": list("aba"), "bob": list("bbc")})
     assert Votes.of(frame).items.tolist() == ["p1", "p2", "p3"]
-    with pytest.raises(VotesError, match="column 'mrn' can hardly hold votes.* item='mrn'"):
+    with pytest.raises(VotesError, match="'mrn' can hardly hold votes.* drop=.* or item='mrn'"):
         Votes.of(frame.set_index(pd.Index(list("xyz"))))  # whose rows have names
     assert Votes.of(frame, item="mrn").classes == ("a", "b", "c")
     assert Votes.of(frame, coding=("a", "b", "c", "p1", "p2", "p3")).n_voters == 3

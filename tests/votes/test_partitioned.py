@@ -10,7 +10,6 @@ import unelisa as ue
 from places import crowd
 from unelisa.errors import VotesError
 from unelisa.votes import Votes
-from unelisa.votes.columns import RowNumbers
 from unelisa.votes.partitioned import is_partitioned
 
 
@@ -82,12 +81,3 @@ def test_empty_partitions_are_passed_over():
     votes = Votes.of(late, coding="pm1")
     assert votes.n_items == 180
     assert np.array_equal(votes.take_items(np.arange(180)).values, crowd(300)[120:])
-
-
-def test_names_of_rows_are_made_when_asked_for():
-    names = RowNumbers(5)
-    assert (len(names), names.tolist(), list(names)) == (5, [0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
-    assert names[1:3].tolist() == [1, 2]
-    assert names[np.array([4, 0])].tolist() == [4, 0]
-    assert names[3] == 3
-    assert np.asarray(names).tolist() == [0, 1, 2, 3, 4]

@@ -242,15 +242,6 @@ def test_the_repr_holds_no_vote_and_no_name():
     assert repr(Votes.of(pd.DataFrame(WIDE))) == "Votes(2 items x 2 voters, 25.0% abstained)"
 
 
-def test_a_column_of_names_is_pointed_to():
-    names = [f"patient {i}" for i in range(100)]
-    frame = pd.DataFrame({"mrn": names, "ann": ["yes", "no"] * 50, "bob": "no"})
-    assert Votes.of(frame).items.tolist() == names
-    with pytest.raises(VotesError, match="pass drop=.* or item='mrn' if it names the items"):
-        Votes.of(frame.assign(mrn=[*names[1:], names[1]]))
-    assert Votes.of(frame, item="mrn").shape == (100, 2)
-
-
 MASK = [[False, True, False], [False, False, False], [True, False, False]]
 MASKED = {
     "numbers": np.array([[1, 9, 0], [0, 0, 1], [7, 1, 0]]),
