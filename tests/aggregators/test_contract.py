@@ -205,7 +205,7 @@ def test_missing_votes(name, crowd):
     model, _ = fit_quietly(make(name), partial)
     assert_sound(model, partial, 600)
     assert model.score(partial, truth) > 0.7
-    assert_sound(model, np.zeros((1, 9)), 1)
+    assert_sound(model, Votes.of(np.zeros((1, 9)), coding="pm1"), 1)
 
 
 @ANY
