@@ -1,6 +1,6 @@
 """Output files that appear whole or not at all; values for JSON, and cells for spreadsheets.
 
-Files that grow line by line are in `review.journal`.
+Files that grow line by line are in `review.gold_file`.
 """
 
 import csv

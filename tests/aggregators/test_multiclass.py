@@ -11,7 +11,7 @@ import unelisa as ue
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import UnelisaWarning
 from unelisa.votes import Votes
-from unelisa.votes.blocks import local as sparse_module
+from unelisa.votes import blocks as sparse_module
 
 da = pytest.importorskip("dask.array")
 

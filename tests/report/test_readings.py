@@ -6,8 +6,8 @@ import pytest
 from report.judging import divided_crowd, divided_model, family_model, findings_of, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
 from unelisa.latent import Structure
+from unelisa.report.findings import describe_structure, explain_structure, list_readings
 from unelisa.report.page import render_report
-from unelisa.report.readings import describe_structure, explain_structure, list_readings
 from unelisa.report.voters import rank_voters
 
 

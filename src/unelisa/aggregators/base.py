@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
-from unelisa.aggregators.known import HELD, Remembering, read_gold, read_prior, repeat_rows
+from unelisa.aggregators.known import Remembering, read_gold, read_prior, repeat_rows
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
@@ -50,7 +50,7 @@ class Aggregator(Remembering, VotesEstimator):
 
     Notes
     -----
-    Items without votes are set aside before anything is learned, where the votes are in memory.
+    Items without votes are set aside before anything is learned.
     """
 
     weights_: Floats
@@ -357,9 +357,13 @@ class LogOdds(Aggregator):
 
 
 def find_heard(votes: Votes) -> NDArray[np.intp]:
-    """Return the items with votes; all items where the votes are not in memory."""
-    if votes.blocks.place not in HELD:
-        return np.arange(votes.n_items)
+    """Return the items with votes.
+
+    Examples
+    --------
+    >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
+    array([0, 2])
+    """
     nothing = np.zeros(votes.n_voters)
     return np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))
 
@@ -387,6 +391,16 @@ def find_best(scores: Floats) -> NDArray[np.bool_]:
     if scores.ndim == 1:
         return np.column_stack([scores <= 0, scores >= 0])
     return np.asarray(scores >= scores.max(axis=1, keepdims=True) - ROUNDING)
+
+
+def name_status(
+    heard: NDArray[np.bool_], tied: NDArray[Any], gold: NDArray[np.int8] | None
+) -> NDArray[Any]:
+    """Return what each label rests on, given who has votes and how many classes are tied."""
+    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
+    if gold is not None:
+        status[gold != 0] = "gold"
+    return status
 
 
 def pick_classes(scores: Floats, order: Any = None) -> NDArray[np.intp]:

@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats, is_two_class
 from unelisa.errors import ExpertsWarning, warn_user
-from unelisa.kernels.ballots import tally_ballots, weigh_sides
-from unelisa.kernels.classes import expect_classes, expect_two, join_classes, split_votes
+from unelisa.kernels.ballots import (
+    expect_classes,
+    expect_two,
+    join_classes,
+    split_votes,
+    tally_ballots,
+    weigh_sides,
+)
 from unelisa.paper.em import list_starts, rank_fits
 from unelisa.votes.ballots import Ballots
 from unelisa.votes.blocks import ItemBlocks

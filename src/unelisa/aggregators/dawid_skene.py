@@ -31,10 +31,9 @@ from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_vo
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.estimator import Takes
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.ballots import Ballots, keep_voters, list_ballots
 from unelisa.votes.blocks import ItemBlocks
-from unelisa.votes.canonical import order_voters
 
 TIED_FITS = "a tie: fits of nearly equal likelihood"
 

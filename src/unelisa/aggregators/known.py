@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError, VotesError, VotesWarning, warn_user
 from unelisa.memory import refuse_beyond
 from unelisa.schema import stored
-from unelisa.votes import Votes, name_unvoted
+from unelisa.votes import Votes, as_matrix, name_unvoted
 from unelisa.votes.blocks import hold_sparse
 from unelisa.votes.coding import settle_coding
 from unelisa.votes.columns import Column, Label, NumberColumn, TextColumn, fill_mask, spell_name
-from unelisa.votes.joining import as_matrix
 from unelisa.votes.partitioned import is_partitioned
 
 Floats = NDArray[np.float64]

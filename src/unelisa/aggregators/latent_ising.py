@@ -45,10 +45,9 @@ from unelisa.latent.trust import Checked, Trust
 from unelisa.paper.graph import VoterGraph
 from unelisa.progress import until
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, join_votes
 from unelisa.votes.ballots import fix_labels, list_ballots, set_prior_odds
 from unelisa.votes.blocks import ItemBlocks
-from unelisa.votes.joining import join_votes
 from unelisa.votes.partitioned import is_partitioned
 
 CONTRADICTION = (
@@ -316,7 +315,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         True
         """
         readings = self._reading.readings
-        if not 0 <= k < len(readings):
+        if k not in range(len(readings)):
             raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
         other = copy(self)
         rest = (reading for j, reading in enumerate(readings) if j != k)
@@ -370,8 +369,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
                 "pass them again (y, on the command line --gold)"
             )
         joined = join_votes(memory.votes, read_more(self, votes))
-        self.fit(joined.votes, join_gold(memory.gold, y, joined.votes))
-        drifted = describe_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
+        self.fit(joined, join_gold(memory.gold, y, joined))
+        drifted = describe_drift(find_drift(self, joined, most=DRIFT_ITEMS))
         if drifted:
             warn_user(drifted, ReliabilityWarning)
         return self

@@ -11,9 +11,8 @@ from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_vot
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.blocks import ItemBlocks, weigh_votes
-from unelisa.votes.canonical import order_voters
 
 Groups = NDArray[np.intp]
 # sums over k and l use at most so many voters: 956 take 2 s, not 2 min

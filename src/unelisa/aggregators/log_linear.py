@@ -18,10 +18,9 @@ from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_vo
 from unelisa.errors import ConvergenceWarning, warn_user
 from unelisa.estimator import Takes
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
-from unelisa.votes.canonical import order_voters
 
 # items converted to floats at a time
 BLOCK = 4096

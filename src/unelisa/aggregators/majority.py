@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.estimator import Takes
-from unelisa.kernels.classes import tally_agreement, weigh_classes
+from unelisa.kernels.ballots import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Ballots, list_ballots

@@ -11,8 +11,7 @@ from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_vot
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.schema import stored
-from unelisa.votes import Votes
-from unelisa.votes.canonical import order_voters
+from unelisa.votes import Votes, order_voters
 
 # items converted to float32 at a time; whole numbers up to 2**24 are exact there
 BLOCK = 4096

@@ -19,10 +19,9 @@ from unelisa.aggregators.confusions import (
 from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
 from unelisa.errors import ModelError
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable, tally_votes, weigh_votes
-from unelisa.votes.canonical import order_voters
 
 BLOCK = 4096  # items converted to floats at a time
 SHARE = 0.95  # of the sum of the singular values: the paper's rule for the number of hidden units

@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import find_best, normalize_scores, pair_probabilities
+from unelisa.aggregators.base import (
+    find_best,
+    name_status,
+    normalize_scores,
+    pair_probabilities,
+)
 from unelisa.base import check_is_fitted
 from unelisa.votes import Votes
 from unelisa.votes.ballots import count_heard, list_ballots
@@ -82,14 +87,13 @@ def tabulate_labels(
     else:
         chances = np.where(tied > 1, 1 / tied, np.nan)
     heard = list_ballots(votes.blocks).concatenate(count_heard) > 0
-    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
     labels = model._label(scores)
     if gold is not None:
         known = gold != 0
-        status[known], chances[known] = "gold", 1.0
+        chances[known] = 1.0
         labels = np.where(known, votes.name_codes(gold), labels).astype(labels.dtype)
     columns = {"item": list(votes.items), "label": labels, "probability": chances}
-    return pd.DataFrame({**columns, "status": status})
+    return pd.DataFrame({**columns, "status": name_status(heard, tied, gold)})
 
 
 class Summary:

@@ -92,7 +92,11 @@ def suspect_repeaters(crowd: Crowd, compared: "Compared") -> Repeaters:
 
 def _list_copies(heads: Heads) -> Ties:
     """Return all pairs of exact copies."""
-    order = np.argsort(heads, kind="stable")
+    # most voters have no copy, and there may be many voters
+    several = np.flatnonzero((np.bincount(heads, minlength=len(heads)) > 1)[heads])
+    if not several.size:
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
+    order = several[np.argsort(heads[several], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(heads[order])) + 1)
     pairs = [np.triu_indices(len(group), 1) for group in groups]
     first, second = (
