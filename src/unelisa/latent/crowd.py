@@ -13,6 +13,7 @@ voters, so that a table of voters x voters is never in memory.
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -43,7 +44,8 @@ SURE_FACTOR = 3.0  # standard errors by which these squares must also exceed cha
 MAX_SWEEPS, TOL = 200, 1e-6
 
 
-class Crowd(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Crowd:
     """The votes to be read, and what is known of them before."""
 
     ballots: ItemBlocks
@@ -51,7 +53,6 @@ class Crowd(NamedTuple):
     cast: Floats  # number of votes per voter and class
     common: float  # mean number of items that two voters share
     heads: Heads  # of each voter the first of its exact copies: itself, if it has none
-    keys: Keys  # of the items: those with the smallest are a sample
 
     @classmethod
     def of(cls, ballots: ItemBlocks, n_classes: int) -> "Crowd":
@@ -59,8 +60,12 @@ class Crowd(NamedTuple):
         cast, pairs = ballots.sum(count_votes, ballots.n_voters, n_classes)
         n_active = int(np.count_nonzero(cast.sum(axis=1)))
         common = float(pairs) / max(n_active * (n_active - 1), 1)
-        heads, keys = find_copies(ballots, n_classes), number_items(ballots, cast)
-        return cls(ballots, n_classes, cast, common, heads, keys)
+        return cls(ballots, n_classes, cast, common, find_copies(ballots, n_classes))
+
+    @cached_property
+    def keys(self) -> Keys:
+        """A number per item: those with the smallest are a sample."""
+        return number_items(self.ballots, self.cast)
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
@@ -79,7 +84,9 @@ class Crowd(NamedTuple):
 
     def draw(self, most: int) -> "Sample":
         """Return at most so many items."""
-        return Sample(take_smallest(self.ballots, self.keys, most), self.ballots.n_voters)
+        few = self.ballots.n_items > most
+        run = _take_smallest(self.ballots, self.keys if few else None, most)
+        return Sample(run, self.ballots.n_voters)
 
     def draw_votes(self, most: int) -> "Sample":
         """Return items with about so many of all votes at most, but at least `LEAST_ITEMS`."""
@@ -101,7 +108,8 @@ def number_items(ballots: ItemBlocks, cast: Floats) -> Keys:
     marks = ballots.concatenate(_mark_items, _join_classes(table, salts), salts)
     order = np.argsort(marks, kind="stable")
     rising, before = marks[order], np.empty(len(marks), dtype=np.uint64)
-    before[order] = np.arange(len(marks)) - np.searchsorted(rising, rising)
+    first = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
+    before[order] = np.arange(len(marks)) - np.repeat(first, np.diff(np.append(first, len(marks))))
     return _scatter(marks.astype(np.uint64) + before * STEP)
 
 
@@ -133,11 +141,20 @@ def _scatter(values: NDArray[Any]) -> Keys:
     return np.asarray(keys ^ (keys >> np.uint64(31)))
 
 
-def take_smallest(ballots: ItemBlocks, keys: Keys, most: int) -> Ballots:
-    """Return at most so many of the items, those with the smallest keys, in their order."""
-    items = np.arange(len(keys))
-    chosen = items if len(keys) <= most else np.sort(np.argpartition(keys, most)[:most])
-    return take_ballots(ballots, chosen)
+def draw_run(ballots: ItemBlocks, n_classes: int, most: int) -> Ballots:
+    """Return at most so many items, which the votes determine, as one run."""
+    keys = None
+    if ballots.n_items > most:
+        cast, _ = ballots.sum(count_votes, ballots.n_voters, n_classes)
+        keys = number_items(ballots, cast)
+    return _take_smallest(ballots, keys, most)
+
+
+def _take_smallest(ballots: ItemBlocks, keys: Keys | None, most: int) -> Ballots:
+    """Return the items with the smallest keys, in their order; all items without keys."""
+    if keys is None:
+        return take_ballots(ballots, np.arange(ballots.n_items))
+    return take_ballots(ballots, np.sort(np.argpartition(keys, most)[:most]))
 
 
 def draw_items(n_items: int, most: int) -> NDArray[np.intp]:
