@@ -34,7 +34,7 @@ def infer_states(
 ) -> Floats:
     """Return the posterior of class and ease per item: items x classes x ease.
 
-    `priors` holds log P(class) per item besides `log_states`; no row stands for none.
+    `priors` holds log P(class) per item besides `log_states`; no row means none.
     """
     n_items, (n_classes, n_eases) = len(starts) - 1, log_states.shape
     out = np.empty((n_items, n_classes, n_eases))
@@ -166,10 +166,10 @@ def step_voters(
 
 
 @kernel
-def _choose(biases: Floats, k: int, lean: float, chances: Floats) -> None:
-    """Set the chances of a voter's answers where class k is raised by `lean`."""
+def _choose(biases: Floats, k: int, gain: float, chances: Floats) -> None:
+    """Set the chances of a voter's answers where class k is raised by `gain`."""
     for c in range(chances.size):
-        chances[c] = biases[c] + (lean if c == k else 0.0)
+        chances[c] = biases[c] + (gain if c == k else 0.0)
     most, total = chances.max(), 0.0
     for c in range(chances.size):
         chances[c] = np.exp(chances[c] - most)
@@ -190,8 +190,8 @@ def normalize_voters(weights: Floats, biases: Floats, ease: Floats) -> Floats:
                 for c in range(n_classes):
                     most = max(most, biases[s, c])
                 for c in range(n_classes):
-                    lean = ease[g] * weights[s] if c == k else 0.0
-                    total += np.exp(biases[s, c] + lean - most)
+                    gain = ease[g] * weights[s] if c == k else 0.0
+                    total += np.exp(biases[s, c] + gain - most)
                 norms[s, k, g] = most + np.log(total)
     return norms
 
