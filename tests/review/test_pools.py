@@ -3,7 +3,8 @@ import pytest
 
 from review.reviewing import N_ITEMS, small_crowd, small_pool
 from unelisa.aggregators import MajorityVote
-from unelisa.analysis.certify import certify, draw_gold
+from unelisa.analysis.certified_draws import draw_gold
+from unelisa.analysis.certify import certify
 from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, VotesError
 from unelisa.review.pools import ChartsPool, VotesPool, is_charts

@@ -3,7 +3,8 @@
 Everything here works on any method through its public names; scoring.py holds the measures.
 """
 
-from unelisa.analysis.certify import certify, plan_certification
+from unelisa.analysis.certified_draws import plan_certification
+from unelisa.analysis.certify import certify
 from unelisa.analysis.comparison import compare_methods
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.stability import Stability, bootstrap

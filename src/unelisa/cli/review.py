@@ -59,7 +59,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             metavar="labels|rate|certify",
             help="labels: the most useful items first. rate: a stratified random sample, for how "
             "common each class is. certify: random items among those that can be "
-            "certified, for unelisa certify; how much is certified already stands beside the items.",
+            "certified, for unelisa certify; the page shows how much is certified already.",
         ),
     ] = "labels",
     error: Annotated[

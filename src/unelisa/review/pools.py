@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.certify import Drawn, certify, draw_gold, plan_certification
+from unelisa.analysis.certified_draws import Drawn, draw_gold, plan_certification
+from unelisa.analysis.certify import certify
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.base import clone
@@ -55,8 +56,8 @@ class VotesPool:
 
     With the aim "labels" the most useful items come first, and the model is fitted again to the
     labels so far. With the aim "rate" the items are a stratified random sample, and the model stays
-    as it is: `estimate_rate` needs both. With the aim "certify" they are those of `draw_gold`, until
-    `share` of the labels is certified with `promise`, an error and a confidence.
+    as it is: `estimate_rate` needs both. With the aim "certify" they are those of `draw_gold`,
+    until `share` of the labels is certified with `promise`, an error and a confidence.
     """
 
     model: Any
@@ -168,9 +169,7 @@ class VotesPool:
     def _look_at_certificate(self, gold: Any) -> Facts:
         """Return how much is certified by the answers so far."""
         if gold is None:
-            (*_, last) = plan_certification(
-                self.model, self.votes, *self.promise, share=self.share
-            )
+            (*_, last) = plan_certification(self.model, self.votes, *self.promise, share=self.share)
             words = (
                 f"About {last.answers:,} answers would certify {last.certified:.0%} of the items."
             )
