@@ -29,7 +29,9 @@ A promise is broken if more labels are wrong than it allows; that may happen wit
 confidence. *Most* is the largest share of broken promises over the sets; *too often* counts the
 sets where so many would have a chance below 1 in 1,000 if the promise held. `looks="any"` may be
 looked at after every answer, `looks="once"` is for a number of answers that was decided before.
-*Half*: half as many answers, drawn from the surest half of the items, at any look.
+*Drawn*: half as many answers, drawn by `draw_gold` from the items that can be certified, at any
+look. *Half*: the same from the surest half of the items (`share=.5`), of which all or none are
+certified.
 *Shuffled*: the model's probabilities are permuted, so that they say nothing about its errors; it is
 tried with {fewer} draws a set, as are many looks and the counts of answers.
 
@@ -96,7 +98,7 @@ def breaks_too_often(row: Json, part: str, case: Json) -> bool:
 
 def _list_broken(rows: Sequence[Json]) -> str:
     lines = []
-    for part in ("any", "once", "half", "shuffled"):
+    for part in ("any", "once", "drawn", "half", "shuffled"):
         for one in rows[0][part]:
             asked = one["error"], one["confidence"]
             cases = [(row, find_case(row, part, *asked)) for row in rows]

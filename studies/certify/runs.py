@@ -112,15 +112,13 @@ def try_draw(population: Population, drawn: Places, asked: Asked) -> Outcome:
 
 
 def hold(
-    population: Population, answers: int, draws: int, *, once: bool = False, chosen: bool = False
+    population: Population, answers: int, draws: int, ask: Callable[[float, float], Asked]
 ) -> list[Json]:
     """Return how often the promise is broken, by error and confidence."""
     rows = []
     for error in ERRORS:
         for confidence in CONFIDENCES:
-            asked = ask_any(error, confidence, once=once)
-            if chosen:
-                asked = choose_half(population, error, confidence)
+            asked = ask(error, confidence)
             frame = find_frame(population, asked)
             found = [try_draw(population, x, asked) for x in _draw(frame, answers, draws)]
             broken, certified = np.mean(np.array(found, dtype=np.float64), axis=0)
@@ -138,7 +136,7 @@ def hold(
 def peek(population: Population, answers: int, draws: int) -> float:
     """Return how often any of many looks would have ended in a broken promise."""
     error, confidence = PEEKED
-    asked = ask_any(error, confidence, once=False)
+    asked = ask_any(error, confidence)
     looks = range(STEP, answers + 1, STEP)
     broken = [
         any(try_draw(population, drawn[:k], asked).broken for k in looks)
@@ -154,7 +152,9 @@ def count_answers(population: Population, error: float, draws: int, *, chosen: b
     or answered. Answers on a quarter of the items, or `MOST_ANSWERS`, are the most; None: the
     median needs more. If `chosen`, only the surest half of the items is drawn from.
     """
-    asked = choose_half(population, error, 0.95) if chosen else ask_any(error, 0.95, once=False)
+    asked = ask_any(error, 0.95)
+    if chosen:
+        asked = ask_surest(population, error, 0.95, WANTED)
     n, frame = len(population.truth), find_frame(population, asked)
     most = min(MOST_ANSWERS, int(n * MOST_SHARE), len(frame))
     needed = []
@@ -171,15 +171,17 @@ def deliver(population: Population, drawn: Places, asked: Asked) -> int:
     return round(try_draw(population, drawn, asked).certified * len(population.truth)) + len(drawn)
 
 
-def ask_any(error: float, confidence: float, *, once: bool) -> Asked:
+def ask_any(error: float, confidence: float, *, once: bool = False) -> Asked:
     """Return what is asked of all items."""
     return Asked(error, confidence, "file", "wrong", 0.0, once)
 
 
-def choose_half(population: Population, error: float, confidence: float) -> Asked:
-    """Return what is asked of the surest half of the items."""
-    above = find_frame_limit(population.scored, error, WANTED)
-    return Asked(error, confidence, "file", "wrong", above, once=False, whole=True)
+def ask_surest(
+    population: Population, error: float, confidence: float, share: float | None
+) -> Asked:
+    """Return what is asked of the items that `draw_gold` draws from."""
+    above, whole = find_frame_limit(population.scored, error, share), share is not None
+    return Asked(error, confidence, "file", "wrong", above, once=False, whole=whole)
 
 
 def find_frame(population: Population, asked: Asked) -> Places:
@@ -216,10 +218,11 @@ def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
         "accuracy": round(float(ours.right.mean()), _DIGITS),
         "answers": answers,
         "draws": draws,
-        "any": hold(ours, answers, draws),
-        "once": hold(ours, answers, draws, once=True),
-        "half": hold(ours, answers // 2, draws, chosen=True),
-        "shuffled": hold(populations[SHUFFLED], answers, fewer, once=True),
+        "any": hold(ours, answers, draws, ask_any),
+        "once": hold(ours, answers, draws, partial(ask_any, once=True)),
+        "drawn": hold(ours, answers // 2, draws, partial(ask_surest, ours, share=None)),
+        "half": hold(ours, answers // 2, draws, partial(ask_surest, ours, share=WANTED)),
+        "shuffled": hold(populations[SHUFFLED], answers, fewer, partial(ask_any, once=True)),
         "peeked": peek(ours, answers, fewer),
         "needed": needed,
     }

@@ -30,7 +30,7 @@ from unelisa.sources.labels import DRAWN
 Floats = NDArray[np.float64]
 Looks = Literal["any", "once"]
 
-ROUNDING = 9  # digits of probabilities that tell items apart
+ROUNDING = 9  # digits of probabilities that make items differ
 ANSWERS = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 NEARLY_ALL = 0.95  # of what many answers would certify
 CHECKED, CHECK_DIGITS = 1000, 16  # items in the checksum of a draw, and its digits

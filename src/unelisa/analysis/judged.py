@@ -221,7 +221,7 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
     """Return the share of each class among the items with a 90 % interval, and why there is none.
 
     The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
-    a method without probabilities. Bounds are None where the votes cannot tell them.
+    a method without probabilities. Bounds are None where the votes do not determine them.
 
     Examples
     --------
@@ -241,9 +241,9 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
         rates = ask_model(model, judged.votes, judged.as_columns(), LEVEL)
     shares = [{key: make_plain(x) for key, x in rate._asdict().items()} for rate in rates]
     if not getattr(model, "reliable_", True):
-        return shares, []  # that nothing can be told is said of the labels already
-    told = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
-    return shares, [f"{one[:1].upper()}{one[1:]}." for one in told]
+        return shares, []  # the labels say so already
+    found = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
+    return shares, [f"{one[:1].upper()}{one[1:]}." for one in found]
 
 
 def _read_shares(model: Any) -> Shares:

@@ -159,9 +159,9 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
 
 
 def correct_share(
-    own: Floats, told: Floats, everywhere: Floats, level: float, weights: Floats | None = None
+    own: Floats, chances: Floats, everywhere: Floats, level: float, weights: Floats | None = None
 ) -> Rate:
-    """Return the share of one class; `told` are the probabilities of the items with gold labels.
+    """Return the share of one class; `chances` are the probabilities of the items with gold labels.
 
     Items drawn with unequal chances are weighted by 1 / the chance, and count as
     (sum w)^2 / sum w^2 items drawn with equal ones (Kish).
@@ -170,8 +170,8 @@ def correct_share(
     n, total = float(equal.sum() ** 2 / (equal @ equal)), len(everywhere)
     equal *= n / equal.sum()
     added = float(ndtri((1 + level) / 2)) ** 2  # Wilson's items
-    mean, expected = float(equal @ own) / n, float(equal @ told) / n
-    moves, follows = own - mean, told - expected
+    mean, expected = float(equal @ own) / n, float(equal @ chances) / n
+    moves, follows = own - mean, chances - expected
     both = float((equal * moves) @ follows)
     spread = float((equal * follows) @ follows + added * everywhere.var())
     slope = both / spread if spread > FLAT else 0.0
@@ -184,11 +184,11 @@ def correct_share(
 
 
 def ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[Rate]:
-    """Return the model's own shares, with NaN for the bounds where the votes cannot tell."""
+    """Return the model's own shares, with NaN for bounds that the votes do not determine."""
     obstacle = find_obstacle(model, votes)
     if obstacle:
         warn_user(
-            f"the votes cannot tell the share of each class: {obstacle}; pass gold labels of a "
+            f"the votes do not show the share of each class: {obstacle}; pass gold labels of a "
             "random sample of the items",
             ReliabilityWarning,
         )
@@ -227,7 +227,7 @@ def _extend_shares(model: LatentIsing, chances: Floats, level: float) -> list[Ra
 
 
 def find_obstacle(model: Any, votes: Votes) -> str:
-    """Return why the votes cannot tell how common the classes are; nothing if they can."""
+    """Return why the votes cannot determine how common the classes are; "" if they can."""
     if isinstance(model, LatentIsing):
         return "" if model.expected_accuracy_ is not None else model.reliability_reason_
     if not getattr(model, "reliable_", True):

@@ -115,7 +115,7 @@ def score_classes(
     *,
     ordered: bool = False,
 ) -> ClassScore:
-    """Return how well scores, items x classes, tell the classes apart.
+    """Return how well scores, items x classes, separate the classes.
 
     Parameters
     ----------

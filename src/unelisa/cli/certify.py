@@ -142,7 +142,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             written.write_csv(draw, COLUMNS_DRAWN, list_drawn(drawn, TWICE * plan[-1].answers))
             written.write_json(json, {"plan": [row._asdict() for row in plan]})
         screen.print(plan_table(plan))
-        screen.print(tell_plan(plan, shares[0]), soft_wrap=True)
+        screen.print(explain_plan(plan, shares[0]), soft_wrap=True)
         tell_written(screen, draw, json)
         return
     known = read_sample(gold, votes, DrawnTable)
@@ -222,7 +222,7 @@ def plan_table(plan: Sequence[Plan]) -> Any:
     return table
 
 
-def tell_plan(plan: Sequence[Plan], error: float) -> str:
+def explain_plan(plan: Sequence[Plan], error: float) -> str:
     """Return the plan in a sentence."""
     last = plan[-1]
     if not last.certified:

@@ -79,7 +79,7 @@ def rate_table(rows: list[dict[str, Any]], level: float) -> Table:
     table.add_column(f"{100 * level:g}% interval", no_wrap=True)
     for row in rows:
         low, high = figure(row["low"], ".1%"), figure(row["high"], ".1%")
-        reach = "cannot be told" if row["low"] is None else f"{low} to {high}"
+        reach = "unknown" if row["low"] is None else f"{low} to {high}"
         table.add_row(printable(row["class"]), f"{row['share']:.1%}", reach)
     return table
 

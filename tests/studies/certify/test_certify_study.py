@@ -11,7 +11,7 @@ from studies.certify.runs import (
     SHARE,
     SHUFFLED,
     Asked,
-    choose_half,
+    ask_surest,
     collect_certify,
     count_answers,
     deliver,
@@ -82,7 +82,7 @@ def test_answers_are_compared_where_both_ways_get_there():
 
 def test_half_of_the_items_is_drawn_from_and_delivered(known):
     ours = list_populations(known)[0][OURS]
-    asked = choose_half(ours, 0.1, 0.95)
+    asked = ask_surest(ours, 0.1, 0.95, 0.5)
     frame = find_frame(ours, asked)
     assert 200 <= len(frame) < 300
     assert ours.scored.sure[frame].min() >= np.median(ours.scored.sure)

@@ -48,7 +48,7 @@ class Terms(NamedTuple):
     criterion: Criterion
     offered: NDArray[np.bool_] | None = None  # items x voters that can be asked; None: all
     # questions after which a voter counts as twice as expensive, as a hedge against a model that is
-    # wrong about it: what one voter says cannot be told from the truth if nobody else is asked
+    # wrong about it: if nobody else is asked, what one voter says cannot be checked
     spread: float = np.inf
     n: int | None = None  # questions that will be asked for; None: nobody knows
 

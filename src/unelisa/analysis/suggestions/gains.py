@@ -74,7 +74,7 @@ def measure_label_gains(chances: Floats, labels: Floats, criterion: Criterion) -
 def bound_gains(panel: Panel, mass: Floats, criterion: Criterion, prices: Floats) -> Floats:
     """Return an upper bound of the gain per cost of any voter's vote, per case.
 
-    Every answer is taken to be as telling as that of any voter.
+    Every answer is taken to be as informative as that of any voter.
     """
     asked = np.isfinite(prices)
     if not asked.any():
@@ -88,7 +88,7 @@ def bound_gains(panel: Panel, mass: Floats, criterion: Criterion, prices: Floats
 
 
 def _bound_errors(mass: Floats, answers: Floats) -> Floats:
-    """Return sum_v max_k of P(k, v) - P(label, v), answers being as telling as any voter's."""
+    """Return sum_v max_k of P(k, v) - P(label, v), answers being as informative as any voter's."""
     most, least = answers.max(axis=0).T, answers.min(axis=0).T
     label = mass.sum(axis=1).argmax(axis=1)
     of_label = np.take_along_axis(mass, label[:, None, None], axis=2)[:, :, 0]
@@ -103,7 +103,7 @@ def _bound_errors(mass: Floats, answers: Floats) -> Floats:
 def _bound_passed(answers: Floats) -> float:
     """Return the part of what is not known that a vote can pass on at most.
 
-    A vote that equals a fixed draw with probability e, whatever the state, tells at most 1 - e of
+    A vote that equals a fixed draw with probability e, whatever the state, adds at most 1 - e of
     what knowing the class would add; where the class is known, both worths are 0.
     """
     return float(1 - answers.min(axis=2).sum(axis=1).min())

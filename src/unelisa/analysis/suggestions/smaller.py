@@ -25,7 +25,7 @@ from unelisa.votes import Votes
 Floats = NDArray[np.float64]
 SAME_LABELS = 0.99  # of the whole panel's labels that must stay
 LOST_ACCURACY = 0.005  # of the expected accuracy that may be lost
-LEAST_JUDGES = 4  # as many branches as can check each other
+LEAST_JUDGES = 4  # as many independent voters as can check each other
 MOST_FITS, MOST_VOTES = 30, 20_000
 TRIED = 2  # voters in each step
 
