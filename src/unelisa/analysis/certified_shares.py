@@ -52,7 +52,7 @@ def certify_rates(  # noqa: PLR0913 - a public signature
     >>> model = ue.LatentIsing().fit(sample.votes)
     >>> systems = {i: "AB"[i % 2] for i in range(len(sample.truth))}
     >>> gold = {i: sample.truth[i] for i in range(200)}
-    >>> found = certify_rates(model, sample.votes, gold, systems)
+    >>> found = ue.certify_rates(model, sample.votes, gold, systems)
     >>> bool(((found["low"] <= found["share"]) & (found["share"] <= found["high"])).all())
     True
     """
@@ -133,8 +133,9 @@ def certify_cohort(
 
     Examples
     --------
+    >>> import unelisa as ue
     >>> flagged = {i: "sure" if i < 400 else "likely" for i in range(500)}
-    >>> found = certify_cohort(flagged, {i: i != 450 for i in range(0, 500, 5)})
+    >>> found = ue.certify_cohort(flagged, {i: i != 450 for i in range(0, 500, 5)})
     >>> found["certified"], found["n_cohort"], found["n_removed"]
     (True, 499, 1)
     """

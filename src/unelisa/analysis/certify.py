@@ -33,7 +33,7 @@ from unelisa.analysis.certified_sets import (
     Scored,
     choose_sets,
 )
-from unelisa.analysis.gold_sample import count_forgotten, read_sample
+from unelisa.analysis.rate import count_forgotten, read_sample
 from unelisa.errors import ModelError
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots, take_ballots
@@ -278,16 +278,7 @@ def hash_votes(votes: Votes) -> str:
 
 
 def read_certificate(path: str | Path) -> dict[str, Any]:
-    """Return what is in a certificate file, or raise `ModelError`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "certificate.json"
-    >>> _ = file.write_text('{"guarantee": "at most 5%", "labels_sha256": "e3b0"}')
-    >>> read_certificate(file)["guarantee"]
-    'at most 5%'
-    """
+    """Return what is in a certificate file, or raise `ModelError`."""
     file = Path(path)
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))

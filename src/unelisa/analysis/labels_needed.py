@@ -48,13 +48,7 @@ def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
 
 
 def count_for_accuracy(accuracy: float, n_items: int) -> int:
-    """Return the number of labels that give the accuracy within 5 points, of so many items.
-
-    Examples
-    --------
-    >>> count_for_accuracy(0.5, 10**9), count_for_accuracy(0.9, 10**9), count_for_accuracy(0.5, 300)
-    (385, 139, 169)
-    """
+    """Return the number of labels that give the accuracy within 5 points, of so many items."""
     worst = float(np.clip(accuracy, 0.5, 1 - LEAST_CHANCE))
     z = float(ndtri((1 + LEVEL) / 2))
     many = z**2 * worst * (1 - worst) / WITHIN**2

@@ -20,6 +20,7 @@ the model. With a useless model, or with all labels in one class, the result is 
 labels alone.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +28,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from unelisa.aggregators.base import Aggregator
+from unelisa.aggregators.known import by_name, read_gold
 from unelisa.aggregators.latent_ising import LatentIsing
-from unelisa.analysis.gold_sample import count_forgotten, read_sample
 from unelisa.analysis.scoring import bound_frequency
-from unelisa.errors import ModelError, ReliabilityWarning, warn_user
+from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import check_level
 from unelisa.latent.trust import LEVEL
 from unelisa.paper.em import bound_share
@@ -136,14 +137,6 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
     `labels` and `chances` are items x classes; an item without a gold label is of no class. Shares
     of more than two classes are divided by their sum, which differs from 1 as lambda does between
     classes.
-
-    Examples
-    --------
-    Six items, four of them labeled, and a model that knows nothing: the interval is Wilson's.
-
-    >>> labels = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [0, 0], [0, 0]], dtype=bool)
-    >>> [round(x, 2) for x in correct_shares(labels, np.full((6, 2), 0.5), 0.95)[1]]
-    [0.75, 0.44, 0.92]
     """
     known = labels.any(axis=1)
     rates = [
@@ -235,3 +228,37 @@ def find_obstacle(model: Any, votes: Votes) -> str:
     if np.count_nonzero(votes.discerning()) < LEAST_VOTERS:
         return f"fewer than {LEAST_VOTERS} voters vary"
     return ""
+
+
+def read_sample(gold: Any, votes: Votes) -> NDArray[np.int8]:
+    """Return the gold labels in the codes of the votes, 0 where unknown."""
+    if not isinstance(gold, Mapping) and hasattr(gold, "index") and hasattr(gold, "items"):
+        gold = dict(gold.items())  # a Series names its items, also if they are called 0, 1, 2, ...
+    unknown = len((by_name(gold) or {}).keys() - {str(item) for item in votes.items})
+    if unknown:
+        raise VotesError(
+            f"{unknown} of the {len(gold)} items with gold labels are not among the votes: gold "
+            "labels must be a random sample of the items with votes"
+        )
+    codes = read_gold(gold, votes, "gold")
+    if not codes.any():
+        raise VotesError("gold has no label; omit it, or label a random sample of the items")
+    return codes
+
+
+def count_forgotten(model: Any, votes: Votes, codes: NDArray[np.int8]) -> int:
+    """Return how many gold labels the model was fitted to without naming them any more.
+
+    Raises `ModelError` where it was fitted to some of these: it predicts them better than others.
+    """
+    fitted: NDArray[np.int8] | None = model._recall_gold(votes)
+    if fitted is None:
+        return int(model.__dict__.get("_n_gold", 0))
+    both = int(np.count_nonzero((fitted != 0) & (codes != 0)))
+    if both:
+        raise ModelError(
+            f"the model was fitted to {both} of the {np.count_nonzero(codes)} gold labels, "
+            "which it predicts better than other items: fit it without them, or pass labels that "
+            "it has not seen"
+        )
+    return 0

@@ -8,8 +8,7 @@ from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene
 from unelisa.analysis.suggestions import batch
 from unelisa.analysis.suggestions.batch import Terms, plan_questions
-from unelisa.analysis.suggestions.beliefs import await_vote, form_belief
-from unelisa.analysis.suggestions.gains import measure_gains
+from unelisa.analysis.suggestions.gains import await_vote, form_belief, measure_gains
 from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes.ballots import list_ballots
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.suggestions.crowds import NAMES
-from unelisa.analysis.suggestions.beliefs import await_label, await_vote, expect_votes, form_belief
+from unelisa.analysis.suggestions.gains import await_label, await_vote, expect_votes, form_belief
 from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes.ballots import list_ballots, take_ballots
 

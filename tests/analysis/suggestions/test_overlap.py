@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import unelisa as ue
-from unelisa.analysis.suggestions.batch import Terms, plan_questions
-from unelisa.analysis.suggestions.overlap import ask_everybody, without
+from unelisa.analysis.suggestions.batch import Terms, ask_everybody, plan_questions, without
 from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes.ballots import list_ballots
 

@@ -14,9 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.suggestions.batch import Question, Terms, plan_questions
+from unelisa.analysis.suggestions.batch import (
+    Question,
+    Terms,
+    ask_everybody,
+    plan_questions,
+    without,
+)
 from unelisa.analysis.suggestions.gains import WORTH, Criterion
-from unelisa.analysis.suggestions.overlap import ask_everybody, without
 from unelisa.analysis.suggestions.panels import Panel, build_panel, can_suggest
 from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.estimator import COUNT
