@@ -104,7 +104,9 @@ def compare_methods(
 
 def list_methods(votes: Votes) -> list[str]:
     """Return the names of the methods that take as many classes as the votes have."""
-    return [name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.multiclass]
+    return [
+        name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.takes.any_class
+    ]
 
 
 def build_aggregator(
