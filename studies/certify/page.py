@@ -99,6 +99,8 @@ def breaks_too_often(row: Json, part: str, case: Json) -> bool:
 def _list_broken(rows: Sequence[Json]) -> str:
     lines = []
     for part in ("any", "once", "drawn", "half", "shuffled"):
+        if any(part not in row for row in rows):
+            continue  # rows of an earlier release, until they are run again
         for one in rows[0][part]:
             asked = one["error"], one["confidence"]
             cases = [(row, find_case(row, part, *asked)) for row in rows]

@@ -250,7 +250,8 @@ def mean_needed(rows: Sequence[Json], error: str, way: str) -> tuple[int, float,
     On how many sets both get there, their means, and on how many sets only the latter does.
     """
     found = [row["needed"][error] for row in rows if row["needed"][error][SHARE] is not None]
-    pairs = np.array([(x[way], x[SHARE]) for x in found if x[way] is not None], dtype=np.float64)
+    both = [(x[way], x[SHARE]) for x in found if x.get(way) is not None]
+    pairs = np.array(both, dtype=np.float64)
     if not len(pairs):
         return None
     own, other = pairs.mean(axis=0).tolist()

@@ -62,7 +62,7 @@ def test_require_exits_with_3_where_nothing_is_certified(run, files, gold):
     assert run("certify", files.votes, *asked).exit_code == 0
     result = run("certify", files.votes, *asked, "--require")
     assert result.exit_code == 3
-    assert "cannot be certified" in result.stdout
+    assert "is out of reach" in result.stdout
 
 
 @pytest.mark.parametrize(

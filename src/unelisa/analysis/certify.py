@@ -202,7 +202,10 @@ def _state(
         "status": np.array([LOOK, CERTIFIED, GOLD], dtype=object)[state],
     }
     facts = {
-        **asked._asdict(),
+        "error": asked.error,
+        "confidence": asked.confidence,
+        "per": asked.per,
+        "loss": asked.loss,
         "looks": "once" if asked.once else "any",
         "n_items": len(gold),
         "n_certified": n_certified,
@@ -230,6 +233,7 @@ def _describe_draw(
         "n_unanswered": int(np.count_nonzero(truth == UNANSWERED)),
         "drawn": str(design or "random"),
         "seed": None if design is None else design.seed,
+        "drawn_above": None if design is None else design.above,
     }
 
 
@@ -254,10 +258,12 @@ _OF = {
 def _put_into_words(facts: dict[str, Any]) -> str:
     share = f"{facts['error']:g}" if facts["loss"] == "squared" else f"{100 * facts['error']:g}%"
     answers = f"{facts['n_drawn']:,} random answers"
+    if facts["n_unanswered"]:
+        answers += f" ({facts['n_unanswered']:,} of them missing, which count as wrong)"
     if not facts["n_certified"]:
         reach = facts["certifiable_error"]
-        other = "" if reach is None else f"; {100 * reach:.2g}% could be"
-        return f"an error of {share} cannot be certified with {answers}{other}"
+        other = "" if reach is None else f"; {100 * reach:.2g}% can be certified"
+        return f"an error of {share} is out of reach with {answers}{other}"
     many = facts["n_certified"] + (0 if facts["per"] == "automatic" else facts["n_gold"])
     return (
         f"with {100 * facts['confidence']:g}% confidence, at most {share} {_WHAT[facts['loss']]} "

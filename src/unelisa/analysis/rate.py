@@ -77,14 +77,12 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     gold labels alone. It does not hold for items that were labeled because they looked difficult or
     interesting.
 
-    Without gold labels the share is the mean probability of the class. With `LatentIsing` it is
-    that of the items with votes, and the interval comes from experience with sets of votes whose
-    truth is known: of the items of the fit these are `prevalence_` and, at level .9,
-    `prevalence_interval_`. With any other method the interval assumes that the method's model of
-    the voters holds: voters who repeat each other, or who are all lenient, make it too narrow.
-    Where the votes cannot identify a truth (`expected_accuracy_` is None; of other methods,
-    `reliable_` is false or fewer than three voters vary, which makes low and high NaN), a warning
-    says so.
+    Without gold labels the share is the mean probability of the class. With `LatentIsing` the
+    interval comes from sets of votes whose truth is known; of the items of the fit these are
+    `prevalence_` and, at level .9, `prevalence_interval_`. With any other method it assumes that
+    the method's model of the voters holds: voters who repeat each other, or who are all lenient,
+    make it too narrow. Where the votes cannot identify a truth, a warning says so, and low and high
+    may be NaN.
 
     Examples
     --------
