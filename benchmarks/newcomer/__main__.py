@@ -1,8 +1,8 @@
 """A newcomer with files of other tools: `python -m benchmarks.newcomer [FOLDER]`.
 
 Each file of `files.py` is given to the command that its owner would type first. Where it is
-refused, the newcomer adds the one option that the error names, and nothing else. The labels are then
-compared with the truth, beside those of counting votes.
+refused, the newcomer adds the one option that the error names, and nothing else. The labels are
+then compared with the truth, beside those of counting votes.
 """
 
 import csv
