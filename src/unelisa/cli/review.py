@@ -40,6 +40,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     aim: str = "labels",
     error: options.Error = "5%",
     confidence: options.Confidence = "95%",
+    share: str | None = None,
     reviewer: str | None = None,
     show_votes: bool = False,
     port: Annotated[int, option("N", "Port on 127.0.0.1; 0 is any.", min=0, max=65535)] = 0,
@@ -54,8 +55,10 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --items texts.csv: CSV or Parquet with a column item, and text, image (a file beside the table)
         or any other columns to show.
     --aim labels|rate|certify: labels: the most useful items first. rate: a stratified random
-        sample, for how common each class is. certify: items drawn with equal chances, for unelisa
-        certify; how much is certified already stands beside the items.
+        sample, for how common each class is. certify: random items among those
+        that can be certified, for unelisa certify; how much is certified already stands beside
+        the items.
+    --share 50%: With --aim certify, the share of the items that is to be certified.
     --reviewer NAME: Your name in the file; your login if none.
     --show-votes: Show the votes before the answer, not after it.
     """
@@ -74,6 +77,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
                 options.read_share("--error", error),
                 options.read_share("--confidence", confidence),
             )
+            pool.share = None if share is None else options.read_share("--share", share)
         warnings.simplefilter("ignore", UnelisaWarning)  # said once; the page shows the rest
         with busy("reading the items"):
             contents = Contents(pool.items, items)

@@ -14,7 +14,7 @@ from unelisa.cli import options
 from unelisa.cli.forms import takes_form
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError, replay_warnings
-from unelisa.outputs import make_plain
+from unelisa.outputs import holding, make_plain
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.wording import count_noun
 from unelisa.sources.labels import LabelTable
@@ -69,7 +69,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         "votes": int(whole.vote_counts().sum()),
         "drift": [{key: make_plain(value) for key, value in row.items()} for row in drift],
     }
-    with busy("writing"), run.files() as files:
+    with busy("writing"), holding(model), run.files() as files:
         if out is not None:
             judged = Judged.of(fitted, whole)
             files.write_csv(out, label_columns(judged), label_rows(judged))
