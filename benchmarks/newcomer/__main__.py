@@ -45,9 +45,9 @@ def ask(name: str, folder: Path) -> Answer:
     out, started = folder / "labels.csv", time.perf_counter()
     command = [one.command, *map(str, paths), "--out", str(out)]
     done, option = CliRunner().invoke(app, command), ""
-    advised = ADVICE.search(done.stderr)
+    advised = [found.rstrip(",;") for found in ADVICE.findall(done.stderr)]
     if done.exit_code and advised:
-        option = advised[1].rstrip(",;")
+        option = next((text for text in advised if one.knows in text), advised[0])
         done = CliRunner().invoke(app, [*command, *shlex.split(option)])
     seconds = time.perf_counter() - started
     right = _score(one, crowd, out) if done.exit_code == 0 else 0.0

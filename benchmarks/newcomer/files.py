@@ -41,6 +41,7 @@ class Case(NamedTuple):
     write: Write
     rename: Callable[[str], str]
     whole: bool
+    knows: str
 
 
 def case(
@@ -49,16 +50,17 @@ def case(
     command: str = "fit",
     rename: Callable[[str], str] = str,
     whole: bool = False,
+    knows: str = "",
 ) -> Callable[[Write], Write]:
     """Register a file under its function's name; `whole` has no missing answers.
 
-    `rename` turns an item of the crowd into the one that the answer names.
+    `rename` turns an item of the crowd into the one that the answer names. `knows` is a word of the
+    option that its owner takes where the error names several.
     """
 
     def register(write: Write) -> Write:
-        CASES[write.__name__] = Case(
-            question, command, tuple(labels.split(",")), write, rename, whole
-        )
+        words = tuple(labels.split(","))
+        CASES[write.__name__] = Case(question, command, words, write, rename, whole, knows)
         return write
 
     return register
@@ -158,14 +160,11 @@ def label_studio(folder: Path, crowd: Crowd) -> list[Path]:
     return _text(folder / "project-1-at-2026-03-03.json", json.dumps(tasks))
 
 
-@case("One file per annotator: what is the label of each text?", "ham,spam", rename=_task_number)
+@case("What is the label of each text?", "ham,spam", rename=_task_number)
 def doccano(folder: Path, crowd: Crowd) -> list[Path]:
-    """The documents of doccano's JSONL export, joined with who labeled them."""
-    rows = [
-        {"id": int(_task_number(item)), "text": f"text of {item}", "user": who, "label": [said]}
-        for item, who, said in crowd.votes()
-    ]
-    return _text(folder / "all.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    """doccano's CSV exports, one per annotator, joined with the annotator as a column."""
+    rows = [[_task_number(item), f"text of {item}", said, who] for item, who, said in crowd.votes()]
+    return _text(folder / "all.csv", _table(["id", "data", "label", "user"], rows))
 
 
 @case("Can I trust the labels of this dataset?", "bad,good", "jury")
@@ -185,11 +184,12 @@ def argilla(folder: Path, crowd: Crowd) -> list[Path]:
     return _text(folder / "dataset.json", json.dumps(records))
 
 
-@case("Label my training set from the label matrix", "0,1", rename=_task_number)
+@case("Label my training set from the label matrix", "0,1", rename=_task_number, knows="snorkel")
 def snorkel(folder: Path, crowd: Crowd) -> list[Path]:
-    """`np.savetxt("L_train.csv", L, fmt="%d", delimiter=",")`: no header, -1 abstains."""
-    rows = [[said or "-1" for said in row] for row in crowd.answers]
-    return _text(folder / "L_train.csv", _table([], rows))
+    """`pd.DataFrame(L_train, columns=[lf.name for lf in lfs]).to_csv(...)`: -1 abstains."""
+    header = ["", *(f"lf_{k}" for k in range(len(crowd.voters)))]
+    rows = [[i, *(said or "-1" for said in row)] for i, row in enumerate(crowd.answers)]
+    return _text(folder / "L_train.csv", _table(header, rows))
 
 
 @case("How good is each reader, and what is the consensus?")

@@ -19,7 +19,7 @@ from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
 from unelisa.cli.forms import argument, read_options
 from unelisa.cli.screen import busy, results
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
-from unelisa.memory import DEFAULT, VARIABLE, limit_memory
+from unelisa.memory import DEFAULT, VARIABLE, limit_memory, refuse_beyond
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,6 +150,7 @@ class VotesForm(NamedTuple):
     --drop X,Y: Voters to omit, and columns without votes, such as minutes or comments.
     --duplicates first|last|drop|refuse: Which of different votes of one voter on one item counts,
         in the order of the rows; drop: none of them. By default they are refused.
+    --header item,voter,vote: The names of the columns of a text file that has none.
     """
 
     coding: str | None = None
@@ -161,6 +162,7 @@ class VotesForm(NamedTuple):
     voters: str | None = None
     drop: str | None = None
     duplicates: str = "refuse"
+    header: str | None = None
 
     @property
     def columns(self) -> "ColumnNames":
@@ -198,12 +200,15 @@ class VotesForm(NamedTuple):
             tables = [
                 VoteTable(Path("stdin.csv"), coding, columns, content)
                 if path == STDIN
-                else VoteTable(path, coding, columns)
+                else VoteTable(path, coding, columns, self._add_header(path))
                 for path in paths
             ]
             try:
                 return join_tables(tables, self.duplicates)  # type: ignore[arg-type]
             except VotesError as error:
+                if "seems to have no header" in error.message:
+                    way = "or pass --header item,voter,vote for one row per vote"
+                    raise VotesError(f"{error.message}, {way}") from None
                 declared = self.labels or self.order
                 if declared is None or "label" not in error.about:
                     raise
@@ -211,6 +216,21 @@ class VotesForm(NamedTuple):
                 name = f"--{'labels' if self.labels else 'order'} {declared[:80]}"
                 sentence = f"{error.message}: it is not in {name}"
                 raise VotesError(sentence, *error.hints) from None
+
+    def _add_header(self, path: Path) -> bytes | None:
+        """Return the content of a text file below the names of its columns, if they are given."""
+        if self.header is None:
+            return None
+        from unelisa.sources.files import check_readable
+
+        check_readable(path)
+        if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+            raise VotesError(f"--header is for text tables (.csv, .tsv, .txt), not for {path.name}")
+        refuse_beyond(path.stat().st_size, path.name)
+        rows = path.read_bytes()
+        first = rows.partition(b"\n")[0]
+        mark = next((mark for mark in b",;\t|" if mark in first), ord(","))
+        return self.header.encode().replace(b",", bytes([mark])) + b"\n" + rows
 
     def choose_coding(self, usual: "CodingChoice") -> "CodingChoice":
         """Return the coding that was asked for, or the usual one."""
