@@ -20,10 +20,8 @@ from typer.testing import CliRunner
 from benchmarks.newcomer.files import CASES, Case, Crowd, draw_crowd
 from unelisa.cli import app
 
-# what an error or a warning tells to type
-ADVICE = re.compile(
-    r"(?:pass|add|with|use|declare)[^;.]*?(--[a-z-]+(?:[= ](?:'[^']*'|\"[^\"]*\"|\S+))?)"
-)
+# an option with its value, as an error names it
+OPTION = re.compile(r"--[a-z-]+(?:[= ](?:'[^']*'|[^\s;,]+(?:,[^\s;,]+)*))?")
 
 
 class Answer(NamedTuple):
@@ -45,7 +43,7 @@ def ask(name: str, folder: Path) -> Answer:
     out, started = folder / "labels.csv", time.perf_counter()
     command = [one.command, *map(str, paths), "--out", str(out)]
     done, option = CliRunner().invoke(app, command), ""
-    advised = [found.rstrip(",;") for found in ADVICE.findall(done.stderr)]
+    advised = OPTION.findall(done.stderr.strip().split("\n")[-1])
     if done.exit_code and advised:
         option = next((text for text in advised if one.knows in text), advised[0])
         done = CliRunner().invoke(app, [*command, *shlex.split(option)])
