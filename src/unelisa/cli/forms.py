@@ -80,10 +80,10 @@ def read_options(documented: str) -> tuple[str, dict[str, Any]]:
             words.append(line)
     found = {}
     for where, line in entries:
-        declared, _, told = line.partition(": ")
+        declared, _, explained = line.partition(": ")
         name, _, metavar = declared.partition(" ")
         flag = () if metavar else (name,)
         found[name[2:].split("/")[0].replace("-", "_")] = option(
-            metavar or None, told, *flag, panel=where
+            metavar or None, explained, *flag, panel=where
         )
     return "\n".join(words).strip(), found
