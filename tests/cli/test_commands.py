@@ -4,14 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import unelisa
-from unelisa.cli.commands import COMMANDS, PlainCommand, PlainGroup, app, load_command
+from unelisa.cli.commands import COMMANDS, app, load_command
 
 SOURCE = Path(unelisa.__file__).parents[1]
 ASK = """
@@ -62,13 +60,17 @@ def test_the_list_has_each_commands_own_first_sentence(name):
         ("predict", "predict [OPTIONS] MODEL VOTES..."),
         ("report", "report [OPTIONS] MODEL [VOTES]"),
         ("simulate", "simulate [OPTIONS] COMMAND [ARGS]..."),
+        ("simulate classes", "simulate classes [OPTIONS]"),
         ("demo", "demo [OPTIONS]"),
     ],
 )
 def test_help_is_plain(run, name, usage):
-    shown = run(name, "--help").stdout
+    """A flag takes no value, a required argument needs no braces, in groups too."""
+    shown = run(*name.split(), "--help").stdout
     assert next(line for line in shown.splitlines() if "Usage" in line).strip().endswith(usage)
     assert "<bool>" not in shown
+    flag = next(line for line in shown.splitlines() if "--force" in line)
+    assert flag.split("--force")[1].split()[0] == "Replace"
 
 
 @pytest.mark.parametrize("command", ["fit", "compare"])
@@ -129,42 +131,3 @@ def test_a_file_name_cannot_command_the_terminal(run, tmp_path):
     assert result.exit_code == 2
     assert "\x1b" not in result.stderr
     assert result.stderr.count("\n") == 1
-
-
-def count_votes(
-    votes: Annotated[str, typer.Argument(metavar="VOTES", help="A table.")],
-    quietly: Annotated[bool, typer.Option("--quietly", help="Say less.")] = False,
-    most: Annotated[int, typer.Option("--most", help="Stop there.")] = 3,
-) -> None:
-    """Count the votes."""
-    typer.echo(f"{votes} {quietly} {most}")
-
-
-@pytest.fixture(params=["command", "group"])
-def call(request):
-    """One command by itself, and the same within a group."""
-    app = typer.Typer(add_completion=False, cls=PlainGroup, rich_markup_mode=None)
-    app.command("count", cls=PlainCommand)(count_votes)
-    if request.param == "group":
-        app.command("other", cls=PlainCommand)(count_votes)
-    first = ["count"] if request.param == "group" else []
-    return lambda *arguments: CliRunner().invoke(app, [*first, *arguments])
-
-
-def test_a_flag_takes_no_value_and_another_option_does(call):
-    lines = [line.split() for line in call("--help").output.splitlines()]
-    flag = next(line for line in lines if line[:1] == ["--quietly"])
-    option = next(line for line in lines if line[:1] == ["--most"])
-    assert flag == ["--quietly", "Say", "less."]
-    assert option[1].strip("<>").lower().startswith("int")
-
-
-def test_a_required_argument_stands_without_braces(call):
-    usage = next(line for line in call("--help").output.splitlines() if "Usage" in line)
-    assert usage.endswith("[OPTIONS] VOTES")
-
-
-def test_the_command_works_as_before(call):
-    assert call("file.csv", "--quietly").output == "file.csv True 3\n"
-    assert call("--most", "4", "file.csv").output == "file.csv False 4\n"
-    assert call("file.csv", "--most").exit_code == 2
