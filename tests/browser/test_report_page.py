@@ -416,7 +416,7 @@ def test_many_voters_on_their_own_are_one_node_beside_the_families(visit, tmp_pa
         assert opened.graph("cy.nodes('[voter]').length") == 6
         assert opened.graph("cy.nodes('#truth').connectedEdges('.tie').length") == 2
         assert opened.graph("cy.nodes('.rest').data('label')") == "34 voters on their own"
-        assert "The 34 who depend on nobody" in opened.page.inner_text("#graph-section")
+        assert "The 34 voters without edges" in opened.page.inner_text("#graph-section")
         assert opened.page.evaluate(BROKEN_WORDS) == []
     opened.page.fill("#query", "v39")
     opened.page.keyboard.press("Enter")
