@@ -360,7 +360,11 @@ def test_how_far_labels_can_be_trusted_is_printed(run, divided):
     family = next(line for line in result.stdout.splitlines() if line.startswith("Family: "))
     assert set(family[8:-1].split(", ")) == set(model.families_[0])
     assert "Readings of the votes" in told
-    assert result.stderr.splitlines() == [f"Warning: {one}" for one in model.cautions_]
+    doubt = "the labels cannot be relied on: "
+    doubts = [doubt if one in model.reliability_reason_ else "" for one in model.cautions_]
+    warned = [f"Warning: {d}{one}" for d, one in zip(doubts, model.cautions_, strict=True)]
+    assert result.stderr.splitlines() == warned
+    assert doubt in doubts
     labels = pd.read_csv(divided.parent / "labels.csv")
     assert labels.ease.to_numpy() == pytest.approx(model.ease(divided_crowd()), abs=5e-4)
 
@@ -459,7 +463,9 @@ def ratings(tmp_path):
     return tmp_path / "ratings.csv"
 
 
-@pytest.mark.parametrize("method", [name for name, cls in AGGREGATORS.items() if cls.multiclass])
+@pytest.mark.parametrize(
+    "method", [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
+)
 def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
     folder = ratings.parent
     model, labels, again = (folder / name for name in ("model.npz", "labels.csv", "again.csv"))

@@ -269,7 +269,7 @@ def draw_gold(
 ) -> Drawn:
     """Return the items to answer for a certificate, in the order in which to answer them.
 
-    They are drawn at random from the items that can be certified by the model's probabilities: those
+    They are drawn at random from the items that the model's probabilities allow to certify: those
     of the surest labels that make up `share` of all items, which are then certified together, or
     as many as may be within `error`. Answer them from the first on, and stop at any time.
 

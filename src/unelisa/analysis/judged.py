@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
-from unelisa.aggregators.base import ROUNDING, find_best, normalize_scores, pick_classes
-from unelisa.aggregators.tables import name_status
+from unelisa.aggregators.base import (
+    ROUNDING,
+    find_best,
+    name_status,
+    normalize_scores,
+    pick_classes,
+)
 from unelisa.analysis.rate import ask_model
 from unelisa.analysis.scoring import (
     bound_frequency,

@@ -21,6 +21,7 @@ from unelisa.analysis.certify import (
 from unelisa.analysis.certify import certify as certify_labels
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.forms import takes_form
 from unelisa.cli.rate import read_sample
 from unelisa.cli.screen import bare_table, busy, results, tell_written
 from unelisa.errors import ModelError, VotesError
@@ -36,7 +37,7 @@ COLUMNS_DRAWN = ("item", "label", CHOSEN)
 TWICE = 2  # as many items are drawn as the plan expects, in case it is too hopeful
 
 
-@options.takes_form
+@takes_form
 def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     files: Annotated[
         list[Path],
@@ -248,7 +249,8 @@ def tell_plan(plan: Sequence[Plan], error: float) -> str:
     return (
         f"About {last.answers:,} random answers would certify {last.certified:.0%} of the items at "
         f"an error of {100 * error:g}% ({last.low:.0%} to {last.high:.0%}), by the model's own "
-        f"probabilities. Label them with unelisa review --aim certify, or in the file that --draw writes."
+        "probabilities. Label them with unelisa review --aim certify, or in the file that --draw "
+        "writes."
     )
 
 

@@ -6,19 +6,20 @@ from typing import Annotated, Any
 from unelisa.aggregators import AGGREGATORS
 from unelisa.analysis.comparison import compare_methods, list_methods
 from unelisa.cli import options
+from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import comparison_table
 from unelisa.progress import show_progress
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
 
-@options.takes_form
+@takes_form
 def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFile,
     truth: options.TruthFile,
     methods: Annotated[
         str | None,
-        options.option("A,B", f"All by default, or some of {', '.join(options.METHODS)}."),
+        option("A,B", f"All by default, or some of {', '.join(options.METHODS)}."),
     ] = None,
     form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,

@@ -22,7 +22,7 @@ from unelisa.cli.compare import run_methods
 from unelisa.cli.examples import write_examples
 from unelisa.cli.files import make_folder, output_files
 from unelisa.cli.fitting import Outputs, fit_model, write_outputs
-from unelisa.cli.options import option
+from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import busy, comparison_table, voter_table
 from unelisa.cli.simulate import write_votes
 from unelisa.report.findings import Findings, collect_findings
@@ -39,13 +39,16 @@ BLIND = "No method knows who is who, and the truth is used for scoring only."
 Rows = list[dict[str, Any]]
 
 
-@options.takes_form
+@takes_form
 def demo(
-    out: Annotated[Path, option("FOLDER", "Folder for the labels and the report.")] = Path("demo"),
+    out: Path = Path("demo"),
     classes: Annotated[int, option("K", "With more than two: a crowd on K classes.", min=2)] = 2,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Show what unelisa does, on a simulated crowd and on medical data with 30 rules."""
+    """Show what unelisa does, on a simulated crowd and on medical data with 30 rules.
+
+    --out FOLDER: Folder for the labels and the report.
+    """
     make_folder(out)
     outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"

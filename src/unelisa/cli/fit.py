@@ -4,28 +4,19 @@ from pathlib import Path
 from typing import Annotated
 
 from unelisa.cli import options
-from unelisa.cli.options import option
+from unelisa.cli.forms import option, takes_form
 
 
-@options.takes_form
+@takes_form
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFiles,
     method: Annotated[
         str, option("NAME", f"One of {', '.join(options.METHODS)}.")
     ] = options.DEFAULT_METHOD,
-    out: Annotated[
-        Path | None,
-        option(
-            "labels.csv",
-            "Write item, label, probability of the positive class (empty for methods without one; "
-            "with more than two classes, of the label and of every class), status and, with "
-            "latent-ising, the item's ease; - is stdout. Text that a spreadsheet would run as a "
-            "formula gets an apostrophe.",
-        ),
-    ] = None,
-    report: Annotated[Path | None, option("report.html", "Write a report to read.")] = None,
+    out: Path | None = None,
+    report: Path | None = None,
     show_items: options.ShowItems = False,
-    save: Annotated[Path | None, option("model.npz", "Save the model for `predict`.")] = None,
+    save: Path | None = None,
     keep_votes: options.KeepVotes = False,
     truth: options.TruthFileIfAny = None,
     settings: Annotated[
@@ -36,43 +27,31 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             "--set",
         ),
     ] = None,
-    orient: Annotated[
-        str | None,
-        option(
-            "majority|VOTER",
-            "Which class is positive: by majority of the experts, or by an anchor voter.",
-        ),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        option(
-            "FILE", "Gold labels of some items, a table like --truth, which the method learns from."
-        ),
-    ] = None,
+    orient: str | None = None,
+    gold: Path | None = None,
     prevalence: options.Prevalence = None,
-    reading: Annotated[
-        int,
-        option(
-            "K",
-            "Which reading of the votes to take where they allow several; 0 is the usual one.",
-            min=0,
-        ),
-    ] = 0,
-    stability: Annotated[
-        int,
-        option(
-            "DRAWS",
-            "Refit to this many resamples, for how often each voter's verdict recurs.",
-            min=0,
-        ),
-    ] = 0,
+    reading: int = 0,
+    stability: int = 0,
     strict: options.Strict = False,
     form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Label every item, and say which voters are experts and why."""
+    """Label every item, and say which voters are experts and why.
+
+    --out labels.csv: Write item, label, probability of the positive class (empty for methods
+        without one; with more than two classes, of the label and of every class), status and, with
+        latent-ising, the item's ease; - is stdout. Text that a spreadsheet would run as a formula
+        gets an apostrophe.
+    --report report.html: Write a report to read.
+    --save model.npz: Save the model for `predict`.
+    --orient majority|VOTER: Which class is positive: by majority of the experts, or by an anchor
+        voter.
+    --gold FILE: Gold labels of some items, a table like --truth, which the method learns from.
+    --reading K: Which reading of the votes to take where they allow several; 0 is the usual one.
+    --stability DRAWS: Refit to this many resamples, for how often each voter's verdict recurs.
+    """
     from unelisa.analysis.judged import Judged
     from unelisa.analysis.stability import bootstrap
     from unelisa.cli import fitting

@@ -61,7 +61,7 @@ def fit_model(
     ):
         model.fit(votes, y, **beside)
     messages = [str(warning.message) for warning in caught]
-    if not any(one in model.reliability_reason_ for one in messages):
+    if not any("cannot be relied on" in one for one in messages):
         options.warn_if_unreliable(model)
     replay_warnings(caught)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]

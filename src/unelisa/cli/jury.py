@@ -211,8 +211,7 @@ def _use_gold(panel: Jury, y: Any, jobs: int) -> tuple[Truth | None, dict[str, A
         warnings.simplefilter("ignore")  # the model that people see has warned already
         blind.fit(panel)
         truth = find_truth(panel, gold, Judged.of(blind, panel))
-    found = zip(panel.voters.tolist(), compare_with_gold(panel, gold), strict=True)
-    return truth, {str(name): one._asdict() for name, one in found if one is not None}
+    return truth, compare_with_gold(panel, gold)
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
@@ -339,10 +338,12 @@ def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
     """Yield which differences between systems hold, how they were compared, and what is assumed."""
     pairs = rate["differences"]
     for favor in rate["favors"]:
-        how = "more" if favor["lean"] > 0 else "less"
-        told = f"{favor['judge']} passes {favor['system']} {abs(favor['lean']):.0%} {how} often"
         yield printable(
-            f"{told} than its other verdicts explain: no difference is called.", longest=300
+            f"Judges differ on {favor['system']} beyond what their accuracy explains (p = "
+            f"{favor['p_value']:.3f}): {favor['judge']} passes {abs(favor['more']):.0%} more of "
+            f"its answers than expected, {favor['strictest']} {abs(favor['less']):.0%} fewer. The "
+            "intervals allow for it; gold labels of each system's answers would settle it.",
+            longest=400,
         )
     if not pairs:
         return

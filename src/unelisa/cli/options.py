@@ -8,16 +8,15 @@ import mmap
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
+from unelisa.cli.forms import argument, option
 from unelisa.cli.screen import busy, results
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
@@ -53,17 +52,6 @@ _TABLE = (
     "CSV, CSV.gz, JSON Lines, Excel, Parquet (a file or a folder) or Feather: one row per vote "
     "(item, voter, vote), or one row per item and one column per voter; - reads CSV from stdin."
 )
-
-
-def argument(metavar: str, words: str) -> Any:
-    """Return an argument of a command."""
-    return typer.Argument(metavar=metavar, help=words)
-
-
-def option(metavar: str | None, words: str, *names: str, panel: str = "", **more: Any) -> Any:
-    """Return an option of a command: how its value is shown, and its help."""
-    panel_name = panel or None
-    return typer.Option(*names, metavar=metavar, help=words, rich_help_panel=panel_name, **more)
 
 
 def _form(metavar: str, words: str) -> Any:
@@ -186,33 +174,28 @@ class RunForm(NamedTuple):
 
 
 class VotesForm(NamedTuple):
-    """How a table of votes is written: coding, labels or order, and the columns' names."""
+    """How a table of votes is written: coding, labels or order, and the columns' names.
 
-    coding: Annotated[
-        str | None,
-        _form(
-            "auto|pm1|01|snorkel",
-            "pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1 abstained, 0 no, 1 yes.",
-        ),
-    ] = None
+    How the votes are written:
+    --coding auto|pm1|01|snorkel: pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1
+        abstained, 0 no, 1 yes.
+    --voter COL: Column of the voters.
+    --vote COL: Column of the votes.
+    --voters A,B,C: The only voters to read.
+    --drop X,Y: Voters to omit, and columns without votes, such as minutes or comments.
+    --duplicates first|last|drop|refuse: Which of different votes of one voter on one item counts,
+        in the order of the rows; drop: none of them. By default they are refused.
+    """
+
+    coding: str | None = None
     labels: Labels = None
     order: Order = None
     item: Item = None
-    voter: Annotated[str | None, _form("COL", "Column of the voters.")] = None
-    vote: Annotated[str | None, _form("COL", "Column of the votes.")] = None
-    voters: Annotated[str | None, _form("A,B,C", "The only voters to read.")] = None
-    drop: Annotated[
-        str | None,
-        _form("X,Y", "Voters to omit, and columns without votes, such as minutes or comments."),
-    ] = None
-    duplicates: Annotated[
-        str,
-        _form(
-            "first|last|drop|refuse",
-            "Which of different votes of one voter on one item counts, in the order of the rows; "
-            "drop: none of them. By default they are refused.",
-        ),
-    ] = "refuse"
+    voter: str | None = None
+    vote: str | None = None
+    voters: str | None = None
+    drop: str | None = None
+    duplicates: str = "refuse"
 
     @property
     def columns(self) -> "ColumnNames":
@@ -297,39 +280,6 @@ def split_names(listed: str) -> tuple[str, ...]:
 
 USUAL_FORM = VotesForm()
 USUAL_RUN = RunForm()
-
-
-def takes_form(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with an option for each field of its parameters that are forms.
-
-    A form is a named tuple of options, such as `VotesForm`; Typer makes options of a function's
-    parameters. An option of the command's own comes before a form's of the same name.
-    """
-    own = signature(command)
-    parameters: dict[str, Parameter] = {}
-    forms: dict[str, tuple[Any, list[str]]] = {}
-    for name, parameter in own.parameters.items():
-        form: Any = parameter.annotation
-        if not hasattr(form, "_field_defaults"):
-            parameters[name] = parameter.replace(kind=Parameter.KEYWORD_ONLY)
-            continue
-        forms[name] = form, [field for field in form._fields if field not in own.parameters]
-        for field in forms[name][1]:
-            usual, kind = form._field_defaults[field], form.__annotations__[field]
-            parameters[field] = Parameter(
-                field, Parameter.KEYWORD_ONLY, default=usual, annotation=kind
-            )
-
-    @wraps(command)
-    def call(**given: Any) -> None:
-        for name, (form, fields) in forms.items():
-            given[name] = form(**{field: given.pop(field) for field in fields if field in given})
-        command(**given)
-
-    shown = list(parameters.values())
-    call.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in shown}
-    return call
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import PARQUET, STDOUT, check_output
-from unelisa.cli.options import argument, option
+from unelisa.cli.forms import argument, takes_form
 from unelisa.cli.screen import busy, printable, tell_written
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
@@ -18,7 +18,7 @@ from unelisa.storage import load
 Pair = tuple[Path, Path]  # a file of votes, and of labels
 
 
-@options.takes_form
+@takes_form
 def predict(
     model: options.ModelFile,
     votes: Annotated[
@@ -28,14 +28,7 @@ def predict(
             "A table as for `fit`; or any number of Parquet files and folders of such files.",
         ),
     ],
-    out: Annotated[
-        Path,
-        option(
-            "labels.csv|FOLDER",
-            "Where the labels go; - is stdout. With several files of votes, a folder: it gets a "
-            "Parquet file of labels for each, written batch by batch.",
-        ),
-    ] = STDOUT,
+    out: Path = STDOUT,
     strict: options.Strict = False,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
@@ -43,6 +36,9 @@ def predict(
     """Label new items with a saved model; voters are matched by name.
 
     Column names and coding are those of the fit unless given here.
+
+    --out labels.csv|FOLDER: Where the labels go; - is stdout. With several files of votes, a
+        folder: it gets a Parquet file of labels for each, written batch by batch.
     """
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     inputs = model, *votes

@@ -1,13 +1,13 @@
 """`unelisa rate`: how common each class is among the items, from a saved model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.table import Table
 
 from unelisa.analysis.rate import estimate_rate
 from unelisa.cli import options
-from unelisa.cli.options import option
+from unelisa.cli.forms import takes_form
 from unelisa.cli.screen import figure, make_table, printable
 from unelisa.errors import VotesError
 from unelisa.outputs import make_plain
@@ -18,22 +18,13 @@ from unelisa.votes import Votes
 COLUMNS = ("class", "share", "low", "high")
 
 
-@options.takes_form
+@takes_form
 def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
-    gold: Annotated[
-        Path | None,
-        option(
-            "GOLD",
-            "Table with columns item and label: true labels of a random sample of the items, which "
-            "the model was not fitted to.",
-        ),
-    ] = None,
-    level: Annotated[float, option("0.95", "Level of the intervals.")] = 0.95,
-    out: Annotated[
-        Path | None, option("rates.csv", "Write class, share, low and high; - is stdout.")
-    ] = None,
+    gold: Path | None = None,
+    level: float = 0.95,
+    out: Path | None = None,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
@@ -41,6 +32,11 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     With gold labels the interval holds whatever the model's quality. Column names and coding are
     those of the fit unless given here.
+
+    --gold GOLD: Table with columns item and label: true labels of a random sample of the items,
+        which the model was not fitted to.
+    --level 0.95: Level of the intervals.
+    --out rates.csv: Write class, share, low and high; - is stdout.
     """
     run.check(tables=(out,), inputs=(model, *votes, gold))
     fitted = load(model)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from unelisa.analysis.certify import hash_votes
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
-from unelisa.cli.options import argument, option
+from unelisa.cli.forms import argument, takes_form
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError
 from unelisa.report.findings import collect_findings
@@ -16,22 +16,16 @@ from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
 
-@options.takes_form
+@takes_form
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: Annotated[
         Path | None,
         argument("VOTES", "The votes it labels; without them the page covers the voters."),
     ] = None,
-    out: Annotated[Path, option("report.html", "The page.")] = Path("report.html"),
+    out: Path = Path("report.html"),
     truth: options.TruthFileIfAny = None,
-    certificate: Annotated[
-        Path | None,
-        option(
-            "certificate.json",
-            "Open the page with this guarantee, which `unelisa certify --certificate` wrote.",
-        ),
-    ] = None,
+    certificate: Path | None = None,
     show_items: options.ShowItems = False,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
@@ -39,6 +33,10 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Write a report on a saved model: who is an expert and why.
 
     Column names and coding are those of the fit unless given here.
+
+    --out report.html: The page.
+    --certificate certificate.json: Open the page with this guarantee, which `unelisa certify
+        --certificate` wrote.
     """
     run.check(out, inputs=(model, votes, truth, certificate))
     require_jinja()

@@ -10,7 +10,7 @@ from unelisa.aggregators import LatentIsing
 from unelisa.cli import options
 from unelisa.cli.files import is_input
 from unelisa.cli.fitting import fit_model
-from unelisa.cli.options import argument, option
+from unelisa.cli.forms import argument, option, takes_form
 from unelisa.cli.screen import busy, printable, results
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.report.wording import count_noun
@@ -24,7 +24,7 @@ from unelisa.storage import load
 AIMS = ("labels", "rate", "certify")
 
 
-@options.takes_form
+@takes_form
 def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     source: Annotated[
         Path,
@@ -35,48 +35,33 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         ),
     ],
     votes: Annotated[Path | None, argument("VOTES", "The votes, after a model.")] = None,
-    gold: Annotated[
-        Path,
-        option(
-            "gold.csv",
-            "Where the answers go, row by row; a review that was interrupted continues.",
-        ),
-    ] = Path("gold.csv"),
-    items: Annotated[
-        Path | None,
-        option(
-            "texts.csv",
-            "CSV or Parquet with a column item, and text, image (a file beside the table) or any "
-            "other columns to show.",
-        ),
-    ] = None,
-    aim: Annotated[
-        str,
-        option(
-            "labels|rate|certify",
-            "labels: the most useful items first. rate: a stratified random sample, for how common "
-            "each class is. certify: random items among those that can be certified, for unelisa "
-            "certify; the page shows how much is certified already.",
-        ),
-    ] = "labels",
+    gold: Path = Path("gold.csv"),
+    items: Path | None = None,
+    aim: str = "labels",
     error: options.Error = "5%",
     confidence: options.Confidence = "95%",
-    share: Annotated[
-        str | None, option("50%", "And the share of the items that is to be certified.")
-    ] = None,
-    reviewer: Annotated[
-        str | None, option("NAME", "Your name in the file; your login if none.")
-    ] = None,
-    show_votes: Annotated[
-        bool, option(None, "Show the votes before the answer, not after it.", "--show-votes")
-    ] = False,
+    share: str | None = None,
+    reviewer: str | None = None,
+    show_votes: bool = False,
     port: Annotated[int, option("N", "Port on 127.0.0.1; 0 is any.", min=0, max=65535)] = 0,
     form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
 ) -> None:
-    """Label the items that matter most on a local page; every answer is on disk at once."""
+    """Label the items that matter most on a local page; every answer is on disk at once.
+
+    --gold gold.csv: Where the answers go, row by row; a review that was interrupted continues.
+    --items texts.csv: CSV or Parquet with a column item, and text, image (a file beside the table)
+        or any other columns to show.
+    --aim labels|rate|certify: labels: the most useful items first. rate: a stratified random
+        sample, for how common each class is. certify: random items among those
+        that can be certified, for unelisa certify; how much is certified already stands beside
+        the items.
+    --share 50%: With --aim certify, the share of the items that is to be certified.
+    --reviewer NAME: Your name in the file; your login if none.
+    --show-votes: Show the votes before the answer, not after it.
+    """
     if aim not in AIMS:
         raise ModelError(f"--aim must be one of {', '.join(AIMS)}, found {aim[:60]!r}")
     for one in (source, votes, items):

@@ -313,7 +313,7 @@ def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
             "another" if k else "taken",
             row["structure"],
             figure(row.get("share_yes"), ".1%"),
-            figure(row["branches"], "d"),
+            figure(row["clusters"], "d"),
             figure(row["differ"], ",d"),
         )
         for k, row in enumerate(readings)

@@ -13,7 +13,7 @@ import typer
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
-from unelisa.cli.options import option
+from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import busy, results
 from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr, write_datamart
 from unelisa.ehr.datamart.patients import PATIENTS
@@ -35,25 +35,17 @@ app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=Fa
 
 
 @app.callback()
-@options.takes_form
+@takes_form
 def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     context: typer.Context,
     out: Folder = Path("simulated"),
     voters: Voters = 25,
-    experts: Annotated[str, option("log|sqrt|quarter|N", "Number of experts.")] = "sqrt",
-    snr: Annotated[
-        str,
-        option(
-            "high|medium|low|X",
-            "Signal-to-noise ratio: voters depend on each other by .25, .5, 1 or X.",
-        ),
-    ] = "high",
-    items: Annotated[int | None, option("N", "Number of items; the paper's by default.")] = None,
+    experts: str = "sqrt",
+    snr: str = "high",
+    items: int | None = None,
     wide: options.Wide = False,
-    density: Annotated[str, option("half|full|tree", "Density of the voters' graph.")] = "half",
-    sampler: Annotated[
-        str, option("tempering|gibbs|gibbs-sweeps", "How states are drawn.")
-    ] = "tempering",
+    density: str = "half",
+    sampler: str = "tempering",
     field: Annotated[float, _flaw("X", "Field of the truth: shifts it to one class.")] = 0.0,
     expert_edges: Annotated[int, _flaw("N", "Edges between experts.")] = 0,
     voter_fields: Annotated[float, _flaw("X", "Spread of the voters' biases.")] = 0.0,
@@ -65,6 +57,12 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     Or draw votes of more than two classes (unelisa simulate classes --help), or health records
     (unelisa simulate ehr --help).
+
+    --experts log|sqrt|quarter|N: Number of experts.
+    --snr high|medium|low|X: Signal-to-noise ratio: voters depend on each other by .25, .5, 1 or X.
+    --items N: Number of items; the paper's by default.
+    --density half|full|tree: Density of the voters' graph.
+    --sampler tempering|gibbs|gibbs-sweeps: How states are drawn.
     """
     if context.invoked_subcommand is not None:
         return
@@ -141,23 +139,28 @@ def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[
 
 
 @app.command(cls=PlainCommand)
-@options.takes_form
+@takes_form
 def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     out: Folder = Path("simulated"),
     number: Annotated[int, option("K", "Number of classes, 3 or more.", "--classes")] = 4,
     voters: Voters = 25,
-    items: Annotated[int, option("N", "Number of items.")] = 500,
-    ordered: Annotated[
-        bool, option(None, "Classes 1 to K, confused with their neighbors.", "--ordered")
-    ] = False,
-    spammers: Annotated[float, option("X", "Share of spammers.")] = 0.1,
-    copies: Annotated[float, option("X", "Share of voters who copy another one.")] = 0.1,
-    missing: Annotated[float, option("X", "Share of missing votes.")] = 0.5,
+    items: int = 500,
+    ordered: bool = False,
+    spammers: float = 0.1,
+    copies: float = 0.1,
+    missing: float = 0.5,
     wide: options.Wide = False,
     seed: options.Seed = 0,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Draw votes of a crowd on more than two classes, along with the truth."""
+    """Draw votes of a crowd on more than two classes, along with the truth.
+
+    --items N: Number of items.
+    --ordered: Classes 1 to K, confused with their neighbors.
+    --spammers X: Share of spammers.
+    --copies X: Share of voters who copy another one.
+    --missing X: Share of missing votes.
+    """
     with busy("drawing votes"):
         drawn = simulate_classes(
             number,

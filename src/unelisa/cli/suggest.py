@@ -10,7 +10,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.suggestions import COLUMNS, suggest_votes
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
-from unelisa.cli.options import option
+from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import busy, make_table, printable, tell_written
 from unelisa.errors import ModelError
 from unelisa.memory import refuse_beyond
@@ -24,33 +24,16 @@ LONGEST = 20  # voters that are listed
 _COSTS = ("voter", "cost")
 
 
-@options.takes_form
+@takes_form
 def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
-    n: Annotated[int, option("N", "How many votes to buy.", "--n")] = 50,
-    cost: Annotated[
-        Path | None,
-        option("costs.csv", "Table with columns voter and cost; 1 for voters who are not listed."),
-    ] = None,
-    voters: Annotated[
-        str | None, option("A,B", "Only these voters can be asked; all by default.")
-    ] = None,
-    criterion: Annotated[
-        str,
-        option(
-            "errors|log_loss|rate",
-            "What a vote should lower: the number of wrong labels, the log loss, or the variance "
-            "of the numbers of items of each class.",
-        ),
-    ] = "errors",
-    gold_cost: Annotated[
-        float | None,
-        option("PRICE", "Price of a human's label, suggested where it is the better buy."),
-    ] = None,
-    gold_accuracy: Annotated[
-        float, option("SHARE", "Probability that a human's label is right.")
-    ] = 1.0,
+    n: int = 50,
+    cost: Path | None = None,
+    voters: str | None = None,
+    criterion: str = "errors",
+    gold_cost: float | None = None,
+    gold_accuracy: float = 1.0,
     out: Annotated[
         Path, option("ask.csv", f"Where {', '.join(COLUMNS)} of each vote go; - is stdout.")
     ] = STDOUT,
@@ -60,6 +43,14 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """Say which votes to buy next: on which items, and from whom.
 
     VOTES holds all votes so far; column names and coding are those of the fit unless given here.
+
+    --n N: How many votes to buy.
+    --cost costs.csv: Table with columns voter and cost; 1 for voters who are not listed.
+    --voters A,B: Only these voters can be asked; all by default.
+    --criterion errors|log_loss|rate: What a vote should lower: the number of wrong labels, the log
+        loss, or the variance of the numbers of items of each class.
+    --gold-cost PRICE: Price of a human's label, suggested where it is the better buy.
+    --gold-accuracy SHARE: Probability that a human's label is right.
     """
     run.check(tables=(out,), inputs=(model, *votes, cost))
     fitted = load(model)

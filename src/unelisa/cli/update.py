@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.console import Console
 
@@ -11,10 +11,10 @@ from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.drift import find_drift
 from unelisa.analysis.judged import Judged
 from unelisa.cli import options
-from unelisa.cli.options import option
+from unelisa.cli.forms import takes_form
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError, replay_warnings
-from unelisa.outputs import make_plain
+from unelisa.outputs import holding, make_plain
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.wording import count_noun
 from unelisa.sources.labels import LabelTable
@@ -22,31 +22,15 @@ from unelisa.storage import load
 from unelisa.storage import save as save_model
 
 
-@options.takes_form
+@takes_form
 def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
-    save: Annotated[
-        Path | None, option("model.npz", "Save the updated model; may be MODEL itself.")
-    ] = None,
-    earlier: Annotated[
-        list[Path] | None,
-        option(
-            "OLD.csv",
-            "The votes so far, for a model that was saved without them; may be repeated.",
-        ),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        option(
-            "GOLD.csv",
-            "Gold labels of old or new items, beside those that the model was saved with.",
-        ),
-    ] = None,
+    save: Path | None = None,
+    earlier: list[Path] | None = None,
+    gold: Path | None = None,
     keep_votes: options.KeepVotes = False,
-    out: Annotated[
-        Path | None, option("labels.csv", "Write the labels of all items, as `fit` does.")
-    ] = None,
+    out: Path | None = None,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
@@ -55,6 +39,11 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     The model is fitted again to all votes, with the gold labels that it was saved with. A vote
     replaces an earlier one of the same voter on the same item. A model that was saved with its
     votes is saved with them again. Column names and coding are those of the fit unless given here.
+
+    --save model.npz: Save the updated model; may be MODEL itself.
+    --earlier OLD.csv: The votes so far, for a model that was saved without them; may be repeated.
+    --gold GOLD.csv: Gold labels of old or new items, beside those that the model was saved with.
+    --out labels.csv: Write the labels of all items, as `fit` does.
     """
     old = earlier or []
     run.check(save, tables=(out,), inputs=(*votes, *old, gold))
@@ -80,7 +69,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         "votes": int(whole.vote_counts().sum()),
         "drift": [{key: make_plain(value) for key, value in row.items()} for row in drift],
     }
-    with busy("writing"), run.files() as files:
+    with busy("writing"), holding(model), run.files() as files:
         if out is not None:
             judged = Judged.of(fitted, whole)
             files.write_csv(out, label_columns(judged), label_rows(judged))
