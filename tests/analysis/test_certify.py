@@ -6,8 +6,9 @@ import pytest
 from scipy.stats import binom
 
 import unelisa as ue
+from unelisa.analysis.certified_draws import draw_gold, plan_certification
 from unelisa.analysis.certified_sets import Asked, Scored, choose_sets
-from unelisa.analysis.certify import check_labels, draw_gold, plan_certification
+from unelisa.analysis.certify import check_labels
 from unelisa.errors import ModelError, VotesError
 
 

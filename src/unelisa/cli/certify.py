@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import json as json_format
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,14 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from unelisa.aggregators import Aggregator
-from unelisa.analysis.certify import (
-    Drawn,
-    Guarantee,
-    Plan,
-    check_labels,
-    draw_gold,
-    plan_certification,
-)
+from unelisa.analysis.certified_draws import Drawn, Plan, draw_gold, plan_certification
+from unelisa.analysis.certify import Guarantee, check_labels, read_certificate
 from unelisa.analysis.certify import certify as certify_labels
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
@@ -150,22 +143,14 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             written.write_csv(draw, COLUMNS_DRAWN, list_drawn(drawn, TWICE * plan[-1].answers))
             written.write_json(json, {"plan": [row._asdict() for row in plan]})
         screen.print(plan_table(plan))
-        screen.print(tell_plan(plan, shares[0]), soft_wrap=True)
+        screen.print(explain_plan(plan, shares[0]), soft_wrap=True)
         tell_written(screen, draw, json)
         return
     known = read_sample(gold, votes, DrawnTable)
     design = read_design(gold) if gold_drawn == RANDOM else gold_drawn
     with busy("certifying"):
-        found = certify_labels(
-            model,
-            votes,
-            known,
-            *shares,
-            per=per,  # type: ignore[arg-type]
-            loss=loss,  # type: ignore[arg-type]
-            looks=looks,  # type: ignore[arg-type]
-            drawn=design,
-        )
+        asked: Any = {"per": per, "loss": loss, "looks": looks, "drawn": design}
+        found = certify_labels(model, votes, known, *shares, **asked)
     with output_files(force) as written:
         written.write_csv(out, COLUMNS, list_rows(found))
         written.write_json(json, found.certificate)
@@ -238,7 +223,7 @@ def plan_table(plan: Sequence[Plan]) -> Any:
     return table
 
 
-def tell_plan(plan: Sequence[Plan], error: float) -> str:
+def explain_plan(plan: Sequence[Plan], error: float) -> str:
     """Return the plan in a sentence."""
     last = plan[-1]
     if not last.certified:
@@ -258,13 +243,7 @@ def _check(certificate: Path, files: Sequence[Path]) -> None:
     """Say whether a file of labels is the one that was certified; exit with 3 if not."""
     if len(files) != 1:
         raise ModelError("--check takes one file of labels")
-    try:
-        facts = json_format.loads(certificate.read_text(encoding="utf-8"))
-        known = isinstance(facts, dict) and "labels_sha256" in facts
-    except (OSError, UnicodeDecodeError, ValueError):
-        known = False
-    if not known:
-        raise ModelError(f"{certificate.name} was not written by `unelisa certify --certificate`")
+    facts = read_certificate(certificate)
     if check_labels(facts, *_read_labels(files[0])):
         results().print(f"{files[0].name} is the certified file: {facts['guarantee']}")
         return

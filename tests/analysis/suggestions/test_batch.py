@@ -8,14 +8,13 @@ from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene
 from unelisa.analysis.suggestions import batch
 from unelisa.analysis.suggestions.batch import Terms, plan_questions
-from unelisa.analysis.suggestions.beliefs import await_vote, form_belief
-from unelisa.analysis.suggestions.gains import measure_gains
-from unelisa.analysis.suggestions.panels import seat_panel
+from unelisa.analysis.suggestions.gains import await_vote, form_belief, measure_gains
+from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes.ballots import list_ballots
 
 
 def plan(model, votes, n, criterion="errors", prices=None, offered=None, spread=np.inf):
-    panel = seat_panel(model)
+    panel = build_panel(model)
     given = np.append(np.ones(panel.n_voters), np.inf) if prices is None else prices
     terms = Terms(given, np.eye(panel.n_classes), criterion, offered, spread)
     chances = model.predict_proba(votes)
@@ -34,7 +33,7 @@ def test_the_batch_is_that_of_a_search_without_bounds(copied, criterion, monkeyp
 
 def test_the_first_question_is_the_best_of_all(copied):
     model, votes = copied
-    panel = seat_panel(model)
+    panel = build_panel(model)
     runs = batch.take_ballots(list_ballots(votes.blocks), np.arange(votes.n_items))
     gains = measure_gains(panel, form_belief(panel, runs, model.predict_proba(votes)), "errors")
     gains[votes.values != 0] = -1
@@ -45,7 +44,7 @@ def test_the_first_question_is_the_best_of_all(copied):
 
 def test_a_later_question_on_an_item_is_expected_over_the_answers_to_the_earlier(copied):
     model, votes = copied
-    panel, chances = seat_panel(model), model.predict_proba(votes)
+    panel, chances = build_panel(model), model.predict_proba(votes)
     found = plan(model, votes, 500)
     item = next(q.item for k, q in enumerate(found) if q.item in {p.item for p in found[:k]})
     first, second = [question for question in found if question.item == item][:2]

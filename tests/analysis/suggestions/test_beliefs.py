@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from analysis.suggestions.crowds import NAMES
-from unelisa.analysis.suggestions.beliefs import await_label, await_vote, expect_votes, form_belief
-from unelisa.analysis.suggestions.panels import seat_panel
+from unelisa.analysis.suggestions.gains import await_label, await_vote, expect_votes, form_belief
+from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes.ballots import list_ballots, take_ballots
 
 ITEMS = np.arange(12)
 
 
 def believe(model, votes, items=ITEMS):
-    panel = seat_panel(model)
+    panel = build_panel(model)
     taken = take_ballots(list_ballots(votes.blocks), items)
     return panel, taken, form_belief(panel, taken, model.predict_proba(votes)[items])
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 import unelisa as ue
-from unelisa.analysis.suggestions.batch import Terms, plan_questions
-from unelisa.analysis.suggestions.overlap import ask_everybody, without
-from unelisa.analysis.suggestions.panels import seat_panel
+from unelisa.analysis.suggestions.batch import Terms, ask_everybody, plan_questions, without
+from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes.ballots import list_ballots
 
 N_ITEMS, N_VOTERS = 300, 6
@@ -25,7 +24,7 @@ def ask(votes, n, prices=None, offered=None):
     model = ue.OneCoinDawidSkene().fit(votes)
     prices = np.append(np.ones(votes.n_voters), np.inf) if prices is None else prices
     terms = Terms(prices, np.eye(2), "log_loss", offered, spread=10)
-    parts = seat_panel(model), list_ballots(votes.blocks), model.predict_proba(votes)
+    parts = build_panel(model), list_ballots(votes.blocks), model.predict_proba(votes)
     return ask_everybody(*parts, terms, n), (*parts, terms)
 
 

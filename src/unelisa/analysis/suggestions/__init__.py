@@ -14,10 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.suggestions.batch import Question, Terms, plan_questions
+from unelisa.analysis.suggestions.batch import (
+    Question,
+    Terms,
+    ask_everybody,
+    plan_questions,
+    without,
+)
 from unelisa.analysis.suggestions.gains import WORTH, Criterion
-from unelisa.analysis.suggestions.overlap import ask_everybody, without
-from unelisa.analysis.suggestions.panels import Panel, can_suggest, seat_panel
+from unelisa.analysis.suggestions.panels import Panel, build_panel, can_suggest
 from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.estimator import COUNT
 from unelisa.votes import Votes
@@ -115,7 +120,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     batch is spread: while it is chosen, a voter's price grows by its own amount with every
     n / (number of voters) questions that it gets. And a quarter of it, if that is at least one
     question per voter, goes to items that all voters answer, until half of the pairs of voters have
-    fifty items in common: where voters hardly meet nobody can tell who repeats whom. The gain of
+    fifty items in common: who repeats whom cannot be seen where voters hardly meet. The gain of
     such a vote is what it is worth alone.
 
     A gain looks one vote ahead: where only two votes together could change a label, each of them is
@@ -134,7 +139,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
         raise ModelError(f"n must be {COUNT.words}, found {str(n)[:60]!r}")
     if criterion not in WORTH:
         raise ModelError(f"criterion must be one of {', '.join(WORTH)}, found {criterion!r}")
-    panel = seat_panel(model)
+    panel = build_panel(model)
     known = model._reenter(votes)
     prices = _set_prices(model, panel, cost, voters, gold_cost)
     labels = _expect_labels(gold_accuracy, panel.n_classes)
