@@ -178,6 +178,7 @@ CERTIFICATE = {
     "n_look": 68,
     "n_drawn": 120,
     "n_wrong": 3,
+    "n_unanswered": 0,
     "above": 0.0,
     "looks": "any",
 }
