@@ -36,8 +36,8 @@ true edge, is found, by number of items. The bound is that of the theorem's proo
 with one and a half times the corrected factor 16 (2 - alpha) / alpha; it does not depend on n. At
 the default penalty (factor 2) there is no bound, and some false edges remain however many items
 there are. At the theorem's penalty the bound is met once the penalty is below the smallest
-edge, which takes many times the items of section 5.1. Votes from P~, their own distribution, fare alike here;
-on larger graphs they need not: see [the notes](paper_notes.md#theorem-32)."""
+edge, which takes many times the items of section 5.1. Votes from P~, their own distribution, fare
+alike here; on larger graphs they need not: see [the notes](paper_notes.md#theorem-32)."""
 
 
 class Case(NamedTuple):
