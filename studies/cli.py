@@ -134,7 +134,7 @@ _LISTED = (
     ),
     Study(
         *("rules", "cells", ("part",), render_rules, screens.show_rules),
-        *({"cells": RULES_STAMP}, work.rules),
+        *({"cells": RULES_STAMP, "labels": RULES_STAMP}, work.rules),
     ),
     Study(
         *("worth", "voters", ("part",), render_worth, screens.show_worth),

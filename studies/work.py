@@ -290,17 +290,18 @@ def jury(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="One folder per set, with votes.csv and truth.csv; further panels are in data_k "
-            "next to it. By default the shared data.",
+            help="The folder of sources.csv, or one folder per set, with votes.csv and truth.csv, "
+            "and further panels in data_k next to it. By default the shared data.",
         ),
     ] = None,
     draws: Draws = juries.DRAWS,
 ) -> Collect:
     """Compare labels, pass rates and smaller panels on LLM judges with known truth."""
-    sets = juries.find_jury_sets(require_data(data, "panels"))
+    place = require_data(data, "panels")
+    sets = juries.find_jury_sets(place)
     make_folder(folder)
     with running(len(sets)) as advance:
-        juries.run_jury(sets, folder, draws, advance)
+        juries.run_jury(sets, folder, draws, advance, juries.find_systems(place))
     return partial(juries.collect_jury, folder)
 
 

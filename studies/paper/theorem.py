@@ -16,8 +16,7 @@ from scipy.special import softmax
 
 from studies.markdown import join_blocks, markdown_table, share
 from studies.records import Json
-from unelisa.paper.approximation import project
-from unelisa.paper.conditions import check_assumptions
+from unelisa.paper.conditions import check_assumptions, project
 from unelisa.paper.ising import Ising, log_weights
 from unelisa.paper.solvers import L1Problem, WorkingSet
 

@@ -60,7 +60,7 @@ CASES = {
     "prior": Case(("--no-trials",), "| birds | park | 3 |", "birds", 3),
     "rules": Case(
         ("--part", "reporting", "--seeds", "0-1"),
-        *('arthritis,22.0%,3 separate,0,".000, 1.00 (6 of 6)"', "diabetes", 9, False),
+        *("| arthritis | 22% | 0 | .000, 1.00 (6 of 6) |", "diabetes", 9, False),
     ),
     "worlds": Case(
         (
@@ -105,7 +105,11 @@ SIMULATED = {"model": "useless", "share": 0.5, "labels": 5} | {
 def _state_world(place, patients):
     table = [[0.5, 0.6, 0.7]] * len(QUANTITIES)
     ways = {"truth": table, "agreement": table, "records": [table] * 3, "charts": [table] * 3}
-    return {**place._asdict(), "reliable": True, "sets": [{"rules": "3 separate", **ways}]}
+    judged = {"ppv": [0.9, 0.8, 1.0, 0.9], "error": 0.1, "platt": 0.1}
+    labels = {n: {**judged, "flagged": 20, "drawn": 60} for n in ("none", "50", "100")}
+    labels["silent"] = [0.1, 0.1]
+    sets = [{"rules": "3 separate", **ways}]
+    return {**place._asdict(), "reliable": True, "labels": labels, "sets": sets}
 
 
 @pytest.mark.parametrize("name", CASES)

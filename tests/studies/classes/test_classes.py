@@ -51,7 +51,7 @@ def tasks():
 
 def test_every_method_of_ours_that_takes_the_classes_is_run():
     names = list_tasks(peers=False)
-    taken = [name for name, cls in AGGREGATORS.items() if cls.multiclass]
+    taken = [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
     assert [name for name in names if name in AGGREGATORS] == taken
     assert {LIFTED, SHARE} <= set(names)
     with pytest.raises(ModelError, match="there is no method 'guess'"):

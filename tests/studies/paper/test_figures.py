@@ -9,7 +9,7 @@ from studies.paper.cells import CELLS
 from studies.paper.figures import draw_all, draw_example
 from studies.paper.theorem import Case, bound, example_model, run_case, run_theorem, show_theorem
 from studies.paper.trials import read_results, results_path
-from unelisa.paper.approximation import project
+from unelisa.paper.conditions import project
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_a_refusal_is_a_row_with_the_reason():
     many = known_of(rng.choice([-1, 1], (60, 30)), rng.choice([-1, 1], 60))
     row = run_method("log-linear", many, "many")
     assert row["figures"] == {}
-    assert row["note"].startswith("refused: the log-linear model has a term for every pair")
+    assert row["note"].startswith("refused: LogLinear takes at most 25 voters who vary")
 
 
 def test_items_that_nobody_voted_on_count_half(crowd):

@@ -17,7 +17,7 @@ from studies.review.runs import (
     run_review,
 )
 from unelisa.review.order import rank_useful
-from unelisa.review.standing import Known
+from unelisa.review.pools import Known
 from unelisa.simulation.crowds import simulate_classes
 from unelisa.sources.labels import KnownLabels
 

@@ -131,27 +131,12 @@ def compare_voters(
 
     Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
     """
-    if n_classes > 2:
-        return _compare_classes(votes, n_classes)
-    if not isinstance(votes, SparseVotes):
-        counts, met = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
-        return counts, np.asarray(met)
-    halves = np.full(votes.shape[1], 0.5)
-    yes, no = (weigh_votes(votes, side * halves, halves) for side in (1, -1))
-    signed, observed = tally_votes(votes, np.ones(len(votes)))
-    shared = tally_votes(votes, (yes + no > 1).astype(np.float64))[1]
-    above, below = (tally_votes(votes, (side > 0).astype(np.float64)) for side in (no, yes))
-    against = (above[1] + above[0] + below[1] - below[0]) / 2
-    columns = (observed - signed) / 2, (observed + signed) / 2, shared, against
-    return np.column_stack(columns).astype(np.int64), np.asarray(np.count_nonzero(yes + no > 1))
-
-
-def _compare_classes(
-    votes: OneBlock, n_classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if isinstance(votes, SparseVotes):
-        starts, items, codes = _freeze(votes.starts, votes.items, votes.votes.view(np.uint8))
+        codes = (votes.votes > 0) + np.uint8(1) if n_classes == 2 else votes.votes.view(np.uint8)
+        starts, items, codes = _freeze(votes.starts, votes.items, codes)
         found = tally.compare_sparse_classes(starts, items, codes, votes.n_items, n_classes)
+    elif n_classes == 2:
+        found = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
     else:
         table = _freeze(np.asfortranarray(votes).view(np.uint8))[0]
         found = tally.compare_classes(table, n_classes)
