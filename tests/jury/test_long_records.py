@@ -75,9 +75,7 @@ def test_data_sets_are_not_one_and_criteria_are_questions(tmp_path, refuse):
     assert "more than one question" in refuse("\n".join(lines).replace("dataset", "criterion"))
 
 
-def test_two_labels_in_one_record_must_be_chosen(tmp_path, refuse):
+def test_two_labels_in_one_record_must_be_chosen(refuse):
     for other in ("verdict", "Label"):
-        rows = [{"item": i, "judge": j, "label": "pass", other: "fail"} for i in "pq" for j in "ab"]
-        path = tmp_path / f"{other}.csv"
-        pd.DataFrame(rows).to_csv(path, index=False)
-        assert "choose one of them" in refuse(path)
+        line = f'{{"item": 1, "judge": "x", "label": "good", "{other}": "bad"}}'
+        assert "choose one of them" in refuse(line)
