@@ -32,7 +32,7 @@ _KEYS: dict[str, dict[str, tuple[type, ...]]] = {
     },
     "cdm": {"schema": (str,)},
     "vocabulary": {"schema": (str,)},
-    "results": {"schema": (str,)},
+    "results": {"schema": (str,), "table": (str,)},
     "phenotype": {
         "anchors": (list,),
         "prevalence": (float, int, list),
@@ -68,6 +68,7 @@ class Schemas(NamedTuple):
     cdm: str | None = None
     vocabulary: str | None = None
     results: str | None = None
+    cohort: str = "cohort"  # the table of cohorts in `results`
 
 
 @dataclass(frozen=True)
@@ -180,13 +181,14 @@ def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
 
 def _read_schemas(content: dict[str, Any]) -> Schemas:
     """Return the schemas; cohorts are where the records are, unless the file says otherwise."""
-    named = {name: content.get(name, {}).get("schema") for name in Schemas._fields}
+    named = {name: content.get(name, {}).get("schema") for name in ("cdm", "vocabulary", "results")}
     older = content.get("records", {}).get("schema")
     if older is not None and named["cdm"] not in {None, older}:
         raise ModelError("schema under [records] and under [cdm] differ; keep the latter")
     cdm = older if named["cdm"] is None else named["cdm"]
     results = cdm if named["results"] is None else named["results"]
-    return Schemas(cdm, named["vocabulary"], results)
+    table = content.get("results", {}).get("table", "cohort")
+    return Schemas(cdm, named["vocabulary"], results, table)
 
 
 def _check_values(config: PhenotypeConfig) -> None:
