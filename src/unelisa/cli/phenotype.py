@@ -183,11 +183,11 @@ def read_charts(path: Path) -> Charts:
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     """Print what was counted and found."""
     for step in facts["steps"]:
-        told = f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s"
-        screen.print(told, markup=False)
+        took = f"{step['rows']:,} rows in {step['seconds']:.1f} s"
+        screen.print(f"{step['what']}: {took}", markup=False)
     for one in facts["rare"]:
-        told = f"{one['domain']}: {one['kept']:,} of {one['found']:,} features are frequent enough"
-        screen.print(told, markup=False)
+        kept = f"{one['kept']:,} of {one['found']:,} features are frequent enough"
+        screen.print(f"{one['domain']}: {kept}", markup=False)
     for one in facts["flaws"]:
         if one["number"]:
             screen.print(f"{one['what']}: {one['share']:.1%}", markup=False)

@@ -131,7 +131,7 @@ def find_cases(
 
 
 class Labeled(NamedTuple):
-    """The patients of a fit, the model, P(case) and label of everybody, and what is to be told."""
+    """The patients of a fit, the model, P(case) and label of everybody, and the warnings."""
 
     counts: "pd.DataFrame"
     model: Phenotyper

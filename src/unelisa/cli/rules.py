@@ -316,10 +316,10 @@ def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:
 
 
 def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
-    """Print the figures of each rule with their intervals, and why some cannot be told."""
+    """Print the figures of each rule with their intervals, and why some are missing."""
     if "patients" in facts:
-        told = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
-        screen.print(Text(told, "bold"))
+        summary = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
+        screen.print(Text(summary, "bold"))
     table = bare_table(2)
     if "site" in rows[0]:
         table.add_column("site", max_width=16, overflow="fold")
@@ -341,13 +341,13 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
 def _show_prevalences(screen: Console, rows: Sequence[dict[str, Any]]) -> None:
     known = {row["site"]: row["prevalence"] for row in rows if row["prevalence"] is not None}
     if known:
-        told = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
-        screen.print(printable(f"prevalence: {told}", longest=1000), soft_wrap=True)
+        listed = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
+        screen.print(printable(f"prevalence: {listed}", longest=1000), soft_wrap=True)
 
 
 def _write(row: dict[str, Any], name: str) -> str:
     value, low, high = (row[name + ending] for ending in ("", "_low", "_high"))
-    return "cannot be told" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
+    return "no estimate" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
 
 
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:

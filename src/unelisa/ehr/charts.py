@@ -98,10 +98,14 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
     sizes = np.array([len(group) for group in groups])
     spread = sizes * np.sqrt(means * (1 - means)) + 1e-9
     wanted = np.maximum(np.round(n * spread / spread.sum()), FEWEST_OF_STRATUM)
-    flagged = sizes * (means >= FLAGGED)
-    if wanted[flagged > 0].sum() < SHARE_OF_FLAGGED * n:
-        share = flagged / max(flagged.sum(), 1)
-        wanted = np.maximum(wanted, np.ceil(SHARE_OF_FLAGGED * n * share))
+    flagged = means >= FLAGGED
+    shares = flagged * sizes / max(sizes[flagged].sum(), 1)
+    if wanted[flagged].sum() < SHARE_OF_FLAGGED * n:
+        wanted = np.maximum(wanted, np.ceil(SHARE_OF_FLAGGED * n * shares))
+    # the others make room, down to the fewest of a stratum
+    spare = np.where(flagged, 0, np.maximum(wanted - FEWEST_OF_STRATUM, 0))
+    beyond = max(np.minimum(wanted, sizes).sum() - n, 0) / max(spare.sum(), 1)
+    wanted -= np.floor(spare * min(1, beyond))
     taken = np.minimum(wanted, sizes).astype(int)
     pairs = zip(groups, taken, strict=True)
     rows = np.concatenate([rng.choice(group, k, replace=False) for group, k in pairs])

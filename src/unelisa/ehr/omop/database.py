@@ -357,14 +357,14 @@ class OmopTables:
 
     def miss(self, name: str) -> RecordsError:
         """Return the error for an absent table, with what to write instead."""
-        told = f"there is no table {name}{self.where}; found {_list_names(self.names)}"
+        found = f"there is no table {name}{self.where}; found {_list_names(self.names)}"
         schemas = [] if self._find is None else self._find(name)
         if not schemas:
-            return RecordsError(f"{told}; {_INSTEAD[name]}" if name in _INSTEAD else told)
+            return RecordsError(f"{found}; {_INSTEAD[name]}" if name in _INSTEAD else found)
         part = _PARTS.get(name, "vocabulary" if name in VOCABULARY else "cdm")
         others = f" (or {', '.join(schemas[1:])})" if len(schemas) > 1 else ""
         return RecordsError(
-            f'{told}; there is one in another schema: write schema = "{schemas[0]}"{others} under '
+            f'{found}; there is one in another schema: write schema = "{schemas[0]}"{others} under '
             f"[{part}] in the TOML file, or pass the schema in Python"
         )
 
@@ -379,7 +379,7 @@ def split_schema(schema: str | None) -> str | tuple[str, ...] | None:
 
 
 def _find_schemas(connection: Any, table: str) -> list[str]:
-    """Return schemas of a connection that have a table; none if it cannot be told."""
+    """Return schemas of a connection that have a table; none if that is unknown."""
     try:
         schemas = [one for one in connection.list_databases() if not one.startswith(_SYSTEM)]
         return [
