@@ -415,11 +415,12 @@ def test_reviewers_are_voters_beside_charts(run, refused, database, drawn, tmp_p
     labels = case[persons[:40]].astype(int)
     labels.rename_axis("person_id").to_csv(gold)
     table = read_reviews(file, read_charts(gold))
+    table.index = table.index.astype(int)
     assert (table.loc[labels.index, "label"] == labels).all()
     assert (table.loc[labels.index, "error"] == 0).all()
     assert (table["label"] == case[table.index]).mean() > 0.95
     others = table.drop(labels.index)["error"]
-    assert 0.005 < others.iloc[0] < 0.2
+    assert 0.005 < others.iloc[0] < 0.3
     file.write_text("person_id,reviewer,isCase\n1,a,yes\n1,a,no\n")
     assert "more than once" in refused(*asked, "--reviews", file)
     file.write_text("person_id,reviewer,isCase\n1,a,perhaps\n")

@@ -22,7 +22,7 @@ COLUMNS = ("person_id", "reviewer", "isCase")
 
 
 def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
-    """Return label, chance of being drawn and of being wrong, by person_id.
+    """Return label, chance of being drawn and of being wrong, by person_id as text.
 
     `charts` are labels that are known: they correct the reviewers, and stay as they are.
     """
@@ -64,7 +64,7 @@ def _list_rows(path: Path) -> list[tuple[Any, ...]]:
     except VotesError as error:
         raise RecordsError(f"{error}; the reviews must be a CSV table") from None
     kept = [
-        (read_number(row[0], int), row[1], WORDS[row[2].strip().lower()], *row[3:])
+        (row[0], row[1], WORDS[row[2].strip().lower()], *row[3:])
         for row in rows
         if row[2].strip().lower() in WORDS  # others say that they do not know
     ]
