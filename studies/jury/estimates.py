@@ -7,17 +7,24 @@ the correction of Rogan and Gladen (1978), and a bootstrap over the gold labels:
 
 *Judgepanel-style*: judges who err independently given the truth (Dawid and Skene 1979), their
 confusions and the rate by EM without any gold label, and a bootstrap over the items.
+
+*CJE-style*: the panel's score of an item, the share of judges who pass it, is mapped to the gold
+labels by isotonic regression, and the mapped scores of all items are averaged (the direct estimate
+of Causal Judge Evaluation), with a bootstrap over the gold labels::
+
+    rate = mean_i f(score_i),   f = argmin over monotone f of sum_gold (y_i - f(score_i))^2
 """
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
 from unelisa.analysis.rate import Rate
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-RESAMPLES, PANEL_RESAMPLES = 2000, 100
+RESAMPLES, PANEL_RESAMPLES, MAP_RESAMPLES = 2000, 100, 200
 STEPS, SETTLED = 200, 1e-5
 BAREST = 1e-3  # of TPR + TNR - 1 below which a resample has no answer
 
@@ -62,6 +69,36 @@ def _correct(truth: Flags, said: Flags, passed: float) -> Floats:
     known &= merit > BAREST
     rates = (passed + right - 1) / np.where(known, merit, 1.0)
     return np.where(known, np.clip(rates, 0, 1), np.nan)
+
+
+def map_scores(
+    truth: Flags, scores: Floats, everywhere: Floats, level: float, rng: np.random.Generator
+) -> Rate:
+    """Return the rate of passing by isotonic regression on scores, with a percentile interval.
+
+    `truth` and `scores` are those of the items with gold labels, `everywhere` the scores of all.
+
+    Examples
+    --------
+    >>> truth, scores = np.arange(40) >= 20, np.arange(40) / 40
+    >>> everywhere = np.linspace(0, 1, 400)
+    >>> round(map_scores(truth, scores, everywhere, 0.95, np.random.default_rng(0)).share, 1)
+    0.5
+    """
+    n, (values, places) = len(truth), np.unique(everywhere, return_inverse=True)
+    counts = np.bincount(places)
+
+    def estimate(drawn: NDArray[np.intp]) -> float:
+        seen, own = np.unique(scores[drawn], return_inverse=True)
+        weights = np.bincount(own)
+        means = np.bincount(own, truth[drawn]) / weights
+        mapped = isotonic_regression(means, weights=weights).x
+        return float(counts @ np.interp(values, seen, mapped) / counts.sum())
+
+    found = [estimate(rng.integers(0, n, n)) for _ in range(MAP_RESAMPLES)]
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+    own = estimate(np.arange(n))
+    return Rate(own, min(float(low), own), max(float(high), own))
 
 
 def ask_independent_panel(values: NDArray[np.int8], level: float, seed: int = 0) -> Rate:

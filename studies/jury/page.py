@@ -7,9 +7,11 @@ import numpy as np
 from studies.jury.runs import (
     DAWID_SKENE,
     GOLD,
+    GOLD_EACH,
     JUDGE,
     LABELS,
     MAJORITY,
+    MAPPED,
     OURS,
     PANEL,
     RATED,
@@ -33,8 +35,9 @@ unelisa reproduce jury --from docs/study/jury.json --out docs    # from the stor
 unelisa reproduce jury --data FOLDER --out docs    # run what is missing
 ```
 
-*Judgy-style* and *judgepanel-style* estimates are reimplemented from the public descriptions of
-these programs (`studies/jury/estimates.py`); the programs themselves were not run."""
+*Judgy-style*, *CJE-style* and *judgepanel-style* estimates are reimplemented from the public
+descriptions of these programs (`studies/jury/estimates.py`); the programs themselves were not
+run."""
 
 _LABELS = """## Labels
 
@@ -53,11 +56,12 @@ _RATES = """## Pass rates with {labels} gold labels
 Coverage of the 95 % interval of the pass rate over {draws} draws of {labels} random gold labels;
 in parentheses its width, relative to that of the gold labels alone (Wilson's interval), and the
 root mean square error of the rate, relative to theirs. `estimate_rate` is prediction-powered
-inference on the probabilities of `LatentIsing`. The judgy-style estimate uses the panel's majority
-as the judge: its pass rate on the other items is corrected by the rates of true passes and true
-fails among the gold labels, with a bootstrap over these. The judgepanel-style estimate uses no gold
-label: judges who err independently, with a bootstrap over the items, so that its interval is the
-same in every draw."""
+inference on the probabilities of `LatentIsing`. The judgy-style estimate uses the panel's
+majority as the judge: its pass rate on the other items is corrected by the rates of true passes
+and true fails among the gold labels, with a bootstrap over these. The CJE-style estimate maps
+the share of judges who pass an item to the gold labels by isotonic regression. The judgepanel-
+style estimate uses no gold label: judges who err independently, with a bootstrap over the items,
+so that its interval is the same in every draw."""
 
 _REPEATS = """## A judge twice
 
@@ -73,16 +77,28 @@ _SYSTEMS = """## Differences between systems
 Two systems that are equally good, compared by seven simulated judges: how often a difference was
 called, over {runs} draws. The intervals of all differences hold together with 95 %, so that 5 %
 are expected. With one-system leniency four judges pass an answer of one system that they would
-have failed in 15 % of the cases; without gold labels `unelisa jury` prints that it assumes no such
-judge, and *flagged* says how often it noticed. With gold labels of a random sample of each system
-nothing is assumed."""
+have failed in 15 % of the cases. Without gold labels `unelisa jury` tests for an interaction of
+judges and systems at the 5 % level: *flagged* says how often it found one, in which case the
+interval covers every judge's view. With gold labels of a random sample of each system nothing is
+assumed."""
+
+_REAL = """The same on real systems, the exam takers of TriviaQA, whose true pass rates are known.
+Called, wrong and flagged count pairs of systems, pairs called wrongly and systems where an
+interaction is found (means over the draws of gold labels); then how often any call is wrong, and
+how often the 95 % intervals of differences and the 90 % intervals of rates hold; without gold
+labels and with {labels} of each system."""
 
 _PAIRS = """## Preferences
 
 Six simulated judges of different reliability compare the answers of six systems: Spearman's rank
 correlation of the strengths with the true ones, by the leaderboard of `unelisa jury` and by a plain
-Bradley-Terry fit, and how often the 90 % intervals of strengths and of the preference for what is
-shown first hold."""
+Bradley-Terry fit, and how often the 90 % intervals of strengths, of either, and of the preference
+for what is shown first hold."""
+
+_REAL_PAIRS = """Real verdicts as preferences: a judge prefers an answer that it passes to one
+that it fails. Rank correlation with the true pass rates of the systems, by either method; with a
+leaderboard of the human labels on the same pairs; and how often the range of ranks holds the true
+one. No log of real preferences about several systems is among the shared data."""
 
 
 def render_jury(archive: Json) -> str:
@@ -97,35 +113,55 @@ def render_jury(archive: Json) -> str:
         _show_rates(rated),
         _REPEATS.format(differ=REDRAWN),
         _show_repeats(panels),
-        *show_simulated(archive.get("simulated", ())),
+        *show_simulated(archive.get("simulated", ()), [x for x in panels if "systems" in x]),
     )
 
 
-def show_simulated(rows: Sequence[Json]) -> list[str]:
-    """Return the parts on simulated systems and preferences; none where nothing was simulated."""
+def show_simulated(rows: Sequence[Json], real: Sequence[Json] = ()) -> list[str]:
+    """Return the parts on systems and preferences; none where nothing was simulated."""
     if not rows:
         return []
-    systems = [
-        [
-            row["scenario"],
-            row["questions"],
-            *(share(row[key]) for key in ("called", "flagged", "width")),
+    keys = {
+        "systems": ("called", "flagged", "width"),
+        "pairs": ("ours", "plain", "coverage", "plain_coverage", "first"),
+    }
+    found = {
+        kind: [
+            [row["scenario"], *([row["questions"]] if kind == "systems" else ()),
+             *(share(row[key]) for key in keys[kind])]
+            for row in rows if row["kind"] == kind
         ]
-        for row in rows
-        if row["kind"] == "systems"
-    ]
-    pairs = [
-        [row["scenario"], *(share(row[key]) for key in ("ours", "plain", "coverage", "first"))]
-        for row in rows
-        if row["kind"] == "pairs"
-    ]
-    heads = ["systems", "questions", "called", "flagged", "width of the interval"]
-    return [
-        _SYSTEMS.format(runs=rows[0]["runs"]),
-        markdown_table(heads, systems),
-        _PAIRS,
-        markdown_table(["judges", "ours", "plain", "strengths hold", "first place holds"], pairs),
-    ]
+        for kind in keys
+    }  # fmt: skip
+    systems = ["systems", "questions", "called", "flagged", "width of the interval"]
+    pairs = ["judges", "ours", "plain", "strengths hold", "plain ones hold", "first place holds"]
+    parts = [_SYSTEMS.format(runs=rows[0]["runs"]), markdown_table(systems, found["systems"])]
+    if real:
+        parts += [_REAL.format(labels=GOLD_EACH), _show_real_systems(real)]
+    parts += [_PAIRS, markdown_table(pairs, found["pairs"])]
+    return [*parts, _REAL_PAIRS, _show_real_pairs(real)] if real else parts
+
+
+def _show_real_systems(panels: Sequence[Json]) -> str:
+    table = []
+    for row in panels:
+        for key, name in (("alone", "none"), ("gold", f"{GOLD_EACH} each")):
+            one = row["systems"][key]
+            counts = [f"{one[part]:.3g}" for part in ("pairs", "called", "wrong", "flagged")]
+            shares = [share(one[part]) for part in ("any_wrong", "coverage", "rates")]
+            table.append([row["set"], name, *counts, *shares])
+    heads = ["panel", "gold labels", "pairs", "called", "wrong", "flagged", "any wrong"]
+    return markdown_table([*heads, "differences hold", "rates hold"], table)
+
+
+def _show_real_pairs(panels: Sequence[Json]) -> str:
+    table = []
+    for row in panels:
+        one = row["systems"]["pairs"]
+        figures = [share(one[key]) for key in ("ours", "plain", "people", "ranks_hold")]
+        table.append([row["set"], one["systems"], f"{one['comparisons']:,}", *figures])
+    heads = ["panel", "systems", "comparisons", "ours", "plain", "with people", "ranks hold"]
+    return markdown_table(heads, table)
 
 
 def _sum_up(panels: Sequence[Json]) -> str:
@@ -183,7 +219,7 @@ def _show_worth(panels: Sequence[Json]) -> str:
 
 
 def _show_rates(panels: Sequence[Json]) -> str:
-    methods = (RATED, GOLD, JUDGE, PANEL)
+    methods = [name for name in (RATED, GOLD, JUDGE, MAPPED, PANEL) if name in panels[0]["rates"]]
     table = []
     for row in panels:
         rates, alone = row["rates"], row["rates"][GOLD]

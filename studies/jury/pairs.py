@@ -3,16 +3,22 @@
 Six systems answer 80 questions; on each, three random pairs are shown to six judges in random
 order. Judges differ in reliability, prefer what is shown first, and call ties; an answer differs
 from its system's strength. In the families, two judges repeat a third one in nine of ten cases.
+
+Real verdicts become preferences where the systems under test are known: on each question, three
+random pairs of systems are compared; a judge prefers an answer that it passes to one that it fails.
 """
 
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from scipy.stats import spearmanr
 
 from studies.records import Json
-from unelisa.jury.preferences import Preferences, rank_systems
+from unelisa.jury.intervals import LEVEL
+from unelisa.jury.preferences import Preferences, agree, rank_systems
+from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
 SYSTEMS, QUESTIONS, PAIRS = 6, 80, 3
@@ -71,13 +77,13 @@ def _judge(
     return int(first), int(second), int(rng.choice(3, p=chances / chances.sum()))
 
 
-def fit_plainly(votes: Preferences) -> Floats:
-    """Return Bradley and Terry's strengths: all judges alike, a tie is half a win for both.
+def fit_plainly(votes: Preferences) -> tuple[Floats, Floats]:
+    """Return Bradley and Terry's strengths and their errors: judges alike, a tie is half a win.
 
     Examples
     --------
     >>> votes, strengths = draw_preferences("independent judges", np.random.default_rng(0))
-    >>> bool(np.corrcoef(fit_plainly(votes), strengths)[0, 1] > 0.9)
+    >>> bool(np.corrcoef(fit_plainly(votes)[0], strengths)[0, 1] > 0.9)
     True
     """
     n = len(votes.systems)
@@ -91,27 +97,83 @@ def fit_plainly(votes: Preferences) -> Floats:
         weights = games * chances * (1 - chances)
         information = np.diag(weights.sum(axis=1)) - weights + 1 / n
         at += np.linalg.solve(information, (wins - games * chances).sum(axis=1))
-    return np.asarray(at - at.mean())
+    spread = np.sqrt(np.diag(np.linalg.inv(information) - 1 / n))
+    return np.asarray(at - at.mean()), spread
 
 
 def rank_panel(panel: str, runs: int) -> Json:
-    """Return rank correlations with the truth, and how often intervals of strengths hold."""
+    """Return rank correlations with the truth, and how often intervals hold."""
     found = [_rank_once(panel, seed) for seed in range(runs)]
-    ours, plain, held, first = (round(float(np.mean(x)), 4) for x in zip(*found, strict=True))
-    return {"ours": ours, "plain": plain, "coverage": held, "first": first}
+    names = ("ours", "plain", "coverage", "plain_coverage", "first")
+    means = (round(float(np.mean(x)), 4) for x in zip(*found, strict=True))
+    return dict(zip(names, means, strict=True))
 
 
-def _rank_once(panel: str, seed: int) -> tuple[float, float, float, bool]:
+def _rank_once(panel: str, seed: int) -> tuple[float, float, float, float, bool]:
     votes, strengths = draw_preferences(panel, np.random.default_rng([seed, PANELS.index(panel)]))
     board = rank_systems(votes)
     rows = {row.system: row.strength for row in board.systems}
     own = [rows[name] for name in votes.systems]
-    rank = partial(spearmanr, strengths)
+    plain, spread = fit_plainly(votes)
     held = [one.low <= true <= one.high for one, true in zip(own, strengths, strict=True)]
     first = board.first is not None and board.first.low <= FIRST <= board.first.high
     return (
-        float(rank([one.value for one in own]).statistic),
-        float(rank(fit_plainly(votes)).statistic),
+        float(spearmanr(strengths, [one.value for one in own]).statistic),
+        float(spearmanr(strengths, plain).statistic),
         float(np.mean(held)),
+        float(np.mean(np.abs(plain - strengths) <= ndtri((1 + LEVEL) / 2) * spread)),
         first,
     )
+
+
+def rank_real(votes: Votes, truth: NDArray[np.int8], systems: Sequence[str]) -> Json:
+    """Return rank correlations with the systems' true pass rates, on preferences from verdicts.
+
+    `truth` and `systems` are those of the items; items of one system are in the questions' order.
+    `ranks_hold` is the share of systems whose rank by the true pass rates is in the range found.
+    """
+    names, system = np.unique(np.array(systems), return_inverse=True)
+    places = [np.flatnonzero(system == g) for g in range(len(names))]
+    table = compare_answers(votes.values, places, names.tolist(), votes.voters.tolist())
+    rates = np.array([np.mean(truth[own] > 0) for own in places])
+    people = compare_answers(truth[:, None], places, names.tolist(), ["people"])
+    board = rank_systems(table)
+    rank = dict(zip(names.tolist(), (-rates).argsort().argsort() + 1, strict=True))
+    held = [row.rank_low <= rank[row.system] <= row.rank_high for row in board.systems]
+    ours = [rates[names == row.system][0] for row in board.systems]
+    return {
+        "systems": len(names),
+        "comparisons": len(table.judge),
+        "ours": round(float(spearmanr(ours, range(len(ours), 0, -1)).statistic), 4),
+        "plain": round(float(spearmanr(rates, fit_plainly(table)[0]).statistic), 4),
+        "people": round(agree(board, rank_systems(people)), 4),
+        "ranks_hold": round(float(np.mean(held)), 4),
+    }
+
+
+def compare_answers(
+    values: NDArray[np.int8],
+    places: list[NDArray[np.intp]],
+    systems: list[str],
+    judges: list[str],
+) -> Preferences:
+    """Return the preferences that verdicts imply, on `PAIRS` random pairs a question.
+
+    Examples
+    --------
+    >>> values = np.array([[1], [-1]], dtype=np.int8)
+    >>> found = compare_answers(values, [np.array([0]), np.array([1])], ["a", "b"], ["ann"])
+    >>> set(np.where(found.winner == 0, found.first, found.second).tolist())
+    {0}
+    """
+    rng, rows = np.random.default_rng(0), []
+    for question in range(min(map(len, places))):
+        for _ in range(PAIRS):
+            a, b = rng.choice(len(places), 2, replace=False)
+            one, other = values[places[a][question]], values[places[b][question]]
+            for j in np.flatnonzero((one != 0) & (other != 0)):
+                winner = 2 if one[j] == other[j] else 0 if one[j] > other[j] else 1
+                rows.append((question, j, a, b, winner))
+    question, judge, first, second, winner = np.array(rows, dtype=np.intp).T
+    unknown = np.full(len(rows), np.nan)
+    return Preferences(systems, judges, question, judge, first, second, winner, unknown)

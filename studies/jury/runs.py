@@ -4,7 +4,8 @@ Labels are scored against the truth; pass rates are estimated over draws of gold
 is fitted again with a judge twice, three times, and twice with some answers drawn again.
 """
 
-from collections.abc import Callable, Mapping
+import csv
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,12 @@ from studies.chances import share_of_yes
 from studies.classes.peers import ask_crowd_kit, list_crowd_kit
 from studies.fingerprints import drop_stale, hash_code, stamp_with
 from studies.jury.discoveries import QUESTIONS, SCENARIOS, count_discoveries
-from studies.jury.estimates import ask_independent_panel, correct_judge
+from studies.jury.estimates import ask_independent_panel, correct_judge, map_scores
 from studies.jury.pairs import PANELS as PANELS_OF_PAIRS
-from studies.jury.pairs import rank_panel
+from studies.jury.pairs import rank_panel, rank_real
 from studies.rate.runs import find_rate_sets
 from studies.records import Json, make_archive, merge_sets, open_results, read_lines, run_sets
-from studies.sets import Reader
+from studies.sets import Reader, is_listed, list_sets, read_known
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.analysis.judged import Judged
 from unelisa.analysis.labels_needed import count_labels
@@ -30,6 +31,8 @@ from unelisa.analysis.rate import Rate, correct_shares
 from unelisa.analysis.scoring import bound_frequency, share_ties
 from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.errors import ModelError
+from unelisa.jury.panel import find_truth
+from unelisa.jury.systems import Truth, describe_systems
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
@@ -37,6 +40,7 @@ from unelisa.votes.coding import encode_classes
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 DRAWS, LABELS, LEVEL = 200, 50, 0.95
+GOLD_EACH = 20  # of each system
 PANELS = (
     "care_asset",
     "care_civilcomments",
@@ -46,7 +50,9 @@ PANELS = (
     "triviaqa_judges_v2",
 )
 OURS, MAJORITY, SHARE, DAWID_SKENE = "LatentIsing", "majority", "share of yes", "Dawid-Skene"
-GOLD, RATED, JUDGE, PANEL = "gold alone", "estimate_rate", "judgy-style", "judgepanel-style"
+GOLD, RATED = "gold alone", "estimate_rate"
+JUDGE, PANEL, MAPPED = "judgy-style", "judgepanel-style", "CJE-style"
+KIND, SYSTEMS = "llm judges", "meta.csv"  # in the list of sources; of a set, beside its votes
 TIMES, REDRAWN = (2, 3), 0.05  # a judge so often; share of a copy's answers that are drawn again
 SURE = 1e-6  # probabilities are clipped there
 STAMP = stamp_with(f"{__name__}:run_panel")
@@ -57,19 +63,40 @@ _SIMULATED = {
 _DIGITS = 5
 
 
-def find_jury_sets(signs: Path) -> dict[str, Reader]:
-    """Return how to read each panel in a folder of sets and in data_k next to it."""
-    sets = find_rate_sets(signs, None)
+def find_jury_sets(place: Path) -> dict[str, Reader]:
+    """Return how to read each panel: those listed, or in a folder and in data_k next to it."""
+    if is_listed(place):
+        return {
+            one.name: partial(read_known, place, one)
+            for one in list_sets(place)
+            if one.kind == KIND
+        }
+    sets = find_rate_sets(place, None)
     found = {name: sets[name] for name in PANELS if name in sets}
     if not found:
-        raise ModelError(f"no folder in {signs.name} or data_k is a panel: {', '.join(PANELS)}")
+        raise ModelError(f"no folder in {place.name} or data_k is a panel: {', '.join(PANELS)}")
     return found
 
 
-def run_panel(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
-    """Return the line of one panel."""
+def find_systems(place: Path) -> dict[str, dict[str, str]]:
+    """Return item -> system under test of each set that knows them."""
+    found = {}
+    for path in (place if is_listed(place) else place.parent).glob(f"data*/*/{SYSTEMS}"):
+        with path.open(encoding="utf-8", newline="") as file:
+            found[path.parent.name] = {row["item"]: row["model"] for row in csv.DictReader(file)}
+    return found
+
+
+def run_panel(
+    known: KnownLabels,
+    name: str,
+    draws: int = DRAWS,
+    systems: Mapping[str, Mapping[str, str]] | None = None,
+) -> Json:
+    """Return the line of one panel; `systems` are those under test, by set and item."""
     votes = known.scored_votes()
     model = LatentIsing().fit(known.votes)
+    judged = Judged.of(model, known.votes)
     codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
     truth = known.scored_signs()[:, None] == codes
     asked = truth.any(axis=1)
@@ -82,7 +109,7 @@ def run_panel(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
         "effective": _round(model.effective_voters_),
         "families": len(model.families_),
         "reliable": bool(model.reliable_),
-        "needed": count_labels(model, Judged.of(model, known.votes)),
+        "needed": count_labels(model, judged),
         "labels": score_methods(known, model, truth),
         "smaller": score_smaller(known, model, smaller, truth),
         "repeats": [*repeat_judges(known.votes, model)],
@@ -92,7 +119,71 @@ def run_panel(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
         row["rates"] = draw_rates(
             votes.take_items(np.flatnonzero(asked)), truth[asked], chances, draws
         )
+    if systems is not None and name in systems:
+        row["systems"] = score_systems(
+            known, judged, systems[name], model.prevalence_interval_, draws
+        )
     return row
+
+
+def score_systems(
+    known: KnownLabels,
+    judged: Judged,
+    systems: Mapping[str, str],
+    bounds: tuple[float, float],
+    draws: int,
+) -> Json:
+    """Return how differences between the systems under test compare with the true ones.
+
+    Items of one system are in the order of the questions. With gold labels: `GOLD_EACH` random ones
+    of each system, drawn `draws` times.
+    """
+    signs = dict(zip(map(str, known.scored_votes().items), known.scored_signs(), strict=True))
+    place = {str(item): i for i, item in enumerate(known.votes.items)}
+    items = sorted((item for item in systems if item in signs and item in place), key=int)
+    own: dict[str, list[str]] = {}
+    for item in items:
+        own.setdefault(systems[item], []).append(item)
+    questions = {item: str(q) for names in own.values() for q, item in enumerate(names)}
+    rates = {one: float(np.mean([signs[x] > 0 for x in names])) for one, names in own.items()}
+    rng, truths = np.random.default_rng(0), []
+    for _ in range(draws):
+        gold = np.zeros(known.votes.n_items, dtype=np.int8)
+        for names in own.values():
+            for item in rng.choice(names, GOLD_EACH, replace=False):
+                gold[place[item]] = signs[item]
+        truths.append(find_truth(known.votes, gold, judged))
+    passing = judged.as_shares()
+
+    def score(truth: Truth | None) -> list[float]:
+        found = describe_systems(judged, passing, systems, bounds, questions, truth)
+        return _score_differences(found, rates)
+
+    order = np.array([place[item] for item in items])
+    truth = np.array([signs[item] for item in items], dtype=np.int8)
+    pairs = rank_real(known.votes.take_items(order), truth, [systems[item] for item in items])
+    gold = np.mean([score(truth) for truth in truths], axis=0)
+    return {"alone": _name(score(None)), "gold": _name(gold), "pairs": pairs}
+
+
+_SCORES = ("pairs", "called", "wrong", "any_wrong", "coverage", "rates", "flagged")
+
+
+def _name(figures: Sequence[float]) -> Json:
+    return dict(zip(_SCORES, map(_round, figures), strict=True))
+
+
+def _score_differences(found: Json, rates: Mapping[str, float]) -> list[float]:
+    """Return how many differences are called, how many wrongly, and how often intervals hold."""
+    pairs = found["differences"]
+    true = [rates[pair["better"]] - rates[pair["worse"]] for pair in pairs]
+    both = [*zip(pairs, true, strict=True)]
+    wrong = sum(pair["holds"] and gap <= 0 for pair, gap in both)
+    held = [pair["low"] <= gap <= pair["high"] for pair, gap in both]
+    shares = [row["low"] <= rates[row["system"]] <= row["high"] for row in found["systems"]]
+    called = sum(pair["holds"] for pair in pairs)
+    figures = (np.mean(held), np.mean(shares), len(found["favors"]))
+    return [float(x) for x in (len(pairs), called, wrong, wrong > 0, *figures)]
 
 
 def _round(value: Any) -> float:
@@ -223,7 +314,8 @@ def draw_rates(votes: Votes, truth: Flags, chances: Floats, draws: int) -> Json:
     rng, goal, n = np.random.default_rng(0), float(truth[:, 1].mean()), len(truth)
     n_labels = min(LABELS, n // 2)
     said = votes.values.sum(axis=1, dtype=np.int64) > 0
-    found: dict[str, list[Rate]] = {name: [] for name in (RATED, GOLD, JUDGE, PANEL)}
+    scores = share_of_yes(votes.values)
+    found: dict[str, list[Rate]] = {name: [] for name in (RATED, GOLD, JUDGE, MAPPED, PANEL)}
     rest = (n - n_labels) / (n - 1)
     alone = ask_independent_panel(votes.values, LEVEL)
     for _ in range(draws):
@@ -233,6 +325,8 @@ def draw_rates(votes: Votes, truth: Flags, chances: Floats, draws: int) -> Json:
         own = float(truth[drawn, 1].mean())
         found[GOLD].append(Rate(own, *bound_frequency(own, n_labels / rest, LEVEL)))
         found[JUDGE].append(correct_judge(truth[drawn, 1], said[drawn], said[~drawn], LEVEL, rng))
+        mapped = map_scores(truth[drawn, 1], scores[drawn], scores, LEVEL, rng)
+        found[MAPPED].append(mapped)
         found[PANEL].append(alone)
     figures = {name: _summarize(np.array(rates), goal) for name, rates in found.items()}
     return {"truth": _round(goal), "labels": n_labels, "draws": draws, **figures}
@@ -284,9 +378,11 @@ def run_jury(
     folder: Path,
     draws: int = DRAWS,
     done: Callable[[str, int], Any] = lambda _name, _count: None,
+    systems: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """Run what the results in a folder lack: panel by panel, then the simulations."""
-    run_sets(sets, partial(run_panel, draws=draws), folder / "panels.jsonl", STAMP, done)
+    run = partial(run_panel, draws=draws, systems=systems)
+    run_sets(sets, run, folder / "panels.jsonl", STAMP, done)
     run_simulated(folder / "simulated.jsonl", draws)
 
 

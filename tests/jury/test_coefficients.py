@@ -70,8 +70,9 @@ def test_kappa_with_gold_labels():
     gold = np.where(truth, 1, -1).astype(np.int8)
     gold[100:] = 0
     found = compare_with_gold(votes, gold)
-    assert np.mean([one.kappa for one in found]) == pytest.approx(0.8, abs=0.1)
-    assert all(0.5 < one.low < one.kappa < one.high <= 1 for one in found)
-    assert all(one.n <= 100 for one in found)
-    assert compare_with_gold(votes, np.zeros(300, np.int8)) == [None] * 5
+    rows = [*found.values()]
+    assert np.mean([one["kappa"] for one in rows]) == pytest.approx(0.8, abs=0.1)
+    assert all(0.5 < one["low"] < one["kappa"] < one["high"] <= 1 for one in rows)
+    assert all(one["n"] <= 100 for one in rows)
+    assert compare_with_gold(votes, np.zeros(300, np.int8)) == {}
     assert count_classes(votes).shape == (300, 2)

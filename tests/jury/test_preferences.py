@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.jury.preferences import Preferences, agree, bound_ranks, rank_systems
+from unelisa.jury.intervals import rank_all
+from unelisa.jury.preferences import Preferences, agree, rank_systems
 from unelisa.jury.verdicts import Panel, Preference
 
 STRENGTHS = np.array([1.0, 0.4, -0.4, -1.0])
@@ -71,7 +72,7 @@ def test_equal_systems_share_their_ranks():
     board = rank_systems(coins)
     assert board.systems[0].rank_high > 1
     assert board.systems[-1].rank_low < 4
-    assert bound_ranks(np.zeros(2), np.eye(2)) == [(1, 2), (1, 2)]
+    assert rank_all(np.zeros(2), np.eye(2)) == [(1, 2), (1, 2)]
 
 
 def test_a_preference_for_length_is_told_apart_from_strength():

@@ -7,15 +7,14 @@ import pytest
 
 from unelisa import LatentIsing, MajorityVote, Votes
 from unelisa.analysis.judged import Judged
-from unelisa.jury import systems as rated
-from unelisa.jury.systems import System, compare_systems, describe_systems, shift_chances
+from unelisa.jury.intervals import bound_ranks, find_reach, rank_all
+from unelisa.jury.systems import compare_systems, describe_systems, rate_system
 
 
-def make_system(name, chances, first=0, shares=None):
+def make_system(name, chances, first=0, views=()):
+    chances = np.asarray(chances, dtype=float)
     questions = [f"q{i}" for i in range(first, first + len(chances))]
-    mean = float(np.mean(chances))
-    every = np.array([mean, *(shares or ())])
-    return System(name, questions, np.asarray(chances, dtype=float), every)
+    return rate_system(name, questions, [chances, *views], np.arange(len(chances)))
 
 
 def test_certain_labels_of_two_systems_give_the_usual_interval():
@@ -51,8 +50,8 @@ def test_uncertain_labels_and_models_that_differ_widen_the_interval():
         for row in (compare_systems([other, one])[0] for one in (sure, unsure))
     ]
     assert widths[1] > 1.3 * widths[0]
-    shifted = sure._replace(shares=sure.shares[0] + np.array([0.0, 0.1]))
-    (row,) = compare_systems([other._replace(shares=np.repeat(other.shares, 2)), shifted])
+    shifted = sure._replace(shares=sure.shares + np.array([0.0, 0.1]))
+    (row,) = compare_systems([other, shifted])
     assert row["high"] - row["low"] == pytest.approx(widths[0] + 0.1)
 
 
@@ -75,8 +74,15 @@ def test_ranks_are_those_that_the_differences_allow():
         ]
     )
     assert [pair["holds"] for pair in pairs] == [True, True, False]
-    ranks = {x: rated.rank_system(x, pairs, 3) for x in "abc"}
-    assert ranks == {"a": [1, 2], "b": [1, 2], "c": [3, 3]}
+    wins = [("abc".index(x["better"]), "abc".index(x["worse"])) for x in pairs if x["holds"]]
+    assert bound_ranks(3, wins) == [(1, 2), (1, 2), (3, 3)]
+    assert rank_all(np.array([2.0, 0.0, 0.1]), np.eye(3) * 0.01) == [(1, 1), (2, 3), (2, 3)]
+
+
+def test_the_largest_of_three_differences_is_tukeys():
+    assert find_reach(np.eye(2), [(0, 1)], np.array([2.0])) == pytest.approx(1.96, abs=0.05)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert find_reach(np.eye(3), pairs, np.full(3, 2.0)) == pytest.approx(2.34, abs=0.06)
 
 
 def test_a_systems_own_rate_is_not_pulled_toward_that_of_all():
@@ -84,14 +90,17 @@ def test_a_systems_own_rate_is_not_pulled_toward_that_of_all():
     good = rng.random(20_000) < np.repeat([0.9, 0.1], 10_000)
     right = rng.random(20_000) < 0.8
     chances = np.where(good == right, 0.8, 0.2)
-    assert chances[:10_000].mean() == pytest.approx(0.64, abs=0.02)
-    assert shift_chances(chances[:10_000], 0.5).mean() == pytest.approx(0.9, abs=0.02)
-    assert shift_chances(chances[10_000:], 0.5).mean() == pytest.approx(0.1, abs=0.02)
+    questions = [str(i) for i in range(10_000)]
+    for rate, own in ((0.9, np.arange(10_000)), (0.1, np.arange(10_000, 20_000))):
+        found = rate_system("x", questions, [chances], own)
+        assert found.shares[0] == pytest.approx(0.8 * rate + 0.2 * (1 - rate), abs=0.15)
+        assert found.shares[1] == pytest.approx(rate, abs=0.02)
+        assert found.interval[0] < rate < found.interval[1]
 
 
 @pytest.mark.parametrize("chances", [np.zeros(5), np.ones(5), np.array([1.0])])
 def test_rates_of_nothing_and_of_everything_stay(chances):
-    assert shift_chances(chances, 0.5).mean() == pytest.approx(chances.mean())
+    assert make_system("a", chances).share == pytest.approx(chances.mean())
     (row,) = compare_systems([make_system("a", chances), make_system("b", 1 - chances, 100)])
     assert np.isfinite([row["low"], row["high"]]).all()
 
@@ -131,3 +140,30 @@ def test_without_probabilities_there_are_no_intervals(panel):
     assert found["differences"] == []
     assert {row["low"] for row in found["systems"]} == {None}
     assert {row["rank"] for row in found["systems"]} == {None}
+
+
+def make_lenient(n=800, by=0.15):
+    """Two equal systems; four of seven judges pass bad answers of the first."""
+    rng = np.random.default_rng(1)
+    good = rng.random(2 * n) < 0.65
+    right = rng.random((2 * n, 7)) < np.array([0.85, 0.8, 0.8, 0.75, 0.75, 0.7, 0.65])
+    said = np.where(right, good[:, None], ~good[:, None])
+    said[:n, -4:] |= rng.random((n, 4)) < by
+    items = np.array([f"{name} / q{i}" for name in "xy" for i in range(n)], dtype=object)
+    voters = np.array([f"v{s}" for s in range(7)], dtype=object)
+    values = np.asfortranarray(np.where(said, 1, -1).astype(np.int8))
+    return Votes.of_values(values, items, voters, ("fail", "pass")), {i: i[0] for i in items}
+
+
+@pytest.mark.parametrize(("by", "favors"), [(0.0, 0), (0.3, 1)])
+def test_an_interaction_of_judges_and_systems_is_flagged_and_nothing_is_called(by, favors):
+    votes, systems = make_lenient(by=by)
+    model = LatentIsing().fit(votes)
+    judged = Judged.of(model, votes)
+    found = describe_systems(judged, judged.as_shares(), systems, model.prevalence_interval_)
+    assert len(found["favors"]) == favors
+    assert not any(pair["holds"] for pair in found["differences"])
+    for favor in found["favors"]:
+        assert favor["p_value"] < 0.01
+        assert favor["judge"] in ("v3", "v4", "v5", "v6")
+        assert favor["strictest"] in ("v0", "v1", "v2")

@@ -38,12 +38,12 @@ from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import (
     count_noun,
+    show_difference,
+    show_labels_needed,
     show_lean,
     show_rank,
+    show_smaller_panel,
     show_verdict,
-    tell_difference,
-    tell_labels_needed,
-    tell_smaller_panel,
 )
 
 MOST_PAIRS = 10  # of systems, on the terminal
@@ -211,8 +211,7 @@ def _use_gold(panel: Jury, y: Any, jobs: int) -> tuple[Truth | None, dict[str, A
         warnings.simplefilter("ignore")  # the model that people see has warned already
         blind.fit(panel)
         truth = find_truth(panel, gold, Judged.of(blind, panel))
-    found = zip(panel.voters.tolist(), compare_with_gold(panel, gold), strict=True)
-    return truth, {str(name): one._asdict() for name, one in found if one is not None}
+    return truth, compare_with_gold(panel, gold)
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
@@ -339,15 +338,17 @@ def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
     """Yield which differences between systems hold, how they were compared, and what is assumed."""
     pairs = rate["differences"]
     for favor in rate["favors"]:
-        how = "more" if favor["lean"] > 0 else "less"
-        told = f"{favor['judge']} passes {favor['system']} {abs(favor['lean']):.0%} {how} often"
         yield printable(
-            f"{told} than its other verdicts explain: no difference is called.", longest=300
+            f"Judges differ on {favor['system']} beyond what their accuracy explains (p = "
+            f"{favor['p_value']:.3f}): {favor['judge']} passes {abs(favor['more']):.0%} more of "
+            f"its answers than expected, {favor['strictest']} {abs(favor['less']):.0%} fewer. The "
+            "intervals allow for it; gold labels of each system's answers would settle it.",
+            longest=400,
         )
     if not pairs:
         return
     for row in pairs[:MOST_PAIRS]:
-        yield printable(f"{tell_difference(row)}.", longest=300)
+        yield printable(f"{show_difference(row)}.", longest=300)
     if len(pairs) > MOST_PAIRS:
         yield Text(f"{len(pairs) - MOST_PAIRS} more pairs are in the report and in --json.")
     paired = min(row["paired"] for row in pairs)
@@ -371,8 +372,8 @@ def describe_doubts(found: dict[str, Any]) -> Iterator[Text]:
         told = f": {row['against']} of {row['judges']} judges against the others; label "
         sure = "" if row["probability"] is None else f" ({row['probability']:.0%})"
         yield Text("  ") + printable(row["item"]) + told + printable(row["label"]) + sure
-    yield printable(f"{tell_smaller_panel(found['cheaper_panel'])}.", longest=2000)
+    yield printable(f"{show_smaller_panel(found['cheaper_panel'])}.", longest=2000)
     if found["reliable"] is False:
         yield Text("Do not trust this panel without labels of your own (--gold):", "bold red")
         yield printable(found["reason"], longest=2000) + "."
-        yield Text(f"{tell_labels_needed(found['labels_needed'])}.")
+        yield Text(f"{show_labels_needed(found['labels_needed'])}.")

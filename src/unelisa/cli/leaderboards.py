@@ -10,7 +10,8 @@ from rich.text import Text
 from unelisa.cli.files import STDOUT, output_files
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
 from unelisa.jury import Logs
-from unelisa.jury.preferences import Estimate, Leaderboard, Preferences, rank_systems
+from unelisa.jury.intervals import Estimate
+from unelisa.jury.preferences import Leaderboard, Preferences, rank_systems
 from unelisa.jury.scores import ScoredPanel, Scores, fit_scores
 from unelisa.outputs import make_plain
 

@@ -101,15 +101,7 @@ def read_logs(  # noqa: PLR0913 - what `read_jury` takes
     order: Sequence[Any] | None = None,
     memory: str | int | None = None,
 ) -> Logs:
-    """Return what logs hold; the parameters are those of `read_jury`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> logs = read_logs(pd.DataFrame({"item": ["a"], "judge": ["x"], "label": ["pass"]}))
-    >>> logs.sources, logs.panel.preferences
-    (['long'], [])
-    """
+    """Return what logs hold; the parameters are those of `read_jury`."""
     columns = {"item": item, "judge": judge, "label": label, "score": score, "system": system}
     named = {kind: name for kind, name in columns.items() if name is not None}
     if {"label", "score"} <= named.keys():
@@ -337,13 +329,7 @@ def _collect(panel: Panel, numbered: _Numbered, name: str, source: str | None) -
 
 
 def find_source(record: Record, name: str) -> str:
-    """Return the only format that a record fits, or raise `VotesError`.
-
-    Examples
-    --------
-    >>> find_source({"_task_hash": 17, "answer": "accept"}, "annotations.jsonl")
-    'prodigy'
-    """
+    """Return the only format that a record fits, or raise `VotesError`."""
     found = [source for source, module in SOURCES.items() if module.fits(record)]
     if not found:
         raise VotesError(

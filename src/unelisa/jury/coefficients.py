@@ -4,18 +4,19 @@ The package krippendorff is under the GPL, so that alpha is computed here; tests
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, xlogy
 
+from unelisa.jury.intervals import LEVEL, Estimate
 from unelisa.latent.trust import match_factor
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
-LEVEL = 0.9
 RAREST = 0.002  # of errors of a judge
 
 
@@ -27,32 +28,15 @@ class Agreement(NamedTuple):
     cohen: float  # Cohen's, the mean over all pairs of judges
 
 
-class Kappa(NamedTuple):
-    """Cohen's kappa of a judge with the gold labels, with a 90 % interval."""
-
-    kappa: float
-    low: float
-    high: float
-    n: int
-
-
 def measure_agreement(votes: Votes) -> Agreement:
-    """Return how far judges agree beyond chance.
-
-    Examples
-    --------
-    >>> measure_agreement(Votes.of([[1, 1], [-1, -1], [1, -1], [1, 1]])).alpha > 0.5
-    True
-    """
-    counts = count_classes(votes)
-    codes = encode_classes(votes.n_classes)
+    """Return how far judges agree beyond chance."""
+    counts, codes = count_classes(votes), encode_classes(votes.n_classes)
     pairs = []
-    for s in range(votes.n_voters):
-        for t in range(s):
-            one, other = votes.values[:, s], votes.values[:, t]
-            both = (one != 0) & (other != 0)
-            if both.any():
-                pairs.append(compute_kappa(one[both], other[both], codes).kappa)
+    for s, t in combinations(range(votes.n_voters), 2):
+        one, other = votes.values[:, s], votes.values[:, t]
+        both = (one != 0) & (other != 0)
+        if both.any():
+            pairs.append(compute_kappa(one[both], other[both], codes).value)
     known = [kappa for kappa in pairs if not np.isnan(kappa)]
     cohen = float(np.mean(known)) if known else float("nan")
     return Agreement(compute_alpha(counts, votes.ordered), compute_fleiss(counts), cohen)
@@ -70,11 +54,6 @@ def compute_alpha(counts: Floats, ordered: bool = False) -> float:
     alpha = 1 - (n - 1) sum_i sum_{c,k} n_ic n_ik d_ck / (m_i - 1) / sum_{c,k} n_c n_k d_ck, over
     items with m_i > 1 votes; d is 1 for different classes, or (Krippendorff's ordinal metric) the
     squared number of votes between them.
-
-    Examples
-    --------
-    >>> round(compute_alpha(np.array([[2, 0], [0, 2], [1, 1]])), 3)
-    0.444
     """
     counts = counts[counts.sum(axis=1) > 1]
     sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
@@ -90,13 +69,7 @@ def compute_alpha(counts: Floats, ordered: bool = False) -> float:
 
 
 def compute_fleiss(counts: Floats) -> float:
-    """Return Fleiss' kappa, for any number of judges per item.
-
-    Examples
-    --------
-    >>> round(compute_fleiss(np.array([[2, 0], [0, 2], [1, 1]])), 3)
-    0.333
-    """
+    """Return Fleiss' kappa, for any number of judges per item."""
     sizes = counts.sum(axis=1)
     counts, sizes = counts[sizes > 1], sizes[sizes > 1]
     if not len(sizes):
@@ -107,43 +80,29 @@ def compute_fleiss(counts: Floats) -> float:
     return (observed - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
-def compute_kappa(one: NDArray[np.int8], other: NDArray[np.int8], codes: Sequence[int]) -> Kappa:
+def compute_kappa(one: NDArray[np.int8], other: NDArray[np.int8], codes: Sequence[int]) -> Estimate:
     """Return Cohen's kappa of two raters of the same items.
 
     The variance is p (1 - p) / (n (1 - e)^2) for the share p of agreement and e expected by chance.
-
-    Examples
-    --------
-    >>> one, other = np.array([1, 1, -1, -1], np.int8), np.array([1, 1, -1, 1], np.int8)
-    >>> compute_kappa(one, other, (-1, 1)).kappa
-    0.5
     """
-    n = len(one)
     agreed = float(np.mean(one == other))
     chance = float(sum(np.mean(one == code) * np.mean(other == code) for code in codes))
     if chance >= 1:
-        return Kappa(float("nan"), float("nan"), float("nan"), n)
-    kappa = (agreed - chance) / (1 - chance)
-    reach = ndtri((1 + LEVEL) / 2) * np.sqrt(agreed * (1 - agreed) / n) / (1 - chance)
-    return Kappa(kappa, max(float(kappa - reach), -1.0), min(float(kappa + reach), 1.0), n)
+        return Estimate(float("nan"), float("nan"), float("nan"))
+    variance = agreed * (1 - agreed) / (len(one) * (1 - chance) ** 2)
+    kappa, low, high = Estimate.of((agreed - chance) / (1 - chance), variance)
+    return Estimate(kappa, max(low, -1.0), min(high, 1.0))
 
 
-def compare_with_gold(votes: Votes, gold: NDArray[np.int8]) -> list[Kappa | None]:
-    """Return each judge's kappa with gold labels, as codes per item, 0 without; None if no item.
-
-    Examples
-    --------
-    >>> votes = Votes.of([[1, -1], [-1, -1], [1, 1]])
-    >>> [round(one.kappa, 2) for one in compare_with_gold(votes, np.array([1, -1, 1], np.int8))]
-    [1.0, 0.4]
-    """
-    codes = encode_classes(votes.n_classes)
-    found: list[Kappa | None] = []
-    for s in range(votes.n_voters):
+def compare_with_gold(votes: Votes, gold: NDArray[np.int8]) -> dict[str, dict[str, float]]:
+    """Return Cohen's kappa of each judge with gold labels, as codes per item, 0 without."""
+    codes, found = encode_classes(votes.n_classes), {}
+    for s, name in enumerate(votes.voters):
         both = (votes.values[:, s] != 0) & (gold != 0)
-        found.append(
-            compute_kappa(votes.values[both, s], gold[both], codes) if both.any() else None
-        )
+        if both.any():
+            kappa = compute_kappa(votes.values[both, s], gold[both], codes)
+            ends = {"low": kappa.low, "high": kappa.high}
+            found[str(name)] = {"kappa": kappa.value, **ends, "n": int(both.sum())}
     return found
 
 
@@ -156,16 +115,6 @@ def bound_effective(
     `count_independent`), with the variance sum_i (a_i - rho b_i)^2 / (sum_i b_i)^2. How often the
     judges err together depends on how right the labels are: the interval covers both ends of the
     `bounds` of their accuracy.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.random(500) < 0.5
-    >>> said = np.where(truth[:, None] == (rng.random((500, 5)) < 0.8), 1, -1)
-    >>> chances = np.column_stack([~truth, truth]).astype(float)
-    >>> low, high = bound_effective(Votes.of(said, coding="pm1"), chances, None)
-    >>> low < 5 <= high
-    True
     """
     views = [chances]
     if bounds is not None:
@@ -208,12 +157,6 @@ def exceeds_chance(votes: Votes) -> bool:
 
     The agreement of pairs on an item beyond that expected from the classes' shares is compared with
     its standard error over the items.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> exceeds_chance(Votes.of(rng.choice([-1, 1], (200, 6)), coding="pm1"))
-    False
     """
     counts = count_classes(votes)
     counts = counts[counts.sum(axis=1) > 1]

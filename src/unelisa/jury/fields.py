@@ -35,13 +35,7 @@ def check_object(value: Any, what: str) -> Record:
 
 
 def take_first(record: Record, keys: Sequence[str]) -> Any:
-    """Return the first value that is present and not null; None if there is none.
-
-    Examples
-    --------
-    >>> take_first({"id": None, "name": "x1"}, ("id", "name"))
-    'x1'
-    """
+    """Return the first value that is present and not null; None if there is none."""
     return next((record[key] for key in keys if record.get(key) is not None), None)
 
 

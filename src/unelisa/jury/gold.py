@@ -30,35 +30,12 @@ class GradeTable(LabelTable):
 
 
 def read_gold(path: str | Path, jury: Jury) -> KnownLabels:
-    r"""Return the gold labels in a file, matched to the items of a panel by name.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from unelisa.jury.verdicts import Panel, Verdict
-    >>> panel = Panel()
-    >>> for item, mark in (("a", True), ("b", False)):
-    ...     panel.add(Verdict(item, "ann", mark))
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "gold.csv"
-    >>> _ = file.write_text("item,label\na,1\nb,correct\n")
-    >>> read_gold(file, panel.finish("auto", ["long"])).as_gold().tolist()
-    ['pass', 'pass']
-    """
+    """Return the gold labels in a file, matched to the items of a panel by name."""
     return read_labels(path, jury, GradeTable)
 
 
 def read_gold_codes(jury: Jury, gold: Any) -> NDArray[np.int8]:
-    """Return the code of each item's gold label, 0 without one; from a dict, or labels by item.
-
-    Examples
-    --------
-    >>> from unelisa.jury.verdicts import Panel, Verdict
-    >>> panel = Panel()
-    >>> for item in "ab":
-    ...     panel.add(Verdict(item, "ann", item == "a"))
-    >>> read_gold_codes(panel.finish("auto", ["long"]), {"a": "pass"})
-    array([1, 0], dtype=int8)
-    """
+    """Return the code of each item's gold label, 0 without one; from a dict, or labels by item."""
     codes = dict(zip(map(str, jury.classes), encode_classes(jury.n_classes), strict=True))
     if isinstance(gold, Mapping):
         labels = [gold.get(str(item)) for item in jury.items]

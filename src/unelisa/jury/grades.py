@@ -45,13 +45,7 @@ Grade = bool | float | str | None
 
 
 def read_grade(mark: Any) -> Grade:
-    """Return a mark as true or false, a number or a label; None if the judge abstained.
-
-    Examples
-    --------
-    >>> [read_grade(mark) for mark in (True, 0, "0.7", "yes", None, float("nan"))]
-    [True, 0.0, 0.7, 'yes', None, None]
-    """
+    """Return a mark as true or false, a number or a label; None if the judge abstained."""
     if mark is None or isinstance(mark, bool | Letter):
         return mark
     if isinstance(mark, str):
@@ -75,13 +69,7 @@ def read_grade(mark: Any) -> Grade:
 
 
 def is_torn(text: str) -> bool:
-    r"""Return whether a text holds half of a character, as "\ud83d" in JSON, which no file can.
-
-    Examples
-    --------
-    >>> is_torn("\ud83d"), is_torn("é")
-    (True, False)
-    """
+    r"""Return whether a text holds half of a character, as "\ud83d" in JSON, which no file can."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -133,17 +121,6 @@ def name_grades(
     Marks that mean pass or fail become these two words (three with partial, which is between them).
     Scores of 0 and 1 are fail and pass; a few whole or half scores are ordered classes; with a
     `cut`, the lowest score that passes, all scores are pass or fail. Other labels stay as they are.
-
-    Examples
-    --------
-    >>> name_grades([True, "FAIL"])
-    Named(labels=['pass', 'fail'], coding=('fail', 'pass'), note='')
-    >>> name_grades(["clean", "faulty"]).coding
-    'auto'
-    >>> name_grades([2.0, 1.0, 3.0])[0::2]
-    (['2', '1', '3'], 'scores 1, 2, 3 are read as 3 ordered classes')
-    >>> name_grades([2.0, 1.0, 3.0], cut=2)[0]
-    ['pass', 'fail', 'pass']
     """
     found = [_read_letter(grade, _keep_letters(grades, coding)) for grade in grades]
     if cut is not None:
@@ -225,12 +202,6 @@ def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
 
     A judge is on a narrower scale if its best score fits the next smaller one of the usual scales
     (0 to 1, to 5, to 10, to 100) and is at most half of the other's.
-
-    Examples
-    --------
-    >>> find_mixed({"ann": Range(1, 5, 90), "bob": Range(20, 95, 90)})
-    ('ann', 'bob')
-    >>> find_mixed({"ann": Range(1, 4, 90), "bob": Range(1, 5, 90)})
     """
     known = {name: one for name, one in ranges.items() if one.n >= _ENOUGH}
     if len(known) < 2:

@@ -32,14 +32,6 @@ def describe_jury(
     To pass is the positive of two classes or the last of ordered ones; other classes have no pass
     rate. `questions` names what an item answers, and `truth` holds gold labels with probabilities
     that did not use them. Without `show_items` no item is named.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["pass", "pass", "fail"], ["fail", "fail", "pass"]] * 20)
-    >>> model = ue.DawidSkene().fit(votes)
-    >>> [row["name"] for row in describe_jury(model, Judged.of(model, votes), {})["judges"]]
-    ['v0', 'v1', 'v2']
     """
     passing = _chances_of_passing(judged)
     counts, said = _count_votes(judged)

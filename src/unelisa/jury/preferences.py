@@ -25,25 +25,23 @@ weight 1 / (1 + sum_k max(c_jk - c, 0)), c_jk the correlation of two judges' res
 pairs of answers and c the median of all of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import ndtri, softmax
+from scipy.special import softmax
 
 from unelisa.errors import VotesError
-from unelisa.jury.systems import find_reach
+from unelisa.jury.intervals import Estimate, rank_all
 
 if TYPE_CHECKING:
-    from unelisa.jury.verdicts import Panel
+    from unelisa.jury.verdicts import Panel, Preference
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-LEVEL = 0.9
 SPREAD = {"reliability": 0.5, "first": 0.5, "tie": 1.0}  # of single judges around all judges
 FLAT = 5.0  # of strengths and of what all judges share
 STEPS, SETTLED = 200, 1e-8
@@ -69,36 +67,25 @@ class Preferences:
     @classmethod
     def of(cls, panel: "Panel") -> "Preferences":
         """Return the preferences that logs hold."""
-        rows = panel.preferences
-        if not rows:
+        if not panel.preferences:
             raise VotesError("the logs hold no preferences between two answers")
         panel.tell_failures()
-        systems = sorted({name for row in rows for name in (row.first, row.second)})
-        judges, items = sorted({row.judge for row in rows}), sorted({row.item for row in rows})
-        lengths = [row.lengths if row.lengths and min(row.lengths) > 0 else None for row in rows]
-        found = cls(
-            systems,
-            judges,
-            _number([row.item for row in rows], items),
-            _number([row.judge for row in rows], judges),
-            _number([row.first for row in rows], systems),
-            _number([row.second for row in rows], systems),
-            np.array([_SIDES[row.winner] for row in rows], dtype=np.intp),
-            np.array([np.nan if x is None else np.log(x[0] / x[1]) for x in lengths]),
-        )
-        return found.take(found.first != found.second)
+        return cls.of_rows(panel.preferences)
 
-    def take(self, kept: NDArray[Any]) -> "Preferences":
-        """Return some of the comparisons."""
-        return Preferences(
-            self.systems,
-            self.judges,
-            self.questions[kept],
-            self.judge[kept],
-            self.first[kept],
-            self.second[kept],
-            self.winner[kept],
-            self.longer[kept],
+    @classmethod
+    def of_rows(cls, rows: Sequence["Preference"]) -> "Preferences":
+        """Return preferences that are not about one system alone."""
+        rows = [row for row in rows if row.first != row.second]
+        lengths = [row.lengths if row.lengths and min(row.lengths) > 0 else None for row in rows]
+        questions = np.unique([row.item for row in rows], return_inverse=True)[1]
+        judges, judge = np.unique([row.judge for row in rows], return_inverse=True)
+        shown = np.array([[row.first, row.second] for row in rows])
+        systems, place = np.unique(shown, return_inverse=True)
+        first, second = place.reshape(-1, 2).T
+        winner = np.array([_SIDES[row.winner] for row in rows], dtype=np.intp)
+        longer = np.array([np.nan if x is None else np.log(x[0] / x[1]) for x in lengths])
+        return cls(
+            systems.tolist(), judges.tolist(), questions, judge, first, second, winner, longer
         )
 
     @property
@@ -113,25 +100,6 @@ class Preferences:
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         cells = (self.questions * len(self.systems) + low) * len(self.systems) + high
         return np.unique(cells, return_inverse=True)[1]
-
-
-def _number(values: list[str], names: list[str]) -> Indices:
-    place = {name: k for k, name in enumerate(names)}
-    return np.array([place[value] for value in values], dtype=np.intp)
-
-
-class Estimate(NamedTuple):
-    """A number with its 90 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, value: float, variance: float, level: float = LEVEL) -> "Estimate":
-        """Return a number with the interval of a normal distribution."""
-        reach = float(ndtri((1 + level) / 2) * np.sqrt(max(variance, 0.0)))
-        return cls(float(value), float(value) - reach, float(value) + reach)
 
 
 class Ranked(NamedTuple):
@@ -256,23 +224,19 @@ class _Fit:
     def gradients(self) -> tuple[Any, Any, Floats]:
         """Return how z and the tie's log-odds of each comparison change with every parameter."""
         votes, at, n = self.votes, self.at, len(self.votes.judge)
-        rows, size = np.arange(n), len(self.at)
+        every = np.ones(n)
         trust = at[self.reliability][votes.judge]
-        entries = [(votes.first, trust), (votes.second, -trust)]
-        entries.append((self.reliability.start + votes.judge, at[votes.first] - at[votes.second]))
-        if self.first.stop > self.first.start:
-            entries.append((np.full(n, self.first.start), np.ones(n)))
-            entries.append((self.first.start + 1 + votes.judge, np.ones(n)))
+        gap = at[votes.first] - at[votes.second]
+        z = [(votes.first, trust), (votes.second, -trust)]
+        z.append((self.reliability.start + votes.judge, gap))
         if self.length.stop > self.length.start:
-            entries.append((np.full(n, self.length.start), self.longer))
-        jump = _spread(rows, entries, size)
-        entries = []
-        if self.ties:
-            entries = [
-                (np.full(n, self.tie.start), np.ones(n)),
-                (self.tie.start + 1 + votes.judge, np.ones(n)),
-            ]
-        return jump, _spread(rows, entries, size), softmax(self.logits(at), axis=1)
+            z.append((np.full(n, self.length.start), self.longer))
+        jumps = {"first": z, "tie": []}
+        for part, entries in ((self.first, z), (self.tie, jumps["tie"])):
+            if part.stop > part.start:
+                entries += [(np.full(n, part.start), every), (part.start + 1 + votes.judge, every)]
+        jump, tie = (_spread(n, entries, len(at)) for entries in jumps.values())
+        return jump, tie, softmax(self.logits(at), axis=1)
 
     def slopes(self, chances: Floats) -> Floats:
         """Return the derivatives of each comparison's log-likelihood by z and by the tie's odds."""
@@ -314,15 +278,13 @@ class _Fit:
         return np.asarray((seen - expected) / np.sqrt(np.maximum(spread, 1e-6)))
 
 
-def _spread(rows: Indices, entries: list[tuple[Any, Floats]], size: int) -> Any:
+def _spread(n: int, entries: list[tuple[Any, Floats]], size: int) -> Any:
     """Return a sparse matrix, comparisons x parameters."""
-    if not entries:
-        return sparse.csr_matrix((len(rows), size))
-    columns = np.concatenate([column for column, _ in entries])
-    values = np.concatenate([value for _, value in entries])
-    return sparse.csr_matrix(
-        (values, (np.tile(rows, len(entries)), columns)), shape=(len(rows), size)
-    )
+    columns = [column for column, _ in entries] or [np.empty(0, dtype=np.intp)]
+    values = [value for _, value in entries] or [np.empty(0)]
+    rows = np.tile(np.arange(n), len(entries))
+    parts = np.concatenate(values), (rows, np.concatenate(columns))
+    return sparse.csr_matrix(parts, shape=(n, size))
 
 
 def weigh_judges(votes: Preferences, residuals: Floats) -> tuple[Floats, list[list[str]]]:
@@ -356,34 +318,25 @@ def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str
     covariance = fit.covariance()
     strengths, own = _scale_strengths(n, fit, covariance)
     order = np.argsort(-strengths, kind="stable")
-    ranks = bound_ranks(strengths, own)
+    ranks = rank_all(strengths, own)
     played = np.bincount(np.concatenate([votes.first, votes.second]), minlength=n)
-    ties = fit.at[fit.tie.start] if fit.ties else -np.inf
-    rates = expect_wins(strengths, ties)
-    systems = [
-        Ranked(
-            votes.systems[s],
-            Estimate.of(strengths[s], own[s, s]),
-            float(rates[s]),
-            int(played[s]),
-            *ranks[s],
-        )
-        for s in order
-    ]
-    judges = _list_judges(votes, fit, weights, covariance)
-    shared = [
-        Estimate.of(fit.at[part.start], covariance[part.start, part.start])
-        if part.stop > part.start
-        else None
-        for part in (fit.first, fit.length)
-    ]
+    rates = expect_wins(strengths, fit.at[fit.tie.start] if fit.ties else -np.inf)
+
+    def describe(s: int) -> Ranked:
+        strength = Estimate.of(strengths[s], own[s, s])
+        return Ranked(votes.systems[s], strength, float(rates[s]), int(played[s]), *ranks[s])
+
+    def share(part: slice) -> Estimate | None:
+        k = part.start
+        return Estimate.of(fit.at[k], covariance[k, k]) if part.stop > k else None
+
     questions = len(np.unique(votes.questions))
     return Leaderboard(
-        systems,
-        judges,
+        [describe(s) for s in order],
+        _list_judges(votes, fit, weights, covariance),
         kin,
-        shared[0],
-        shared[1],
+        share(fit.first),
+        share(fit.length),
         questions,
         len(votes.judge),
         own[np.ix_(order, order)],
@@ -418,43 +371,12 @@ def _list_judges(
 
 
 def expect_wins(strengths: Floats, tie: float = -np.inf) -> Floats:
-    """Return how often each system wins against the others on average, a tie counted as half.
-
-    Examples
-    --------
-    >>> expect_wins(np.array([np.log(3), 0.0])).round(2)
-    array([0.75, 0.25])
-    """
+    """Return how often each system wins against the others on average, a tie counted as half."""
     gaps = strengths[:, None] - strengths
     chances = softmax(np.stack([gaps / 2, -gaps / 2, np.full_like(gaps, tie)]), axis=0)
     won = chances[0] + chances[2] / 2
     np.fill_diagonal(won, 0.0)
     return np.asarray(won.sum(axis=1) / max(len(strengths) - 1, 1))
-
-
-def bound_ranks(values: Floats, covariance: Floats) -> list[tuple[int, int]]:
-    """Return the best and worst rank of each system; all of them hold together with 95 %.
-
-    Examples
-    --------
-    >>> bound_ranks(np.array([2.0, 0.0, 0.1]), np.eye(3) * 0.01)
-    [(1, 1), (2, 3), (2, 3)]
-    """
-    n = len(values)
-    pairs = list(combinations(range(n), 2))
-    if not pairs:
-        return [(1, 1)] * n
-    spread = np.diag(covariance)
-    variances = np.array([spread[a] + spread[b] - 2 * covariance[a, b] for a, b in pairs])
-    reach = find_reach(covariance, pairs, variances) * np.sqrt(np.maximum(variances, 0))
-    above, below = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    for (a, b), half in zip(pairs, reach, strict=True):
-        gap = values[a] - values[b]
-        if abs(gap) > half:
-            better, worse = (a, b) if gap > 0 else (b, a)
-            above[worse] += 1
-            below[better] += 1
-    return [(1 + int(up), n - int(down)) for up, down in zip(above, below, strict=True)]
 
 
 def _find_reason(votes: Preferences, questions: int) -> str:
@@ -467,20 +389,11 @@ def _find_reason(votes: Preferences, questions: int) -> str:
         return "some systems were never compared with the others, not even through a third one"
     if questions < LEAST_QUESTIONS:
         return f"there are only {questions} questions, too few for intervals"
-    wins = set(zip(*_list_wins(votes), strict=True))
-    beaten = {worse for _, worse in wins}
-    winners = {better for better, _ in wins}
-    if len(winners - beaten) == 1 and n == 2:
+    won = votes.winner != 2
+    better = np.where(votes.winner == 0, votes.first, votes.second)[won]
+    if n == 2 and len(set(better.tolist())) == 1:
         return "one system won every comparison, so that its strength has no upper end"
     return ""
-
-
-def _list_wins(votes: Preferences) -> tuple[list[int], list[int]]:
-    won = votes.winner != 2
-    first = votes.winner[won] == 0
-    better = np.where(first, votes.first[won], votes.second[won])
-    worse = np.where(first, votes.second[won], votes.first[won])
-    return better.tolist(), worse.tolist()
 
 
 def agree(one: Leaderboard, other: Leaderboard) -> float:
@@ -488,6 +401,5 @@ def agree(one: Leaderboard, other: Leaderboard) -> float:
     from scipy.stats import spearmanr  # noqa: PLC0415 - takes a quarter of a second
 
     theirs = {row.system: row.strength.value for row in other.systems}
-    both: Iterable[Ranked] = [row for row in one.systems if row.system in theirs]
-    pairs = [(row.strength.value, theirs[row.system]) for row in both]
+    pairs = [(x.strength.value, theirs[x.system]) for x in one.systems if x.system in theirs]
     return float(spearmanr(*zip(*pairs, strict=True)).statistic) if len(pairs) > 1 else float("nan")

@@ -41,13 +41,7 @@ def read_frame(frame: Any, named: Columns) -> Iterator[Record]:
 
 
 def choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str]:
-    """Return the columns that verdicts are made of: as declared, or by their usual names.
-
-    Examples
-    --------
-    >>> choose_columns(["item", "text", "judge", "label"], "panel.csv", {})
-    ['item', 'judge', 'label']
-    """
+    """Return the columns that verdicts are made of: as declared, or by their usual names."""
     if named:
         missing = [name for name in named.values() if name not in names]
         if missing:
@@ -70,13 +64,7 @@ def choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str]
 
 
 def list_fields(names: Sequence[str]) -> str:
-    """Return the fields that were seen; names that may be those of items are only counted.
-
-    Examples
-    --------
-    >>> list_fields(["prompt", "answer_text", "Patient 17"])
-    'it has the fields answer_text, prompt and 1 other'
-    """
+    """Return the fields that were seen; names that may be those of items are only counted."""
     shown = sorted(name for name in names if _PLAIN.fullmatch(name))[:MOST_FIELDS]
     more = len(names) - len(shown)
     other = f" and {more} other{'s' if more > 1 else ''}" if more else ""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from unelisa.errors import VotesError
-from unelisa.jury.preferences import Estimate, bound_ranks
+from unelisa.jury.intervals import Estimate, rank_all
 
 if TYPE_CHECKING:
     from unelisa.jury.verdicts import Panel
@@ -170,12 +170,16 @@ class _State(NamedTuple):
         noise = np.maximum(variances / 2, 1e-12)
         return cls(own - scale * center, scale, noise, means, spread)
 
+    def gather(self, scores: Scores) -> tuple[Floats, Floats]:
+        """Return what the judges say of each answer, weighted, and the sum of the weights."""
+        n, trust = len(scores.items), self.scale / self.noise
+        said = trust[scores.columns] * (scores.values - self.location[scores.columns])
+        information = np.bincount(scores.rows, (trust * self.scale)[scores.columns], n)
+        return np.asarray(np.bincount(scores.rows, said, n)), np.asarray(information)
+
     def expect(self, scores: Scores) -> tuple[Floats, Floats]:
         """Return the mean and the variance of each answer's quality given its scores."""
-        n, trust = len(scores.items), self.scale / self.noise
-        told = trust[scores.columns] * (scores.values - self.location[scores.columns])
-        sums = np.bincount(scores.rows, told, n)
-        information = np.bincount(scores.rows, (trust * self.scale)[scores.columns], n)
+        sums, information = self.gather(scores)
         variance = 1 / (1 / self.spread + information)
         return variance * (self.means[scores.system] / self.spread + sums), variance
 
@@ -204,23 +208,18 @@ class _State(NamedTuple):
 
 
 def _describe(scores: Scores, state: _State) -> ScoredPanel:
-    n = len(scores.items)
     quality, variance = state.expect(scores)
-    trust = state.scale / state.noise
-    information = np.bincount(scores.rows, (trust * state.scale)[scores.columns], n)
-    told = trust[scores.columns] * (scores.values - state.location[scores.columns])
+    sums, information = state.gather(scores)
     heard = information > 0
-    best = np.bincount(scores.rows, told, n)[heard] / information[heard]
+    best = sums[heard] / information[heard]
     weights = 1 / (state.spread + 1 / information[heard])
-    system, question = scores.system[heard], scores.question[heard]
-    totals = np.bincount(system, weights, len(scores.systems))
-    means = np.bincount(system, weights * best, len(scores.systems)) / np.maximum(totals, 1e-12)
-    parts = weights * (best - means[system]) / totals[system]
-    errors = np.zeros((len(scores.systems), int(scores.question.max()) + 1))
-    np.add.at(errors, (system, question), parts)
+    system, question, n = scores.system[heard], scores.question[heard], len(scores.systems)
+    totals = np.bincount(system, weights, n)
+    means = np.bincount(system, weights * best, n) / np.maximum(totals, 1e-12)
+    errors = np.zeros((n, int(scores.question.max()) + 1))
+    np.add.at(errors, (system, question), weights * (best - means[system]) / totals[system])
     covariance = errors @ errors.T
-    ranks = bound_ranks(means, covariance)
-    items = np.bincount(system, minlength=len(scores.systems))
+    ranks, items = rank_all(means, covariance), np.bincount(system, minlength=n)
     systems = [
         SystemMean(name, Estimate.of(means[g], covariance[g, g]), int(items[g]), *ranks[g])
         for g, name in enumerate(scores.systems)
@@ -237,17 +236,10 @@ def _list_judges(scores: Scores, state: _State) -> list[ScoreJudge]:
     """Return how each judge uses the scale."""
     signal = state.scale**2 * state.spread
     counts = np.bincount(scores.columns, minlength=len(scores.judges))
-    noise, reliability = np.sqrt(state.noise), signal / (signal + state.noise)
+    figures = (state.location, state.scale, np.sqrt(state.noise), signal / (signal + state.noise))
+    rows = np.stack(figures, axis=1).tolist()
     return [
-        ScoreJudge(
-            name,
-            float(state.location[k]),
-            float(state.scale[k]),
-            float(noise[k]),
-            float(reliability[k]),
-            int(counts[k]),
-        )
-        for k, name in enumerate(scores.judges)
+        ScoreJudge(name, *rows[k], scores=int(counts[k])) for k, name in enumerate(scores.judges)
     ]
 
 

@@ -1,94 +1,81 @@
 """Systems under test: the pass rate of each, and which differences between them hold.
 
 The probabilities p_i of a model rest on the pass rate of all items together, which pulls every
-system toward it. A system's own rate is the fixed point of EM with the judges as they are (Saerens,
-Latinne and Decaestecker 2002)::
+system toward it. With b and a the mean probabilities of passing and of failing items, a system's
+own rate is (Rogan and Gladen 1978)::
 
-    rate = mean_i tau_i,   odds(tau_i) = odds(p_i) odds(rate) / odds(mean p)
+    rate = (mean_i p_i - a) / (b - a),   b = sum p^2 / sum p,   a = sum p (1 - p) / sum (1 - p)
 
-Item i of question q then contributes to the error of the rate::
-
-    a_q = (tau_i - rate) rate (1 - rate) / sum_j (tau_j - rate)^2
-
-Two systems may share questions; a_q is 0 where a system has no answer. Certain labels make the
-variance rate (1 - rate) / n, uncertain ones a larger one. A difference of two systems has the
-variance sum_q (a_q - b_q)^2: what a question does to both cancels, so that systems that answered
-the same questions are compared question by question (paired).
+That corrects too much where p is less sure than it could be, as p that allows for errors of the
+model is: the estimate is halfway between mean p and this rate, and the interval covers both. Item i
+of question q contributes c (p_i - mean p) / n to the error of c mean p, and c is 1 or 1 / (b - a).
+What a question does to two systems cancels in their difference, so that systems that answered the
+same questions are compared question by question (paired).
 
 All pairs are compared at once: the intervals of all differences hold together with the stated
-probability (max-t, from draws of the errors' joint normal distribution). They are widened by how
-far the difference varies while all log-odds move together, so that the pass rate of all items is at
-either end of its interval.
+probability (`intervals.find_reach`). They are widened by how far the difference varies while all
+log-odds move together, so that the pass rate of all items is at either end of its interval.
 
-That no judge favors a system is an assumption, which the votes alone cannot test fully:
-`find_favors` flags a judge who passes one system's answers more often than its own rates of true
-and false passes explain, compared with the other judges. With gold labels of a random sample of
-each system's items it is not needed: the rate is then prediction-powered (Angelopoulos et al.
-2023), with probabilities p_i that did not use these labels, and N items, n of them with gold::
+That no judge favors a system is an assumption. `find_favors` checks it: with D_s the difference of
+the shares that judge s passes of two systems, and m_s the judge's rate of true passes minus that of
+false ones, D = m delta + error if no judge does. The rest after weighted least squares, r, is
+compared with its errors' covariance V over the questions (Hotelling's T^2, judges - 1 degrees of
+freedom)::
+
+    T^2 = r' V^-1 r,   V = sum_q a_q a_q'
+
+A judge x system interaction widens the differences by the distance between the judges, (max r - min
+r) / mean m: far enough if at least one of them favors no system. With gold labels of a random
+sample of each system's items neither is needed: the rate is then prediction-powered (Angelopoulos
+et al. 2023), with probabilities p_i that did not use these labels, and N items, n of them with
+gold::
 
     rate = lambda mean p + mean_gold (y_i - lambda p_i)
 """
 
-from collections.abc import Mapping
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, fdtrc, logit, ndtri
 
 from unelisa.analysis.judged import LEVEL, Judged
 from unelisa.analysis.prevalence import find_offset
-from unelisa.paper.em import bound_share
+from unelisa.jury.intervals import FLAT, bound_ranks, compare_all
+from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
 
 Floats = NDArray[np.float64]
-TOGETHER, DRAWS = 0.95, 10_000  # level of all differences together
-FLAT = 1e-12  # variance below which a difference has no error
-SHIFTS, SETTLED = 200, 1e-6  # steps of EM, and the change at which it ends
-LEAST_RATE = 1e-6
 MOST_COMPARED = 60  # systems: 1,770 pairs
+LEAST_MERIT = 0.05  # of a judge in the test: rate of true passes minus that of false ones
 LEAST_GOLD = 10  # gold labels of each system that correct its rate
+FEW = 0.5  # squared labels that are added to the error: few labels may all be alike
 MOST_SPREAD = 10.0
-LEAST_JUDGES, LEAST_ANSWERS, LEAST_FAVOR = 3, 20, 0.05  # of the check for favors
+TOGETHER_READ = 4096  # questions whose errors are in memory at once
+LEAST_JUDGES, LEAST_ANSWERS, DOUBT = 3, 20, 0.05  # of the test for interactions, and its level
 ASSUMPTION = "no judge favors a system; gold labels of each system's answers would check it"
 
 
 class System(NamedTuple):
-    """A system under test."""
+    """A system under test: its pass rate, with its error, and other views of it."""
 
     name: str
     questions: list[str]  # what its items are called in every system
-    chances: Floats  # tau of its items
-    shares: Floats  # its pass rate, and those at the ends of the interval of all items' pass rate
-    rate: float | None = None  # with gold labels
-    parts: Floats | None = None  # with gold labels: what each item contributes to the error
-
-    @property
-    def share(self) -> float:
-        """Its pass rate."""
-        return float(self.chances.mean()) if self.rate is None else self.rate
-
-    @property
-    def errors(self) -> Floats:
-        """What each item contributes to the error of the rate."""
-        if self.parts is not None:
-            return self.parts
-        apart = self.chances - self.share
-        scale = self.share * (1 - self.share) / max(float(apart @ apart), FLAT)
-        return np.asarray(scale * apart)
+    share: float
+    errors: Floats  # what each item contributes to the error of the rate
+    shares: Floats  # views: the rate as estimated and corrected, at both ends of all items' rate
+    scales: Floats  # of each view: its error in units of that above
 
     @property
     def interval(self) -> tuple[float, float]:
         """The interval of its pass rate."""
-        if self.parts is not None:
-            _, own = np.unique(np.array(self.questions, dtype=object), return_inverse=True)
-            reach = ndtri((1 + LEVEL) / 2) * float(np.linalg.norm(np.bincount(own, self.parts)))
-            return max(self.share - reach, 0.0), min(self.share + reach, 1.0)
-        information = max(float(np.sum((self.chances - self.share) ** 2)), FLAT)
-        low, high = np.clip([self.shares.min(), self.shares.max()], FLAT, 1 - FLAT).tolist()
-        return bound_share(low, information, LEVEL)[0], bound_share(high, information, LEVEL)[1]
+        _, own = np.unique(np.array(self.questions, dtype=object), return_inverse=True)
+        sums = np.bincount(own, self.errors)
+        reach = ndtri((1 + LEVEL) / 2) * np.sqrt(sums @ sums + FEW / len(self.errors) ** 2)
+        low = float((self.shares - reach * self.scales).min())
+        return max(low, 0.0), min(float((self.shares + reach * self.scales).max()), 1.0)
 
 
 class Truth(NamedTuple):
@@ -99,11 +86,15 @@ class Truth(NamedTuple):
 
 
 class Favor(NamedTuple):
-    """A judge who passes one system's answers more often than the others', by so much."""
+    """Judges who treat one system unlike the others beyond what their accuracy explains."""
 
-    judge: str
     system: str
-    lean: float
+    p_value: float
+    spread: float  # how far apart the judges see the system, as a pass rate
+    judge: str  # who passes most of its answers beyond expectation
+    more: float
+    strictest: str  # who passes fewest
+    less: float
 
 
 def describe_systems(
@@ -127,7 +118,8 @@ def describe_systems(
     asked = _name_questions(judged, known, questions)
     places = [np.flatnonzero(known == name) for name in names]
     found = [
-        _rate_system(asked, views, own, str(name)) for own, name in zip(places, names, strict=True)
+        rate_system(str(name), [asked[i] for i in own], views, own)
+        for own, name in zip(places, names, strict=True)
     ]
     corrected = truth is not None and all(_has_gold(truth, own) for own in places) and bool(names)
     if corrected and truth is not None:
@@ -136,32 +128,32 @@ def describe_systems(
             correct_system(one, truth, own, trust) for one, own in zip(found, places, strict=True)
         ]
         told = True
-    favors = [] if corrected else find_favors(judged, passing, known)
+    favors = [] if corrected else find_favors(judged, passing, known, asked)
     found.sort(key=lambda one: -one.share)
-    pairs = compare_systems(found) if told and len(found) <= MOST_COMPARED else []
-    disputed = {favor.system for favor in favors}
-    for pair in pairs:
-        pair["holds"] = pair["holds"] and not disputed & {pair["better"], pair["worse"]}
-    rows = [_describe_system(one, pairs, len(found), told) for one in found]
+    pairs = compare_systems(found, favors) if told and len(found) <= MOST_COMPARED else []
+    places_of = {one.name: k for k, one in enumerate(found)}
+    wins = [(places_of[x["better"]], places_of[x["worse"]]) for x in pairs if x["holds"]]
+    ranks = bound_ranks(len(found), wins) if pairs else [None] * len(found)
     return {
-        "systems": rows,
+        "systems": [
+            _describe_system(one, rank, told) for one, rank in zip(found, ranks, strict=True)
+        ],
         "differences": pairs,
         "assumption": "" if corrected or len(found) < 2 else ASSUMPTION,
         "favors": [favor._asdict() for favor in favors],
     }
 
 
-def _describe_system(
-    one: System, pairs: list[dict[str, Any]], n: int, told: bool
-) -> dict[str, Any]:
-    rank = rank_system(one.name, pairs, n) if pairs else None
+def _describe_system(one: System, rank: tuple[int, int] | None, told: bool) -> dict[str, Any]:
+    low, high = one.interval if told else (None, None)
     return {
         "system": one.name,
-        "items": len(one.chances),
+        "items": len(one.errors),
         "questions": len(set(one.questions)),
         "share": one.share,
-        **dict(zip(("low", "high"), one.interval if told else (None, None), strict=True)),
-        "rank": rank,
+        "low": low,
+        "high": high,
+        "rank": None if rank is None else [*rank],
         "rank_low": None if rank is None else rank[0],
         "rank_high": None if rank is None else rank[1],
     }
@@ -182,14 +174,7 @@ def _has_gold(truth: Truth, items: NDArray[np.intp]) -> bool:
 
 
 def tune_trust(truth: Truth) -> float:
-    """Return how far the probabilities are followed: the lambda of the smallest variance.
-
-    Examples
-    --------
-    >>> passed, chances = np.array([1, 0, 1, 0, np.nan]), np.array([0.9, 0.1, 0.9, 0.1, 0.9])
-    >>> round(tune_trust(Truth(passed, chances)), 2)
-    0.69
-    """
+    """Return how far the probabilities are followed: the lambda of the smallest variance."""
     known = np.isfinite(truth.passed)
     y, p = truth.passed[known], truth.chances[known]
     spread = float(np.var(p))
@@ -207,48 +192,83 @@ def correct_system(one: System, truth: Truth, items: NDArray[np.intp], trust: fl
     gaps = y[known] - p[known]
     rate = float(np.clip(p.mean() + gaps.mean(), 0, 1))
     parts = (p - p.mean()) / len(p)
-    # as if two more labels had been half right and half wrong: few labels may all be right
     apart = (gaps - gaps.mean()) / n
-    spread = np.sqrt((float(apart @ apart) + 0.5 / n**2) / max(float(apart @ apart), FLAT))
+    spread = np.sqrt((float(apart @ apart) + FEW / n**2) / max(float(apart @ apart), FLAT))
     parts[known] += apart * min(float(spread), MOST_SPREAD) * np.sqrt(n / (n - 1))
-    return one._replace(rate=rate, parts=parts, shares=np.array([rate]))
+    return System(one.name, one.questions, rate, parts, np.array([rate]), np.ones(1))
 
 
-def find_favors(judged: Judged, passing: Floats, known: NDArray[Any]) -> list[Favor]:
-    """Return the judges who pass a system's answers more or less often than their rates explain.
-
-    Of judge s with the rates e1 of true and e0 of false passes, item i leaves the residual
-    x_is - tau_i e1 - (1 - tau_i) e0, whose mean over a system's items is compared with the median
-    over all judges.
-    """
+def find_favors(
+    judged: Judged, passing: Floats, known: NDArray[Any], asked: list[str]
+) -> list[Favor]:
+    """Return the systems with a judge x system interaction; of two, the first stands for both."""
     names, votes = sorted(set(known.tolist()) - {""}), judged.votes
-    if len(names) < 2 or votes.n_voters < LEAST_JUDGES:
-        return []
-    tau = passing.copy()
-    for name in names:
-        own = known == name
-        tau[own] = shift_chances(passing[own], float(passing.mean()))
-    means = np.full((votes.n_voters, len(names)), np.nan)
-    errors = np.full_like(means, np.inf)
-    passes = encode_classes(votes.n_classes)[-1]
+    merit = _measure_merit(votes, passing)
+    questions = np.unique(np.array(asked, dtype=object), return_inverse=True)[1]
+    tested = names[: -1 if len(names) < 3 else None]
+    found = []
+    for name in tested:
+        signs = np.where(known == name, 1, np.where(known == "", 0, -1)).astype(np.int8)
+        favor = _test_system(votes, signs, merit, questions)
+        if favor is not None and favor.p_value < DOUBT / len(tested):
+            found.append(favor._replace(system=str(name)))
+    return found
+
+
+def _measure_merit(votes: Votes, passing: Floats) -> Floats:
+    """Return each judge's rate of true passes minus that of false ones."""
+    passes, merit = encode_classes(votes.n_classes)[-1], np.zeros(votes.n_voters)
     for s in range(votes.n_voters):
         column = votes.values[:, s]
         voted = column != 0
-        t, x = tau[voted], (column[voted] == passes).astype(np.float64)
-        rates = (t @ x / max(t.sum(), FLAT), (1 - t) @ x / max((1 - t).sum(), FLAT))
-        gaps = x - t * rates[0] - (1 - t) * rates[1]
-        for g, name in enumerate(names):
-            own = gaps[known[voted] == name]
-            if len(own) >= LEAST_ANSWERS:
-                means[s, g] = own.mean()
-                errors[s, g] = max(float(np.sqrt(own @ own)) / len(own), FLAT)
-    apart = means - np.nanmedian(np.where(np.isfinite(errors), means, 0.0), axis=0)
-    limit = ndtri(1 - (1 - TOGETHER) / (2 * means.size))
-    flagged = np.isfinite(errors) & (np.abs(apart) > limit * errors) & (np.abs(apart) > LEAST_FAVOR)
-    return [
-        Favor(str(votes.voters[s]), str(names[g]), float(apart[s, g]))
-        for s, g in np.argwhere(flagged)
-    ]
+        t, x = passing[voted], column[voted] == passes
+        merit[s] = t @ x / max(t.sum(), FLAT) - (1 - t) @ x / max((1 - t).sum(), FLAT)
+    return merit
+
+
+def _test_system(
+    votes: Votes, signs: NDArray[np.int8], merit: Floats, questions: NDArray[np.intp]
+) -> Favor | None:
+    """Return the interaction of one system (sign 1) and the others (-1); None if not testable."""
+    passes, sides = encode_classes(votes.n_classes)[-1], (signs == 1, signs == -1)
+    counts = np.array([(votes.values[side] != 0).sum(axis=0) for side in sides])
+    shares = np.array([(votes.values[side] == passes).sum(axis=0) for side in sides])
+    kept = np.flatnonzero((counts.min(axis=0) >= LEAST_ANSWERS) & (merit > LEAST_MERIT))
+    if len(kept) < LEAST_JUDGES:
+        return None
+    counts, merit = counts[:, kept], merit[kept]
+    shares = shares[:, kept] / counts
+    covariance, order = np.zeros((len(kept), len(kept))), np.argsort(questions, kind="stable")
+    n = int(questions.max()) + 1
+    bounds = np.searchsorted(questions[order], np.arange(0, n + TOGETHER_READ, TOGETHER_READ))
+    for k, rows in enumerate(np.split(order, bounds[1:-1])):
+        parts = np.zeros((TOGETHER_READ, len(kept)))
+        for sign, share, count in zip((1, -1), shares, counts, strict=True):
+            own = rows[signs[rows] == sign]
+            said = votes.values[np.ix_(own, kept)]
+            gaps = sign * ((said == passes) - share) * (said != 0) / count
+            np.add.at(parts, questions[own] - k * TOGETHER_READ, gaps)
+        covariance += parts.T @ parts
+    return _test_gaps(votes.voters[kept], shares[0] - shares[1], merit, covariance, n)
+
+
+def _test_gaps(
+    judges: NDArray[Any], gaps: Floats, merit: Floats, covariance: Floats, n: int
+) -> Favor | None:
+    """Return what differs between judges with its p-value; None with too few questions."""
+    freedom = int(np.linalg.matrix_rank(covariance, hermitian=True)) - 1
+    if freedom < 1 or n <= 2 * freedom:
+        return None
+    inverse = np.linalg.pinv(covariance, hermitian=True)
+    left = gaps - merit * (merit @ inverse @ gaps) / (merit @ inverse @ merit)
+    statistic = float(left @ inverse @ left) * (n - freedom) / (freedom * (n - 1))
+    most, least = int(left.argmax()), int(left.argmin())
+    return Favor(
+        "",
+        float(fdtrc(freedom, n - freedom, statistic)),
+        float(np.ptp(left) / merit.mean()),
+        *(str(judges[most]), float(left[most]), str(judges[least]), float(left[least])),
+    )
 
 
 def _move_together(passing: Floats, ends: list[float]) -> list[Floats]:
@@ -258,66 +278,47 @@ def _move_together(passing: Floats, ends: list[float]) -> list[Floats]:
     return [passing, *(expit(odds + offset) for offset in offsets)]
 
 
-def _rate_system(
-    asked: list[str], views: list[Floats], items: NDArray[np.intp], name: str
+def rate_system(
+    name: str, questions: list[str], views: list[Floats], items: NDArray[np.intp]
 ) -> System:
-    """Return the pass rate of one system, as each view of all probabilities has it."""
-    own = [shift_chances(view[items], float(view.mean())) for view in views]
-    shares = np.array([chances.mean() for chances in own])
-    return System(name, [asked[i] for i in items], own[0], shares)
+    """Return the pass rate of one system, as each view of all items' probabilities has it."""
+    shares, scales = [], []
+    for p in views:
+        good = float(p @ p) / max(float(p.sum()), FLAT)
+        bad = float(p @ (1 - p)) / max(float((1 - p).sum()), FLAT)
+        scale = 1 / max(good - bad, LEAST_MERIT)
+        own = float(p[items].mean())
+        corrected = float(np.clip(p.mean() + scale * (own - p.mean()), 0, 1))
+        shares += [own, corrected]
+        scales += [1.0, scale]
+    share, scale = (shares[0] + shares[1]) / 2, (1 + scales[1]) / 2
+    chances = views[0][items]
+    errors = scale * (chances - chances.mean()) / len(items)
+    return System(name, questions, share, errors, np.array(shares), np.array(scales) / scale)
 
 
-def shift_chances(chances: Floats, base: float) -> Floats:
-    """Return the probabilities of some items by their own rate instead of that of all items.
-
-    Examples
-    --------
-    Half of all items pass. Three of these four look good to judges who are right in four of five
-    cases, or in nine of ten; the better the judges, the less there is to correct:
-
-    >>> shift_chances(np.array([0.8, 0.8, 0.8, 0.2]), 0.5).mean().round(2)
-    np.float64(0.92)
-    >>> shift_chances(np.array([0.9, 0.9, 0.9, 0.1]), 0.5).mean().round(2)
-    np.float64(0.81)
-    """
-    odds = logit(np.clip(chances, FLAT, 1 - FLAT)) - logit(np.clip(base, FLAT, 1 - FLAT))
-    found = chances
-    for _ in range(SHIFTS):
-        rate = float(found.mean())
-        if not LEAST_RATE < rate < 1 - LEAST_RATE:
-            break
-        found = expit(odds + logit(rate))
-        if abs(float(found.mean()) - rate) < SETTLED:
-            break
-    return np.asarray(found)
-
-
-def compare_systems(systems: list[System]) -> list[dict[str, Any]]:
+def compare_systems(systems: list[System], favors: Sequence[Favor] = ()) -> list[dict[str, Any]]:
     """Return one row per pair of systems, the largest difference first; all hold together.
 
     `paired` counts the questions that both have answered.
     """
-    pairs = list(combinations(range(len(systems)), 2))
-    if not pairs:
-        return []
     errors = list_errors(systems)
-    spread = errors @ errors.T
-    variances = np.array([spread[a, a] + spread[b, b] - 2 * spread[a, b] for a, b in pairs])
-    reach = find_reach(spread, pairs, variances) * np.sqrt(variances)
+    disputed = {favor.system: favor.spread for favor in favors}
     rows = []
-    for (a, b), half in zip(pairs, reach, strict=True):
-        difference = systems[a].share - systems[b].share
-        models = systems[a].shares - systems[b].shares
-        low = difference + float((models - models[0]).min()) - half
-        high = difference + float((models - models[0]).max()) + half
+    for gap in compare_all(np.array([one.share for one in systems]), errors @ errors.T):
+        one, other = systems[gap.one], systems[gap.other]
+        favored = max(disputed.get(one.name, 0.0), disputed.get(other.name, 0.0))
+        views = one.shares - other.shares
+        reach = gap.reach * np.maximum(one.scales, other.scales)
+        low, high = float((views - reach).min()) - favored, float((views + reach).max()) + favored
         rows.append(
             {
-                "better": systems[a].name,
-                "worse": systems[b].name,
-                "difference": difference,
+                "better": one.name,
+                "worse": other.name,
+                "difference": gap.value,
                 "low": max(low, -1.0),
                 "high": min(high, 1.0),
-                "paired": len(set(systems[a].questions) & set(systems[b].questions)),
+                "paired": len(set(one.questions) & set(other.questions)),
                 "holds": bool(low > 0),
             }
         )
@@ -332,40 +333,3 @@ def list_errors(systems: list[System]) -> Floats:
     for row, one in zip(errors, systems, strict=True):
         np.add.at(row, [place[name] for name in one.questions], one.errors)
     return errors
-
-
-def find_reach(spread: Floats, pairs: list[tuple[int, int]], variances: Floats) -> float:
-    """Return the standard errors that all differences stay within with probability `TOGETHER`.
-
-    Examples
-    --------
-    One difference has the usual 1.96; of three systems' three differences the largest is Tukey's
-    2.34:
-
-    >>> round(find_reach(np.eye(2), [(0, 1)], np.array([2.0])), 1)
-    2.0
-    >>> round(find_reach(np.eye(3), [(0, 1), (0, 2), (1, 2)], np.full(3, 2.0)), 1)
-    2.3
-    """
-    values, vectors = np.linalg.eigh(spread)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    draws = np.random.default_rng(0).standard_normal((DRAWS, len(spread))) @ root.T
-    largest = np.zeros(DRAWS)
-    for (a, b), variance in zip(pairs, variances, strict=True):
-        if variance > FLAT:
-            np.maximum(largest, np.abs(draws[:, a] - draws[:, b]) / np.sqrt(variance), out=largest)
-    return float(np.quantile(largest, TOGETHER))
-
-
-def rank_system(name: str, pairs: list[dict[str, Any]], n_systems: int) -> list[int]:
-    """Return the best and the worst rank of a system that the differences allow.
-
-    Examples
-    --------
-    >>> pairs = [{"better": "a", "worse": "b", "holds": True}]
-    >>> rank_system("a", pairs, 2), rank_system("b", pairs, 2)
-    ([1, 1], [2, 2])
-    """
-    above = sum(pair["holds"] for pair in pairs if pair["worse"] == name)
-    below = sum(pair["holds"] for pair in pairs if pair["better"] == name)
-    return [1 + above, n_systems - below]

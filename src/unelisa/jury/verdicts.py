@@ -44,6 +44,7 @@ class Preference(NamedTuple):
     second: Any
     winner: Any  # "first", "second", "tie", a `Failed`, or None
     lengths: tuple[int, int] | None = None  # of the two answers
+    human: bool = False  # whether a person judged
 
 
 class Check(NamedTuple):
@@ -179,7 +180,7 @@ class Panel:
         names = [read_name(one, "a system") for one in (entry.first, entry.second)]
         item = read_name(entry.item, "an item")
         self.preferences.append(
-            Preference(item, judge, names[0], names[1], entry.winner, entry.lengths)
+            entry._replace(item=item, judge=judge, first=names[0], second=names[1])
         )
 
     def _add_verdict(self, verdict: Verdict) -> None:
@@ -368,13 +369,7 @@ def _sort_names(names: list[str], codes: Any) -> Names:
 
 
 def read_name(name: Any, whose: str) -> str:
-    """Return the name of an item, a judge or a system as text, or raise `VotesError`.
-
-    Examples
-    --------
-    >>> read_name(17, "an item"), read_name(" ann ", "a judge")
-    ('17', 'ann')
-    """
+    """Return the name of an item, a judge or a system as text, or raise `VotesError`."""
     if isinstance(name, float) and name.is_integer():
         name = int(name)
     if isinstance(name, bool) or not isinstance(name, str | int | float) or name != name:  # noqa: PLR0124 - NaN
