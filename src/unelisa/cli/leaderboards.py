@@ -30,7 +30,7 @@ def show_without_labels(
             board = fit_scores(Scores.of(found.panel))
             data = describe_scores(board)
             tables, lines = [mean_table(data), scale_table(data)], tell_scores(board)
-    data["source"] = ", ".join(sorted(set(found.sources)))
+    data["source"] = found.source
     with output_files(force) as files:
         files.write_json(json, data)
     screen = results(quiet=quiet or json == STDOUT)
