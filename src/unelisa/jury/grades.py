@@ -175,7 +175,7 @@ def _name_scores(
         return Named(labels, coding)
     whole = all((2 * number).is_integer() for number in numbers) and 1 < numbers[-1] <= HIGHEST
     if not whole or len(numbers) > MOST_GRADES or find_mixed(ranges):
-        raise VotesError(_describe_scale(numbers), Hint("cut", _middle(numbers)), scores=True)
+        raise VotesError(_describe_scale(numbers), Hint("cut", suggest_cut(numbers)), scores=True)
     listed = ", ".join(shown.values())
     note = f"scores {listed} are read as {len(numbers)} ordered classes"
     return Named(labels, Declared(tuple(shown.values()), ordered=True), note)
@@ -188,7 +188,7 @@ def _describe_scale(numbers: Sequence[float]) -> str:
     )
 
 
-def _middle(numbers: Sequence[float]) -> float:
+def suggest_cut(numbers: Sequence[float]) -> float:
     """Return the middle of the usual scale that holds the scores, or of the scores."""
     low, high = min(numbers), max(numbers)
     top = next((top for top in _TOPS if high <= top), None)
