@@ -1,8 +1,8 @@
 """Logs of judges: evaluations of language models and annotation projects as votes.
 
-Every file is a stream of records. The first record tells which program wrote it: each module named
-in `SOURCES` says whether a record `fits` it and can `read` records as verdicts, preferences and
-checks, which a `Panel` collects.
+Every file is a stream of records. The first record determines the program that wrote it: each
+module named in `SOURCES` says whether a record `fits` it and can `read` records as verdicts,
+preferences and checks, which a `Panel` collects.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -118,7 +118,7 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
     panel, sources = Panel(cut, options.get("question"), options.get("judges")), []
     with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
-            sources.append(_collect(panel, _Numbered(records), name, source))
+            sources.append(_collect(panel, records, name, source))
     coding = declare_order(options.get("coding", "auto"), options.get("order"))
     return Logs(panel, ", ".join(sorted(set(sources))), coding)
 
@@ -252,46 +252,44 @@ def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Rec
 
 
 def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
-    """Return the records of a file, whose first bytes tell what it is."""
+    """Return the records of a file, whose first bytes determine its kind."""
     with reading(path), path.open("rb") as file:
         start = file.read(1 << 12)
     if not start.strip():
         raise VotesError(f"{path.name} is empty")
     if start.startswith(MARK):
         return read_archive(path)
-    if start.startswith(GZIP):
+    packed, inside = start.startswith(GZIP), start
+    if packed:
         with reading(path):
             inside = read_beginning(path) if path.suffix.lower() == ".gz" else b"{"
-        return read_documents(path) if is_json(inside) else read_rows(path, b"", named)
-    return read_documents(path) if is_json(start) else read_rows(path, start, named)
+    if is_json(inside):
+        return read_documents(path)
+    return read_rows(path, b"" if packed else start, named)
 
 
-class _Numbered:
-    """Records that are counted as they are read."""
+def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | None) -> str:
+    """Add the verdicts of one input to the panel; return the name of its format."""
+    number = 0
 
-    def __init__(self, records: Iterator[Record]) -> None:
-        self._records, self.number = records, 0
-
-    def __iter__(self) -> Iterator[Record]:
-        for record in self._records:
-            self.number += 1
+    def count() -> Iterator[Record]:
+        nonlocal number
+        for record in records:
+            number += 1
             yield record
 
-
-def _collect(panel: Panel, numbered: _Numbered, name: str, source: str | None) -> str:
-    """Add the verdicts of one input to the panel; return the name of its format."""
-    records = iter(numbered)
-    first = next(records, None)
+    counted = count()
+    first = next(counted, None)
     if first is None:
         raise VotesError(f"{name} holds no records")
     chosen = source or find_source(first, name)
     try:
-        for entry in SOURCES[chosen].read(chain([first], records)):
+        for entry in SOURCES[chosen].read(chain([first], counted)):
             panel.add(entry)
     except VotesError as error:
         if error.message.startswith(name):
             raise
-        where = f"{name}, record {numbered.number}, read as {chosen}: {error.message}"
+        where = f"{name}, record {number}, read as {chosen}: {error.message}"
         raise VotesError(where, *error.hints) from None
     return chosen
 
