@@ -61,6 +61,7 @@ def test_every_output_at_once(run, panel, tmp_path):
     assert labels.read_text().count("\n") == 401
     text = page.read_text()
     assert "The panel" in text
+    assert "This assumes that no judge favors a system" in text
     said = json.loads(found.read_text())
     share, *ends = (f"{said['pass_rate'][key]:.1%}" for key in ("share", "low", "high"))
     interval = " to ".join(ends)
