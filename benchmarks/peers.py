@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from peer_programs import LIMIT, PROGRAMS
 
-from studies.markdown import write_page
+from studies.markdown import store_tables, write_page, write_tables
 from studies.real.page import render_real
 from studies.real.runs import (
     PEERS,
@@ -165,9 +165,10 @@ def main():
     stored.parent.mkdir(parents=True, exist_ok=True)
     old = read_archive(stored, "rows", "unelisa reproduce real") if stored.exists() else None
     archive = collect_real(asked.results, old)
-    page = render_real(archive)
+    page, tables = store_tables(render_real(archive), "real")
     write_page(stored, format_archive(archive, "set"))
     write_page(asked.docs / "comparison.md", page)
+    write_tables(asked.docs, tables)
 
 
 if __name__ == "__main__":

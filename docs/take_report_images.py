@@ -59,7 +59,7 @@ def take(browser: Browser, page_file: Path, shot: Shot) -> None:
 def main() -> None:
     """Make the demo's report and take all pictures of it."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        demo(Path(folder))
+        demo(out=Path(folder))
         rules = breast_cancer_votes().votes
         LatentIsing().fit(rules).report(Path(folder) / "families.html", rules)
         chromium = shutil.which("chromium")

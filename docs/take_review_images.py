@@ -95,7 +95,7 @@ def answer(page: Page, truth: dict[str, str], n: int) -> None:
         name = page.evaluate("() => shown.name")
         page.keyboard.press("1" if truth[name] == "ham" else "2")
         page.wait_for_function("name => !busy && shown.name !== name", arg=name)
-    page.wait_for_function("() => !document.getElementById('standing').hasAttribute('aria-busy')")
+    page.wait_for_function("() => !document.getElementById('progress').hasAttribute('aria-busy')")
 
 
 def main() -> None:

@@ -10,41 +10,28 @@ from typing import Annotated
 
 import typer
 
-from studies import (
-    cli_certify,
-    cli_classes,
-    cli_jury,
-    cli_prior,
-    cli_rate,
-    cli_replay,
-    cli_review,
-    cli_rules,
-    cli_worth,
-    screens,
-)
+from studies import screens, work
+from studies.certify import runs as certificates
+from studies.certify.page import render_certify
+from studies.classes.page import render_classes
+from studies.classes.runs import stamp_row as stamp_classes
 from studies.commands import (
-    Docs,
     ResultsFolder,
-    Stored,
     Study,
     choose,
+    make_command,
     name_files,
-    read_seeds,
     read_stored,
-    run_study,
     running,
     write_json,
     write_texts,
 )
-from studies.drawing import drawing, save_figure
+from studies.drawing import drawing
 from studies.ehr.page import render_ehr
-from studies.ehr.rare import COHORTS, run_rare
 from studies.ehr.rare import STAMP as RARE_STAMP
-from studies.ehr.sets import phecap_set, simulated_set
-from studies.ehr.splits import SPLITS, read_splits, run_set
 from studies.ehr.splits import STAMP as EHR_STAMP
-from studies.ehr.tables import collect_ehr, draw_splits
-from studies.markdown import group_by
+from studies.jury import runs as juries
+from studies.jury.page import render_jury
 from studies.paper.cells import (
     CELLS,
     GRAPHS,
@@ -60,34 +47,30 @@ from studies.paper.page import render_page
 from studies.paper.tables import collect_archive, tabulate_study
 from studies.paper.theorem import DRAWS, run_theorem
 from studies.paper.trials import METHODS, find_study_methods, results_path, run_trials, stamp_cell
+from studies.prior.page import render_prior
+from studies.prior.runs import STAMP as PRIOR_STAMP
+from studies.rate import runs as rates
+from studies.rate.page import render_rate
 from studies.real.page import render_real
-from studies.real.runs import (
-    PANEL_METHODS,
-    PANELS,
-    UNRANKED,
-    collect_real,
-    list_tasks,
-    run_real,
-)
 from studies.real.runs import stamp_row as stamp_real
-from studies.real.sets import VARIABLE, choose_sets, find_panels, find_shared_data
 from studies.records import Json, flatten_row, format_archive
-from studies.sets import is_listed
-from studies.worlds.figures import draw_differences
-from studies.worlds.kinds import KINDS, NUMBERS, Part, find_kinds, list_places
+from studies.replay.page import render_replay
+from studies.replay.runs import STAMP as REPLAY_STAMP
+from studies.review.page import render_review
+from studies.review.runs import STAMP as REVIEW_STAMP
+from studies.rules.page import render_rules
+from studies.rules.runs import STAMP as RULES_STAMP
 from studies.worlds.page import render_worlds
-from studies.worlds.runs import METHODS as WORLD_METHODS
-from studies.worlds.runs import find_world_methods, run_places, stamp_kind
-from studies.worlds.summary import collect_worlds
+from studies.worlds.runs import stamp_kind
+from studies.worth.page import render_worth
+from studies.worth.runs import STAMP as WORTH_STAMP
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
-from unelisa.cli.options import find_methods
 from unelisa.cli.screen import busy, results
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
-_DEFAULT_DATA = f"by default the folder that {VARIABLE} names, or ../shared next to a clone"
 Sampler = Annotated[
     str,
     typer.Option(metavar="paper|mixed", help="The paper's Gibbs sampler, or tempering."),
@@ -98,37 +81,67 @@ Graph = Annotated[
 ]
 Trials = Annotated[int, typer.Option(min=1, metavar="N", help="Trials per cell.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Trials at a time; -1 is one per core.")]
-TABLES = Study(
-    *("tables", "studies", ("cell",), render_page, screens.show_stored),
-    *("reproduction.md", {"studies.cells": stamp_cell}),
-    again="unelisa reproduce tables && unelisa reproduce page --results results/study",
-)
-REAL = Study(
-    *("real", "rows", ("set",), render_real, screens.show_ranks),
-    *("comparison.md", {"rows": stamp_real, "panels.rows": stamp_real}),
-)
-EHR = Study(
-    *("ehr", "methods", ("set", "told"), render_ehr, screens.show_methods),
-    *("phenotyping_study.md", {"methods": EHR_STAMP, "sets": EHR_STAMP, "rare": RARE_STAMP}),
-)
-WORLDS = Study(
-    *("worlds", "kinds", ("part",), render_worlds, screens.show_worlds),
-    *("worlds.md", {"kinds": stamp_kind}),
-)
-_ROOMS = (
-    *(
-        cli_certify,
-        cli_classes,
-        cli_jury,
-        cli_prior,
-        cli_rate,
-        cli_replay,
-        cli_review,
-        cli_rules,
-        cli_worth,
+_LISTED = (
+    Study(
+        *("tables", "studies", ("cell",), render_page, screens.show_stored),
+        {"studies.cells": stamp_cell},
+        named="reproduction.md",
+        again="unelisa reproduce tables && unelisa reproduce page --results results/study",
+    ),
+    Study(
+        *("real", "rows", ("set",), render_real, screens.show_ranks),
+        {"rows": stamp_real, "panels.rows": stamp_real},
+        work.real,
+        named="comparison.md",
+    ),
+    Study(
+        *("ehr", "methods", ("set", "told"), render_ehr, screens.show_methods),
+        {"methods": EHR_STAMP, "sets": EHR_STAMP, "rare": RARE_STAMP},
+        work.ehr,
+        named="phenotyping_study.md",
+    ),
+    Study(
+        *("worlds", "kinds", ("part",), render_worlds, screens.show_worlds),
+        *({"kinds": stamp_kind}, work.worlds, work.draw_worlds),
+    ),
+    Study(
+        *("certify", "certified", ("set",), render_certify, screens.show_certified),
+        *({"certified": certificates.STAMP}, work.certify),
+    ),
+    Study(
+        *("classes", "rows", ("set",), render_classes, screens.show_classes),
+        *({"rows": stamp_classes}, work.classes),
+    ),
+    Study(
+        *("jury", "panels", ("set",), render_jury, screens.show_panels),
+        *({"panels": juries.STAMP, "simulated": juries.stamp_simulated}, work.jury),
+    ),
+    Study(
+        *("prior", "fitted", ("set", "name"), render_prior, screens.show_prior),
+        *({"sets": PRIOR_STAMP}, work.prior),
+    ),
+    Study(
+        *("rate", "models", ("set", "model"), render_rate, screens.show_rate),
+        *({"sets": rates.STAMP, "models": rates.SIMULATED_STAMP}, work.rate),
+    ),
+    Study(
+        *("replay", "replays", ("set",), render_replay, screens.show_replays),
+        *({"replays": REPLAY_STAMP}, work.replay, work.draw_replays),
+    ),
+    Study(
+        *("review", "reviews", ("set",), render_review, screens.show_reviews),
+        *({"reviews": REVIEW_STAMP}, work.review),
+    ),
+    Study(
+        *("rules", "cells", ("part",), render_rules, screens.show_rules),
+        *({"cells": RULES_STAMP, "labels": RULES_STAMP}, work.rules),
+    ),
+    Study(
+        *("worth", "voters", ("part",), render_worth, screens.show_worth),
+        *({"voters": WORTH_STAMP}, work.worth),
     ),
 )
-STUDIES = {study.name: study for study in (TABLES, REAL, EHR, WORLDS, *(x.STUDY for x in _ROOMS))}
+STUDIES = {study.name: study for study in _LISTED}
 STUDY_RESULTS = Path("results/study")
 
 
@@ -232,140 +245,11 @@ def page(
     with busy("summarizing"):
         stored = read_stored(out, "tables.json", "studies", required=folder is None)
         archive = stored if folder is None else collect_archive(folder, stored)
-        texts = {written: TABLES.write(archive or {})}
+        texts = STUDIES["tables"].write(archive or {}, out)
     if folder is not None and archive is not None:
         texts[place] = format_archive(archive, "cell")
     write_texts(texts, json)
     name_files([written], json)
-
-
-@app.command(cls=PlainCommand)
-def real(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="One folder per set, with votes.csv and truth.csv, or the folder of sources.csv; "
-            f"{_DEFAULT_DATA}; otherwise public sets are downloaded.",
-        ),
-    ] = None,
-    panels: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Panels of judges with two labels, for calibration; by default data_k next to the "
-            "shared data; skipped if there is none.",
-        ),
-    ] = None,
-    folder: ResultsFolder = Path("results/real"),
-    methods: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only some methods; all by default.")
-    ] = None,
-    supervised: Annotated[
-        bool, typer.Option(help="Also run the references that learn from labels.")
-    ] = True,
-    out: Docs = None,
-    stored: Stored = None,
-    json: options.JsonFile = None,
-) -> None:
-    """Run every method on every set of real votes, with intervals and mean ranks."""
-    names = None if methods is None else [_find_real_method(x) for x in methods.split(",")]
-
-    def collect(old: Json | None) -> Json:
-        sets, tasks = choose_sets(data), list_tasks(names, supervised)
-        judged = find_panels(panels) if data is None or panels is not None else {}
-        asked = list_tasks([x for x in PANEL_METHODS if names is None or x in names], False)
-        make_folder(folder / PANELS)
-        with running(len(sets) * len(tasks) + len(judged) * len(asked)) as advance:
-            run_real(sets, folder, tasks, advance)
-            run_real(judged, folder / PANELS, asked, advance)
-        return collect_real(folder, old)
-
-    run_study(REAL, collect, out, stored, json)
-
-
-@app.command(cls=PlainCommand)
-def ehr(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    seeds: Annotated[
-        str, typer.Option(metavar="A,B", help="Seeds of the simulated datamarts.")
-    ] = "0",
-    patients: Annotated[
-        int, typer.Option(min=1000, help="Patients in a simulated datamart.")
-    ] = 46568,
-    splits: Annotated[
-        int, typer.Option(min=1, help="Random splits of the reviewed charts.")
-    ] = SPLITS,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder of ehr_phecap, with features.csv.gz and truth.csv; by default ehr_phecap "
-            f"in the shared data ({_DEFAULT_DATA}); skipped if there is none.",
-        ),
-    ] = None,
-    rare: Annotated[bool, typer.Option(help="Also small cohorts with a rare phenotype.")] = True,
-    folder: ResultsFolder = Path("results/ehr"),
-    out: Docs = None,
-    stored: Stored = None,
-    json: options.JsonFile = None,
-) -> None:
-    """Run Table 5.4: penLog, unElisa and Phenotyper on splits of the reviewed charts."""
-
-    def collect(old: Json | None) -> Json:
-        asked = read_seeds(seeds)
-        for wanted in (folder, out):
-            if wanted is not None:
-                make_folder(wanted)
-        _run_ehr(asked, patients, splits, data, rare, folder)
-        if out is not None:
-            _draw_ehr(folder, out / "images")
-        return collect_ehr(folder, old)
-
-    run_study(EHR, collect, out, stored, json)
-
-
-@app.command(cls=PlainCommand)
-def worlds(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    part: Annotated[
-        str,
-        typer.Option(metavar="|".join(KINDS), help="Worlds to develop on, or worlds to report."),
-    ] = "choosing",
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B|A-B", help="Numbers of the worlds of each kind; by default 20 of them."
-        ),
-    ] = None,
-    kinds: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only some kinds; all by default.")
-    ] = None,
-    methods: Annotated[
-        str | None, typer.Option(metavar="A,B", help=f"Only some of {', '.join(WORLD_METHODS)}.")
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option(metavar="N", help="Worlds at a time; -1 is one per core.")
-    ] = 1,
-    folder: ResultsFolder = Path("results/worlds"),
-    out: Docs = None,
-    stored: Stored = None,
-    json: options.JsonFile = None,
-) -> None:
-    """Run every method on simulated worlds with known truth, kind by kind."""
-
-    def collect(old: Json | None) -> Json:
-        chosen: Part = choose("--part", part, KINDS)
-        numbers = NUMBERS[chosen] if seeds is None else read_seeds(seeds)
-        places = list_places(chosen, find_kinds(chosen, kinds), numbers)
-        asked = find_world_methods(methods)
-        make_folder(folder)
-        with running(len(places)) as advance:
-            run_places(places, folder, asked, jobs, advance)
-        archive = collect_worlds(folder, old)
-        if out is not None:
-            _draw_worlds(archive, out / "images")
-        return archive
-
-    run_study(WORLDS, collect, out, stored, json)
 
 
 @app.command(cls=PlainCommand)
@@ -386,8 +270,8 @@ def stale(
         if (archive := read_stored(docs, f"{study.name}.json", study.part)) is not None
     }
     if mark:
-        pages = {docs / STUDIES[x].page: STUDIES[x].write(old) for x, old in archives.items()}
-        write_texts(pages, json)
+        written = [STUDIES[name].write(archive, docs) for name, archive in archives.items()]
+        write_texts({place: text for one in written for place, text in one.items()}, json)
     found = [STUDIES[name].count_stale(archive) for name, archive in archives.items()]
     write_json(json, found)
     screens.show_stale(results(quiet=json == STDOUT), found)
@@ -412,54 +296,9 @@ def rows(
         files.write_csv(out, header, ([row.get(key) for key in header] for row in flat))
 
 
-app.command(cls=PlainCommand)(cli_classes.classes)
-app.command(cls=PlainCommand)(cli_rate.rate)
-app.command(cls=PlainCommand)(cli_prior.prior)
-app.command(cls=PlainCommand)(cli_worth.worth)
-app.command(cls=PlainCommand)(cli_jury.jury)
-app.command(cls=PlainCommand)(cli_replay.replay)
-app.command(cls=PlainCommand)(cli_review.review)
-app.command(cls=PlainCommand)(cli_certify.certify)
-app.command(cls=PlainCommand)(cli_rules.rules)
-
-
-def _draw_worlds(archive: Json, images: Path) -> None:
-    make_folder(images)
-    with drawing(), busy("drawing"):
-        for (part,), rows in group_by(archive["kinds"], "part").items():
-            save_figure(draw_differences(rows), images, f"worlds-{part}")
-
-
-def _run_ehr(
-    seeds: Sequence[int], patients: int, splits: int, data: Path | None, rare: bool, folder: Path
-) -> None:
-    """Run the simulated datamarts with their rare cohorts, then ehr_phecap if it is there."""
-    shared = find_shared_data() if data is None else None
-    if shared is not None and is_listed(shared):
-        shared = shared / "data"
-    place = shared / "ehr_phecap" if shared is not None else data
-    public = phecap_set(place) if place is not None and (data or place.is_dir()) else None
-    parts = len(seeds) * (splits + (COHORTS if rare else 0)) + (splits if public else 0)
-    with running(parts) as advance:
-        for seed in seeds:
-            datamart = simulated_set(seed, patients)
-            run_set(datamart, folder, splits, partial(advance, f"datamart {seed}"))
-            if rare:
-                run_rare(datamart, folder, partial(advance, f"rare cohorts {seed}"))
-        if public is not None:
-            run_set(public, folder, splits, partial(advance, "ehr_phecap"))
-
-
-def _draw_ehr(folder: Path, images: Path) -> None:
-    make_folder(images)
-    rows = read_splits(folder)
-    with drawing(), busy("drawing"):
-        for name in dict.fromkeys(row["set"] for row in rows):
-            save_figure(draw_splits(rows, name), images, f"ehr-{name}")
-
-
-def _find_real_method(name: str) -> str:
-    return name.strip() if name.strip() in UNRANKED else find_methods(name)[0]
+for _study in _LISTED:
+    if _study.run is not None:
+        app.command(_study.name, cls=PlainCommand)(make_command(_study, _study.run))
 
 
 def _run_trials(

@@ -1,7 +1,8 @@
-"""What the commands of the studies share: their choices, their progress, the files they write."""
+"""What the commands of the studies share: their options, their progress, the files they write."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -9,10 +10,12 @@ import typer
 from rich.console import Console
 
 from studies.fingerprints import Stamp, is_stale
+from studies.markdown import store_tables
 from studies.real.sets import find_shared_data
 from studies.records import Json, format_archive, list_rows, read_archive
 from unelisa.cli.commands import INTERRUPTED
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.options import JsonFile
 from unelisa.cli.screen import complain, results
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
@@ -46,12 +49,24 @@ LabeledSets = Annotated[
 ]
 
 
+_COMMON: dict[str, Any] = {
+    "folder": Annotated[
+        Path | None,
+        typer.Option("--results", metavar="FOLDER", help=_RESUMED + " [default: results/STUDY]"),
+    ],
+    "out": Docs,
+    "stored": Stored,
+    "json": JsonFile,
+}
 STALE = """
 ---
 
-**Stale.** Numbers on this page were computed by other code than that of this release:
-`unelisa reproduce stale` counts them, and `{again}` computes them again.
+**Stale.** Other code than this release's computed some of these numbers; `{again}` computes them
+again.
 """
+
+
+Collect = Callable[[Json | None], Json]  # the archive, added to the stored one
 
 
 class Study(NamedTuple):
@@ -62,9 +77,22 @@ class Study(NamedTuple):
     keys: tuple[str, ...]  # with which the rows of the archive begin
     render: Callable[[Json], str]  # the page, of the archive
     show: Callable[[Console, Json], None]  # on the screen
-    page: str  # the page's name
     stamps: Mapping[str, Stamp]  # by the part of the archive that has rows: their code
+    # the work, of the options of its command; `folder` and `out` are the common ones of that name
+    run: Callable[..., Collect] | None = None
+    draw: Callable[[Json, Path], None] | None = None  # the images of the page, in a folder
+    named: str = "{name}.md"  # the page's name
     again: str = "unelisa reproduce {name} --out docs"  # what computes the rows again
+
+    @property
+    def page(self) -> str:
+        """The name of the page."""
+        return self.named.format(name=self.name)
+
+    @property
+    def rerun(self) -> str:
+        """The command that computes the rows again."""
+        return self.again.format(name=self.name)
 
     def list_rows(self, archive: Json) -> list[Json]:
         """Return all rows of an archive."""
@@ -78,40 +106,65 @@ class Study(NamedTuple):
     def count_stale(self, archive: Json) -> Json:
         """Return how many rows an archive has, how many are stale, and what runs them again."""
         rows, stale = len(self.list_rows(archive)), len(self.list_stale(archive))
-        again = self.again.format(name=self.name)
-        return {"study": self.name, "rows": rows, "stale": stale, "again": again}
+        return {"study": self.name, "rows": rows, "stale": stale, "again": self.rerun}
 
-    def write(self, archive: Json) -> str:
-        """Return the page, with a note at its end if some of its numbers are stale."""
-        page = self.render(archive)
-        if not self.list_stale(archive):
-            return page
-        return page + STALE.format(again=self.again.format(name=self.name))
+    def write(self, archive: Json, docs: Path) -> dict[Path, str]:
+        """Return the texts of the page and of its long tables, by their places in a folder.
+
+        A note at the end of the page says if some of its numbers are stale.
+        """
+        note = STALE.format(again=self.rerun) if self.list_stale(archive) else ""
+        page, tables = store_tables(self.render(archive) + note, self.name)
+        return {docs / self.page: page, **{docs / "study" / x: y for x, y in tables.items()}}
+
+
+def make_command(study: Study, work: Callable[..., Collect]) -> Callable[..., None]:
+    """Return a study's command: the options of its work, and those that all studies have."""
+    own = signature(work, eval_str=True).parameters
+    common = {name: one for name, one in _COMMON.items() if name in own or name != "folder"}
+
+    def command(**options: Any) -> None:
+        if options.get("folder", ...) is None:
+            options["folder"] = Path("results") / study.name
+
+        def collect(old: Json | None) -> Json:  # nothing runs before the old archive was read
+            return work(**{name: options[name] for name in own})(old)
+
+        run_study(study, collect, options["out"], options["stored"], options["json"])
+
+    kinds = {name: one.annotation for name, one in own.items() if name not in common} | common
+    shown = [
+        Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=own[name].default if name not in common else None,
+            annotation=kind,
+        )
+        for name, kind in kinds.items()
+    ]
+    command.__dict__["__signature__"] = Signature(shown)
+    command.__annotations__ = kinds
+    command.__doc__ = work.__doc__
+    return command
 
 
 def run_study(
-    study: Study,
-    collect: Callable[[Json | None], Json],
-    out: Path | None,
-    stored: Path | None,
-    json: Path | None,
-    draw: Callable[[Json, Path], None] | None = None,
+    study: Study, collect: Collect, out: Path | None, stored: Path | None, json: Path | None
 ) -> None:
-    """Run a study or take its stored archive; write what was asked for, and show it.
-
-    `collect` does the work and returns the archive, added to the one in the output folder; `draw`
-    makes the page's images in a folder.
-    """
+    """Run a study or take its stored archive; write what was asked for, and show it."""
     check_outputs(json=json)
     if stored is None:
+        if out is not None:
+            make_folder(out)
         archive = collect(read_stored(out, f"{study.name}.json", study.part))
     else:
         archive = read_archive(stored, study.part, f"unelisa reproduce {study.name}")
     if out is not None:
-        if draw is not None:
-            draw(archive, out / "images")
         archived = format_archive(archive, *study.keys)
-        texts = {out / study.page: study.write(archive)}
+        texts = study.write(archive, out)
+        if study.draw is not None:
+            make_folder(out / "images")
+            study.draw(archive, out / "images")
         write_texts({**texts, out / "study" / f"{study.name}.json": archived}, json)
     write_json(json, archive)
     study.show(results(quiet=json == STDOUT), archive)

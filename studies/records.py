@@ -19,7 +19,7 @@ import unelisa
 from studies.fingerprints import DATA, KEY, Stamp, drop_stale, hash_data
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.kernels.blas import one_blas_thread
-from unelisa.review.journal import Journal, open_journal
+from unelisa.review.gold_file import Journal, open_journal
 
 FORMAT = 1
 Json = dict[str, Any]

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError, VotesWarning
 from unelisa.sources.labels import KnownLabels, read_labels
 from unelisa.sources.tables import read_votes
-from unelisa.votes import Votes
+from unelisa.votes import Votes, join_votes
 from unelisa.votes.blocks import WholeTable
 from unelisa.votes.coding import CodingChoice
-from unelisa.votes.joining import join_votes
 
 LIST = "sources.csv"
 VOTES = ("votes.csv", "votes.csv.gz", "votes_wide.csv", "votes_wide.csv.gz")
@@ -108,4 +107,4 @@ def join_unvoted(known: KnownLabels) -> Votes:
     if not len(silent):
         return votes
     rows = np.zeros((len(silent), votes.n_voters), dtype=np.int8, order="F")
-    return join_votes(votes, replace(votes, blocks=WholeTable(rows), items=silent)).votes
+    return join_votes(votes, replace(votes, blocks=WholeTable(rows), items=silent))

@@ -1,16 +1,19 @@
 """The same votes in every place where votes can live."""
 
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
 from unelisa.kernels.l1_logistic import CHUNK
+from unelisa.votes import blocks as local_module
 from unelisa.votes.blocks import MappedBlocks, SparseBlocks, WholeTable
-from unelisa.votes.blocks import local as local_module
 from unelisa.votes.partitioned import Partitions
 
-NAMES = ("memory", "mapped", "sparse", "partitions", "uneven partitions")
+# torch on the processor, where it is installed
+DEVICES = ("device",) if find_spec("torch") else ()
+NAMES = ("memory", "mapped", "sparse", "partitions", "uneven partitions", *DEVICES)
 
 
 def crowd(n_items=3 * CHUNK + 700, n_voters=12, abstain=0.2, seed=0):
@@ -44,6 +47,10 @@ def put(name, votes, folder, monkeypatch):
     """Return the votes as blocks in the place of that name, several blocks where it has such."""
     if name == "memory":
         return WholeTable(votes)
+    if name == "device":
+        from unelisa.votes.device import DeviceBlocks  # noqa: PLC0415 - torch is optional
+
+        return DeviceBlocks.of(WholeTable(votes), "cpu")
     if name == "mapped":
         return write_blocks(folder / "votes.int8", votes, CHUNK)
     if name == "sparse":

@@ -76,9 +76,9 @@ CASES = {
 
 def _make(name, n_voters):
     cls = AGGREGATORS[name]
-    if n_voters > getattr(cls, "max_voters", n_voters):
+    if n_voters > (cls.takes.voters or n_voters):
         pytest.skip(
-            f"{name} takes {cls.max_voters} voters at most, in words: its own test shows it"
+            f"{name} takes {cls.takes.voters} voters at most, in words: its own test shows it"
         )
     return cls(**({"random_state": 0} if "random_state" in cls().get_params() else {}))
 

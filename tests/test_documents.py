@@ -181,16 +181,13 @@ def test_the_table_of_the_gpu_is_what_was_measured():
     told = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
     found = json.loads((ROOT / "benchmarks" / "results" / "gpu.json").read_text(encoding="utf-8"))
     lines = [_gpu_line(size) for size in found["sizes"]]
-    assert told.split("## On a GPU")[1].count("lambda | ") == len(lines)
     for line in lines:
         assert line in told
-    first = max(size["gpu"]["first"] for size in found["sizes"])
     apart = max(size["largest_difference"] for size in found["sizes"])
     for words in (
         f"one {found['machine']['gpu']} (torch {found['machine']['torch']})",
         f"the {found['machine']['cores']} cores beside it",
         f"needs {found['start_seconds']:.1f} s until torch",
-        f"The first solve of a process took {first:.1f} s",
         f"differ by at most {apart:.0e}",
     ):
         assert words in " ".join(told.split())
@@ -203,10 +200,7 @@ def _gpu_line(size):
         f"{size['items']:,} x {size['voters']:,}",
         f"{gpu['seconds']:.3f} s",
         f"{gpu['send_seconds']:.3f} s",
-        f"{gpu['fetch_seconds']:.3f} s",
-        f"{gpu['passes_mean']:.1f}",
         f"{gpu['peak_gb']:.1f} GB",
-        f"{gpu['kkt_float64']:.1e} lambda",
         f"{one['seconds']:.2f} s",
         f"{many['seconds']:.2f} s",
     )

@@ -180,14 +180,6 @@ def test_no_estimator_guesses_what_three_codes_mean(cls):
             model.score(codes, np.ones(40))
 
 
-@pytest.mark.parametrize("name", [n for n, cls in AGGREGATORS.items() if not cls.multiclass])
-def test_methods_of_two_classes_say_what_to_use_for_more(name):
-    cls = AGGREGATORS[name]
-    with pytest.raises(ModelError, match="takes two classes, found 3") as refusal:
-        cls().fit([["a", "b"], ["c", "a"]])
-    assert str(refusal.value).endswith(f"use OneVsRest({cls.__name__}())")
-
-
 def test_a_selector_of_two_classes_points_to_one_against_the_rest():
     with pytest.raises(ModelError, match="3; use votes.one_against_rest"):
         ExpertSelector().fit([["a", "b"], ["c", "a"]])

@@ -23,7 +23,7 @@ MODELS = Path(__file__).parent / "models"
 THREE_CLASSES = {
     f"{name}, 3 classes": method
     for name, method in AGGREGATORS.items()
-    if method.multiclass and name != "latent-ising"
+    if method.takes.any_class and name != "latent-ising"
 }
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from unelisa.ehr import Phenotyper, evaluate_rules, read_omop, simulate_ehr
     from unelisa.jury import read_jury
+    from unelisa.latent.device import to_device
     from unelisa.paper import (
         Assumptions,
         ExpertSelector,
@@ -57,6 +58,7 @@ _ROOMS = {
     "suggest_votes",
     "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
     "jury": "read_jury",
+    "latent.device": "to_device",
     "paper": "Assumptions ExpertSelector Ising Neighborhoods VoterGraph check_assumptions "
     "estimate_assumptions fisher_information select_experts select_neighborhoods",
     "simulation": "simulate_classes simulate_votes",
@@ -109,6 +111,7 @@ __all__ = [
     "simulate_ehr",
     "simulate_votes",
     "suggest_votes",
+    "to_device",
     "votes_from_estimators",
     "votes_from_forest",
 ]

@@ -97,14 +97,7 @@ def _is_estimator(value: Any) -> bool:
 
 
 def clone(model: Model) -> Model:
-    """Return an unfitted estimator with the same parameters.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> clone(ue.DawidSkene(smoothing=2.0).fit([[1, -1, 1], [-1, 1, 1], [-1, -1, -1]]))
-    DawidSkene(smoothing=2.0)
-    """
+    """Return an unfitted estimator with the same parameters."""
     params = model.get_params(deep=False)
     copies = {k: clone(v) if _is_estimator(v) else deepcopy(v) for k, v in params.items()}
     return type(model)(**copies)

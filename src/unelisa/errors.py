@@ -26,12 +26,12 @@ from typing import Any, NamedTuple, Self
 
 
 class Sentence(str):
-    """What is told, in a sentence that names a few voters; `voters` names all, if there are more.
+    """A message that names a few voters; `voters` names all, if there are more.
 
     Examples
     --------
-    >>> told = Sentence.listing("these never voted: {}", ["ann", "bob", "cem"], most=2)
-    >>> told, told.voters
+    >>> message = Sentence.listing("these never voted: {}", ["ann", "bob", "cem"], most=2)
+    >>> message, message.voters
     ('these never voted: ann, bob and 1 more', ('ann', 'bob', 'cem'))
     """
 
@@ -40,9 +40,9 @@ class Sentence(str):
 
     def __new__(cls, text: str, voters: Iterable[str] = ()) -> Self:
         """Return the sentence."""
-        told = super().__new__(cls, text)
-        told.voters = tuple(voters)
-        return told
+        message = super().__new__(cls, text)
+        message.voters = tuple(voters)
+        return message
 
     @classmethod
     def listing(cls, text: str, names: Sequence[str], most: int) -> Self:
@@ -53,13 +53,7 @@ class Sentence(str):
 
 
 class Hint(NamedTuple):
-    """A parameter that resolves an error: Python spells it one way, the command line another.
-
-    Examples
-    --------
-    >>> str(Hint("item", "mrn", "if it names the items"))
-    "item='mrn' if it names the items"
-    """
+    """A parameter that resolves an error: Python spells it one way, the command line another."""
 
     parameter: str
     value: Any
@@ -70,13 +64,7 @@ class Hint(NamedTuple):
 
 
 def join_hints(message: str, hints: Sequence[str]) -> str:
-    """Return the sentence with what to pass.
-
-    Examples
-    --------
-    >>> join_hints("the codes are ambiguous", ["--coding pm1", "--coding snorkel"])
-    'the codes are ambiguous; pass --coding pm1, or --coding snorkel'
-    """
+    """Return the sentence with what to pass: "...; pass --coding pm1, or --coding snorkel"."""
     return f"{message}; pass {', or '.join(hints)}" if hints else message
 
 
@@ -118,13 +106,7 @@ class MissingExtraError(UnelisaError, ImportError):
 
 
 def missing_extra(need: str, extra: str) -> MissingExtraError:
-    """Return the error for a missing optional package, with the command that installs it.
-
-    Examples
-    --------
-    >>> print(missing_extra("reports need jinja2", "report"))
-    reports need jinja2: pip install "unelisa[report]", or in a clone pip install ".[report]"
-    """
+    """Return the error for a missing optional package, with the command that installs it."""
     return MissingExtraError(
         f'{need}: pip install "unelisa[{extra}]", or in a clone pip install ".[{extra}]"'
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -30,20 +30,6 @@ def fit_aside(
 
     A copy is fitted, and its state is taken over in one step when it is complete. BLAS has one
     thread meanwhile.
-
-    Examples
-    --------
-    >>> class Mean(Estimator):
-    ...     @fit_aside
-    ...     def fit(self, X):
-    ...         self.total_ = sum(X)
-    ...         self.mean_ = self.total_ / len(X)
-    >>> model = Mean().fit([1, 3])
-    >>> try:
-    ...     model.fit([])
-    ... except ZeroDivisionError:
-    ...     model.total_
-    4
     """
 
     @wraps(fit)
@@ -58,12 +44,37 @@ def fit_aside(
     return fit_copy
 
 
+class Takes(NamedTuple):
+    """What a method takes besides complete votes of two classes; `check_taken` refuses the rest."""
+
+    any_class: bool = False  # more than two classes
+    voters: int | None = None  # at most so many voters who vary; None: any number
+    gold: Literal["nothing", "side", "labels"] = "nothing"  # what gold labels decide
+    prior: bool = False  # prior log-odds of the items, and a stated prevalence
+
+
+def check_taken(model: Any, votes: Votes) -> None:
+    """Raise `ModelError` if a method does not take such votes."""
+    name, takes = type(model).__name__, model.takes
+    if votes.n_classes > 2 and not takes.any_class:
+        use = f"OneVsRest({name}())" if hasattr(model, "predict") else "votes.one_against_rest"
+        raise ModelError(f"{name} takes two classes, found {votes.n_classes}; use {use}")
+    if votes.n_classes > 2 and getattr(model, "orient", "majority") != "majority":
+        raise ModelError("orient decides between two classes; leave 'majority' for more")
+    varying = 0 if takes.voters is None else int(np.count_nonzero(~votes.constant()))
+    if takes.voters is not None and varying > takes.voters:
+        raise ModelError(
+            f"{name} takes at most {takes.voters} voters who vary, found {varying}: select voters "
+            "first, or use another method"
+        )
+
+
 def has_its_classes(model: Any) -> bool:
     """Return whether a model has two classes, or more which it takes and whose order it knows."""
     n_classes = len(model.classes_)
     if n_classes == 2:
         return not hasattr(model, "ordered_")
-    return n_classes > 2 and bool(model.multiclass) and hasattr(model, "ordered_")
+    return n_classes > 2 and model.takes.any_class and hasattr(model, "ordered_")
 
 
 def has_distinct_names(model: Any) -> bool:
@@ -108,16 +119,13 @@ class VotesEstimator(Estimator):
         Their names, and whether these came from the table.
     """
 
-    multiclass: ClassVar[bool] = False  # whether it takes more than two classes
+    takes: ClassVar[Takes] = Takes()
 
     def _enter(self, X: Any) -> Votes:
         """Return the votes of `fit`, and store who the voters are."""
         check_settings(self.get_params(deep=False))
         votes = Votes.accept(X)
-        if votes.n_classes > 2 and not self.multiclass:
-            name = type(self).__name__
-            use = f"OneVsRest({name}())" if hasattr(self, "predict") else "votes.one_against_rest"
-            raise ModelError(f"{name} takes two classes, found {votes.n_classes}; use {use}")
+        check_taken(self, votes)
         for name in list_fields(type(self)) - self.get_params(deep=False).keys():
             self.__dict__.pop(name, None)  # an earlier fit may have had other classes
         self.classes_ = as_labels(votes.classes)
@@ -205,12 +213,7 @@ class VotesEstimator(Estimator):
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """Raise `ModelError` for invalid values of settings that several estimators share.
-
-    Examples
-    --------
-    >>> check_settings({"n_starts": 5, "n_jobs": -1, "random_state": None})
-    """
+    """Raise `ModelError` for invalid values of settings that several estimators share."""
     for name, kind in KINDS.items():
         if name in settings and not kind.holds(settings[name]):
             found = repr(settings[name])[:60]
@@ -218,12 +221,7 @@ def check_settings(settings: dict[str, Any]) -> None:
 
 
 def check_level(level: Any) -> None:
-    """Raise `ModelError` for an invalid level of intervals.
-
-    Examples
-    --------
-    >>> check_level(0.9)
-    """
+    """Raise `ModelError` for an invalid level of intervals."""
     if not isinstance(level, float) or not 0 < level < 1:
         raise ModelError(f"level must lie between 0 and 1, found {level!r}")
 
@@ -239,37 +237,27 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not _is_flag(value)
+def _is_number(value: Any, kind: Any, least: float) -> bool:
+    return isinstance(value, kind) and not _is_flag(value) and bool(least <= value < np.inf)
 
 
-def _is_count(value: Any) -> bool:
-    return _is_whole(value) and value >= 1
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, Real) and not _is_flag(value) and 0 <= float(value) < np.inf
-
-
-def _is_seed(value: Any) -> bool:
-    if value is None or isinstance(value, np.random.Generator):
-        return True
-    return _is_whole(value) and value >= 0
-
-
-def _is_side(value: Any) -> bool:
-    return isinstance(value, str) or _is_whole(value)
-
-
-COUNT = Kind(_is_count, "a whole number of at least 1")
-AMOUNT = Kind(_is_amount, "a finite number of at least 0")
+COUNT = Kind(lambda value: _is_number(value, Integral, 1), "a whole number of at least 1")
+AMOUNT = Kind(lambda value: _is_number(value, Real, 0), "a finite number of at least 0")
 KINDS = {
     **dict.fromkeys(("n_starts", "max_iter", "max_groups", "n_resamples"), COUNT),
     **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
     "fit_intercept": Kind(_is_flag, "True or False"),
-    "orient": Kind(_is_side, "'majority', or a voter's name or index"),
+    "orient": Kind(
+        lambda value: isinstance(value, str) or _is_number(value, Integral, -np.inf),
+        "'majority', or a voter's name or index",
+    ),
     "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
     "random_state": Kind(
-        _is_seed, "None, a nonnegative integer, or a generator of np.random.default_rng"
+        lambda value: (
+            value is None
+            or isinstance(value, np.random.Generator)
+            or _is_number(value, Integral, 0)
+        ),
+        "None, a nonnegative integer, or a generator of np.random.default_rng",
     ),
 }

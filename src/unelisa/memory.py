@@ -28,14 +28,7 @@ def memory_limit() -> int:
 
 @contextmanager
 def limit_memory(size: str | int | None) -> Iterator[None]:
-    """Set the limit for a block; None leaves it as it is.
-
-    Examples
-    --------
-    >>> with limit_memory("2GB"):
-    ...     memory_limit()
-    2000000000
-    """
+    """Set the limit for a block; None leaves it as it is."""
     before = _chosen.set(_chosen.get() if size is None else read_size(size))
     try:
         yield
@@ -47,22 +40,17 @@ def refuse_beyond(needed: int, what: str, error: type[UnelisaError] = VotesError
     """Raise an error if the content of a file needs more memory than the limit."""
     limit = memory_limit()
     if needed > max(limit, LEAST):
-        told = (
+        text = (
             f"{what} needs about {_show_size(needed)} of memory, more than the limit of "
             f"{_show_size(limit)}; raise it with UNELISA_MEMORY or --memory if the file is sound"
         )
-        raise error(told.lstrip())
+        raise error(text.lstrip())
 
 
 def weigh_json(content: str | bytes | bytearray) -> int:
     """Return how much memory JSON takes at most, with its text, once it is parsed.
 
     It is bounded by its marks, since lists of empty lists take 50 times as much as their text.
-
-    Examples
-    --------
-    >>> weigh_json("[" * 1000) > 100 * 1000
-    True
     """
     if isinstance(content, str):
         marks = sum(content.count(mark) * size for mark, size in _JSON_MARKS.items())
@@ -75,13 +63,7 @@ def weigh_json(content: str | bytes | bytearray) -> int:
 
 
 def read_size(text: str | int) -> int:
-    """Return a number of bytes, given as a number or as text such as "500MB".
-
-    Examples
-    --------
-    >>> read_size("500MB"), read_size("1.5 GB"), read_size(4096)
-    (500000000, 1500000000, 4096)
-    """
+    """Return a number of bytes, given as a number or as text such as "500MB"."""
     found = _SIZE.fullmatch(str(text).strip())
     size = 0.0 if found is None else float(found[1]) * _UNITS[found[2].upper()]
     if not 1 <= size < float("inf"):

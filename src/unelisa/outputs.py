@@ -1,6 +1,6 @@
 """Output files that appear whole or not at all; values for JSON, and cells for spreadsheets.
 
-Files that grow line by line are in `review.journal`.
+Files that grow line by line are in `review.gold_file`.
 """
 
 import csv
@@ -12,9 +12,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+_fcntl: Any = import_module("fcntl") if os.name == "posix" else None  # else nothing is locked
 _open_drafts: set[Path] = set()  # the private folders of drafts
 _ACL = "system.posix_acl_access"
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # file systems that cannot sync a folder
@@ -44,16 +46,6 @@ def whole_files() -> Iterator[Callable[[str | Path], Path]]:
 
     A file that is replaced passes on its owner, mode and access list; a read-only one is refused.
     A symbolic link is followed, and refused where it leads nowhere.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with whole_files() as make_draft:
-    ...     for name in ("labels.csv", "model.npz"):
-    ...         _ = make_draft(folder / name).write_text("whole")
-    >>> sorted(file.name for file in folder.iterdir())
-    ['labels.csv', 'model.npz']
     """
     drafts: list[tuple[Path, Path]] = []
 
@@ -155,6 +147,20 @@ def _put_back(target: Path, old: Path | None) -> None:
         old.replace(target)
 
 
+@contextmanager
+def holding(path: Path) -> Iterator[None]:
+    """Keep other programs that hold the same file out of this block, where the system has locks.
+
+    A file that one of them replaced meanwhile is another file: compare its content in the block.
+    """
+    with ExitStack() as held:
+        if _fcntl is not None and path.is_file():
+            file = held.enter_context(path.open("rb"))
+            with suppress(OSError):  # a file system without locks
+                _fcntl.flock(file, _fcntl.LOCK_EX)
+        yield
+
+
 def sync_folder(folder: Path) -> None:
     """Flush the names in a folder to disk: a rename is lost with the power until then."""
     try:
@@ -179,14 +185,7 @@ def _remove(folder: Path) -> None:
 
 
 def make_plain(value: Any) -> Any:
-    """Return a value that JSON can hold: None for NaN, the type's name for other objects.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [make_plain(x) for x in (np.float64(.5), float("nan"), np.bool_(True), print)]
-    [0.5, None, True, 'builtin_function_or_method']
-    """
+    """Return a value that JSON can hold: None for NaN, the type's name for other objects."""
     if hasattr(value, "dtype") and value.ndim == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -201,11 +200,6 @@ def defuse_cell(cell: Any) -> Any:
 
     So the name of a voter or an item could carry a command. An apostrophe shows it as text; numbers
     such as -1 are left alone, and fractions keep six digits.
-
-    Examples
-    --------
-    >>> [defuse_cell(cell) for cell in ("ward 3", "=1+2", "a;=1+2", "-1", -1, 2 / 3)]
-    ['ward 3', "'=1+2", "a;'=1+2", '-1', -1, 0.666667]
     """
     if cell is None or isinstance(cell, int):
         return cell

@@ -31,11 +31,6 @@ def count_jobs(n_jobs: int | None) -> int:
 
     As in scikit-learn: None is 1 (or what `joblib.parallel_config` sets), -1 every core that this
     process may use, -2 all but one, and so on.
-
-    Examples
-    --------
-    >>> count_jobs(None), count_jobs(3)
-    (1, 3)
     """
     if not is_number_of_jobs(n_jobs):
         raise ModelError(f"n_jobs must be {NUMBER_OF_JOBS}")
@@ -54,11 +49,6 @@ def run_all(
     `n_jobs` threads. The function must be picklable for that: what must happen in this process,
     such as writing a file, belongs in `each`, which gets every result as it arrives. Warnings of
     the workers are emitted again here.
-
-    Examples
-    --------
-    >>> run_all(abs, [-1, 2, -3], n_jobs=2)
-    [1, 2, 3]
     """
     client = active_client()
     if client is not None:

@@ -68,7 +68,7 @@ ELEMENTS = {
     # shares whose logarithm is finite, and that of the rest as well
     "chance": Element(np.float64, lambda values, _: (values > 0) & (values <= 1)),
     "coin": Element(np.float64, lambda values, _: (values > 0) & (values < 1)),
-    "estimate": Element(  # a share; NaN where the votes cannot tell
+    "estimate": Element(  # a share; NaN where unknown
         np.float64, lambda values, _: np.isnan(values) | ((values >= 0) & (values <= 1))
     ),
     "count": Element(np.int64, lambda values, _: values >= 0),
@@ -141,18 +141,7 @@ def list_settings(cls: type[Any]) -> dict[str, Any]:
 
 
 def check_parts(value: Any, sizes: Sizes | None = None) -> None:
-    """Raise `ModelError` unless an object and all its parts are as their classes declare.
-
-    Examples
-    --------
-    >>> @stored(weights="finite[voters]")
-    ... class Hub(NamedTuple):
-    ...     weights: Any
-    >>> check_parts(Hub(np.array([1.0, np.nan])))
-    Traceback (most recent call last):
-    unelisa.errors.ModelError: holds Hub.weights, which is not finite[voters] with voters = 2
-    >>> del SCHEMAS[Hub]
-    """
+    """Raise `ModelError` unless an object and all its parts are as their classes declare."""
     name, schema = type(value).__name__, SCHEMAS[type(value)]
     known, parts = dict(sizes or {}), list_parts(value)
     lines = dict.fromkeys(list_settings(type(value)), "plain") | schema.lines

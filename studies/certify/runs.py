@@ -94,7 +94,7 @@ def try_draw(population: Population, drawn: Places, asked: Asked) -> Outcome:
     gold = np.full(len(truth), -1)
     gold[drawn] = truth[drawn]
     evidence, alpha = list_evidence(scored, gold, asked), 1 - asked.confidence
-    threshold = choose_set(evidence, asked.error, alpha, once=asked.once)
+    threshold = choose_set(evidence, asked, alpha)
     given = (scored.sure >= threshold) & (gold < 0)
     wrong = np.count_nonzero(given & ~population.right)
     allowed = asked.error * (np.count_nonzero(given) + len(drawn))

@@ -22,7 +22,6 @@ one class against the rest, class by class.
 
 ```
 unelisa reproduce rows classes --out classes.csv    # every method on every set, with notes
-unelisa reproduce classes --from docs/study/classes.json --out docs    # write this page
 unelisa reproduce classes --data FOLDER --out docs    # run what is missing or stale
 ```"""
 

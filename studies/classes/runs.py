@@ -110,7 +110,7 @@ def list_tasks(methods: Sequence[str] | None = None, peers: bool = True) -> dict
     """Return what is run on each set: ours that take more than two classes, variants, crowd-kit."""
     tasks: dict[str, Task] = {}
     for name, cls in AGGREGATORS.items():
-        if cls.multiclass:
+        if cls.takes.any_class:
             tasks[name] = partial(run_model, build_aggregator(name), (name, OURS))
     tasks[LIFTED] = partial(run_model, OneVsRest(LatentIsing()), (LIFTED, VARIANTS))
     tasks[SHARE] = run_share

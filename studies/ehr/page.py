@@ -3,11 +3,12 @@
 No result is written in this file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+
+import numpy as np
 
 from studies.ehr.rare import CHARTS, COHORTS, PATIENTS, SHARE
 from studies.ehr.splits import (
-    FIGURES,
     HIGH_AUC,
     LOW_AUC,
     NONE,
@@ -18,7 +19,7 @@ from studies.ehr.splits import (
     UNELISA,
     UNLABELED,
 )
-from studies.ehr.tables import PUBLISHED, SIMULATED, TITLES
+from studies.ehr.tables import PUBLISHED, SIMULATED
 from studies.markdown import join_blocks, markdown_table, share
 from studies.records import Json
 from unelisa.ehr.datamart.patients import PREVALENCE
@@ -27,8 +28,8 @@ _INTRODUCTION = """# Phenotyping, measured
 
 Table 5.4 of the paper on available data: a simulated datamart of rheumatoid arthritis with the
 paper's dimensions, and the public example `ehr_phecap`. The paper's own records are private. Seeds
-0 to 4 of the simulation were used in development, the ones below were not. These commands, run in a
-clone, write this page; an interrupted run continues where it stopped:
+0 to 4 of the simulation were used in development, {seeds} were not. These commands, run in a clone,
+write this page; an interrupted run continues where it stopped:
 
 ```
 unelisa reproduce ehr --seeds {seeds} --out docs
@@ -36,54 +37,45 @@ unelisa reproduce ehr --from docs/study/ehr.json --out docs    # from the stored
 ```
 
 In each split, 200 of the 435 reviewed charts (the same share of fewer) are used for training and
-the others for the test, stratified by class. Numbers are means over the splits, with standard
-deviations in parentheses. *F* is the harmonic mean of PPV and NPV, as the paper defines it. Methods
-without labels also choose their cut-off without labels.
+the others for the test, stratified by class. Numbers are means over the splits and over the seeds;
+`docs/study/ehr.json` has standard deviations, each seed, accuracy, and *F*, the harmonic mean of
+PPV and NPV. Methods without labels also choose their cut-off without labels. Three protocols:
 
-Three protocols:
-
-- **All labels choose the voters**, as in the paper: percentiles .1 to .9 and k-means of every
+- **All charts choose the voters**, as in the paper: percentiles .1 to .9 and k-means of every
   feature; those with an AUC between {low} and {high} on all reviewed charts are kept. Since the
   test half takes part in that choice, the numbers are **optimistic because of leakage**. Every
   method that needs no labels sees the same voters; *unElisa, {unlabeled:,} patients* sees their
   votes on that many patients instead of the training half.
-- **Training labels choose the voters**: the same without the leak. *penLog, counts* learns from the
+- **Training charts choose the voters**: the same without the leak. *penLog, counts* learns from the
   training labels and the log counts of all features, without voters.
-- **No labels**: `Phenotyper` learns from the counts of all patients and two named anchors."""
+- **No labels**: `Phenotyper` learns from the counts of all patients and two named anchors.
 
-_METHODS = """Under the first two protocols unElisa, its rivals and penLog see the votes of the
-training half; unElisa's regressions have intercepts, since cuts at the 10th percentile are far from
-balanced. penLog is l1-penalized logistic regression with the penalty chosen by five-fold
-cross-validation. MAP-like and PheNorm-like are written from the papers' formulas (Liao et al. 2019,
-Yu et al. 2018); they are not the authors' programs, and what the papers leave open is our choice.
-The rules cut a sum of log(1 + count) between two means."""
+Under the first two protocols unElisa, its rivals and penLog see the votes of the training half.
+penLog is l1-penalized logistic regression with the penalty chosen by cross-validation. MAP-like and
+PheNorm-like are written from the papers' formulas (Liao et al. 2019, Yu et al. 2018); they are not
+the authors' programs. The rules cut a sum of log(1 + count) between two means. *Published* rows are
+from Table 5.4, on other records: a level for orientation, not a target."""
+
+_PHECAP = """`ehr_phecap` has {patients:,} patients, {features} features and {reviewed} reviewed
+charts, {cases} of them cases; its phenotype is not named. It is not a blind test: the approach
+(anchors, utilization, a group of weight 1/2, its screening) was found on these labels, and figures
+were displayed for about a hundred variants, so the numbers of `Phenotyper` are optimistic there."""
 
 _SELECTED = """## Which features are selected
 
 The datamart has 2 anchors, 8 other codes, 11 core concepts, 26 weak ones and 95 unrelated to the
 disease. The paper selected 12 features: the code 714.0, rheumatoid arthritis, morning stiffness,
 C-reactive protein, immunosuppressive agents and seven that it does not name. Its recipe sees only
-the votes of the reviewed charts."""
-
-_PHECAP = """## ehr_phecap
-
-{patients:,} patients, {features} features, {reviewed} reviewed charts, {cases} of them cases; the
-phenotype is not named. This is not a blind test: the approach was found on these labels before this
-project (anchors, utilization in the anchor model, a group with weight 1/2, its screening at a
-correlation of .1), so the numbers of `Phenotyper` are optimistic. In this project the spreads of
-the anchor model became free parameters, the odds of being a case were tied to utilization, the
-group was built from ordinal experts with nonnegative weights, and its features were taken from the
-anchored graph. The likelihood without labels and the simulated datamarts (seeds 0 to 4) support
-these choices, but the figures on these labels were displayed for about a hundred variants."""
+the votes of the reviewed charts. The names are in the archive."""
 
 _RARE = """## A rare phenotype
 
 {cohorts} cohorts of {patients:,} patients with {percent:.0f} % cases, drawn from each simulated
 datamart. *Given* is the prevalence passed to `Phenotyper`. *Within* counts the cohorts whose
-estimate is off by a factor of at most 1.5. PPV is the value that the model reports; *covered*
-counts the cohorts whose reported interval contains the true share of cases among the flagged
-patients. The reported value is the model's own belief and too high here; the interval comes from
-leaving out one anchor at a time."""
+estimate is off by a factor of at most 1.5. *Covered* counts the cohorts whose interval contains the
+true PPV: the estimate is the model's own and too high here, and its interval allows for an error
+that the anchors share. [Rules and labels, judged](rules.md) has more diseases and prevalences."""
+_SHOWN = {"auc": "AUC", "ppv": "PPV", "npv": "NPV"}
 
 
 def render_ehr(archive: Json) -> str:
@@ -92,76 +84,68 @@ def render_ehr(archive: Json) -> str:
     others = [facts for facts in archive["sets"] if facts not in simulated]
     seeds = ",".join(facts["set"].removeprefix(SIMULATED) for facts in simulated)
     limits = {"low": share(LOW_AUC, 1), "high": share(HIGH_AUC, 1), "unlabeled": UNLABELED}
-    blocks = [_INTRODUCTION.format(seeds=seeds, **limits)]
+    blocks = [_INTRODUCTION.format(seeds=seeds, **limits), "## Table 5.4"]
+    blocks += [_PHECAP.format(**facts) for facts in others]
+    blocks.append(_show_methods(simulated, others, archive["methods"]))
     if simulated:
-        blocks += [_show_simulated(simulated, archive["methods"]), _show_selected(simulated)]
-    for facts in others:
-        table = _show_methods(facts, archive["methods"])
-        blocks += [_PHECAP.format(**facts), table, _draw(facts), _list_selected(facts)]
+        blocks += [_show_everybody(simulated), *map(_draw, archive["sets"])]
+        blocks += [_SELECTED, _show_selected(simulated)]
     if archive["rare"]:
         blocks.append(_show_rare(archive["rare"]))
     return join_blocks(*blocks)
 
 
-def _show_simulated(sets: Sequence[Json], rows: Sequence[Json]) -> str:
-    first, blocks = sets[0], []
-    for facts in sets:
-        seed = facts["set"].removeprefix(SIMULATED)
-        blocks += [f"### Seed {seed}", _show_methods(facts, rows), _show_everybody(facts)]
-        blocks.append(_draw(facts))
-    return join_blocks(
-        "## The simulated datamart",
-        f"{first['patients']:,} patients, {first['features']} features, {first['reviewed']} "
-        f"reviewed charts, {first['cases']} of them cases; one table per seed. Rows marked "
-        "*published* are from Table 5.4, on other records: a level for orientation, not a target.",
-        _METHODS,
-        *blocks,
-    )
-
-
-def _show_methods(facts: Json, rows: Sequence[Json]) -> str:
-    mine = [row for row in rows if row["set"] == facts["set"]]
+def _show_methods(simulated: Sequence[Json], others: Sequence[Json], rows: Sequence[Json]) -> str:
+    """Return one table: the means over the simulated datamarts, then each public set."""
     labels = {PAPER: "all charts (leak)", TRAIN: "training charts", NONE: "none"}
-    table = [
-        [
-            f"**{row['method']}**" if row["method"] == OURS else row["method"],
-            labels[row["protocol"]],
-            *_cells(row["figures"]),
-        ]
-        for row in mine
-    ]
-    if facts["set"].startswith(SIMULATED):
-        table += [
-            [f"*published {name}*", labels[PAPER], *_cells(PUBLISHED[name])]
-            for name in (UNELISA, PENLOG)
-        ]
-    splits = max((row["splits"] for row in mine), default=0)
-    header = [f"{splits} splits", "labels used", *(TITLES[name] for name in FIGURES)]
-    return markdown_table(header, table)
+    sets = [[facts["set"] for facts in simulated], *([facts["set"]] for facts in others)]
+    sets = [some for some in sets if some]
+    table = []
+    for way in dict.fromkeys((row["protocol"], row["method"]) for row in rows):
+        mine = [row for row in rows if (row["protocol"], row["method"]) == way]
+        name = f"**{way[1]}**" if way[1] == OURS else way[1]
+        cells = [cell for some in sets for cell in _average(mine, some)]
+        table.append([name, labels[way[0]], *cells])
+    if simulated:
+        for name in (UNELISA, PENLOG):
+            cells = [share(PUBLISHED[name][key][0]) for key in _SHOWN]
+            table.append([f"*published {name}*", labels[PAPER], *cells])
+            table[-1] += [""] * (len(_SHOWN) * len(others))
+    places = [*(["simulated"] if simulated else []), *(facts["set"] for facts in others)]
+    header = [f"{place}: {title}" for place in places for title in _SHOWN.values()]
+    return markdown_table(["method", "labels used", *header], table)
 
 
-def _cells(figures: Mapping[str, Sequence[float]]) -> list[str]:
-    return [
-        f"{share(figures[name][0])} ({share(figures[name][1])})" if name in figures else ""
-        for name in FIGURES
-    ]
+def _average(rows: Sequence[Json], names: Sequence[str]) -> list[str]:
+    mine = [row["figures"] for row in rows if row["set"] in names]
+    found = [[figures[key][0] for figures in mine if key in figures] for key in _SHOWN]
+    return [share(float(np.mean(values))) if values else "" for values in found]
 
 
-def _show_everybody(facts: Json) -> str:
-    defined = {name: value for name, value in facts["everybody"].items() if value is not None}
-    listed = ", ".join(f"{TITLES[name]} {share(value)}" for name, value in defined.items())
+def _show_everybody(sets: Sequence[Json]) -> str:
+    def average(values: list[float]) -> str:
+        return share(float(np.mean(values)))
+
+    listed = ", ".join(
+        f"{title} {average([facts['everybody'][key] for facts in sets])}"
+        for key, title in _SHOWN.items()
+        if all(facts["everybody"].get(key) is not None for facts in sets)
+    )
+    seconds, found = (
+        float(np.mean([facts[k] for facts in sets])) for k in ("seconds", "prevalence")
+    )
     return (
-        f"On all {facts['patients']:,} patients `Phenotyper` has {listed}. It took "
-        f"{facts['seconds']:.1f} s of CPU time and estimates a prevalence of "
-        f"{share(facts['prevalence'])}; the simulation draws {share(PREVALENCE)} as cases."
+        f"On all {sets[0]['patients']:,} patients of a datamart `Phenotyper` has {listed}. It took "
+        f"{seconds:.1f} s of CPU time and estimates a prevalence of {share(found)}; the simulation "
+        f"draws {share(PREVALENCE)} as cases."
     )
 
 
 def _draw(facts: Json) -> str:
-    caption = "Boxes span the central half of the splits, whiskers 90 %"
+    caption = f"{facts['set']}: boxes span the central half of the splits, whiskers 90 %"
     if facts["set"].startswith(SIMULATED):
         caption += "; diamonds are the published means"
-    return f"![{caption}](images/ehr-{facts['set']}.svg)\n\n{caption}."
+    return f"![{caption}](images/ehr-{facts['set']}.svg)"
 
 
 def _show_selected(sets: Sequence[Json]) -> str:
@@ -173,17 +157,7 @@ def _show_selected(sets: Sequence[Json]) -> str:
         for facts in sets
         for way in ways
     ]
-    table = markdown_table(["seed", "selected by", *roles], rows)
-    return join_blocks(_SELECTED, table, *map(_list_selected, sets))
-
-
-def _list_selected(facts: Json) -> str:
-    name = facts["set"]
-    ours, paper = (", ".join(facts["selected"][way]) or "nothing" for way in (OURS, PAPER))
-    return (
-        f"{name}: `Phenotyper` selects {ours}.\n\n"
-        f"{name}: the paper's recipe, with its screening by labels, selects {paper}."
-    )
+    return markdown_table(["seed", "selected by", *roles], rows)
 
 
 def _show_rare(rows: Sequence[Json]) -> str:

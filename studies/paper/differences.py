@@ -29,25 +29,20 @@ REASONS: dict[Reason, str] = {
     "?": "open: none of S, Y and G applies",
 }
 
-_EXPLANATION = """**One graph.** The published means may not be means over fresh graphs.
-Majority vote has no sign to choose and nothing to tune; over 200 fresh graphs our cells lie between
-{mv_low} and {mv_high}, with standard errors of at most {mv_error}. The published ones lie between
-{paper_mv_low} and {paper_mv_high}. They are unremarkable as results on one graph per cell:
-{mv_inside} of 27 lie within the central 90 % of our single trials. If a graph is drawn once per
-cell, chance decides how many voters vote against the truth, and every method in that cell is
-affected. The paper's graphs are unknown, so these cells can only be matched in level.
+_EXPLANATION = """**One graph.** Majority vote has no sign to choose and nothing to tune; over 200
+fresh graphs our cells lie between {mv_low} and {mv_high}, with standard errors of at most
+{mv_error}. The published ones lie between {paper_mv_low} and {paper_mv_high}, and {mv_inside} of 27
+within the central 90 % of our single trials: as if a graph were drawn once per cell.
 
 **Sign.** SML, SML-Latent and DS estimate which voters agree, not which side is right. Published
-accuracies as low as {sml_low} correspond to correct labels with the classes swapped. Up to a global
-sign our SML scores {sml_signed} on average over the cells; the published mean is {sml_paper}. If
-all voters count equally when the sign is chosen, the many non-experts, whose signs are random,
-decide it. Published DS is close to one half in all cells (mean {ds_paper}, between {ds_low} and
-{ds_high}): our DS, reversed in {ds_share} of the trials, would give the same. EM from a random
-start would do that, since it converges to either sign with equal probability.
+accuracies as low as {sml_low} are correct labels with the classes swapped. Up to a global sign our
+SML scores {sml_signed} on average; the published mean is {sml_paper}. Published DS is close to one
+half in all cells (mean {ds_paper}, between {ds_low} and {ds_high}): our DS, reversed in {ds_share}
+of the trials, as by EM from a random start, would give the same.
 
 **Experts.** With few experts (log p) we find slightly more of them than the paper. With p / 4
-experts the signal on an edge between two experts decays like 1 / d_0, unlike Lemma 3.1's constant
-(Figure 3.1 below), and the graph decides which of them exceed the penalty."""
+experts the signal on an edge between two experts decays like 1 / d_0 (Figure 3.1 below), and the
+graph decides which of them exceed the penalty."""
 
 
 class Difference(NamedTuple):

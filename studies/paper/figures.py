@@ -12,7 +12,7 @@ from studies.paper.cells import LEVELS, PUBLISHED, SIZES, VOTERS, Cell, Level, T
 from studies.paper.tables import tabulate_sizes
 from studies.paper.trials import COLUMNS, LABELS
 from studies.records import Json
-from unelisa.paper.approximation import approximate_edges, project
+from unelisa.paper.conditions import approximate_edges, project
 from unelisa.paper.ising import Ising
 from unelisa.simulation.designs import figure_2_1
 

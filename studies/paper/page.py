@@ -26,11 +26,8 @@ _SAMPLERS = {"paper": "Gibbs as in the paper", "mixed": "Parallel tempering"}
 _INTRODUCTION = """# The paper's study, reproduced
 
 Section 5.1 of the paper simulates {cells} cells: three signal-to-noise ratios, 25, 49 or 81 voters,
-and three numbers of experts, with 200 trials each (tables 5.1 to 5.3). This page shows our numbers
-beside the published ones, with the paper's own sampler and with one that mixes, and explains the
-differences that remain. Nothing is tuned per cell: `UnElisa` runs with its defaults throughout.
-
-All numbers come from these commands, run in a clone; an interrupted run continues where it stopped:
+and three numbers of experts, with 200 trials each (tables 5.1 to 5.3). Here our numbers stand
+beside the published ones. `UnElisa` runs with its defaults throughout.
 
 ```
 {commands}
@@ -39,54 +36,39 @@ unelisa reproduce figures --sampler mixed --out docs/images
 unelisa reproduce page --out docs --results results/study
 ```
 
-The last one adds the results to `docs/study/tables.json` and writes this page from that file,
-which also holds what the page leaves out: every mean with its standard error and quantiles, all
-methods, and how often the truth flips. A trial took {paper} of CPU time with the paper's sampler
-and {mixed} with tempering, not counting LatentIsing and unElisa with intercepts.
-
-The seed of a trial is derived from the names of its cell, number, sampler and graph, so
-`--cells low-81-sqrt --trials 3` gives the first three trials of that cell exactly as they are
-here."""
+`docs/study/tables.json` has every mean with its standard error and quantiles. A trial took {paper}
+of CPU time with the paper's sampler and {mixed} with tempering, not counting LatentIsing and
+unElisa with intercepts. Its seed follows from the names of its cell, number, sampler and graph."""
 
 _INTERPRETATION = """## How the paper is interpreted
 
-The text leaves some points open. The interpretation below came closest to the published tables
-among about fifty that were scanned before this study; it is the default everywhere.
+Where the text leaves a choice, we take what came closest to the published tables among about fifty
+variants scanned beforehand; [the notes](paper_notes.md#open-points-and-our-decisions) list each
+choice with its test. For the tables:
 
-- Experts: log p, sqrt p and p / 4, rounded up. Positive experts are a strict majority.
-- Penalty: sqrt(log p / n) on w = 2θ, the coefficients of the logit. There is an edge if either
-  voter selects the other. No intercepts. A voter without neighbors is not a knot; knots of equal
-  degree are ranked by their neighbors' degrees, then by the strength of their edges, and only
-  where all are equal by an order of the voters that their votes determine.
 - Graphs (`--graph half`): every non-expert joins the graph, then random edges are added up to half
-  of what (G1) allows. `full` continues until no edge can be added, `tree` adds none. Each trial has
-  a fresh graph, the same for both samplers; voters are in random order.
-- Items: n = 30 d̃_max log p with d̃_s = d_s + d_0 - 2 for an expert, rounded up.
+  of what (G1) allows; `full` adds all, `tree` none. Each trial has a fresh graph, the same for both
+  samplers; voters are in random order.
 - Gibbs: one iteration updates one node; 1000 iterations of burn-in, then every 2 (p + 1)th is kept.
 - A tie counts half. If no expert is found, hit rate and precision count as 0 and both rules are
   majority vote; this happened in {none_found}.
 - *Majority sign*: the side with more experts is called positive, as in the paper; methods without
-  experts weigh voters by their estimated reliability. *Up to sign*: max(a, 1 - a) in every trial,
-  since votes alone never identify the sign.
-- *Oracle*: the Bayes rule with the true weights, applied item by item. It is optimal for
-  independent items. Successive items of the paper's sampler are dependent, so a method that learns
-  from all items can do better: up to sign, unElisa-Bayes beats it by more than two standard errors
-  in {paper} of {cells} cells with the paper's sampler, and in {mixed} with tempering."""
+  experts weigh voters by their estimated reliability. *Up to sign*: max(a, 1 - a) in every trial.
+- *Oracle*: the Bayes rule with the true weights, item by item. Items of the paper's sampler depend
+  on each other, so a method that learns from all of them can do better: up to sign, unElisa-Bayes
+  beats it by more than two standard errors in {paper} of {cells} cells with the paper's sampler,
+  and in {mixed} with tempering."""
 
 _MIXING = """## The same with a sampler that mixes
 
-With independent items the truth would flip n / 2 times. The paper's sampler updates one node at a
-time; with many experts, these hold the truth in place, and a whole sample may have a single label:
-the average of the truth is {stuck} or more away from 0 in {count} of {cells} cells (up to {worst}),
-where tempering stays within {mixed}. Such a score shows how a method does on one class, with voters
-that hardly vary. With tempering, {trials} trials a cell{fewer}, means over nine cells, accuracies
-up to a global sign:"""
+The paper's sampler updates one node at a time. Many experts hold the truth in place, so that a
+whole sample may have a single label: the average of the truth is {stuck} or more away from 0 in
+{count} of {cells} cells (up to {worst}), where tempering stays within {mixed}. With tempering,
+{trials} trials a cell{fewer}, means over nine cells, accuracies up to a global sign:"""
 
-_STUCK = """With the paper's own sampler (first table) the chain often never leaves one value of the
-truth: |f̄₀| is 1, and all items have the same label. Such votes cannot show who knows the truth.
-Without intercepts, unElisa attributes the voters' biases to it. LatentIsing can attribute them to
-the voters, but does not always: of the {trials} such trials among the first {first} of every cell,
-it selects experts in {claimed} and calls the result reliable in {reliable}."""
+_STUCK = """With the paper's own sampler all items of a trial often have the same label, and nothing
+in the votes shows who knows the truth. Of the {trials} such trials among the first {first} of every
+cell, LatentIsing selects experts in {claimed} and calls the result reliable in {reliable}."""
 
 _FIGURES = """## Figures
 
@@ -102,10 +84,8 @@ projection is smaller (the other experts have weight 1).
 
 ![Hit rate and precision against n](images/sizes-mixed-half.svg)
 
-Hit rate and precision against n, ± two standard errors, tempering.
-
-Below, accuracies of single trials: boxes span the central half of the trials, whiskers 90 %;
-diamonds are the published means."""
+Hit rate and precision against n, ± two standard errors, tempering. Below, single trials: boxes span
+the central half, whiskers 90 %; diamonds are the published means."""
 
 
 def render_page(archive: Json) -> str:
@@ -267,22 +247,19 @@ def show_intercepts(paper: StudyTable, mixed: StudyTable) -> str:
     for study in shown:
         gaps = _gaps(study["cells"], "intercepts")
         counts.append(
-            f"In the first {gaps[0]['trials']} trials of every cell with the {study['sampler']} "
-            f"sampler it is better by more than two standard errors in {sum(map(_is_above, gaps))} "
-            f"of {len(gaps)} cells and worse in {sum(map(_is_below, gaps))}; the mean difference "
+            f"In the first {gaps[0]['trials']} trials of every cell, {study['sampler']} "
+            f"sampler: better by more than two standard errors in {sum(map(_is_above, gaps))} "
+            f"of {len(gaps)} cells, worse in {sum(map(_is_below, gaps))}; the mean difference "
             f"is {sum(gap['mean'] for gap in gaps) / len(gaps):+.3f}."
         )
     if not shown:
         return ""
     return join_blocks(
         "## The paper's method with intercepts",
-        "The paper's regressions have no intercepts, so its method assumes balanced votes. "
-        "`UnElisa(fit_intercept=True)` drops that assumption; everything else is as above. "
-        "Accuracies are compared up to a global sign on the same trials. " + " ".join(counts),
-        "The designs of section 5.1 are balanced, so intercepts have nothing to gain there, and "
-        "with a chain that is stuck they absorb the only signal. On votes that are not balanced "
-        "they help: see the [comparison on real votes](comparison.md) and the "
-        "[broken assumptions](model_tables.md).",
+        "`UnElisa(fit_intercept=True)` does not assume balanced votes. Accuracies up to a global "
+        "sign, on the same trials. " + " ".join(counts),
+        "The designs of section 5.1 are balanced: intercepts have nothing to gain there. On "
+        "[real votes](comparison.md) they help.",
     )
 
 

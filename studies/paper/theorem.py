@@ -16,8 +16,7 @@ from scipy.special import softmax
 
 from studies.markdown import join_blocks, markdown_table, share
 from studies.records import Json
-from unelisa.paper.approximation import project
-from unelisa.paper.conditions import check_assumptions
+from unelisa.paper.conditions import check_assumptions, project
 from unelisa.paper.ising import Ising, log_weights
 from unelisa.paper.solvers import L1Problem, WorkingSet
 
@@ -34,11 +33,10 @@ and (A2) hold with C_min {c_min} and alpha {alpha}; the smallest edge of the pro
 {theta_min}. Entries: the share of {draws} draws in which every neighborhood, or the sign of every
 true edge, is found, by number of items. The bound is that of the theorem's proof for its noise,
 with one and a half times the corrected factor 16 (2 - alpha) / alpha; it does not depend on n. At
-the default penalty (factor 2) there is no bound, and in a part of the draws false edges remain
-however many items there are. At the theorem's penalty the bound is met once the penalty is below
-the smallest edge, which takes many times the items of section 5.1. Votes from P~, their own
-distribution, fare alike on this graph; on larger ones they need not: see
-[the notes](paper_notes.md#theorem-32)."""
+the default penalty (factor 2) there is no bound, and some false edges remain however many items
+there are. At the theorem's penalty the bound is met once the penalty is below the smallest
+edge, which takes many times the items of section 5.1. Votes from P~, their own distribution, fare
+alike here; on larger graphs they need not: see [the notes](paper_notes.md#theorem-32)."""
 
 
 class Case(NamedTuple):

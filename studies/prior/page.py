@@ -11,14 +11,12 @@ from studies.records import Json
 _INTRODUCTION = """# The prior, learned from real votes
 
 What votes cannot tell, `LatentIsing` takes from experience: {n} sets of votes whose truth is known,
-from {sources} sources. Its numbers are in `unelisa/latent/prior.py`. This page says what each is
-for, how the fitted ones were fitted, and what the default reaches on sets that had no part in it:
-**each set is labeled with the numbers that the sets of all other sources give**. Sources, not sets,
-are independent.
+from {sources} sources. Its numbers are in `unelisa/latent/prior.py`. Here **each set is
+labeled with the numbers that the sets of all other sources give**; sources, not sets, are
+independent.
 
 ```
 unelisa reproduce rows prior --out prior.csv    # every set
-unelisa reproduce prior --from docs/study/prior.json --out docs    # write this page
 unelisa reproduce prior --data FOLDER --out docs    # fit and label everything again
 ```
 """
@@ -39,9 +37,9 @@ leave one source out."""
 _TRIED = """## Numbers that are not fitted
 
 Every number with other values in its place: accuracy and log loss over the same sets, each labeled
-with what the other sources give. All values in use were chosen on these sets, within the range
-where little changes, and where simulated worlds for choosing ask for a value (repeaters), between
-what worlds and real votes prefer. With its present values the default has {accuracy} and {loss}."""
+with what the other sources give. The values in use were chosen on these sets, where little
+changes; that of repeaters lies between what choosing worlds and real votes prefer. With them the
+default has {accuracy} and {loss}."""
 _JUDGED = """## Numbers that decide no label
 
 They say how wide the intervals of the classes' shares are, and what is called reliable; over the

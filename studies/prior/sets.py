@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from studies.sets import RealSet, read_set
 from unelisa.aggregators.identifiability import check_identifiability
 from unelisa.latent import interpret, prior
-from unelisa.latent.consensus import ConsensusReading
-from unelisa.latent.model import believe, count_shares
+from unelisa.latent.consensus import ConsensusReading, believe, count_shares
 from unelisa.latent.reading import Reading
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Ballots, list_ballots, take_ballots

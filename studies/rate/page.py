@@ -23,7 +23,6 @@ decided on the simulated models.
 
 ```
 unelisa reproduce rows rate --out rate.csv    # every set
-unelisa reproduce rate --from docs/study/rate.json --out docs    # write this page
 unelisa reproduce rate --data FOLDER --out docs    # run what is missing or stale
 ```
 """

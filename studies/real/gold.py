@@ -36,7 +36,7 @@ def run_gold(known: KnownLabels, first_seed: int, draws: int = DRAWS) -> Json:
         warnings.simplefilter("ignore", UnelisaWarning)
         fitted, asked = list_ballots(known.votes.blocks), known.scored_votes()
         reading = interpret(fitted, "auto")
-        if reading.leans_down():
+        if reading.needs_turning():
             reading = reading.turned()
         ballots = list_ballots(asked.blocks)
         odds = reading.score(ballots)

@@ -30,7 +30,6 @@ time on one core; other programs are limited to 120 s and 6 GB per set.
 
 ```
 unelisa reproduce rows real --out real.csv    # every method on every set, with 95 % intervals
-unelisa reproduce real --from docs/study/real.json --out docs    # write this page
 unelisa reproduce real --out docs    # run our methods where results are missing or stale
 python benchmarks/peers.py    # the same for the other programs, each in its own environment
 ```"""

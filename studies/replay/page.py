@@ -39,7 +39,6 @@ number {first} on, whose voters come in families. The policies:
 
 ```
 unelisa reproduce rows replay --out replay.csv    # every curve
-unelisa reproduce replay --from docs/study/replay.json --out docs    # write this page
 unelisa reproduce replay --data FOLDER --seeds 0-19 --out docs    # run what is missing or stale
 ```
 

@@ -24,7 +24,6 @@ run once without it; the column "gain alone" shows the order without it.
 
 ```
 unelisa reproduce rows review --out review.csv    # every curve
-unelisa reproduce review --from docs/study/review.json --out docs    # write this page
 unelisa reproduce review --data FOLDER --out docs    # run what is missing or stale
 ```
 """

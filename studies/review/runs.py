@@ -46,7 +46,7 @@ def learn_votes(votes: Votes) -> Learn:
     """Return how labels are learned: the votes are read once, as a fit with labels does."""
     ballots = list_ballots(votes.blocks)
     reading = interpret(ballots, "auto", votes.n_classes)
-    if votes.n_classes == 2 and reading.leans_down():
+    if votes.n_classes == 2 and reading.needs_turning():
         reading = reading.turned()
 
     def learn(labels: Places) -> Look:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Flags = NDArray[np.bool_]
-PREVALENCES = (0.22, 0.02, 0.005)
+PREVALENCES = (0.22, 0.05, 0.01)
 PATIENTS = 40_000
 
 

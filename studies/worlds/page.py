@@ -18,33 +18,26 @@ from studies.worlds.summary import (
 
 _INTRODUCTION = """# Methods compared on worlds with known truth
 
-`LatentIsing` with its defaults beside majority vote and Dawid-Skene on worlds: votes drawn with a
-known truth, which the methods do not see. A world is one draw of a kind; the kinds are listed at
-the end. There are two times two parts with separate seeds. The *choosing* parts were looked at
-while the method was developed. The *reporting* parts are drawn with seeds of their own; versions
-before this one were looked at there too (worlds 0 to 39 of the first one, which now has {numbers}),
-so a kind that was improved may owe it to that. The *hard* parts have kinds in which voters collude,
-change, or share a bias, with two classes and with more (`_k`).
+`LatentIsing` with its defaults beside majority vote and Dawid-Skene on worlds: draws of simulated
+votes whose truth the methods do not see, kind by kind. The *choosing* parts were looked at while
+the method was developed. The *reporting* parts have seeds of their own; earlier versions were
+looked at on worlds 0 to 39 of the first one (it now has {numbers}), so a kind that was improved
+may owe it to that. In the *hard* parts voters collude, change, or share a bias, with two classes
+and with more (`_k`).
 
 The commits that were run (a plus: with changes): {commits}.
 
 ```
 unelisa reproduce rows worlds --out worlds.csv    # every kind: all methods and intervals
-unelisa reproduce worlds --from docs/study/worlds.json --out docs    # write this page
-unelisa reproduce worlds --part choosing --out docs    # run what is missing or stale
-```
-
-`--part` is `choosing`, `hard-choosing`, `reporting` or `hard-reporting`."""
+unelisa reproduce worlds --part choosing --out docs    # or hard-choosing, reporting, hard-reporting
+```"""
 
 _TERMS = """Accuracy counts a tie by its expectation. *Better* is the better of majority vote and
 Dawid-Skene over all worlds of a kind; *world by world* is the better one on each world, which no
-user knows beforehand; a world *loses* if ours is more than .02 below that. A *silent failure* is a
-world where ours loses more than .05, calls itself reliable and does not warn. *Too sure* is the
-share of the worlds called reliable whose `expected_accuracy_` is more than .10 above the accuracy.
-In log losses, a P below .001 counts as .001; the share of votes is (count + 1) / (votes + K).
-Intervals: how many of those of level 90 % hold, with their mean width in parentheses:
-`expected_accuracy_interval_`, `prevalence_interval_`, and `accuracy_low` to `accuracy_high` of the
-voters."""
+user knows beforehand; a world *loses* if ours is more than .02 below that. A *silent failure* loses
+more than .05, is called reliable and does not warn. *Too sure*: `expected_accuracy_` is more than
+.10 above the accuracy. In log losses, a P below .001 counts as .001; the share of votes is
+(count + 1) / (votes + K). Intervals: how many of those of level 90 % hold, and their mean width."""
 
 SHOWN = 5  # kinds of a part
 _TITLES = {

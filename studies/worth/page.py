@@ -26,7 +26,6 @@ of worlds are [described elsewhere](worlds.md).
 
 ```
 unelisa reproduce rows worth --out worth.csv    # every crowd and set
-unelisa reproduce worth --from docs/study/worth.json --out docs    # write this page
 unelisa reproduce worth --data FOLDER --out docs    # run what is missing or stale
 ```"""
 _PARTS = {

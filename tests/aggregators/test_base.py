@@ -21,7 +21,7 @@ from unelisa.aggregators.base import (
     pair_probabilities,
     pick_classes,
 )
-from unelisa.aggregators.orientation import pool_ballots
+from unelisa.aggregators.orientation import pool_votes
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 
@@ -65,8 +65,8 @@ def test_orientation_turns_the_model_around():
 
 def test_many_who_know_nothing_do_not_outvote_a_few_who_know():
     merits = np.array([0.9, 0.8, -0.05, -0.04, -0.06, -0.02])
-    assert pool_ballots(merits) == pytest.approx([0.81 + 0.64 - 0.0081], abs=1e-12)
-    assert pool_ballots(-merits)[0] < 0
+    assert pool_votes(merits) == pytest.approx([0.81 + 0.64 - 0.0081], abs=1e-12)
+    assert pool_votes(-merits)[0] < 0
 
 
 @pytest.mark.filterwarnings("ignore:.*hardly decided")

@@ -117,7 +117,9 @@ def test_two_classes_are_the_general_case(smoothing, seed):
     two = estimate_confusions(ballots, FullTables(smoothing), start)
     gold = np.zeros(300, dtype=np.uint8)
     logs = confusions.as_logs(two.tables, two.shares)
-    counts, mass, total = ballots.sum(confusions._expect_run, *logs, per_item=(gold,))
+    counts, mass, total = ballots.sum(
+        confusions.run_kernel, (confusions.expect_classes, 2), *logs, per_item=(gold,)
+    )
     said = start.counts.sum(axis=2)
     own = confusions._expect(ballots, two.tables, two.shares, said, gold)
     assert own[0] == pytest.approx(counts, abs=1e-9)

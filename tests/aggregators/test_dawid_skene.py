@@ -6,7 +6,7 @@ import pytest
 from scipy.special import expit, logit
 
 from unelisa.aggregators import DawidSkene, OneCoinDawidSkene
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, VotesWarning
+from unelisa.errors import ExpertsWarning, VotesWarning
 from unelisa.votes import Votes
 
 SMALL = np.asfortranarray([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, -1]], dtype=np.int8)
@@ -129,17 +129,6 @@ def test_the_table_of_voters_has_the_coins(crowd):
     assert table.reason[0].startswith("says yes on ")
 
 
-def test_the_limit_of_rounds_is_a_warning(crowd):
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
-        DawidSkene(max_iter=2).fit(crowd[0])
-
-
-@pytest.mark.parametrize("wrong", [{"smoothing": -1}, {"n_starts": 0}, {"max_iter": 0}])
-def test_settings_are_checked(wrong):
-    with pytest.raises(ModelError, match="at least"):
-        DawidSkene(**wrong).fit(SMALL)
-
-
 @pytest.mark.filterwarnings("ignore:.*(inplace|copy) keyword")  # crowd-kit speaks pandas 2
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.filterwarnings("ignore:the answer depends on a tie")  # 100 items
@@ -222,12 +211,6 @@ def test_one_coin_recovers_accuracies(crowd):
     assert "is right on" in model.voters_.reason[0]
 
 
-def test_one_coin_of_two_voters_is_the_majoritys_word():
-    with pytest.warns(ExpertsWarning, match="fewer than three"):
-        model = OneCoinDawidSkene().fit([[1, 1], [-1, 1], [-1, -1]])
-    assert model.n_iter_ == 1
-
-
 def test_a_voter_with_few_votes_is_not_infallible():
     few = [[1, 1, 1, 1], [-1, -1, -1, 0], [1, 1, 1, 0], [-1, -1, -1, 0], [1, 1, -1, 0]]
     votes = Votes.of(few, coding="pm1")
@@ -238,12 +221,3 @@ def test_a_voter_with_few_votes_is_not_infallible():
     assert raw.accuracies_[3] > 0.999
     assert np.isfinite(expit(raw.decision_function(votes))).all()
     assert logit(raw.accuracies_[3]) > 10
-
-
-def test_one_coin_limits():
-    with pytest.raises(ModelError, match="smoothing"):
-        OneCoinDawidSkene(-1).fit(HAND)
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
-        OneCoinDawidSkene(max_iter=1, random_state=0).fit(
-            np.random.default_rng(0).choice([-1, 1], (50, 5))
-        )

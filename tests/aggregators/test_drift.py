@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import unelisa as ue
-from unelisa.aggregators.drift import find_drift, tell_drift
+from unelisa.aggregators.drift import describe_drift, find_drift
 from unelisa.errors import ModelError, ReliabilityWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
@@ -25,7 +25,7 @@ def test_who_changed_is_named_and_nobody_else():
     row = table.iloc[0]
     assert row["first"] > row["last"] + 0.15
     assert row["change"] == pytest.approx(row["last"] - row["first"], abs=0.06)
-    assert "accuracy of 1 voter changed over time: 'v0'" in tell_drift(table)
+    assert "accuracy of 1 voter changed over time: 'v0'" in describe_drift(table)
 
 
 def test_nobody_is_named_by_chance():
@@ -51,7 +51,7 @@ def test_few_votes_tell_nothing():
     table = find_drift(ue.DawidSkene().fit(votes), votes)
     assert table["p_value"].isna().all()
     assert not table["drifted"].any()
-    assert tell_drift(table) == ""
+    assert describe_drift(table) == ""
 
 
 def test_more_than_two_classes():

@@ -6,7 +6,6 @@ from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing
 from unelisa.aggregators.identifiability import (
     Identifiability,
     check_identifiability,
-    compare_classes,
     read_silence,
 )
 from unelisa.simulation.designs import simulate_votes
@@ -177,19 +176,6 @@ def test_hitspam_is_flagged_and_real_crowds_are_not(shared_data):
     for folder in sorted(shared_data.glob("*/votes.csv*")):
         name = folder.parent.name
         assert check_identifiability(read_votes(folder)).reliable == (name != "hitspam"), name
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_two_classes_are_a_case_of_more(seed):
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(1, 3, (300, 1))
-    codes = np.where(rng.random((300, 6)) < 0.4, truth, rng.integers(1, 3, (300, 6)))
-    codes[rng.random(codes.shape) < 0.2] = 0
-    codes = codes[(codes > 0).sum(axis=1) > 1]  # items that two voters judged
-    signs = np.array([0, -1, 1])[codes]
-    two = check_identifiability(Votes.of(signs, coding="pm1"))
-    more = compare_classes(codes.astype(np.uint8), 2)
-    assert tuple(more) == pytest.approx(tuple(two), rel=1e-4)
 
 
 def test_classes_of_noise_and_of_copies_are_told_apart_from_a_crowd():

@@ -30,8 +30,7 @@ def test_gold_of_another_kind_or_length_is_refused():
 
 
 def test_gold_labels_are_matched_by_item_name():
-    frame = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
-    votes = Votes.of(frame)
+    votes = Votes.of(WORDS)
     expected = [1, 0, -1]
     assert read_gold({"b": "y", "c": "n"}, votes).tolist() == expected
     assert read_gold(pd.Series({"c": "n", "b": "y"}), votes).tolist() == expected
@@ -58,6 +57,40 @@ def test_names_of_other_items_are_counted_not_named(form):
         assert "zoe" not in message
         assert "max" not in message
         assert ". " not in message
+
+
+SPELLED = [
+    np.arange(1, 41),
+    np.arange(1.0, 41.0),
+    [str(i) for i in range(1, 41)],
+    [f" {i}" for i in range(1, 41)],
+    [f"{i}.0" for i in range(1, 41)],
+]
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+@pytest.mark.parametrize("own", SPELLED, ids=lambda names: repr(names[0]))
+def test_an_item_has_one_name_however_it_is_spelled(own):
+    """In gold labels, weights and priors, in an update, and in the labels of a model."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice([0, 1], 40)
+    said = np.where(rng.random((40, 5)) < 0.8, truth[:, None], 1 - truth[:, None])
+
+    def tabulate(names, rows=slice(None)):
+        table = pd.DataFrame(said, columns=list("abcde")).assign(item=list(names))
+        return Votes.of(table[["item", *"abcde"]][rows])
+
+    votes = tabulate(own)
+    for names in SPELLED:
+        gold = {names[i]: int(1 - truth[i]) for i in range(3)}
+        model = ue.LatentIsing().fit(votes, gold, pd.Series(0.0, index=names))
+        table = model.labels(tabulate(names))
+        assert (table["status"] == "gold").sum() == 3
+        assert table["label"][:3].tolist() == list(gold.values())
+        weighed = ue.LatentIsing().fit(votes, sample_weight=pd.Series(2, index=names))
+        assert weighed.voters_full_["votes"].tolist() == [80] * 5
+        again = ue.LatentIsing().fit(votes).update(tabulate(names, slice(10)))
+        assert again.voters_full_["votes"].tolist() == [40] * 5
 
 
 def test_no_names_are_no_labels():

@@ -59,16 +59,6 @@ def test_confusions_have_a_row_per_voter_and_pair_of_classes():
     assert right.min() > 0.3
 
 
-def test_a_model_is_saved_and_loaded(tmp_path):
-    values, _ = copied_classes(1)
-    votes = ue.Votes.of(table_of(values), order=["cat", "dog", "eel", "fox"])
-    model = ue.LatentIsing().fit(votes)
-    ue.save(model, tmp_path / "model.unelisa")
-    other = ue.load(tmp_path / "model.unelisa")
-    assert np.array_equal(other.predict_proba(votes), model.predict_proba(votes))
-    assert other.confusions_.equals(model.confusions_)
-
-
 def test_gold_is_the_truth_of_its_items():
     values, truth = class_crowd(2)
     votes = ue.Votes.of(table_of(values))
@@ -124,37 +114,6 @@ def test_no_class_wins_an_item_on_which_others_were_named():
     assert all(label in NAMES[row] for label, row in zip(labels[heard], values[heard], strict=True))
     right = [np.mean((one.predict(votes) == NAMES[truth + 1])[heard]) for one in (model, majority)]
     assert right[0] > right[1] - 0.01
-
-
-def test_the_same_votes_give_the_same_answer():
-    values, _ = copied_classes(2)
-    votes = table_of(values)
-    first = ue.LatentIsing(n_jobs=1, random_state=0).fit(votes).predict_proba(votes)
-    turned = votes[votes.columns[::-1]]
-    for other in (
-        ue.LatentIsing(n_jobs=2, random_state=1).fit(votes).predict_proba(votes),
-        ue.LatentIsing().fit(turned).predict_proba(turned),
-    ):
-        assert other == pytest.approx(first, abs=1e-6)
-
-
-def test_long_tables_and_sparse_votes_are_the_same():
-    values, _ = class_crowd(3)
-    wide = table_of(values)
-    long = wide.rename_axis("item").reset_index().melt("item", var_name="voter", value_name="vote")
-    long = long.dropna()
-    one = ue.LatentIsing().fit_predict_proba(ue.Votes.of(wide))
-    votes = ue.Votes.of(long)
-    order = np.argsort([str(item) for item in votes.items])
-    other = ue.LatentIsing().fit_predict_proba(votes)
-    places = np.argsort([str(item) for item in range(600)])
-    assert other[order] == pytest.approx(one[places], abs=1e-6)
-
-
-def test_an_anchor_is_refused():
-    values, _ = class_crowd(4)
-    with pytest.raises(ModelError, match="orient takes two classes"):
-        ue.LatentIsing(orient="w1").fit(table_of(values))
 
 
 def test_ease_and_readings_are_there():

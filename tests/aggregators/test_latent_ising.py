@@ -99,7 +99,7 @@ def test_the_second_reading_stands_beside_the_first():
     assert any("the votes allow two readings: " in x and "repeat each other" in x for x in told)
     assert (model.two_readings_, model.reliable_) == (True, False)
     table = model.readings_
-    assert list(table) == ["structure", "branches", "agreement", "share_yes", "voters"]
+    assert list(table) == ["structure", "clusters", "agreement", "share_yes", "voters"]
     assert table.agreement[0] == 1 > table.agreement[1]
     other = model.read(1)
     labels = model.predict(values), other.predict(values)
@@ -363,10 +363,10 @@ def test_an_anchor_settles_the_side_and_a_prior_that_differs_is_told_of(side, cr
     model, told = told_of(votes.values, prior=0.5 * side * truth, orient=0)
     assert model.reading_ == "edges"
     assert model.score(votes, truth) > 0.9
-    assert any(text.startswith("the prior and the anchor") for text in told) == (side < 0)
+    assert any("the prior and the anchor" in text for text in told) == (side < 0)
     by_prior, told = told_of(votes.values, prior=0.5 * side * truth)
     assert by_prior.score(votes, side * truth) > 0.9
-    assert not any(text.startswith("the prior and the anchor") for text in told)
+    assert not any("the prior and the anchor" in text for text in told)
 
 
 def test_a_prior_is_fitted_on_the_anchors_side():
@@ -375,12 +375,12 @@ def test_a_prior_is_fitted_on_the_anchors_side():
     wrong = np.hstack([-values, np.where(truth > 0, 1, -1)[:, None]]).astype(np.int8)
     fields = 0.3 * truth  # too weak to turn the crowd
     model, told = told_of(wrong, prior=fields, orient=20)
-    assert not any(note.startswith("the prior and the anchor") for note in told)
+    assert not any("the prior and the anchor" in note for note in told)
     mirrored, _ = told_of(-wrong, prior=fields, orient="majority")
     assert model.weights_ == pytest.approx(-mirrored.weights_, abs=1e-6)
     assert np.mean(model.predict(wrong, fields) == truth) > 0.95
     _, told = told_of(wrong, prior=-fields, orient=20)
-    assert any(note.startswith("the prior and the anchor") for note in told)
+    assert any("the prior and the anchor" in note for note in told)
 
 
 @pytest.mark.parametrize("place", NAMES)

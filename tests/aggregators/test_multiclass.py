@@ -9,13 +9,13 @@ import scipy.sparse as sp
 
 import unelisa as ue
 from unelisa.aggregators import AGGREGATORS
-from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.errors import UnelisaWarning
 from unelisa.votes import Votes
-from unelisa.votes.blocks import local as sparse_module
+from unelisa.votes import blocks as sparse_module
 
 da = pytest.importorskip("dask.array")
 
-MULTICLASS = [name for name, cls in AGGREGATORS.items() if cls.multiclass]
+MULTICLASS = [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
 EACH = pytest.mark.parametrize("name", MULTICLASS)
 WORDS = np.array([None, "cat", "dog", "owl"], dtype=object)
 
@@ -160,6 +160,8 @@ def test_a_saved_model_knows_its_classes(name, order, tmp_path):
         loaded.decision_function(some), model.decision_function(votes)[some.index]
     )
     pd.testing.assert_frame_equal(loaded.voters_, model.voters_)
+    if hasattr(model, "confusions_"):
+        assert loaded.confusions_.equals(model.confusions_)
 
 
 @EACH
@@ -226,8 +228,3 @@ def test_confusions_and_gold_labels(cls):
     assert said.reindex(model.voter_names_).to_numpy() == pytest.approx((codes > 0).sum(axis=0))
     assert model.prevalence_.shape == (3,)
     assert "accuracy" in model.voters_
-
-
-def test_an_orientation_decides_between_two_classes_only():
-    with pytest.raises(ModelError, match="orient decides between two classes"):
-        ue.DawidSkene(orient="v0").fit([["a", "b", "a"], ["c", "a", "c"], ["b", "b", "c"]])

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import LatentIsing
-from unelisa.aggregators.orientation import (
-    CONTRADICTION,
-    find_voter,
-    is_upside_down,
-    read_sides,
-)
+from unelisa.aggregators.latent_ising import CONTRADICTION, read_sides
+from unelisa.aggregators.orientation import find_voter, is_upside_down
 from unelisa.errors import ModelError, VotesWarning
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots

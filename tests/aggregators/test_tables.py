@@ -35,25 +35,12 @@ def test_all_columns_are_there_by_name(model):
 
 def test_what_cannot_be_told_is_said():
     model = ue.LatentIsing().fit([[1, 1], [-1, -1], [1, -1], [1, 1]])
-    assert repr(model.voters_).count("cannot be told") == 2
+    assert repr(model.voters_).count("unknown") == 2
 
 
 def test_methods_without_accuracies_print_what_they_have():
     model = ue.MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])
     assert repr(model.voters_) == repr(model.voters_full_)
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_gold_items_have_their_gold_label_for_certain():
-    rng = np.random.default_rng(0)
-    truth = rng.choice([-1, 1], 300)
-    values = np.where(rng.random((300, 6)) < 0.75, truth[:, None], -truth[:, None])
-    known = {i: int(truth[i]) for i in range(0, 300, 10)}
-    known[1] = int(-truth[1])  # whatever the votes say
-    table = ue.LatentIsing().fit(values, y=[known.get(i) for i in range(300)]).labels(values)
-    gold = table[table["status"] == "gold"]
-    assert dict(zip(gold["item"], gold["label"], strict=True)) == known
-    assert (gold["probability"] == 1).all()
 
 
 def test_confusions_are_one_row_per_voter_and_pair_of_classes():

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 import unelisa as ue
 from unelisa.analysis.certified_sets import Asked, Scored, choose_sets
-from unelisa.analysis.certify import check_labels, plan_certification, score_items
+from unelisa.analysis.certify import check_labels, draw_gold, plan_certification
 from unelisa.errors import ModelError, VotesError
 
 
@@ -132,16 +132,55 @@ def test_ordered_classes_have_losses_of_their_own(ratings, loss, error):
     assert lost <= error
 
 
-def test_gold_drawn_among_the_sure_items_certifies_only_these(crowd):
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_gold_drawn_among_the_sure_items_certifies_only_these(crowd, share):
     votes, truth, model = crowd
-    scored = score_items(model, votes)
-    above = float(np.median(scored.sure))
-    pool = np.flatnonzero(scored.sure >= above)
-    drawn = np.random.default_rng(0).choice(pool, 200, replace=False)
-    found = ue.certify(model, votes, {int(i): int(truth[i]) for i in drawn}, 0.05, above=above)
-    certified = found.labels["status"] == "certified"
-    assert certified.any()
-    assert (scored.sure[certified.to_numpy()] >= above).all()
+    drawn = draw_gold(model, votes, 0.05, share=share, seed=3)
+    gold = {int(i): int(truth[i]) for i in drawn.places[:200]}
+    found = ue.certify(model, votes, gold, 0.05, drawn=drawn.design)
+    assert found.n_certified > 0
+    assert found.certificate["seed"] == 3
+    certified = np.flatnonzero(found.labels["status"] == "certified")
+    assert set(certified) <= set(drawn.places)
+    if share:
+        assert found.n_certified + found.n_gold == len(drawn.places)
+        assert found.n_certified + found.n_gold >= 1000
+
+
+def test_a_design_is_verified_and_not_believed(crowd):
+    votes, truth, model = crowd
+    drawn = draw_gold(model, votes, 0.05, share=0.4)
+    gold = {int(i): int(truth[i]) for i in drawn.places[:100]}
+    for changed in (
+        drawn.design.replace("seed=0", "seed=1"),
+        drawn.design.replace("check=", "check=0"),
+    ):
+        with pytest.raises(ModelError, match="drawn with another model or from other votes"):
+            ue.certify(model, votes, gold, drawn=changed)
+    with pytest.raises(ModelError, match="drawn must be random, by-hand or the design"):
+        ue.certify(model, votes, gold, drawn="drawn seed=x")
+    outside = np.setdiff1d(np.arange(2000), drawn.places)[:3]
+    with pytest.raises(ModelError, match="3 gold labels are of items outside the draw"):
+        ue.certify(
+            model, votes, gold | {int(i): int(truth[i]) for i in outside}, drawn=drawn.design
+        )
+
+
+def test_items_that_were_drawn_and_skipped_count_as_wrong(crowd):
+    votes, truth, model = crowd
+    drawn = draw_gold(model, votes, 0.1, share=0.5)
+    gold = {int(i): int(truth[i]) for i in drawn.places[:150]}
+    whole = ue.certify(model, votes, gold, 0.1, drawn=drawn.design)
+    skipped = [int(i) for i in drawn.places[10:30]]
+    found = ue.certify(
+        model, votes, {i: y for i, y in gold.items() if i not in skipped}, 0.1, drawn=drawn.design
+    )
+    assert whole.certificate["n_unanswered"] == 0
+    assert whole.n_certified > 0
+    assert found.certificate["n_unanswered"] == 20
+    assert found.certificate["n_drawn"] == 150
+    assert (found.labels["status"][skipped] == "look").all()
+    assert found.n_certified == 0
 
 
 def test_the_plan_grows_with_the_answers(crowd):

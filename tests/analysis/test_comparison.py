@@ -110,7 +110,7 @@ def test_a_row_of_classes_has_the_figures_of_the_model(classes):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-@pytest.mark.parametrize("name", [n for n, c in AGGREGATORS.items() if c.multiclass])
+@pytest.mark.parametrize("name", [n for n, c in AGGREGATORS.items() if c.takes.any_class])
 def test_scores_of_classes_are_log_probabilities_where_there_are_any(name, classes):
     model = build_aggregator(name, 0).fit(classes.votes)
     scores = model.decision_function(classes.votes)

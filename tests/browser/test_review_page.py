@@ -81,7 +81,7 @@ def answer_fifteen(page):
             page.keyboard.press("Enter")
         press(page, "1" if number % 2 else "2")
     assert page.inner_text("#last-words") == f"{said[-1][0]}: {said[-1][1]}"
-    page.wait_for_selector("#standing:not([aria-busy]) .outlook")  # it asks for nothing more
+    page.wait_for_selector("#progress:not([aria-busy]) .outlook")  # it asks for nothing more
     return said
 
 

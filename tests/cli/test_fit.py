@@ -29,7 +29,14 @@ def test_labels_have_a_probability_of_the_positive_class(run, files):
     out = files.folder / "labels.csv"
     run("fit", files.votes, "--out", out)
     labels = pd.read_csv(out)
-    assert list(labels.columns) == ["item", "label", "probability", "expected_accuracy", "ease"]
+    assert list(labels.columns) == [
+        "item",
+        "label",
+        "probability",
+        "status",
+        "expected_accuracy",
+        "ease",
+    ]
     assert labels.ease.isna().all()  # unknown in a graph
     right = np.maximum(labels.probability, 1 - labels.probability)
     assert labels.expected_accuracy.to_numpy() == pytest.approx(right, abs=1e-6)
@@ -45,7 +52,7 @@ def test_methods_without_a_probability_leave_its_column_empty(run, files):
     out = files.folder / "labels.csv"
     run("fit", files.votes, "--method", "MajorityVote", "--out", out)
     labels = pd.read_csv(out)
-    assert list(labels.columns) == ["item", "label", "probability"]
+    assert list(labels.columns) == ["item", "label", "probability", "status"]
     assert labels.probability.isna().all()
 
 
@@ -353,7 +360,11 @@ def test_how_far_labels_can_be_trusted_is_printed(run, divided):
     family = next(line for line in result.stdout.splitlines() if line.startswith("Family: "))
     assert set(family[8:-1].split(", ")) == set(model.families_[0])
     assert "Readings of the votes" in told
-    assert result.stderr.splitlines() == [f"Warning: {one}" for one in model.cautions_]
+    doubt = "the labels cannot be relied on: "
+    doubts = [doubt if one in model.reliability_reason_ else "" for one in model.cautions_]
+    warned = [f"Warning: {d}{one}" for d, one in zip(doubts, model.cautions_, strict=True)]
+    assert result.stderr.splitlines() == warned
+    assert doubt in doubts
     labels = pd.read_csv(divided.parent / "labels.csv")
     assert labels.ease.to_numpy() == pytest.approx(model.ease(divided_crowd()), abs=5e-4)
 
@@ -387,7 +398,7 @@ def test_where_nothing_can_be_told_no_number_is_printed(run, files):
     told = run("fit", files.votes, "--json", "-").stdout
     assert json.loads(told)["expected_accuracy"] == {"share": None, "low": None, "high": None}
     shown = run("fit", files.votes).stdout
-    assert "expected accuracy cannot be told" in shown
+    assert "expected accuracy cannot be estimated" in shown
 
 
 def test_a_quiet_fit_prints_nothing_and_a_strict_one_says_by_its_code_where_labels_are_bad(
@@ -452,7 +463,9 @@ def ratings(tmp_path):
     return tmp_path / "ratings.csv"
 
 
-@pytest.mark.parametrize("method", [name for name, cls in AGGREGATORS.items() if cls.multiclass])
+@pytest.mark.parametrize(
+    "method", [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
+)
 def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
     folder = ratings.parent
     model, labels, again = (folder / name for name in ("model.npz", "labels.csv", "again.csv"))
@@ -470,7 +483,7 @@ def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
         assert chances.sum(axis=1).to_numpy() == pytest.approx(np.ones(200), abs=1e-5)
         assert table.probability.to_numpy() == pytest.approx(chances.max(axis=1), abs=1e-6)
     else:
-        assert list(table) == ["item", "label", "probability"]
+        assert list(table) == ["item", "label", "probability", "status"]
     assert run("predict", model, ratings, "--out", again).exit_code == 0
     assert again.read_bytes() == labels.read_bytes()
     # the labels are recognized as an earlier version of this output

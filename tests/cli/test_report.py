@@ -1,6 +1,7 @@
 import builtins
 import json
 
+import pandas as pd
 import pytest
 
 
@@ -64,3 +65,25 @@ def test_without_jinja_the_extra_is_named_before_any_work(refused, files, monkey
     told = refused("fit", files.votes, "--out", out, "--report", files.folder / "page.html")
     assert 'pip install "unelisa[report]", or in a clone pip install ".[report]"' in told
     assert not out.exists()
+
+
+def test_the_page_opens_with_a_certificate_of_the_same_votes(run, refused, files, model):
+    gold, facts = files.folder / "gold.csv", files.folder / "certificate.json"
+    pd.read_csv(files.truth).sample(300, random_state=0).to_csv(gold, index=False)
+    made = run("certify", files.votes, "--gold", gold, "--error", "20%", "--certificate", facts)
+    assert made.exit_code == 0, made.output
+    out = files.folder / "page.html"
+    result = run("report", model, files.votes, "--certificate", facts, "--out", out, "--json", "-")
+    assert result.exit_code == 0, result.output
+    stated = json.loads(facts.read_text())
+    assert json.loads(result.stdout)["certificate"] == stated
+    page = out.read_text()
+    assert page.index("Guaranteed</h2>") < page.index('class="answer"')
+    assert stated["guarantee"][1:] in page
+    arguments = "report", model, files.votes, "--out", files.folder / "other.html"
+    assert "needs the votes" in refused("report", model, "--certificate", facts)
+    for text, told in (("{}", "was not written by"), ("[", "was not written by")):
+        facts.write_text(text)
+        assert told in refused(*arguments, "--certificate", facts)
+    facts.write_text(json.dumps({**stated, "votes_sha256": "0"}))
+    assert "certificate of other votes" in refused(*arguments, "--certificate", facts)

@@ -110,11 +110,11 @@ def test_the_worst_voters_are_shown_and_those_between_counted():
     assert "c " in bare.splitlines()[-1]  # the lightest, where no accuracy is known
 
 
-def test_accuracies_have_intervals_or_cannot_be_told():
+def test_accuracies_have_intervals_or_are_unknown():
     told = {"accuracy": 0.812, "accuracy_low": 0.75, "accuracy_high": 0.87}
     shown = _print(voter_table([_voter("a") | told, _voter("b") | {"accuracy": None}]), 100)
     assert "0.81 (0.75-0.87)" in " ".join(shown.split())
-    assert "cannot be told" in " ".join(shown.split())
+    assert "unknown" in " ".join(shown.split())
 
 
 def test_a_long_voter_name_is_shortened():

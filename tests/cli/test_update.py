@@ -1,9 +1,13 @@
 import json
+import subprocess
+import sys
+import threading
 
 import pandas as pd
 import pytest
 
 import unelisa as ue
+from unelisa.outputs import holding
 
 
 @pytest.fixture
@@ -77,6 +81,45 @@ def test_a_file_that_changed_meanwhile_is_left_as_it_is(run, refused, files, day
     monkeypatch.setattr(ue.LatentIsing, "update", update)
     assert "was changed by another program" in refused("update", model, late, "--save", model)
     assert ue.load(model).keep_votes().items.tolist() == pd.read_csv(files.votes)["item"].tolist()
+
+
+def test_of_two_processes_at_once_no_batch_is_lost(run, files, days):
+    """Each update is in the file, or was refused and left it as it is."""
+    early, _, table = days
+    model = files.folder / "model.npz"
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    batches = [files.folder / f"batch{k}.csv" for k in range(2)]
+    for k, batch in enumerate(batches):
+        table[-20:].iloc[10 * k : 10 * k + 10].to_csv(batch, index=False)
+    command = [sys.executable, "-m", "unelisa", "update", model]
+    started = [
+        subprocess.Popen([*command, batch, "--save", model], stderr=subprocess.PIPE, text=True)
+        for batch in batches
+    ]
+    said = [process.communicate()[1] for process in started]
+    kept = set(ue.load(model).keep_votes().items.tolist())
+    for batch, process, text in zip(batches, started, said, strict=True):
+        saved = set(pd.read_csv(batch)["item"]) <= kept
+        assert saved == (process.returncode == 0), text
+        assert saved or "was changed by another program" in text
+    assert len(kept) > len(table) - 20
+
+
+def test_who_holds_a_file_keeps_others_out(tmp_path):
+    path, order = tmp_path / "model.npz", []
+    path.write_bytes(b"model")
+
+    def wait():
+        with holding(path):
+            order.append("other")
+
+    with holding(path):
+        other = threading.Thread(target=wait)
+        other.start()
+        other.join(0.2)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "other"]
 
 
 def test_gold_labels_are_passed_again(run, refused, files, days):

@@ -9,7 +9,7 @@ import pytest
 from unelisa import DawidSkene, LatentIsing, Votes
 from unelisa.analysis.judged import Judged
 from unelisa.jury.panel import describe_jury
-from unelisa.report.answer import tell_opening
+from unelisa.report.answer import write_opening
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import render_report
 
@@ -152,14 +152,14 @@ def test_the_report_of_a_jury_opens_with_the_system_that_wins(panel):
 
     def open_with(pairs, **more):
         rate = {**found["pass_rate"], "differences": pairs, **more}
-        return tell_opening({**findings, "reliable": True, "jury": {**found, "pass_rate": rate}})
+        return write_opening({**findings, "reliable": True, "jury": {**found, "pass_rate": rate}})
 
     who = f"{pair['better']} is ahead of {pair['worse']} by 12.0 points (2.0 to 22.0). "
     assert open_with([ahead]).startswith(who)
     assert "cannot be told apart" in open_with([{**ahead, "holds": False}])
     assert open_with([], share=0.5, low=0.4, high=0.6) == "50.0% (40.0 to 60.0) of the items pass."
-    assert tell_opening({**findings, "jury": {**found, "pass_rate": None}}) == findings["answer"]
-    doubted = tell_opening({**findings, "reliable": False, "jury": found})
-    assert doubted == "How many items pass cannot be told: these labels cannot be relied on."
+    assert write_opening({**findings, "jury": {**found, "pass_rate": None}}) == findings["answer"]
+    doubted = write_opening({**findings, "reliable": False, "jury": found})
+    assert doubted == "The pass rate cannot be estimated: these labels cannot be relied on."
     page = render_report({**findings, "jury": found}, judged)
     assert page.index('id="systems"') < page.index('id="voters-section"')

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import naive_solver
-from unelisa.kernels.agreement import (
+from unelisa.kernels.tally import (
     add_complete,
     add_incomplete,
     count_ones,

@@ -18,7 +18,7 @@ SOURCE = Path(unelisa.kernels.__file__).parents[1]
 USE = """
 import numpy as np
 from unelisa.kernels.caching import cache_folder
-from unelisa.kernels.agreement import widen_votes
+from unelisa.kernels.tally import widen_votes
 out = np.empty((1, 3), np.float32)
 widen_votes(np.ones((1, 3), np.int8), 0, 3, out)
 assert out.sum() == 3

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unelisa.kernels.classes import expect_classes, expect_two, join_classes, split_votes
+from unelisa.kernels.ballots import expect_classes, expect_two, join_classes, split_votes
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from unelisa.kernels.pairs import Layout, Penalty, descend_pairs
+from unelisa.kernels.pseudo_likelihood import Layout, Penalty, descend_pairs
 
 N_VOTERS = 5
 

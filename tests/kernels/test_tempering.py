@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_sampling
-from unelisa.kernels.gibbs import list_neighbors
-from unelisa.kernels.tempering import (
+from unelisa.kernels.gibbs import (
+    list_neighbors,
     sample_tempering,
     start_chains,
     sweep_chain,

@@ -16,8 +16,7 @@ from latent.worlds import (
     uneven_crowd,
 )
 from unelisa.latent import prior
-from unelisa.latent.consensus import APART, TOGETHER, read_consensus
-from unelisa.latent.model import average, expect_ease
+from unelisa.latent.consensus import APART, TOGETHER, average, expect_ease, read_consensus
 from unelisa.latent.reading import TWO_READINGS
 from unelisa.latent.trust import LOSS
 
@@ -72,7 +71,7 @@ def test_a_turned_reading_says_the_opposite():
     assert (turned.field, turned.weights.tolist()) == (-reading.field, (-reading.weights).tolist())
     assert np.array_equal(turned.fields, reading.fields)
     assert np.array_equal(turned.turned().weights, reading.weights)
-    assert not reading.leans_down()
+    assert not reading.needs_turning()
 
 
 def test_turned_confusions_are_those_of_the_other_truth():
@@ -106,7 +105,7 @@ def test_a_structure_does_with_or_without_ease_and_families(structure, levels, f
     assert reading.family.max() + 1 == families
     assert (reading.model.counts < 1).any() == bool(families)
     assert len(reading.links.edges) == 3 * families
-    assert reading.branches == 11 - 2 * families
+    assert reading.clusters == 11 - 2 * families
 
 
 def test_a_second_reading_is_told_where_repeaters_decide():
@@ -121,7 +120,7 @@ def test_a_second_reading_is_told_where_repeaters_decide():
     (reason,) = reading.reasons
     assert reason.text.startswith(TWO_READINGS)
     assert reason.voters == tuple(range(6))
-    told = str(reason.tell(np.array(list("abcdefghijklmn"), dtype=object)))
+    told = str(reason.name_voters(np.array(list("abcdefghijklmn"), dtype=object)))
     assert "a, b, c and 3 more repeat each other" in told
     assert f"{1 - other.agreement:.0%} of the items if each counted once" in told
     turned = reading.turned().others[0]
@@ -161,7 +160,7 @@ def test_exact_copies_are_one_voter_whatever_the_structure(structure):
     found = other.score(ballots_of(many))
     assert found == pytest.approx(one.score(ballots_of(values)), abs=1e-8)
     assert other.heads.tolist() == [0, 0, 0, *range(3, 10)]
-    assert other.branches == one.branches == 8
+    assert other.clusters == one.clusters == 8
 
 
 def test_a_label_has_a_vote_where_classes_are_many():

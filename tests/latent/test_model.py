@@ -16,11 +16,9 @@ from latent.worlds import (
     plain_crowd,
     run_of,
 )
-from places import put
-from unelisa.latent import model as module
+from unelisa.latent import consensus as module
 from unelisa.latent import prior
-from unelisa.latent.crowd import Crowd
-from unelisa.latent.model import (
+from unelisa.latent.consensus import (
     average,
     believe,
     count_shares,
@@ -28,8 +26,7 @@ from unelisa.latent.model import (
     fit_consensus,
     infer,
 )
-from unelisa.votes import ballots as ballots_module
-from unelisa.votes.ballots import list_ballots
+from unelisa.latent.crowd import Crowd
 
 EASE = (0.3, 0.9, 1.6)
 
@@ -204,28 +201,6 @@ def test_a_voter_without_votes_has_the_mean_weight_and_no_error():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_threads_change_no_bit(n_classes, monkeypatch):
-    monkeypatch.setattr(ballots_module, "RUN", 16)
-    values = draw_votes(n_classes, 200)
-    one, other = (fit_crowd(Crowd.of(ballots_of(values).using(n), n_classes)) for n in (1, 3))
-    assert same(one, other)
-    runs = ballots_of(values)
-    found = [runs.using(n).concatenate(average, one) for n in (1, 3)]
-    assert np.array_equal(*found)
-
-
-@pytest.mark.parametrize("place", ["mapped", "sparse", "uneven partitions"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_place_of_the_votes_changes_nothing(n_classes, place, tmp_path, monkeypatch):
-    values = np.asfortranarray(draw_votes(n_classes, 2500))
-    crowd = Crowd.of(list_ballots(put(place, values, tmp_path, monkeypatch)), n_classes)
-    there = fit_crowd(crowd)
-    assert same(fit(values, n_classes), there, 1e-9)
-    found = crowd.ballots.concatenate(average, there)
-    assert found == pytest.approx(ballots_of(values).concatenate(average, there), abs=1e-12)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_order_of_voters_and_items_is_that_of_the_result(n_classes):
     rng, values = np.random.default_rng(0), draw_votes(n_classes, 200)
     voters, items = rng.permutation(6), rng.permutation(200)
@@ -290,7 +265,7 @@ def test_em_does_not_lower_the_penalized_likelihood():
     """Of votes and parameters, by the definition; the shares of ease have `FEW` items each."""
     values = draw_votes(3, 300)
     crowd = crowd_of(values, 3)
-    model = module.start(crowd, np.ones(6), module.Levels.of(ease=True))
+    model = module.start(crowd, np.ones(6), ease=True)
     (run,) = crowd.ballots
     reached = []
     for _ in range(30):

@@ -1,12 +1,27 @@
+"""What a reading says of items and of voters."""
+
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
 from latent.worlds import ballots_of, model_of, reading_of, run_of
-from unelisa.latent.reading import TWO_READINGS, Caution, Correction, Links, list_names
+from unelisa.latent.edges import EdgesReading, Hub
+from unelisa.latent.reading import (
+    TWO_READINGS,
+    Caution,
+    Correction,
+    Links,
+    explain_voters,
+    find_heads,
+    judge_voters,
+    list_followers,
+    list_names,
+    tabulate_readings,
+)
 
 VALUES = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 1], [0, 0, -1]], dtype=np.int8)
 CODES = np.array([[1, 3, 0], [0, 0, 0], [2, 1, 1]], dtype=np.int8)
@@ -64,8 +79,8 @@ def test_a_turned_correction_is_that_of_the_other_sides():
 
 def test_branches_are_voters_with_votes_a_family_counted_as_one():
     model = model_of(np.ones(7), standard_errors=np.array([1, 1, np.nan, 1, 1, 1, 1.0]))
-    assert reading_of(model).branches == 6
-    assert reading_of(model, family=[0, 0, -1, 1, 1, 1, -1]).branches == 3
+    assert reading_of(model).clusters == 6
+    assert reading_of(model, family=[0, 0, -1, 1, 1, 1, -1]).clusters == 3
 
 
 def test_reasons_and_notes_are_added():
@@ -85,11 +100,14 @@ def test_readings_are_the_reading_itself_and_the_others():
 
 def test_cautions_name_their_voters():
     names = np.array(["ann", "bob", "cem", "dia", "eve"], dtype=object)
-    assert Caution("{voters} repeat each other", (1, 3)).tell(names) == "bob, dia repeat each other"
-    told = Caution("{voters} repeat each other", (0, 1, 2, 3, 4)).tell(names)
+    assert (
+        Caution("{voters} repeat each other", (1, 3)).name_voters(names)
+        == "bob, dia repeat each other"
+    )
+    told = Caution("{voters} repeat each other", (0, 1, 2, 3, 4)).name_voters(names)
     assert told == "ann, bob, cem and 2 more repeat each other"
     assert told.voters == tuple(names)
-    assert Caution("nothing found").tell(names) == "nothing found"
+    assert Caution("nothing found").name_voters(names) == "nothing found"
 
 
 def test_the_strongest_partners_are_named_and_the_others_counted():
@@ -107,3 +125,121 @@ def test_a_reading_that_does_not_say_how_easy_items_are_says_so():
     found = reading_of(model_of(np.ones(3))).measure_ease(SimpleNamespace(n_items=2))
     assert np.isnan(found).all()
     assert len(found) == 2
+
+
+NAMES = np.array(["a1", "a2", "a3", "dia", "eve", "fay", "gus"], dtype=object)
+
+
+@pytest.fixture
+def reading():
+    """Three who repeat each other, an expert, one who is counted, a contrarian, one who guesses."""
+    model = model_of([1.0, 1.5, 1.2, 2.0, 1.0, -1.0, 0.15])
+    return reading_of(model, family=[0, 0, 0, -1, -1, -1, -1], experts=np.arange(7) == 3)
+
+
+def test_every_verdict_is_given(reading):
+    assert judge_voters(reading, NAMES) == [
+        "family of a2",
+        "counted",
+        "family of a2",
+        "expert",
+        "counted",
+        "contrarian",
+        "uninformative",
+    ]
+
+
+def test_the_head_of_a_family_is_its_strongest_voter(reading):
+    assert find_heads(reading, NAMES) == ["a2"] * 3 + [""] * 4
+    assert find_heads(reading_of(model_of(np.ones(7))), NAMES) == [""] * 7
+
+
+def test_reasons_follow_the_verdicts(reading):
+    assert explain_voters(reading, NAMES) == [
+        "repeats a2: the family counts as one voter",
+        "agrees with the truth",
+        "repeats a2: the family counts as one voter",
+        "clearly better than the crowd",
+        "agrees with the truth",
+        "contradicts the truth: its votes are reversed",
+        "not clearly tied to the truth",
+    ]
+
+
+def test_followers_are_clearly_on_the_truths_side(reading):
+    assert list_followers(reading).tolist() == [0, 1, 2, 3, 4]
+    assert list_followers(reading.turned()).tolist() == [5]
+
+
+def test_readings_are_told_in_a_table(reading):
+    rival = reading_of(model_of([1.0] * 7), structure="other", agreement=0.8)
+    table = tabulate_readings(
+        [replace(reading, agreement=0.7), rival], NAMES, np.array(["no", "yes"])
+    )
+    assert list(table) == ["structure", "clusters", "agreement", "share_yes", "voters"]
+    assert table.structure.tolist() == ["ease", "other"]
+    assert table.clusters.tolist() == [5, 7]
+    assert table.agreement.tolist() == [1.0, 0.8]
+    assert table.share_yes.isna().all()  # until labels are judged
+    assert table.voters[0] == ["a1", "a2", "a3", "dia", "eve"]
+    three = reading_of(model_of([1.0] * 7, classes=np.full(3, 1 / 3)))
+    columns = tabulate_readings([three], NAMES, np.array(["a", "b", "c"])).columns
+    assert isinstance(columns, pd.Index)
+    assert list(columns[3:-1]) == ["share_a", "share_b", "share_c"]
+
+
+def test_voters_of_a_graph_are_its_hubs_or_explained_by_others():
+    weights = np.array([0.5, -0.5, 0.1, 0.0])
+    tie = Links(np.array([0]), np.array([2]), np.ones(1))
+    hub = Hub(weights, weights * 0, np.zeros(4), 0.2, tie)
+    experts = np.array([True, True, False, False])
+    found = reading_of(model_of(weights), kind=_graph, experts=experts, hub=hub)
+    assert explain_voters(found, NAMES[:4]) == [
+        "agrees with the truth",
+        "contradicts the truth",
+        "explained by other voters",
+        "not clearly tied to the truth",
+    ]
+
+
+def _graph(*, hub, model, ties, **more):
+    del model, ties  # of a consensus
+    return EdgesReading(model=hub, **more)
+
+
+PRIOR = np.array([0.0, 1.0, -2.0, 0.5])
+NONE = Links(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0))
+
+
+def graph(weights, field=0.2, experts=(False, False, False)):
+    """A graph's reading with these ties to the truth."""
+    weights = np.array(weights)
+    n_voters = len(weights)
+    return EdgesReading(
+        structure="edges",
+        model=Hub(weights, weights * 0, np.zeros(n_voters), field, NONE),
+        experts=np.array(experts),
+        heads=np.arange(n_voters, dtype=np.int32),
+        family=np.full(n_voters, -1, dtype=np.int32),
+        correction=Correction.none(2, n_voters),
+    )
+
+
+def test_a_graph_scores_by_the_ties_to_the_truth():
+    """2 (theta_0 + z / 2 + sum_s a_s f_s)."""
+    said = np.array([0.8, 0, -0.5 - 0.3 + 1.0, -1.0])
+    found = graph([0.5, -0.3, 1.0]).score(ballots_of(VALUES, PRIOR))
+    assert found == pytest.approx(2 * (0.2 + PRIOR / 2 + said))
+
+
+def test_a_turned_graph_says_the_opposite():
+    reading, ballots = graph([0.5, -0.3, 1.0]), ballots_of(VALUES)
+    assert reading.turned().score(ballots) == pytest.approx(-reading.score(ballots))
+    assert reading.turned().field == -0.2
+
+
+def test_most_experts_say_which_side_is_up():
+    assert not graph([0.5, -0.3, 1.0]).needs_turning()
+    assert graph([-0.5, 0.3, -1.0]).needs_turning()
+    assert graph([0.5, -0.3, 1.0], experts=(False, True, False)).needs_turning()
+    assert graph([0.5, -0.3, 1.0]).sign_is_open

@@ -19,6 +19,7 @@ from unelisa.latent import repeats as module
 from unelisa.latent.consensus import read_consensus
 from unelisa.latent.repeats import (
     RARE,
+    Compared,
     Repeaters,
     compare_voters,
     find_repeaters,
@@ -61,7 +62,12 @@ def measure(values, n_classes=2, heard=None, voters=None):
     n_voters = values.shape[1]
     heard = np.ones(n_voters, dtype=bool) if heard is None else heard
     voters = np.arange(n_voters) if voters is None else voters
-    return measure_partial(crowd_of(values, n_classes).draw(len(values)), heard, voters, n_classes)
+    sample = crowd_of(values, n_classes).draw(len(values))
+    return Compared(voters, *measure_partial(sample, heard, voters, n_classes), 0.0)
+
+
+def repeaters_of(crowd):
+    return find_repeaters(crowd, compare_voters(crowd))
 
 
 @pytest.mark.parametrize("votes_per_item", [8, 4])
@@ -126,7 +132,7 @@ def test_families_are_numbered_in_the_order_of_their_voters():
 
 def test_excess_is_what_a_correlation_has_beyond_chance():
     values, _ = copying_crowd(0, n_copies=2, repeat=0.95)
-    found, partial = find_repeaters(crowd_of(values)), measure(values)
+    found, partial = repeaters_of(crowd_of(values)), measure(values)
     margin = np.sqrt(2 * np.log(10 * 9 / 2) / 600)
     expected = (partial.correlations[0, 1] - margin - prior.REPEATS) / prior.RAMP
     assert 0 < expected < 1
@@ -137,11 +143,11 @@ def test_excess_is_what_a_correlation_has_beyond_chance():
 def test_lower_bounds_by_fishers_z_suspect_what_independent_errors_do_not_prove():
     values, _ = copying_crowd(0, n_items=60, repeat=0.99)
     found = compare_voters(crowd_of(values))
-    r, margin = found.partial.correlations[0, 1], np.sqrt(2 * np.log(11 * 10 / 2))
+    r, margin = found.correlations[0, 1], np.sqrt(2 * np.log(11 * 10 / 2))
     assert found.bound_surely()[0, 1] == pytest.approx(r - margin / np.sqrt(60))
     bound = np.tanh(np.arctanh(r) - margin / np.sqrt(57))
     assert found.bound_perhaps()[0, 1] == pytest.approx(bound)
-    surely = find_repeaters(crowd_of(values), compared=found)
+    surely = find_repeaters(crowd_of(values), found)
     perhaps = suspect_repeaters(crowd_of(values), found)
     assert np.all(perhaps.counts <= surely.counts)
     assert perhaps.counts[:3].max() < 0.5
@@ -153,36 +159,36 @@ def test_independent_voters_repeat_nobody(n_classes, votes_per_item):
     for seed in range(5):
         values, _ = class_crowd(seed, 500, n_classes, votes_per_item=votes_per_item, accuracy=0.85)
         signs = np.where(values == 0, 0, 2 * values - 3).astype(np.int8)
-        found = find_repeaters(crowd_of(signs if n_classes == 2 else values, n_classes))
+        found = repeaters_of(crowd_of(signs if n_classes == 2 else values, n_classes))
         assert (len(found.first), found.counts.min(), found.family.max()) == (0, 1, -1)
 
 
 def test_a_few_common_items_show_nothing():
     values, _ = copying_crowd(0, n_items=15, repeat=1.0)
-    assert find_repeaters(crowd_of(values)).counts.tolist() == [1.0] * values.shape[1]
+    assert repeaters_of(crowd_of(values)).counts.tolist() == [1.0] * values.shape[1]
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_near_copies_are_found(n_classes):
     values, _ = (copying_crowd if n_classes == 2 else copied_classes)(0, repeat=0.99)
     own = [0, 1, 2] if n_classes == 2 else list(range(6, 12))
-    found = find_repeaters(crowd_of(values, n_classes))
+    found = repeaters_of(crowd_of(values, n_classes))
     assert np.flatnonzero(found.family == 0).tolist() == own
     assert found.counts[own] == pytest.approx(1 / len(own), abs=0.15)
     assert np.delete(found.counts, own).tolist() == [1.0] * (values.shape[1] - len(own))
-    plain = find_repeaters(crowd_of(values, n_classes), near=False)
+    plain = find_repeaters(crowd_of(values, n_classes), None)
     assert plain.counts.tolist() == [1.0] * values.shape[1]
 
 
 def test_copies_are_one_voter_and_repeat_whom_each_of_them_repeats():
     values, _ = copying_crowd(0, n_copies=2, repeat=0.995)
     values = values[:, [0, 0, 0, *range(1, 10)]]  # three copies and one near copy
-    found = find_repeaters(crowd_of(values))
+    found = repeaters_of(crowd_of(values))
     assert found.n_copies == 3
     assert found.family.tolist() == [0] * 4 + [-1] * 8
     assert found.counts[:4] == pytest.approx([1 / 6] * 3 + [1 / 2], abs=0.08)
     crowd = crowd_of(values)
-    for exact in (find_repeaters(crowd, near=False), found.only_copies(crowd)):
+    for exact in (find_repeaters(crowd, None), found.only_copies(crowd)):
         assert exact.counts == pytest.approx([1 / 3] * 3 + [1] * 9)
         assert exact.family.tolist() == [0] * 3 + [-1] * 9
 
@@ -192,8 +198,8 @@ def test_who_says_the_same_of_every_item_counts_nothing(n_classes):
     values = plain_crowd(2, 200, 4, 4)[0] if n_classes == 2 else class_crowd(0, 200, 3, 4)[0]
     rule = np.where(np.arange(200) < 150, 1, 0)  # silent on some: it tells items apart
     beside = np.hstack([values, np.ones((200, 1)), rule[:, None]]).astype(np.int8)
-    assert find_repeaters(crowd_of(beside, n_classes)).counts.tolist() == [1.0] * 4 + [0.0, 1.0]
-    alone = find_repeaters(crowd_of(beside[:, 4:5], n_classes))
+    assert repeaters_of(crowd_of(beside, n_classes)).counts.tolist() == [1.0] * 4 + [0.0, 1.0]
+    alone = repeaters_of(crowd_of(beside[:, 4:5], n_classes))
     assert alone.counts.tolist() == [1.0]  # there is nobody else
 
 
@@ -202,15 +208,15 @@ def test_of_very_many_voters_the_busiest_are_compared(monkeypatch):
     values, _ = copying_crowd(0, repeat=0.99)
     values[500:, 2] = 0  # less busy, with the last four others
     values[500:, 7:] = 0
-    found = find_repeaters(crowd_of(values))
+    found = repeaters_of(crowd_of(values))
     assert (found.first.tolist(), found.second.tolist()) == ([0], [1])
 
 
 def test_the_order_of_voters_and_items_changes_nothing():
     rng, values = np.random.default_rng(0), copying_crowd(0)[0]
     voters, items = rng.permutation(values.shape[1]), rng.permutation(len(values))
-    one = find_repeaters(crowd_of(values))
-    other = find_repeaters(crowd_of(values[items][:, voters]))
+    one = repeaters_of(crowd_of(values))
+    other = repeaters_of(crowd_of(values[items][:, voters]))
     assert other.counts == pytest.approx(one.counts[voters], abs=1e-5)
 
 

@@ -109,7 +109,7 @@ def test_a_voter_without_votes_has_no_worth():
     for part in (worth.values, worth.low, worth.high):
         assert np.isnan(part[:, 4]).all()
         assert np.isfinite(part[:, :4]).all()
-    untold = worth.untold()
+    untold = worth.unknown()
     assert np.isnan([untold.values, untold.low, untold.high]).all()
     assert np.array_equal(untold.met, worth.met)
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from unelisa.latent.consensus import ConsensusReading
+from unelisa.latent.consensus import Consensus, ConsensusReading
 from unelisa.latent.crowd import Crowd, Sample
-from unelisa.latent.model import Consensus
 from unelisa.latent.reading import Correction, Links
 from unelisa.votes.ballots import list_ballots, set_prior_odds, take_ballots
 from unelisa.votes.blocks import WholeTable

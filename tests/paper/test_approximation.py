@@ -8,7 +8,7 @@ from scipy.special import gammaln, softmax
 import naive_sampling
 from small_models import SEEDS, random_ising, star, with_edges
 from unelisa.errors import ConvergenceWarning
-from unelisa.paper.approximation import approximate_edges, project
+from unelisa.paper.conditions import approximate_edges, project
 from unelisa.paper.ising import Ising
 
 
@@ -89,7 +89,7 @@ def test_edges_of_a_non_expert_that_joins_three_of_four_experts_are_not_kept(d0,
 
 
 def test_an_unreachable_tolerance_gives_a_warning(monkeypatch):
-    monkeypatch.setattr("unelisa.paper.approximation._TOLERANCE", -1.0)
+    monkeypatch.setattr("unelisa.paper.conditions._TOLERANCE", -1.0)
     with pytest.warns(ConvergenceWarning, match="did not match all moments"):
         found = project(star(2))
     assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)

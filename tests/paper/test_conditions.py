@@ -6,8 +6,13 @@ from hypothesis import strategies as st
 import naive_sampling
 from small_models import SEEDS, random_ising, star, with_edges
 from unelisa.errors import VotesWarning
-from unelisa.paper.approximation import approximate_edges, project
-from unelisa.paper.conditions import check_assumptions, estimate_assumptions, fisher_information
+from unelisa.paper.conditions import (
+    approximate_edges,
+    check_assumptions,
+    estimate_assumptions,
+    fisher_information,
+    project,
+)
 from unelisa.paper.neighborhood import Neighborhoods, select_neighborhoods
 from unelisa.votes import Votes
 

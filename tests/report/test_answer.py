@@ -8,7 +8,7 @@ from report.judging import divided_crowd, divided_model, family_model, findings_
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.analysis.judged import estimate_shares
 from unelisa.analysis.rate import estimate_rate
-from unelisa.report.answer import list_figures, tell_origin
+from unelisa.report.answer import list_figures, list_origin
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 
@@ -49,7 +49,7 @@ def test_it_is_said_why_a_rate_cannot_be_told(crowd):
     findings = findings_of(fit_quietly(DawidSkene(), pair), pair)
     assert findings["prevalence"]["low"] is None
     assert sum("fewer than 3 voters vary" in told for told in findings["warnings"]) == 1
-    assert "its interval cannot be told" in render_report(findings)
+    assert "its interval cannot be estimated" in render_report(findings)
 
 
 def test_where_votes_carry_no_truth_no_accuracy_is_shown():
@@ -57,7 +57,10 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown():
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
     findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
     assert findings["expected_accuracy"] == {"share": None, "low": None, "high": None}
-    assert [figure["value"] for figure in list_figures(findings)] == ["cannot be told", "0 of 6"]
+    assert [figure["value"] for figure in list_figures(findings)] == [
+        "cannot be estimated",
+        "0 of 6",
+    ]
     page = render_report(findings)
     assert page.index("These labels cannot be relied on") < page.index('<dl class="figures">')
     assert "nats" not in re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
@@ -68,7 +71,7 @@ def test_no_figure_contradicts_the_warning_that_labels_cannot_be_relied_on():
     findings = findings_of(divided_model(), divided_crowd())
     assert findings["expected_accuracy"]["share"] is not None
     told = list_figures(findings)
-    assert [figure["value"] for figure in told] == ["cannot be told", "12 of 12"]
+    assert [figure["value"] for figure in told] == ["cannot be estimated", "12 of 12"]
     assert "%" not in "".join(figure["value"] for figure in told)
 
 
@@ -124,7 +127,7 @@ def test_a_margin_shows_its_ties_instead(crowd):
 
 def test_the_origin_names_file_date_version_method_and_seed(crowd):
     findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
-    file, date, *rest = tell_origin(findings, "votes\x00.csv")
+    file, date, *rest = list_origin(findings, "votes\x00.csv")
     assert file == "votes\ufffd.csv"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
     assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
@@ -163,5 +166,44 @@ def test_of_more_classes_the_most_common_has_its_share_on_top():
     assert list_figures(found)[0] == {
         "value": "70.0%",
         "what": "estimated share of “dog”",
-        "more": "its interval cannot be told",
+        "more": "its interval cannot be estimated",
     }
+
+
+CERTIFICATE = {
+    "guarantee": "with 95% confidence, at most 5% wrong labels among the 412 certified labels",
+    "n_items": 600,
+    "n_certified": 412,
+    "n_gold": 120,
+    "n_look": 68,
+    "n_drawn": 120,
+    "n_wrong": 3,
+    "drawn_above": 0.0,
+    "looks": "any",
+}
+
+
+def test_a_certificate_opens_the_page(crowd):
+    findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
+    page = render_report({**findings, "certificate": CERTIFICATE})
+    assert page.index(">Guaranteed</h2>") < page.index('<p class="answer">')
+    for words in (
+        "<p>With 95% confidence, at most 5% wrong labels among the 412 certified labels.</p>",
+        "412 of 600 items certified, 120 with a gold label, 68 need a look.",
+        "<li>120 answers on items drawn at random from all items; 3 of",
+    ):
+        assert words in page
+    drawn = {**CERTIFICATE, "n_certified": 0, "drawn_above": 0.9, "looks": "once"}
+    nothing = render_report({**findings, "certificate": drawn})
+    assert ">No guarantee</h2>" in nothing
+    assert "from the items whose label has a probability of at least 90.0%; 3" in nothing
+    assert "The number of answers was to be fixed beforehand." in nothing
+    assert 'id="certificate"' not in render_report(findings)
+
+
+def test_a_graph_shows_no_number_of_independent_voters(crowd):
+    """It models the experts only: the others may repeat each other."""
+    model = fit_quietly(LatentIsing("edges"), crowd[0])
+    shown = [figure["what"] for figure in list_figures(findings_of(model, crowd[0]))]
+    assert "experts" in shown
+    assert "independent voters" not in shown

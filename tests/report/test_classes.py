@@ -11,8 +11,8 @@ from unelisa.analysis.comparison import compare_methods
 from unelisa.analysis.confusions import list_pairs, pool_confusions, tally_confusions
 from unelisa.analysis.judged import Judged
 from unelisa.analysis.rate import estimate_rate
-from unelisa.report import classes
-from unelisa.report.classes import describe_classes
+from unelisa.report import findings as classes
+from unelisa.report.findings import describe_classes
 from unelisa.report.page import render_report
 from unelisa.report.voters import rank_voters
 from unelisa.simulation.crowds import simulate_classes

@@ -217,7 +217,7 @@ def test_a_family_that_knows_nothing_stands_outside_without_a_tie():
 
 def test_bars_of_hard_items_are_marked():
     histogram = {"kind": "ease", "counts": [1, 2, 3], "edges": [0.0, 0.4, 0.5, 1.6]}
-    assert [bar["hard"] for bar in drawing.draw_bars(histogram)] == [True, True, False]
+    assert [bar["sure"] for bar in drawing.draw_bars(histogram)] == [False, False, True]
 
 
 def test_bars_of_classes_are_as_long_as_their_shares():

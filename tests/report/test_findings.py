@@ -13,28 +13,6 @@ def _votes(*rows):
     return Votes.of(np.array(rows, dtype=np.int8), coding="pm1")
 
 
-def test_items_are_counted():
-    votes = _votes([1, 1, 1], [1, -1, 0], [0, 0, 0], [-1, -1, -1])
-    items = findings_of(MajorityVote().fit(votes), votes)["items"]
-    assert items == {
-        "n": 4,
-        "positive": 3,
-        "share_positive": 0.75,
-        "ties": 2,
-        "unvoted": 1,
-        "sure": None,
-        "differ": 0,
-    }
-
-
-def test_sure_items_are_those_with_a_posterior_above_95_percent(crowd):
-    votes, _ = crowd
-    model = UnElisa(random_state=0).fit(votes)
-    chances = model.predict_proba(votes)
-    sure = findings_of(model, votes)["items"]["sure"]
-    assert sure == (chances.max(axis=1) > 0.95).sum()
-
-
 def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
     votes, _ = crowd
     named = Votes.of_values(

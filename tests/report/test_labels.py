@@ -37,7 +37,8 @@ def test_labels_are_the_users_own():
     judged = Judged.of(MajorityVote().fit(votes), votes)
     write_table(file, label_columns(judged), label_rows(judged))
     rows = list(csv.reader(StringIO(file.getvalue())))
-    assert rows == [["item", "label", "probability"], ["'=a", "1", ""], ['b,"c', "-1", ""]]
+    assert rows[0] == ["item", "label", "probability", "status"]
+    assert rows[1:] == [["'=a", "1", "", "model"], ['b,"c', "-1", "", "model"]]
 
 
 def unpack(download):
@@ -66,7 +67,7 @@ def test_hidden_items_leave_numbered_rows(named):
     assert packed.name == "labels-by-row.csv"
     assert "patient" not in unpack(packed)
     rows, full = (list(csv.reader(StringIO(text))) for text in (unpack(packed), shown))
-    assert rows[0] == ["row", "label", "probability", "expected_accuracy"]
+    assert rows[0] == ["row", "label", "probability", "status", "expected_accuracy"]
     assert [row[0] for row in rows[1:]] == [str(k) for k in range(1, 601)]
     assert [row[1:] for row in rows] == [row[1:] for row in full]
 
@@ -124,7 +125,7 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
     assert [label_file(model, pair, "pm1") for pair in pairs] == [700, 450]
     for name, frame in frames.items():
         told = pd.read_parquet(tmp_path / "out" / name)
-        assert list(told) == ["item", "label", "probability", "expected_accuracy"]
+        assert list(told) == ["item", "label", "probability", "status", "expected_accuracy"]
         assert told.item.tolist() == frame.item.tolist()
         assert told.label.tolist() == model.predict(frame).tolist()
         assert told.probability.to_numpy() == pytest.approx(model.predict_proba(frame)[:, 1])
@@ -135,7 +136,7 @@ def test_methods_without_probability_and_items_without_names(tmp_path):
     pd.DataFrame(crowd(50), columns=[f"v{s}" for s in range(12)]).to_parquet(tmp_path / "v.parquet")
     label_file(model, (tmp_path / "v.parquet", tmp_path / "labels.parquet"), "pm1")
     told = pd.read_parquet(tmp_path / "labels.parquet")
-    assert list(told) == ["row", "label"]
+    assert list(told) == ["row", "label", "status"]
     assert told.row.tolist() == list(range(1, 51))
 
 
@@ -174,18 +175,25 @@ def test_long_files_are_refused(model, tmp_path):
 def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
     ballots, fitted = divided_crowd(), divided_model()
     judged = Judged.of(fitted, ballots)
-    assert label_columns(judged) == ("item", "label", "probability", "expected_accuracy", "ease")
+    assert label_columns(judged) == (
+        "item",
+        "label",
+        "probability",
+        "status",
+        "expected_accuracy",
+        "ease",
+    )
     assert label_columns(judged, named=False)[0] == "row"
     rows = list(label_rows(judged))
-    assert np.mean([float(row[3]) for row in rows]) == pytest.approx(
+    assert np.mean([float(row[4]) for row in rows]) == pytest.approx(
         fitted.expected_accuracy_, abs=1e-3
     )
-    assert [float(row[4]) for row in rows] == pytest.approx(fitted.ease(ballots), abs=5e-4)
+    assert [float(row[5]) for row in rows] == pytest.approx(fitted.ease(ballots), abs=5e-4)
     silent = ballots.values.copy(order="F")
     silent[7] = 0
     silent = Votes.of_values(silent, ballots.items, ballots.voters, ballots.classes)
     rows = label_rows(Judged.of(fitted, silent))
-    assert [row[0] for row in rows if row[4] == ""] == ["patient 7"]
+    assert [row[0] for row in rows if row[5] == ""] == ["patient 7"]
     names = {-1: "no", 0: None, 1: "yes"}
     frame = pd.DataFrame(silent.values, columns=list(silent.voters)).apply(lambda v: v.map(names))
     frame.insert(0, "item", silent.items)
@@ -193,7 +201,7 @@ def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
     pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
     label_file(fitted, pair, ("no", "yes"), "item")
     told = pd.read_parquet(tmp_path / "labels.parquet")
-    assert list(told) == ["item", "label", "probability", "expected_accuracy", "ease"]
+    assert list(told) == ["item", "label", "probability", "status", "expected_accuracy", "ease"]
     assert told.index[told.ease.isna()].tolist() == [7]
 
 
@@ -219,14 +227,21 @@ def test_labels_of_more_classes_have_the_probability_of_each():
     model = ue.DawidSkene().fit(votes)
     judged = Judged.of(model, votes)
     each = ("P(=dog)", "P(cat)", "P(owl)")
-    assert label_columns(judged) == ("item", "label", "probability", "expected_accuracy", *each)
+    assert label_columns(judged) == (
+        "item",
+        "label",
+        "probability",
+        "status",
+        "expected_accuracy",
+        *each,
+    )
     rows = list(label_rows(judged))
     chances = model.predict_proba(votes)
     assert [row[1] for row in rows] == model.predict(votes).tolist()
     assert [row[2] for row in rows] == [f"{chance:.6f}" for chance in chances.max(axis=1)]
-    assert np.array([row[4:] for row in rows], dtype=float) == pytest.approx(chances, abs=1e-6)
+    assert np.array([row[5:] for row in rows], dtype=float) == pytest.approx(chances, abs=1e-6)
     plain = Judged.of(MajorityVote().fit(votes), votes)
-    assert label_columns(plain) == ("item", "label", "probability")
+    assert label_columns(plain) == ("item", "label", "probability", "status")
     assert {row[2] for row in label_rows(plain)} == {""}
 
 
@@ -238,6 +253,6 @@ def test_parquet_files_of_more_classes(tmp_path):
     assert label_file(model, pair, model.coding_) == 40
     written = pd.read_parquet(pair[1])
     each = ["P(=dog)", "P(cat)", "P(owl)"]
-    assert list(written) == ["item", "label", "probability", "expected_accuracy", *each]
+    assert list(written) == ["item", "label", "probability", "status", "expected_accuracy", *each]
     assert written.label.tolist() == model.predict(frame).tolist()
-    assert written.iloc[:, 4:].to_numpy() == pytest.approx(model.predict_proba(frame))
+    assert written.iloc[:, 5:].to_numpy() == pytest.approx(model.predict_proba(frame))

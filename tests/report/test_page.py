@@ -208,7 +208,7 @@ def test_no_expert_and_half_a_surrogate_do_not_break_it(crowd):
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize(
-    ("n_voters", "n_items", "megabytes"), [(80, 5_000, 1.5), (300, 100_000, 2.0)]
+    ("n_voters", "n_items", "megabytes"), [(80, 5_000, 1.5), (300, 100_000, 2.1)]
 )
 def test_pages_stay_small(n_voters, n_items, megabytes):
     rng = np.random.default_rng(0)

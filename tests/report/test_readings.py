@@ -6,8 +6,8 @@ import pytest
 from report.judging import divided_crowd, divided_model, family_model, findings_of, fit_quietly
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
 from unelisa.latent import Structure
+from unelisa.report.findings import describe_structure, explain_structure, list_readings
 from unelisa.report.page import render_report
-from unelisa.report.readings import describe_structure, explain_structure, list_readings
 from unelisa.report.voters import rank_voters
 
 
@@ -53,7 +53,7 @@ def test_two_readings_stand_side_by_side():
     assert (taken["differ"], other["differ"]) == (0, changed.sum())
     for found, row in zip((taken, other), model.readings_.itertuples(), strict=True):
         assert found["share_yes"] == row.share_yes
-        assert found["branches"] == row.branches
+        assert found["clusters"] == row.clusters
         assert found["structure"] == explain_structure(row.structure) != row.structure
     page = render_report(findings)
     assert "2 readings of the same votes" in page

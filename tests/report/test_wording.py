@@ -9,11 +9,7 @@ from unelisa.aggregators import UnElisa
 from unelisa.outputs import make_plain
 from unelisa.report import plots, wording
 from unelisa.report.page import render_report
-from unelisa.report.wording import (
-    choose_scores,
-    count_noun,
-    find_best,
-)
+from unelisa.report.wording import choose_scores, find_best
 
 
 @pytest.mark.parametrize(
@@ -84,10 +80,33 @@ def test_values_become_what_json_can_hold(value, plain):
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(0, "0 voters"), (1, "1 voter"), (2, "2 voters"), (1200, "1,200 voters")]
+    ("shown", "words"),
+    [
+        (wording.count_noun(0, "voter"), "0 voters"),
+        (wording.count_noun(1, "voter"), "1 voter"),
+        (wording.count_noun(1200, "voter"), "1,200 voters"),
+        (wording.count_noun(2, "family", "families"), "2 families"),
+        (wording.show_range(0.8, 0.95), "80.0% to 95.0%"),
+        (wording.show_verdict("family of ann"), "family"),
+        (wording.show_verdict("left out"), "left out"),
+        (wording.show_minus("against it, -1.20 \u00b1 0.10"), "against it, \u22121.20 \u00b1 0.10"),
+        (wording.show_minus("rule-2, n-1"), "rule-2, n-1"),
+        (wording.show_rank([1, 1]), "1"),
+        (wording.show_rank([2, 4]), "2\u20134"),
+        (
+            wording.show_smaller_panel(
+                {"drop": ["b", "c"], "labels_kept": 0.994, "accuracy_change": -0.001}
+            ),
+            "b and c can be dropped: 99.4% of the labels stay, expected accuracy \u22120.1 points",
+        ),
+        (
+            wording.show_labels_needed({"n": 12, "settles": "readings"}),
+            "About 12 human labels of random items would decide between the two readings",
+        ),
+    ],
 )
-def test_things_are_counted_in_words(number, words):
-    assert count_noun(number, "voter") == words
+def test_figures_are_put_into_words(shown, words):
+    assert shown == words
 
 
 def test_the_legend_has_the_words_of_the_table():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unelisa.errors import ModelError
-from unelisa.review import journal
+from unelisa.review import gold_file
 from unelisa.review.gold_file import Answer, clean_name, clean_note, open_gold
 from unelisa.sources.labels import read_labels
 from unelisa.votes import Votes
@@ -114,7 +114,7 @@ def test_no_answer_goes_into_a_file_that_is_not_the_one_that_was_read(tmp_path, 
 def test_a_lock_of_another_program_is_waited_for_and_then_told(path, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
     write(path, ANSWERS[:1])
-    monkeypatch.setattr(journal, "PATIENCE", 0.1)
+    monkeypatch.setattr(gold_file, "PATIENCE", 0.1)
     with open_gold(path, ITEMS, CLASSES, HEADER) as gold, path.open() as other:
         fcntl.flock(other, fcntl.LOCK_SH)
         with pytest.raises(ModelError, match="is locked by another program"), gold.turn():

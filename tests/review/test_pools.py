@@ -1,13 +1,31 @@
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
+from report.judging import divided_model, fit_quietly
 from review.reviewing import N_ITEMS, small_crowd, small_pool
-from unelisa.aggregators import MajorityVote
-from unelisa.analysis.certify import certify
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
+from unelisa.analysis.certify import certify, draw_gold
 from unelisa.analysis.rate import estimate_rate
+from unelisa.analysis.scoring import bound_frequency
 from unelisa.errors import ModelError, VotesError
-from unelisa.review.pools import ChartsPool, VotesPool, is_charts
-from unelisa.review.standing import Known
+from unelisa.review.pools import (
+    ChartsPool,
+    Known,
+    VotesPool,
+    bound_mean,
+    compare_readings,
+    expect_accuracy,
+    fix_known,
+    is_charts,
+    list_rates,
+    look_ahead,
+    look_at_width,
+    measure_accuracy,
+)
+from unelisa.votes import Votes
 
 NOTHING = Known(np.full(N_ITEMS, -1), np.zeros(N_ITEMS, dtype=bool))
 
@@ -36,7 +54,7 @@ def test_labels_change_the_model_and_the_order():
     assert after.facts["expected"]["share"] > before.facts["expected"]["share"]
     assert before.facts["sampled"] == 0
     assert before.facts["cautions"] == after.facts["cautions"] == []
-    assert pool.tell_choice(0) == "useful"
+    assert pool.describe_choice(0) == "useful"
 
 
 def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
@@ -46,7 +64,7 @@ def test_a_rate_rests_on_the_random_labels_and_the_model_without_them():
     expected = estimate_rate(model, votes, gold, 0.9)
     assert told["rates"][1]["share"] == expected["share"].iloc[1]
     assert told["measured"]["labels"] == told["sampled"] == 20
-    assert pool.tell_choice(0) == "random"
+    assert pool.describe_choice(0) == "random"
     assert np.array_equal(pool.study(NOTHING).ranking, pool.study(answered(20)).ranking)
     useful = small_pool().study(answered(20, sampled=True)).facts
     assert useful["rates"] == told["rates"]  # the sample of an earlier review still counts
@@ -80,7 +98,7 @@ def test_charts_are_weighed_by_the_share_that_was_drawn(tmp_path):
     assert told.facts["rates"][0]["share"] == pytest.approx(2 / 14)
     assert told.facts["measured"]["share"] == 1.0
     assert sorted(told.ranking) == [0, 1, 2]
-    assert pool.tell_choice(2) == "0.1"
+    assert pool.describe_choice(2) == "0.1"
     assert pool.list_opinions(0) == []
     unlabeled = Known(np.full(3, -1), np.zeros(3, dtype=bool))
     assert pool.study(unlabeled).facts["rates"] == []
@@ -94,16 +112,102 @@ def test_charts_that_nobody_drew_are_refused(tmp_path, row):
         ChartsPool.read(path)
 
 
-def test_certificates_rest_on_items_drawn_with_equal_chances():
-    pool, (votes, _, model) = small_pool("certify"), small_crowd()
-    pool.promise = 0.25, 0.9
-    before, after = pool.study(NOTHING), pool.study(answered(60, sampled=True))
-    assert pool.tell_choice(0) == "drawn"
-    assert sorted(before.ranking) == list(range(N_ITEMS))
+def test_certificates_rest_on_the_items_that_were_drawn():
+    pool, (votes, truth, model) = small_pool("certify"), small_crowd()
+    pool.promise, pool.share = (0.25, 0.9), 0.8
+    drawn = draw_gold(model, votes, 0.25, share=0.8)
+    first = np.isin(np.arange(N_ITEMS), drawn.places[:60])
+    known = Known(np.where(first, truth, -1), first)
+    before, after = pool.study(NOTHING), pool.study(known)
+    assert pool.describe_choice(0) == drawn.design
+    assert len(before.ranking) >= 0.8 * N_ITEMS
     assert np.array_equal(before.ranking, after.ranking)
     assert "answers would certify" in before.facts["outlook"]["words"]
-    gold = answered(60).name(model.classes_)
-    found = certify(model, votes, gold, 0.25, 0.9)
+    gold = known.name(model.classes_)
+    found = certify(model, votes, gold, 0.25, 0.9, drawn=drawn.design)
     share = (found.n_certified + found.n_gold) / N_ITEMS
     assert f"Certified now: {share:.0%} of the items" in after.facts["outlook"]["words"]
-    assert after.facts["outlook"]["enough"] == (share >= 0.95)
+    assert after.facts["outlook"]["enough"] == (share >= 0.95 * len(drawn.places) / N_ITEMS)
+
+
+def label_items(*labels):
+    return Known(np.array(labels), np.zeros(len(labels), dtype=bool))
+
+
+def test_gold_labels_are_certain():
+    chances = np.array([[0.6, 0.4], [0.2, 0.8]])
+    assert fix_known(chances, label_items(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
+    told = expect_accuracy(DawidSkene(), fix_known(chances, label_items(1, -1)))
+    assert told == pytest.approx({"share": 0.9, "low": None, "high": None})
+
+
+def test_the_expected_accuracy_is_that_of_the_model():
+    model, chances = small_crowd()[2], np.full((2, 2), 0.5)
+    told = expect_accuracy(model, chances)
+    assert told["share"] is not None
+    assert told["share"] == model.expected_accuracy_
+    assert (told["low"], told["high"]) == model.expected_accuracy_interval_
+    rng = np.random.default_rng(0)
+    votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (200, 5)))
+    guessed = [fit_quietly(method(), votes) for method in (LatentIsing, DawidSkene)]
+    for unreliable in (divided_model(), *guessed):
+        untold = expect_accuracy(unreliable, chances)
+        assert untold == {"share": None, "low": None, "high": None}
+
+
+def test_accuracy_is_measured_on_the_labels():
+    chances = np.array([[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+    told = measure_accuracy(chances, label_items(1, 1, -1))
+    assert (told["share"], told["labels"]) == (0.5, 2)
+    assert measure_accuracy(chances, label_items(-1, -1, -1)) is None
+    weighted = bound_mean(np.array([True, False, False]), np.array([2.0, 1.0, 1.0]))
+    assert weighted["share"] == 0.5
+    assert (weighted["low"], weighted["high"]) == bound_frequency(0.5, 16 / 6, 0.9)
+
+
+def test_only_items_that_were_drawn_are_a_sample():
+    told = Known(np.array([0, 1]), np.array([True, False]))
+    assert told.only_sample().labels.tolist() == [0, -1]
+    assert told.name(np.array(["no", "yes"])).tolist() == ["no", "yes"]
+    assert told.only_sample().name(np.array(["no", "yes"])).tolist() == ["no", None]
+
+
+def test_more_answers_are_worth_it_while_labels_are_uncertain():
+    unsure, sure = np.full((200, 2), 0.5), np.tile([0.001, 0.999], (200, 1))
+    answered = np.where(np.arange(200) < 30, 1, -1)
+    ahead = look_ahead(fix_known(unsure, label_items(*answered)), label_items(*answered))
+    assert (ahead["enough"], ahead["more"]) == (False, 30)
+    assert "30 more answers are expected to raise accuracy by 7.5 points" in ahead["words"]
+    told = look_ahead(sure, label_items(*answered))
+    assert told["enough"]
+    assert told["words"].startswith("Enough: 30 more would change little")
+    assert not look_ahead(sure, label_items(*answered[20:], *answered[:0]))["enough"]  # ten labels
+    halted = look_ahead(sure, label_items(*answered), "the votes still allow another reading")
+    assert not halted["enough"]
+    assert halted["words"].startswith("The votes still allow another reading.")
+
+
+def test_a_narrow_interval_is_enough():
+    labels = label_items(*np.where(np.arange(200) < 100, 1, -1))
+    wide, narrow = ([{"low": 0.5 - h, "high": 0.5 + h}] for h in (0.1, 0.01))
+    assert not look_at_width(wide, labels)["enough"]
+    assert look_at_width(narrow, labels)["words"].startswith("Enough: 100 more")
+    assert not look_at_width([{"low": None, "high": None}], labels)["enough"]
+
+
+def test_rates_become_plain_rows():
+    table = pd.DataFrame({"share": [0.5], "low": [np.nan]}, index=pd.Index(["x"], name="class"))
+    assert list_rates(table) == [{"class": "x", "share": 0.5, "low": None}]
+
+
+def test_a_reading_that_the_labels_rule_out_is_named():
+    first = divided_model()
+    assert [row["state"] for row in compare_readings(first, first)] == ["taken", "possible"]
+    chosen = first.read(1)
+    swapped = [row["state"] for row in compare_readings(first, chosen)]
+    assert swapped == ["possible", "taken"]
+    learned = SimpleNamespace(readings_=first.readings_.head(1))
+    rows = compare_readings(first, learned)
+    assert [row["state"] for row in rows] == ["taken", "ruled out"]
+    assert rows[1]["structure"] == "voters who repeat each other count once each"
+    assert compare_readings(object(), object()) == []

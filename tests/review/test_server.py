@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from review.reviewing import PNG, Browser, answer_to, review, serving, small_crowd
-from unelisa.review import journal
+from unelisa.review import gold_file
 from unelisa.review import server as serve
 from unelisa.review.contents import Contents
 from unelisa.review.server import LARGEST_REQUEST, ReviewServer
@@ -99,7 +99,7 @@ def test_what_is_not_an_answer_is_refused(browser, session, body):
 def test_strangers_are_refused(browser, server):
     token = server.address.partition("#")[2]
     assert browser.ask("/enter", b"", x_unelisa_key=token)[0] == 403  # used once
-    for path in ("/question", "/text/0", "/picture/0", "/standing"):
+    for path in ("/question", "/text/0", "/picture/0", "/progress"):
         for key in ("", "wrong", token):
             status, _, content = browser.ask(path, x_unelisa_key=key)
             assert (status, b"text of" in content) == (403, False)
@@ -117,7 +117,7 @@ def test_pictures_and_texts(browser):
 
 
 def test_where_it_stands(browser, session):
-    told = browser.json("/standing")[1]
+    told = browser.json("/progress")[1]
     assert 0.5 < told["expected"]["share"] <= 1
     assert [row["class"] for row in told["rates"]] == ["ham", "spam"]
     assert told["labeled"] == session.collect().n_labels
@@ -172,7 +172,7 @@ def test_an_answer_into_a_file_that_was_replaced_is_refused_and_said(tmp_path):
 
 def test_a_foreign_lock_holds_up_an_answer_but_not_the_page(tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
-    monkeypatch.setattr(journal, "PATIENCE", 1.0)
+    monkeypatch.setattr(gold_file, "PATIENCE", 1.0)
     with review(tmp_path / "gold.csv") as session, serving(session) as started:
         browser = Browser(started)
         with (tmp_path / "gold.csv").open() as held, ThreadPoolExecutor(1) as other:
@@ -200,13 +200,3 @@ def test_half_sent_requests_end_and_do_not_shut_the_reviewer_out(tmp_path, monke
                 assert hog.recv(1) == b""  # ended from the other side
             hog.close()
         assert browser.json("/question")[0] == 200
-
-
-def test_a_line_moves_with_the_answers(tmp_path):
-    with review(tmp_path / "gold.csv") as session, serving(session) as started:
-        browser = Browser(started)
-        shown = browser.json("/question")[1]
-        assert shown["line"] == ""
-        session.tell = lambda answers: f"certified now: {len(answers)} items"
-        after = browser.json("/answer", answer_to(shown["question"], 1))[1]
-        assert after["line"] == "certified now: 1 items"

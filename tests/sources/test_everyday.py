@@ -249,6 +249,8 @@ def test_an_item_has_one_name_however_it_is_spelled(spelled, tmp_path):
     assert [str(name) for name in Votes.of(long).items.tolist()] == ["1", "2"]
     with pytest.raises(VotesError, match="appears twice"):
         Votes.of(pd.concat([rows, rows.assign(item=["1", "3"])]))
+    indexed = rows.set_index("item").rename_axis(None)
+    assert [str(name) for name in Votes.of(indexed).items.tolist()] == ["1", "2"]
     labels = write(tmp_path, "item,label", [("1", "yes"), ("2.0", "no")], "gold.csv")
     assert read_labels(labels, Votes.of(rows)).signs.tolist() == [1, -1]
 
@@ -262,6 +264,30 @@ def test_what_is_no_path_is_refused_in_a_sentence(path):
 def test_a_path_of_a_digit_is_a_path():
     with pytest.raises(VotesError, match="there is no file 0"):
         read_votes("0")
+
+
+def test_tables_whose_columns_have_no_names(tmp_path):
+    """As pandas writes and numbers them: read where it can mean one thing, else with advice."""
+    codes = pd.DataFrame([[1, 0, 1], [0, 0, 1], [1, 1, 0]])
+    path = write(tmp_path, ",0,1,2", codes.itertuples())  # the index is a column without a name
+    assert read_votes(path).items.tolist() == ["0", "1", "2"]
+    assert Votes.of(codes).voters.tolist() == ["0", "1", "2"]
+    long = pd.DataFrame(long_rows())
+    with pytest.raises(VotesError, match="item='0' with voter and vote, if each row is a vote"):
+        Votes.of(long)
+    for names in ((0, 1, 2), ("0", "1", "2")):
+        item, voter, vote = names
+        assert Votes.of(long, item=item, voter=voter, vote=vote).values.tolist() == TABLE
+    with pytest.raises(VotesError, match="no header.*add a line such as item,voter,vote"):
+        read_votes(write(tmp_path, "x0,ann,yes", long_rows()))
+    with pytest.raises(VotesError, match="two columns have the same name as text"):
+        Votes.of(codes.rename(columns={2: "1"}))
+
+
+@pytest.mark.parametrize("order", [[None, "yes"], [["no"], "yes"], [float("nan"), "yes"]])
+def test_an_order_of_what_is_no_label_is_refused(order):
+    with pytest.raises(VotesError, match="declared labels must be texts, numbers or booleans"):
+        Votes.of([["no", "yes"]], order=order)
 
 
 @pytest.mark.parametrize("order", [{"no", "yes"}, 5, "no,yes", frozenset("ab")])

@@ -12,8 +12,9 @@ from places import crowd
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.sources import arrow as parquet
-from unelisa.votes.blocks import MappedBlocks, RowNumbers
-from unelisa.votes.blocks import local as local_module
+from unelisa.votes import blocks as local_module
+from unelisa.votes.blocks import MappedBlocks
+from unelisa.votes.columns import RowNumbers
 
 
 @pytest.fixture

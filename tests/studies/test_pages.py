@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from studies.markdown import has_mark
+from studies.markdown import has_mark, store_tables
 from studies.pages import performance, scaling
 from studies.pages.model import TABLES, flatten, with_error, write_pages
 from studies.pages.reliability import render_reliability
@@ -18,19 +18,23 @@ def load(name):
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def between_marks(page, name):
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    return text.split(f"<!-- {name} -->\n")[1].split(f"\n<!-- end {name} -->")[0]
+def assert_shown(page, name, part):
+    """A part stands on its page, and a long table in its file."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    shown, tables = store_tables(f"{part}\n", page, name)
+    assert text.split(f"<!-- {name} -->\n")[1].split(f"<!-- end {name} -->")[0] == shown
+    for file, table in tables.items():
+        assert (ROOT / "docs" / "study" / file).read_text(encoding="utf-8") == table
 
 
 @pytest.mark.parametrize("name", performance.PARTS)
 def test_the_page_on_performance_is_what_was_measured(name):
-    assert between_marks("performance.md", name) == performance.PARTS[name](load("solver"))
+    assert_shown("performance", name, performance.PARTS[name](load("solver")))
 
 
 @pytest.mark.parametrize("name", scaling.PARTS)
 def test_the_page_on_scaling_is_what_was_measured(name):
-    assert between_marks("scaling.md", name) == scaling.PARTS[name](load("scaling"))
+    assert_shown("scaling", name, scaling.PARTS[name](load("scaling")))
 
 
 def test_both_methods_are_timed_on_the_same_votes():

@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.blocks import SparseBlocks
-from unelisa.votes.canonical import order_voters
 
 TABLES = hnp.arrays(
     np.int8,

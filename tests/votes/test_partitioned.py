@@ -10,7 +10,7 @@ import unelisa as ue
 from places import crowd
 from unelisa.errors import VotesError
 from unelisa.votes import Votes
-from unelisa.votes.blocks import RowNumbers
+from unelisa.votes.columns import RowNumbers
 from unelisa.votes.partitioned import is_partitioned
 
 

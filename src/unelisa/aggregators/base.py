@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
-from unelisa.aggregators.known import read_gold, read_prior, repeat_rows
-from unelisa.aggregators.memory import HELD, Remembering
+from unelisa.aggregators.known import Remembering, read_gold, read_prior, repeat_rows
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
@@ -51,7 +50,7 @@ class Aggregator(Remembering, VotesEstimator):
 
     Notes
     -----
-    Items without votes are set aside before anything is learned, where the votes are in memory.
+    Items without votes are set aside before anything is learned.
     """
 
     weights_: Floats
@@ -178,17 +177,14 @@ class Aggregator(Remembering, VotesEstimator):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """Return the parameters, and of a fitted model what it found."""
         shown = super().__repr__(N_CHAR_MAX)
-        return f"<{shown}: {self._tell_sizes()}>" if "weights_" in self.__dict__ else shown
+        return f"<{shown}: {self._describe_fit()}>" if "weights_" in self.__dict__ else shown
 
-    def _tell_sizes(self) -> str:
+    def _describe_fit(self) -> str:
         """Return what the fit found, in a few words and without names."""
         kept = "experts" if self.verdicts[2] == "expert" else self.verdicts[2]
         counted = f"{len(self.experts_)} of {self.n_features_in_} voters {kept}"
         trust = "" if getattr(self, "reliable_", True) else ", labels cannot be relied on"
         return f"{len(self.classes_)} classes, {counted}{trust}"
-
-    def _name_itself(self) -> str:
-        return f"{type(self).__name__}, {self._tell_sizes()}"
 
     def fit_predict(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
@@ -304,12 +300,7 @@ class Aggregator(Remembering, VotesEstimator):
     ) -> None:
         """Estimate how good each voter is, in methods whose intervals say how sure that is."""
 
-    def _learn(
-        self,
-        votes: Votes,
-        gold: NDArray[np.int8] | None,  # noqa: ARG002 - some need no orientation
-        prior: Floats | None,  # noqa: ARG002 - for methods whose `fit` takes one
-    ) -> None:
+    def _learn(self, votes: Votes, _gold: NDArray[np.int8] | None, _prior: Floats | None) -> None:
         """Fit the method; gold labels and prior log-odds are for those that use them."""
         self._fit(votes)
 
@@ -366,15 +357,13 @@ class LogOdds(Aggregator):
 
 
 def find_heard(votes: Votes) -> NDArray[np.intp]:
-    """Return the items with votes; all items where the votes are not in memory.
+    """Return the items with votes.
 
     Examples
     --------
     >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
     array([0, 2])
     """
-    if votes.blocks.place not in HELD:
-        return np.arange(votes.n_items)
     nothing = np.zeros(votes.n_voters)
     return np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))
 
@@ -398,29 +387,26 @@ def is_two_class(model: Any) -> bool:
 
 
 def find_best(scores: Floats) -> NDArray[np.bool_]:
-    """Return which classes have the largest score, items x classes; several where they are tied.
-
-    Examples
-    --------
-    >>> find_best(np.array([0.0, -0.3])).tolist()
-    [[True, True], [True, False]]
-    """
+    """Return which classes have the largest score, items x classes; several where they are tied."""
     if scores.ndim == 1:
         return np.column_stack([scores <= 0, scores >= 0])
     return np.asarray(scores >= scores.max(axis=1, keepdims=True) - ROUNDING)
+
+
+def name_status(
+    heard: NDArray[np.bool_], tied: NDArray[Any], gold: NDArray[np.int8] | None
+) -> NDArray[Any]:
+    """Return what each label rests on, given who has votes and how many classes are tied."""
+    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
+    if gold is not None:
+        status[gold != 0] = "gold"
+    return status
 
 
 def pick_classes(scores: Floats, order: Any = None) -> NDArray[np.intp]:
     """Return the index of each item's class: of those that are tied the first in an order.
 
     Without an order that is the positive class of two, and otherwise the first one.
-
-    Examples
-    --------
-    >>> pick_classes(np.array([-1.0, 0.0])), pick_classes(np.array([[0.2, 0.4, 0.4]]))
-    (array([0, 1]), array([1]))
-    >>> pick_classes(np.array([-1.0, 0.0]), [0, 1])
-    array([0, 0])
     """
     best = find_best(scores)
     if order is None:

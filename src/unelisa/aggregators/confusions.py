@@ -2,15 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats, is_two_class
 from unelisa.errors import ExpertsWarning, warn_user
-from unelisa.kernels.ballots import tally_ballots, weigh_sides
-from unelisa.kernels.classes import expect_classes, expect_two, join_classes, split_votes
+from unelisa.kernels.ballots import (
+    expect_classes,
+    expect_two,
+    join_classes,
+    split_votes,
+    tally_ballots,
+    weigh_sides,
+)
 from unelisa.paper.em import list_starts, rank_fits
 from unelisa.votes.ballots import Ballots
 from unelisa.votes.blocks import ItemBlocks
@@ -53,26 +59,26 @@ class Confusions:
         return np.asarray(np.einsum("skk,k->s", self.tables, self.shares))
 
 
-class VoterModel(Protocol):
-    """How a voter errs: the M-step, and the logarithm of its prior."""
+@dataclass(frozen=True)
+class VoterModel:
+    """How a voter errs; `smoothing` imagined votes shrink the estimates."""
+
+    smoothing: float
 
     def maximize(self, counts: Floats) -> Floats:
-        """Return tables [voters, meant, said] from expected votes [voters, said, meant]."""
-        ...
+        """Return the M-step: tables [voters, meant, said] from votes [voters, said, meant]."""
+        raise NotImplementedError
 
     def log_prior(self, tables: Floats, counts: Floats) -> float:
         """Return the penalty that the M-step adds to the log-likelihood."""
-        ...
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class FullTables:
+class FullTables(VoterModel):
     """Every voter has a probability for every answer to every class.
 
-    `smoothing` votes are added to each row, split like the voter's own votes.
+    The imagined votes are added to each row, split like the voter's own votes.
     """
-
-    smoothing: float
 
     def maximize(self, counts: Floats) -> Floats:
         """Return the tables."""
@@ -94,24 +100,19 @@ class FullTables:
         return np.asarray(self.smoothing * split)
 
 
-@dataclass(frozen=True)
-class OneReliability:
+class OneReliability(VoterModel):
     """Every voter is right with one probability psi_s, and errs evenly.
 
-    `smoothing` votes are added, as many of them right as by chance: one in K.
+    Of the imagined votes as many are right as by chance: one in K.
     """
 
-    smoothing: float
-
     def maximize(self, counts: Floats) -> Floats:
-        """Return the tables, psi_s on the diagonal and (1 - psi_s) / (K - 1) elsewhere."""
+        """Return psi_s on the diagonal and (1 - psi_s) / (K - 1) elsewhere."""
         n_classes = counts.shape[1]
         right = np.einsum("skk->s", counts) + self.smoothing / n_classes
         mass = counts.sum(axis=(1, 2)) + self.smoothing
-        psi = np.clip(
-            np.where(mass > 0, right, 1 / n_classes) / np.where(mass > 0, mass, 1.0), CLIP, 1 - CLIP
-        )
-        return spread_errors(psi, n_classes)
+        psi = np.where(mass > 0, right, 1 / n_classes) / np.where(mass > 0, mass, 1.0)
+        return spread_errors(np.clip(psi, CLIP, 1 - CLIP), n_classes)
 
     def log_prior(self, tables: Floats, counts: Floats) -> float:
         """Return the sum of a / K log psi_s + a (1 - 1 / K) log(1 - psi_s)."""
@@ -121,13 +122,7 @@ class OneReliability:
 
 
 def spread_errors(psi: Floats, n_classes: int) -> Floats:
-    """Return tables [voters, meant, said] of voters who are right with probability psi.
-
-    Examples
-    --------
-    >>> spread_errors(np.array([0.5]), 3)[0, 0]
-    array([0.5 , 0.25, 0.25])
-    """
+    """Return tables [voters, meant, said] of voters who are right with probability psi."""
     right = np.eye(n_classes)
     errors = (1 - psi) / (n_classes - 1)
     return np.asarray(np.where(right, psi[:, None, None], errors[:, None, None]))
@@ -206,10 +201,11 @@ def _expect(
     """Return the expected votes and items of each class, and the log-likelihood."""
     logs, log_shares = as_logs(tables, shares)
     if len(shares) > 2 or gold.any():
-        counts, mass, total = ballots.sum(_expect_run, logs, log_shares, per_item=(gold,))
+        given: Any = (expect_classes, len(shares)), logs, log_shares
+        counts, mass, total = ballots.sum(run_kernel, *given, per_item=(gold,))
         return counts, mass, float(total)
     odds, prior = np.ascontiguousarray(logs[:, :, 1] - logs[:, :, 0]), log_shares[1] - log_shares[0]
-    yes, items, total, heard = ballots.sum(_expect_two_run, odds, float(prior))
+    yes, items, total, heard = ballots.sum(run_kernel, (expect_two, 0), odds, float(prior))
     counts = np.stack([np.maximum(said - yes, 0.0), yes], axis=2)
     of_no = float((said * logs[:, :, 0]).sum()) + float(heard) * float(log_shares[0])
     return counts, np.array([heard - items, items]), float(total) + of_no
@@ -227,7 +223,8 @@ def start_from(
 
     A gold label is the truth of its item; with `only_gold` the other items are left out.
     """
-    return Expected(*ballots.sum(_split_run, weights, n_classes, only_gold, per_item=(gold,)))
+    given = (split_votes, n_classes), weights, n_classes, only_gold
+    return Expected(*ballots.sum(run_kernel, *given, per_item=(gold,)))
 
 
 def start_at(blocks: ItemBlocks, posterior: Floats) -> Expected:
@@ -256,22 +253,17 @@ class _Sums(NamedTuple):
 
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|."""
-        return self.ballots.concatenate(_weigh_run, signed, observed)
+        return self.ballots.concatenate(run_kernel, (weigh_sides, 0), signed, observed)
 
     def tally(self, x: Floats) -> tuple[Floats, Floats]:
         """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
-        signed, observed = self.ballots.sum(_tally_run, self.n_voters, per_item=(x,))
+        given = (tally_ballots, 0), self.n_voters
+        signed, observed = self.ballots.sum(run_kernel, *given, per_item=(x[:, None],))
         return signed[:, 0], observed[:, 0]
 
 
 def keep_classes(mass: Floats) -> Floats:
-    """Return shares of classes, none below half an item: one not seen so far may still exist.
-
-    Examples
-    --------
-    >>> keep_classes(np.array([0.0, 4.0, 6.0]))
-    array([0.05, 0.4 , 0.55])
-    """
+    """Return shares of classes, none below half an item: one not seen so far may still exist."""
     kept = np.maximum(mass, 0.5)
     kept[np.argmax(kept)] -= kept.sum() - mass.sum()
     kept = np.maximum(kept, 0.5)  # more classes than items
@@ -285,7 +277,7 @@ def as_logs(tables: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 def score_classes(ballots: ItemBlocks, tables: Floats, shares: Floats) -> Floats:
     """Return log P(truth is k | votes) per item and class."""
-    return ballots.concatenate(_join_run, *as_logs(tables, shares))
+    return ballots.concatenate(run_kernel, (join_classes, len(shares)), *as_logs(tables, shares))
 
 
 def score_two(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
@@ -296,39 +288,17 @@ def score_two(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
     return prior + blocks.weigh(half_yes - half_no, half_yes + half_no)
 
 
-def _codes(run: Ballots, n_classes: int) -> Codes:
-    """Return the votes as classes from 1."""
-    return run.answer(2) + np.uint8(1) if n_classes == 2 else run.votes.view(np.uint8)
+def run_kernel(run: Ballots, *given: Any) -> Any:
+    """Return what a kernel makes of a run of votes, and of arrays per item. A pass.
 
-
-def _split_run(
-    run: Ballots, gold: Codes, weights: Floats, n_classes: int, only_gold: bool
-) -> tuple[Any, ...]:
-    codes = _codes(run, n_classes)
-    return split_votes(run.starts, run.voters, codes, gold, weights, n_classes, only_gold)
-
-
-def _expect_run(run: Ballots, gold: Codes, logs: Floats, log_shares: Floats) -> tuple[Any, ...]:
-    codes = _codes(run, len(log_shares))
-    found = expect_classes(run.starts, run.voters, codes, gold, logs, log_shares)
-    return found[0], found[1], np.asarray(found[2])
-
-
-def _expect_two_run(run: Ballots, odds: Floats, prior: float) -> tuple[Any, ...]:
-    found = expect_two(run.starts, run.voters, run.votes, odds, prior)
-    return tuple(np.asarray(part) for part in found)
-
-
-def _join_run(run: Ballots, logs: Floats, log_shares: Floats) -> Floats:
-    return join_classes(run.starts, run.voters, _codes(run, len(log_shares)), logs, log_shares)
-
-
-def _weigh_run(run: Ballots, signed: Floats, observed: Floats) -> Floats:
-    return weigh_sides(run.starts, run.voters, run.votes, signed, observed)
-
-
-def _tally_run(run: Ballots, x: Floats, n_voters: int) -> tuple[Floats, Floats]:
-    return tally_ballots(run.starts, run.voters, run.votes, x[:, None], n_voters)
+    One of the arguments is (kernel, number of classes): what precedes it is per item. With classes,
+    votes are passed as classes from 1; with 0 as they are.
+    """
+    place = next(k for k, part in enumerate(given) if isinstance(part, tuple))
+    kernel, n_classes = given[place]
+    votes = run.votes if n_classes == 0 else run.answer(n_classes) + np.uint8(1)
+    found = kernel(run.starts, run.voters, votes, *given[:place], *given[place + 1 :])
+    return tuple(map(np.asarray, found)) if isinstance(found, tuple) else found
 
 
 class ConfusionAggregator(Aggregator):

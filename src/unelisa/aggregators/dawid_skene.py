@@ -1,6 +1,6 @@
 """Dawid and Skene (1979): what voters confuse, by EM; with one coin per voter, or more."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,13 @@ from unelisa.aggregators.confusions import (
     spread_errors,
     start_from,
 )
-from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, warn_user
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
+from unelisa.estimator import Takes
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.ballots import Ballots, keep_voters, list_ballots
 from unelisa.votes.blocks import ItemBlocks
-from unelisa.votes.canonical import order_voters
 
 TIED_FITS = "a tie: fits of nearly equal likelihood"
 
@@ -46,7 +46,8 @@ TIED_FITS = "a tie: fits of nearly equal likelihood"
 class EMAggregator(ConfusionAggregator, PosteriorAggregator):
     """Base of the models whose confusions are estimated by EM from several starts."""
 
-    multiclass = True
+    takes = Takes(any_class=True, gold="labels")
+    _errors: ClassVar[type[VoterModel]]  # how voters err
 
     def __init__(  # noqa: PLR0913 - a public signature
         self,
@@ -78,8 +79,6 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         self._adopt(best, votes, voters)
 
     def _learn_classes(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        if self.orient != "majority":
-            raise ModelError("orient decides between two classes; leave 'majority' for more")
         voters = np.flatnonzero(votes.discerning())
         ballots, equal = self._arrange_ballots(votes, voters), np.ones(len(voters))
         known = NO_GOLD if gold is None else gold.view(np.uint8)
@@ -88,8 +87,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
             start_from(ballots, equal, votes.n_classes, known, only_gold=only)
             for only in ((False, True) if known.any() else (False,))
         ]
-        best, *_ = self._find_fits(ballots, starts, votes, voters, gold=known)
-        self._adopt(best, votes, voters)
+        self._adopt(self._find_fits(ballots, starts, votes, voters, known)[0], votes, voters)
 
     def _arrange_ballots(self, votes: Votes, voters: NDArray[np.intp]) -> ItemBlocks:
         """Return the votes of these voters item by item; the others have not voted."""
@@ -106,8 +104,9 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         gold: Codes = NO_GOLD,
     ) -> list[Confusions]:
         varying = int(np.count_nonzero(~votes.constant()[voters]))
+        model = self._errors(self.smoothing)
         limits: Any = {"max_iter": self.max_iter, "tol": self.tol, "gold": gold}
-        fits = find_fits(ballots, self._voter_model(), starts, varying, **limits)
+        fits = find_fits(ballots, model, starts, varying, **limits)
         if varying >= LEAST_VARYING and not fits[0].converged:
             warn_user(
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter",
@@ -128,10 +127,6 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
             return score_two(votes.blocks, tables[:, :, 1].T, self.prevalence_)
         return score_classes(list_ballots(votes.blocks), tables, self.prevalence_)
 
-    def _voter_model(self) -> VoterModel:
-        """Return how voters err."""
-        raise NotImplementedError
-
 
 @stored(
     has_confusions,
@@ -147,22 +142,22 @@ class DawidSkene(EMAggregator):
 
         log pi / (1 - pi) + sum_s log P(f_s | yes) / P(f_s | no)
 
-    With more than two classes, every voter has a full table of confusions, P(says c | truth is k),
-    and the score of a class is its exact log-probability.
+    With more than two classes, every voter has a table of confusions, P(says c | truth is k), and
+    the score of a class is its log-probability.
 
     Parameters
     ----------
     smoothing
-        Strength of the Beta prior of each coin, in votes: see Notes. 0 gives maximum likelihood.
+        Votes added to each coin, split like the voter's own votes: the strength of its Beta prior.
+        0 gives maximum likelihood, under which a voter with few votes can become infallible.
     n_starts
-        Number of initializations of EM, five at most; the fit with the highest penalized likelihood
-        is kept. The first is the majority vote, the others are weighted majorities, see
-        `em.list_starts`. With more than two classes, the majority vote is the only one.
+        Number of initializations of EM, five at most, of which the fit with the highest penalized
+        likelihood is kept: the majority vote, then weighted majorities (`em.list_starts`). With
+        more than two classes, the majority vote is the only one.
     max_iter, tol
         EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
-        voter's name or index.
+        "majority" (the informative voters are mostly right), or an anchor voter's name or index.
     n_jobs
         Threads; the result does not depend on them.
     random_state
@@ -177,28 +172,22 @@ class DawidSkene(EMAggregator):
     prevalence_
         pi = P(truth is yes); with more than two classes, the share of each.
     weights_
-        1/4 log(sens spec / ((1 - sens) (1 - spec))): the weight theta_0s of the paper if
-        sensitivity and specificity are equal; otherwise a yes and a no carry different weights.
-        With more classes, half the mean of log P(says k | k) / P(says k | l) over k and l != k.
-    lower_bound_
-        Penalized log-likelihood per item after each iteration of the best fit.
-    n_iter_
-        Its number of iterations.
+        Half the mean of log P(says k | k) / P(says k | l) over k and l != k. Of two classes that is
+        theta_0s of the paper if sensitivity and specificity are equal.
+    lower_bound_, n_iter_
+        Penalized log-likelihood per item after each iteration of the best fit, and their number.
 
     Notes
     -----
-    Dawid and Skene do not smooth, so that a voter with few votes can become infallible. The prior
-    adds `smoothing` votes to each coin, split like the voter's own votes. It shrinks both coins
-    toward the same point, where the voter is uninformative; shrinking toward 1/2 would make a voter
-    who always says yes look informative.
+    Dawid and Skene do not smooth. The prior shrinks both coins toward the same point, where the
+    voter is uninformative; shrinking toward 1/2 would make a voter who always says yes look
+    informative. If fewer than three voters vary, the model is not identified: EM stops after one
+    iteration from the majority vote, with an `ExpertsWarning`.
 
-    Two voters have three moments and the model five parameters. So if fewer than three voters vary,
-    EM stops after one iteration from the majority vote, with an `ExpertsWarning`.
-
-    EM runs to its fixed point. crowd-kit's stops when the sum that it tracks falls, which counts
-    the class shares once per vote: often after two iterations. With as many iterations and without
-    smoothing the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another
-    order are rounded otherwise, which moves probabilities in their last digits.
+    EM runs to its fixed point. crowd-kit's often stops after two iterations, because the sum that
+    it tracks counts the class shares once per vote. With as many iterations and without smoothing
+    the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another order are
+    rounded otherwise, which moves probabilities in their last digits.
 
     References
     ----------
@@ -216,6 +205,8 @@ class DawidSkene(EMAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
+    _errors = FullTables
+
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         super()._learn(votes, gold, prior)
         if not self.weights_.any():
@@ -223,9 +214,6 @@ class DawidSkene(EMAggregator):
                 "no voter is informative: every item gets the same probability",
                 ExpertsWarning,
             )
-
-    def _voter_model(self) -> FullTables:
-        return FullTables(self.smoothing)
 
     def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
         super()._adopt(fit, votes, voters)
@@ -244,8 +232,8 @@ class DawidSkene(EMAggregator):
         super()._turn_around()
         self.coins_ = self.coins_[::-1]
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.coins_[1] - self.coins_[0])
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.coins_[1] - self.coins_[0])
 
     def _reason(self, voter: int) -> str:
         if not is_two_class(self):
@@ -268,9 +256,7 @@ class OneCoinDawidSkene(EMAggregator):
     Parameters
     ----------
     smoothing
-        Votes added to each coin, half of them right (one in K of K classes): strength of the prior
-        Beta(1 + a/2, 1 + a/2). 0 gives maximum likelihood, under which a voter with few votes can
-        become infallible.
+        Votes added to each coin, one in K of them right.
     n_starts, max_iter, tol, orient, n_jobs, random_state
         As in `DawidSkene`.
 
@@ -287,9 +273,7 @@ class OneCoinDawidSkene(EMAggregator):
     Notes
     -----
     Half the parameters of `DawidSkene`: better if voters cast few votes and err equally on both
-    classes, worse if the classes differ. With two voters it cannot be identified which one is
-    right, so if fewer than three voters vary, EM stops after one iteration, with an
-    `ExpertsWarning`.
+    classes, worse if the classes differ.
 
     References
     ----------
@@ -307,8 +291,7 @@ class OneCoinDawidSkene(EMAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    def _voter_model(self) -> OneReliability:
-        return OneReliability(self.smoothing)
+    _errors = OneReliability
 
     def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
         super()._adopt(fit, votes, voters)
@@ -327,8 +310,8 @@ class OneCoinDawidSkene(EMAggregator):
         super()._turn_around()
         self.accuracies_ = 1 - self.accuracies_
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(2 * self.accuracies_ - 1)
+    def _side_votes(self) -> Floats:
+        return pool_votes(2 * self.accuracies_ - 1)
 
     def _voter_estimates(self) -> dict[str, Floats]:
         return {"accuracy": self.accuracies_}

@@ -1,16 +1,14 @@
 """Drift: voters whose accuracy changed over time, the first third of their votes against the last.
 
-A vote is compared with what everybody else says: with P(k) the model's probabilities, T the voter's
+A vote is compared with what everybody else says. With P(k) the model's probabilities, T the voter's
 confusions and c its vote, Q(k) ~ P(k) / T(k, c) are the probabilities without that vote, and Q(c)
-is how probably it is right. How large that is on such items is known from the model, so that items
-that become harder are not taken for a voter who becomes worse::
+is the probability that it is right, of which its expectation on such an item is subtracted, so that
+harder items are not mistaken for a worse voter::
 
     surprise = Q(c) - sum_v p(v) Q(v),   p(v) = sum_k Q(k) T(k, v)
 
-The mean surprise of the last third minus that of the first is a voter's change. What it has in
-common with the others' (the median) is left out: items may have become harder than the model knows.
-The level is shared by all voters who are tested (Holm), so that one of many is rarely named by
-chance.
+A voter's change is the mean surprise of the last third minus that of the first, less the median
+change of all voters. Tests of several voters are adjusted by Holm's method.
 """
 
 from typing import Any
@@ -50,11 +48,10 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     Returns
     -------
     pandas.DataFrame
-        One row per voter: voter, votes, first and last (the mean probability that its votes are
-        right, over the first and the last third of them), change (of that probability by everybody
-        else's votes, beyond what the items and the other voters account for), p_value (for all
-        voters together, by Holm's method) and drifted (p_value < .01). NaN where a third has fewer
-        than 20 votes, or where the votes cannot tell how good a voter is.
+        One row per voter: voter, votes, first and last (mean probability that its votes are right,
+        over the first and the last third of them), change (beyond what the items and the other
+        voters account for), p_value (for all voters together, by Holm's method) and drifted
+        (p_value < .01). NaN where a third has fewer than 20 votes, or the accuracy is unknown.
 
     Examples
     --------
@@ -93,16 +90,16 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
         changes.append(surprised)
         errors.append((squares - surprised**2) / np.maximum(sizes - 1, 1))
     change = changes[1] - changes[0]
-    untold = (sizes < LEAST_VOTES) | ~np.isfinite(change)
-    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~untold)
-    together = adjust_holm(np.where(untold, np.nan, 2 * ndtr(-np.abs(change) / error)))
+    unknown = (sizes < LEAST_VOTES) | ~np.isfinite(change)
+    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~unknown)
+    together = adjust_holm(np.where(unknown, np.nan, 2 * ndtr(-np.abs(change) / error)))
     found = {"first": means[0], "last": means[1], "change": change, "p_value": together}
-    known_only = {name: np.where(untold, np.nan, column) for name, column in found.items()}
+    known_only = {name: np.where(unknown, np.nan, column) for name, column in found.items()}
     columns = {"voter": model.voter_names_, "votes": counts, **known_only}
     return pd.DataFrame({**columns, "drifted": together < LEVEL})
 
 
-def tell_drift(table: Any) -> str:
+def describe_drift(table: Any) -> str:
     """Return the sentence about voters who drifted; nothing where none did."""
     drifted = table[table["drifted"]].sort_values("p_value", kind="stable")
     if not len(drifted):
@@ -133,13 +130,13 @@ def adjust_holm(chances: Floats) -> Floats:
 
 
 def _leave_common(
-    change: Floats, variance: Floats, told: NDArray[np.bool_]
+    change: Floats, variance: Floats, known: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return the changes without what they have in common, and their standard errors."""
-    if np.count_nonzero(told) < LEAST_VOTERS:
+    if np.count_nonzero(known) < LEAST_VOTERS:
         return change, np.sqrt(variance)
-    of_median = np.pi / 2 * np.median(variance[told]) / np.count_nonzero(told)
-    return change - np.median(change[told]), np.sqrt(variance + of_median)
+    of_median = np.pi / 2 * np.median(variance[known]) / np.count_nonzero(known)
+    return change - np.median(change[known]), np.sqrt(variance + of_median)
 
 
 def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.votes import Votes
+from unelisa.votes.coding import encode_classes
 
 # Standard deviations beyond chance. Sums of squares have the heavier tail: with one pair, noise
 # exceeds 4 in one case of a hundred, with many pairs hardly ever.
@@ -73,72 +74,24 @@ def check_identifiability(votes: Votes) -> Identifiability:
     """Return how far the votes are from noise, and from copies.
 
     Shuffle the votes of each voter over the items it voted on: all dependence is gone, the shares
-    of yes and the missing votes stay. With g_is = f_is - mean f_s where s voted, n_s votes of
-    variance v_s, and m_st common items, the sum C_st = sum_i g_is g_it has mean 0 and variance::
+    of the classes and the missing votes stay. Let g_is be the vector of [f_is = k] minus the share
+    of class k among the votes of s, 0 where s did not vote; n_s the number of votes, and m_st that
+    of common items. Then C_st = sum_i g_is' g_it has mean 0 and variance::
 
-        V_st = v_s v_t (m_st + m_st (m_st - 1) / ((n_s - 1) (n_t - 1)))
+        V_st = v_st (m_st + m_st (m_st - 1) / ((n_s - 1) (n_t - 1)))
 
-    exactly, and different pairs are uncorrelated. Agreement is sum C_st / sqrt(sum V_st).
+    exactly, where v_st is the trace of the product of the two voters' covariances, and different
+    pairs are uncorrelated. Agreement is sum C_st / sqrt(sum V_st).
     Dependence compares sum C_st^2 / V_st with the number of pairs; its variance per pair is 2 and
-    the excess of a count, 16 / (m_st v_s v_t), so pairs that expect no vote in common are left
-    out.
-
-    With more than two classes, g_is is a vector with one entry per class, C_st the sum of
-    g_is' g_it, and v_s v_t becomes the trace of the product of the two voters' covariances.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 6))
-    >>> check_identifiability(Votes.of(noise)).reliable
-    False
-    >>> crowd = np.where(rng.random((500, 6)) < 0.5, noise[:, [0]], noise)
-    >>> check_identifiability(Votes.of(crowd)).reliable
-    True
+    the excess of a count, 4 / (m_st v_st), so pairs that expect no vote in common are left out.
     """
-    values = _take_part(votes)
-    if votes.n_classes > 2:
-        return compare_classes(values.view(np.uint8), votes.n_classes)
+    values, codes = _take_part(votes), encode_classes(votes.n_classes)
     observed = (values != 0).astype(np.float32)
-    counts = observed.sum(axis=0)
-    signed = values.astype(np.float32)
-    means = signed.sum(axis=0) / np.maximum(counts, 1)
-    spread = np.where(counts > 1, 1 - means**2, 0)
-    centered = signed - observed * means
-    s, t = np.triu_indices(values.shape[1], 1)
-    met = _pair_sums(observed)[s, t]
-    usable = (met > 0) & (spread[s] * spread[t] > 0)
-    s, t, met = s[usable], t[usable], met[usable]
-    if len(met) == 0:
-        return Identifiability(0.0, 0.0, 1.0, 0)
-    shared = _pair_sums(centered)[s, t]
-    variance = spread[s] * spread[t] * (met + met * (met - 1) / ((counts[s] - 1) * (counts[t] - 1)))
-    disagree = (met - _pair_sums(signed)[s, t]).sum() / 2
-    expected = (met * (1 - means[s] * means[t])).sum() / 2
-    return Identifiability(
-        float(shared.sum() / np.sqrt(variance.sum())),
-        _dependence(shared**2 / variance, met * spread[s] * spread[t]),
-        float(disagree / expected),
-        len(met),
-    )
-
-
-def compare_classes(codes: NDArray[np.uint8], n_classes: int) -> Identifiability:
-    """Return the statistics of codes from 1, items x voters; 0 is abstained.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.integers(1, 4, (500, 6)).astype(np.uint8)
-    >>> compare_classes(noise, 3).reliable
-    False
-    """
-    observed = (codes != 0).astype(np.float32)
     counts, met = observed.sum(axis=0), _pair_sums(observed)
     shared, agreed = np.zeros_like(met), np.zeros_like(met)
-    shares = np.zeros((codes.shape[1], n_classes))
-    for k in range(n_classes):
-        said = (codes == k + 1).astype(np.float32)
+    shares = np.zeros((values.shape[1], len(codes)))
+    for k, code in enumerate(codes):
+        said = (values == np.int8(code)).astype(np.float32)
         shares[:, k] = said.sum(axis=0) / np.maximum(counts, 1)
         agreed += _pair_sums(said)
         shared += _pair_sums(said - observed * shares[:, k].astype(np.float32))
@@ -146,7 +99,7 @@ def compare_classes(codes: NDArray[np.uint8], n_classes: int) -> Identifiability
     # the trace of the product of two covariances diag(p) - p p'
     spread = product - shares @ squares.T - squares @ shares.T + product**2
     varied = (counts > 1) & (shares.max(axis=1) < 1)
-    s, t = np.triu_indices(codes.shape[1], 1)
+    s, t = np.triu_indices(values.shape[1], 1)
     usable = (met[s, t] > 0) & varied[s] & varied[t] & (spread[s, t] > 1e-12)
     s, t = s[usable], t[usable]
     if len(s) == 0:

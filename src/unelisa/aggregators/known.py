@@ -1,19 +1,32 @@
-"""What is known of items besides their votes: gold labels of some, prior log-odds of all."""
+"""What is known besides the votes, and the votes themselves while a model is in use.
+
+Gold labels of some items, prior log-odds of all, stated shares of the classes, and what `update`
+needs of the fit. Items are matched by name, in the one spelling of `columns.spell_name`.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError, VotesError, VotesWarning, warn_user
 from unelisa.memory import refuse_beyond
-from unelisa.votes import Votes, name_unvoted
+from unelisa.schema import stored
+from unelisa.votes import Votes, as_matrix, name_unvoted
+from unelisa.votes.blocks import hold_sparse
 from unelisa.votes.coding import settle_coding
-from unelisa.votes.columns import Column, Label, NumberColumn, TextColumn, fill_mask
+from unelisa.votes.columns import Column, Label, NumberColumn, TextColumn, fill_mask, spell_name
 from unelisa.votes.partitioned import is_partitioned
 
 Floats = NDArray[np.float64]
+
+HELD = ("in memory", "sparse")  # where votes can be referred to
+NO_VOTES = (
+    "the model does not hold the votes it was fitted to, which an update needs: pass them as "
+    "earlier (--earlier), or save it with keep_votes=True (--keep-votes)"
+)
 
 
 def read_gold(y: Any, votes: Votes, name: str = "y") -> NDArray[np.int8]:
@@ -51,18 +64,17 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
 
     With more than two classes, a table of items x classes, whose columns may be named by them.
     """
-    if votes.n_classes == 2:
-        return check_odds(put_in_order(prior, "prior", votes.items, absent=0.0), votes.n_items)
-    names = [str(label) for label in votes.classes]
-    columns = [str(name) for name in getattr(prior, "columns", names)]
-    if sorted(columns) != sorted(names):
-        raise VotesError("prior must have one column per class of the votes, named like it")
-    if hasattr(prior, "columns"):
-        prior = prior.iloc[:, [columns.index(name) for name in names]]
-        if not np.array_equal(prior.index, np.arange(len(prior))):
-            prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
-    absent = np.zeros(votes.n_classes)
-    odds = put_in_order(prior, "prior", votes.items, absent=absent)
+    nothing = no_odds(votes)[:1].sum(axis=0)
+    if nothing.ndim:
+        names = list(map(spell_name, votes.classes))
+        columns = list(map(spell_name, getattr(prior, "columns", names)))
+        if sorted(columns) != sorted(names):
+            raise VotesError("prior must have one column per class of the votes, named like it")
+        if hasattr(prior, "columns"):
+            prior = prior.iloc[:, [columns.index(name) for name in names]]
+            if not np.array_equal(prior.index, np.arange(len(prior))):
+                prior = dict(zip(prior.index, prior.to_numpy(), strict=True))
+    odds = put_in_order(prior, "prior", votes.items, absent=nothing)
     return check_odds(odds, votes.n_items, votes.n_classes)
 
 
@@ -78,8 +90,6 @@ def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
     --------
     >>> read_prevalence((0.1, 0.2), ("no", "yes")).tolist()
     [[0.8, 0.1], [0.9, 0.2]]
-    >>> read_prevalence({"b": 0.3}, ("a", "b", "c")).tolist()
-    [[0.0, 0.3, 0.0], [1.0, 0.3, 1.0]]
     """
     bounds = np.stack([np.zeros(len(classes)), np.ones(len(classes))])
     if not isinstance(prevalence, Mapping):
@@ -88,11 +98,11 @@ def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
                 "prevalence must map classes to their shares: the votes have more than two classes"
             )
         prevalence = {classes[1]: prevalence}
-    names = {str(label): k for k, label in enumerate(classes)}
+    names = {spell_name(label): k for k, label in enumerate(classes)}
     for label, share in prevalence.items():
-        if str(label) not in names:
+        if spell_name(label) not in names:
             raise ModelError("prevalence names a class that the votes do not have")
-        bounds[:, names[str(label)]] = _read_bounds(share)
+        bounds[:, names[spell_name(label)]] = _read_bounds(share)
     if len(classes) == 2:
         for own, other in ((0, 1), (1, 0)):
             low, high = bounds[:, own]
@@ -119,34 +129,17 @@ def _read_bounds(share: Any) -> tuple[float, float]:
 
 
 def number_codes(codes: NDArray[np.int8], n_classes: int) -> NDArray[np.intp]:
-    """Return the classes of codes, from 0; -1 is unknown.
-
-    Examples
-    --------
-    >>> number_codes(np.array([-1, 0, 1], dtype=np.int8), 2)
-    array([ 0, -1,  1])
-    """
+    """Return the classes of codes, from 0; -1 is unknown."""
     if n_classes == 2:
         return np.where(codes == 0, -1, codes > 0).astype(np.intp)
     return codes.view(np.uint8).astype(np.intp) - 1
 
 
 def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:
-    """Return every item's row as often as its weight says; matched as gold labels are.
-
-    Examples
-    --------
-    >>> repeat_rows([2, 0, 1], Votes.of([[1, -1], [1, 1], [-1, -1]], coding="pm1"))
-    array([0, 0, 2])
-    """
+    """Return every item's row as often as its weight says; matched as gold labels are."""
     wanted = f"sample_weight must hold a whole number for each of the {votes.n_items} items, found"
     ordered = put_in_order(sample_weight, "sample_weight", votes.items, absent=1)
-    try:
-        weights = np.asarray(fill_mask(ordered), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise VotesError(f"{wanted} values that are not numbers") from None
-    if weights.shape != (votes.n_items,):
-        raise VotesError(f"{wanted} shape {weights.shape}")
+    weights = _as_numbers(ordered, wanted, "", (votes.n_items,))
     odd = np.flatnonzero(~((weights >= 0) & (weights == np.floor(weights)) & (weights < np.inf)))
     if len(odd):
         raise VotesError(
@@ -159,6 +152,32 @@ def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:
     row = votes.n_voters + weights.itemsize  # its votes, and its place
     refuse_beyond(times * row, "the repetition of items by sample_weight")
     return np.repeat(np.arange(votes.n_items), weights.astype(np.intp))
+
+
+def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
+    """Return log-odds as finite numbers, one per item (and class), or raise `VotesError`."""
+    more = "" if n_classes == 2 else f" and each of the {n_classes} classes"
+    wanted = f"prior must hold one finite log-odds for each of the {n_items} items{more}, found"
+    shape = (n_items,) if n_classes == 2 else (n_items, n_classes)
+    odds = _as_numbers(prior, wanted, "; use 0 for no prior", shape)
+    if not np.all(np.isfinite(odds)):
+        missing = np.count_nonzero(~np.isfinite(odds))
+        raise VotesError(
+            f"{wanted} {missing} missing or infinite ones; use 0 for no prior, and gold labels for "
+            "what is certain"
+        )
+    return odds
+
+
+def _as_numbers(given: Any, wanted: str, hint: str, shape: tuple[int, ...]) -> Floats:
+    """Return an array of numbers of this shape, or raise `VotesError`."""
+    try:
+        numbers = np.asarray(fill_mask(given), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise VotesError(f"{wanted} values that are not numbers{hint}") from None
+    if numbers.shape != shape:
+        raise VotesError(f"{wanted} shape {numbers.shape}{hint}")
+    return numbers
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:
@@ -189,34 +208,14 @@ def add_prior(scores: Any, prior: Any) -> Floats:
             f"item, found shape {odds.shape} in {odds.npartitions} partitions"
         )
     parts = scores.to_delayed().ravel(), odds.to_delayed().ravel()
-    pairs = zip(*parts, scores.chunks[0], strict=True)
     add = dask.delayed(_add_part, pure=False)
     summed: Floats = da.concatenate(
         [
             da.from_delayed(add(own, part), (length, *scores.shape[1:]), np.float64)
-            for own, part, length in pairs
+            for own, part, length in zip(*parts, scores.chunks[0], strict=True)
         ]
     )
     return summed
-
-
-def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
-    """Return log-odds as finite numbers, one per item (and class), or raise `VotesError`."""
-    more = "" if n_classes == 2 else f" and each of the {n_classes} classes"
-    wanted = f"prior must hold one finite log-odds for each of the {n_items} items{more}, found"
-    try:
-        odds = np.asarray(fill_mask(prior), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise VotesError(f"{wanted} values that are not numbers; use 0 for no prior") from None
-    if odds.shape != ((n_items,) if n_classes == 2 else (n_items, n_classes)):
-        raise VotesError(f"{wanted} shape {odds.shape}; use 0 for no prior")
-    if not np.all(np.isfinite(odds)):
-        missing = np.count_nonzero(~np.isfinite(odds))
-        raise VotesError(
-            f"{wanted} {missing} missing or infinite ones; use 0 for no prior, and gold labels for "
-            "what is certain"
-        )
-    return odds
 
 
 def _add_part(odds: Floats, prior: Any) -> Floats:
@@ -226,13 +225,13 @@ def _add_part(odds: Floats, prior: Any) -> Floats:
 def by_name(given: Any) -> dict[str, Any] | None:
     """Return name -> value if the items (or patients) are named, else None."""
     if isinstance(given, Mapping):
-        return {str(item): value for item, value in given.items()}
+        return {spell_name(item): value for item, value in given.items()}
     index = getattr(given, "index", None)
     if index is None or callable(index) or getattr(given, "ndim", 1) != 1:
         return None
     if np.array_equal(index, np.arange(len(given))):
         return None
-    return {str(item): value for item, value in zip(index, given, strict=True)}
+    return {spell_name(item): value for item, value in zip(index, given, strict=True)}
 
 
 def put_in_order(
@@ -245,7 +244,7 @@ def put_in_order(
     named = by_name(given)
     if named is None:
         return given
-    wanted = [str(name) for name in names]
+    wanted = list(map(spell_name, names))
     unknown = len(named.keys() - set(wanted))
     if unknown and unknown == len(named):
         raise VotesError(
@@ -256,3 +255,154 @@ def put_in_order(
         many = f"{unknown} of the {len(named)} {kind} named in {whose}"
         warn_user(f"{many} are unknown and ignored", VotesWarning)
     return [named.get(name, absent) for name in wanted]
+
+
+def _names_differ(kept: Any) -> bool:
+    try:
+        return len(set(kept.items.tolist())) == len(kept.items)
+    except TypeError:  # lists, which a forged file can hold
+        return False
+
+
+@stored(
+    _names_differ,
+    items="label[items]",
+    voters="index32(voters)[cast]",
+    starts="starts(cast)[items+1]",
+    codes="code[cast]",
+    gold="code[items] | None",
+)
+class KeptVotes(NamedTuple):
+    """The votes of a fit in a model file: those of item i are starts[i] to starts[i + 1]."""
+
+    items: NDArray[Any]
+    voters: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    gold: NDArray[np.int8] | None
+
+
+class Memory(NamedTuple):
+    """The votes of a fit while the model is in use; nothing is copied."""
+
+    votes: Votes
+    gold: NDArray[np.int8] | None = None  # codes of known labels, 0 unknown
+
+    def recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
+        """Return the known labels of some items: by name, or where the votes are those of the fit.
+
+        Items without names are known again only together with all their votes.
+        """
+        if self.gold is None:
+            return None
+        items: Any = self.votes.items
+        if not np.array_equal(items, np.arange(len(items))):
+            known = np.flatnonzero(self.gold)
+            codes = dict(zip(map(spell_name, items[known]), self.gold[known], strict=True))
+            return np.array([codes.get(spell_name(name), 0) for name in votes.items], dtype=np.int8)
+        return self.gold if votes is self.votes or self._holds(votes) else None
+
+    def _holds(self, votes: Votes) -> bool:
+        """Return whether these are the votes of the fit."""
+        own = self.votes
+        if votes.shape != own.shape or not votes.blocks.place == own.blocks.place in HELD:
+            return False
+        return bool((as_matrix(votes) != as_matrix(own)).nnz == 0)
+
+    def pack(self) -> KeptVotes:
+        """Return the votes for a model file."""
+        matrix = as_matrix(self.votes)
+        matrix.sort_indices()
+        return KeptVotes(
+            np.asarray(self.votes.items),
+            matrix.indices.astype(np.int32),
+            matrix.indptr.astype(np.int64),
+            matrix.data.astype(np.int8),
+            self.gold,
+        )
+
+
+class Remembering:
+    """What a model refers to while it is in use: the votes of its fit, and their gold labels.
+
+    Copies and pickles do not hold them, because they name items.
+    """
+
+    remembers_votes: ClassVar[bool] = False  # whether also without gold labels, for `update`
+    _memory: Memory
+    _kept_votes: KeptVotes  # in a model that was loaded from a file with its votes
+    _n_gold: int  # gold labels of the fit
+
+    def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
+        """Refer to the votes of the fit where they are in memory."""
+        self.__dict__.pop("_kept_votes", None)
+        self.__dict__.pop("_memory", None)
+        known = gold if gold is not None and gold.any() else None
+        self._n_gold = 0 if known is None else int(np.count_nonzero(known))
+        if votes.blocks.place in HELD and (self.remembers_votes or known is not None):
+            self._memory = Memory(votes, known)
+
+    def _recall(self) -> Memory:
+        """Return the votes so far."""
+        if "_memory" in self.__dict__:
+            return self._memory
+        if "_kept_votes" not in self.__dict__:
+            raise ModelError(NO_VOTES)
+        return unpack_votes(self._kept_votes, self)
+
+    def _recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
+        """Return the gold labels that the fit was given of these items; None: of none."""
+        if "_memory" in self.__dict__ or "_kept_votes" in self.__dict__:
+            return self._recall().recall_gold(votes)
+        return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles hold."""
+        parent: Any = super()
+        state: dict[str, Any] = parent.__getstate__()
+        return {name: part for name, part in state.items() if name != "_memory"}
+
+
+def unpack_votes(kept: KeptVotes, model: Any) -> Memory:
+    """Return the votes that the file of a model kept."""
+    shape = len(kept.items), model.n_features_in_
+    matrix = sp.csr_array((kept.codes, kept.voters, kept.starts), shape=shape)
+    votes = Votes(
+        hold_sparse(matrix),
+        kept.items,
+        model.voter_names_,
+        tuple(model.classes_.tolist()),
+        model.named_voters_,
+        model.__dict__.get("_named_coding", ""),
+        model.columns_,
+        bool(model.__dict__.get("ordered_", False)),
+    )
+    return Memory(votes, kept.gold)
+
+
+def join_gold(gold: NDArray[np.int8] | None, y: Any, votes: Votes) -> NDArray[Any] | None:
+    """Return the known labels of the first items and those of `y`, which prevail; None: none."""
+    if gold is None and y is None:
+        return None
+    codes = np.zeros(votes.n_items, dtype=np.int8)
+    if gold is not None:
+        codes[: len(gold)] = gold
+    if y is not None:
+        more = read_gold(y, votes)
+        codes = np.where(more != 0, more, codes).astype(np.int8)
+    return votes.name_codes(codes)
+
+
+def read_more(model: Any, X: Any) -> Votes:
+    """Return votes in the labels of a fitted model, which may have other voters."""
+    votes: Votes = model._in_own_labels(X if isinstance(X, Votes) else model._read(X))
+    if votes.named != model.named_voters_:
+        raise VotesError(
+            "voters with names and voters without cannot be joined; name the voters in both"
+        )
+    if not votes.named and votes.n_voters != model.n_features_in_:
+        raise VotesError(
+            f"X has {votes.n_voters} voters without names, but the model has "
+            f"{model.n_features_in_}; name the voters"
+        )
+    return votes

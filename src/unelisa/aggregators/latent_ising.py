@@ -15,30 +15,46 @@ from unelisa.aggregators.base import (
     idle_reason,
 )
 from unelisa.aggregators.confusions import ConfusionAggregator, has_confusions
-from unelisa.aggregators.drift import find_drift, tell_drift
+from unelisa.aggregators.drift import describe_drift, find_drift
 from unelisa.aggregators.known import (
+    KeptVotes,
+    Memory,
     add_prior,
+    join_gold,
     no_odds,
     number_codes,
+    read_more,
     read_prevalence,
     read_prior,
 )
-from unelisa.aggregators.memory import KeptVotes, Memory, join_gold, read_more
-from unelisa.aggregators.orientation import Orient, read_sides
+from unelisa.aggregators.orientation import Orient, is_upside_down
 from unelisa.base import check_is_fitted
 from unelisa.errors import ModelError, ReliabilityWarning, Sentence, warn_user
-from unelisa.latent import Known, Structure, describe, verdicts
+from unelisa.estimator import Takes
+from unelisa.latent import Known, Structure, describe, interpret
 from unelisa.latent.gold import follow_gold, match_prevalence
-from unelisa.latent.reading import Reading
+from unelisa.latent.reading import (
+    Reading,
+    describe_copies,
+    explain_voters,
+    find_heads,
+    judge_voters,
+    tabulate_readings,
+)
 from unelisa.latent.trust import Checked, Trust
 from unelisa.paper.graph import VoterGraph
+from unelisa.progress import until
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, join_votes
 from unelisa.votes.ballots import fix_labels, list_ballots, set_prior_odds
 from unelisa.votes.blocks import ItemBlocks
-from unelisa.votes.joining import join_votes
 from unelisa.votes.partitioned import is_partitioned
 
+CONTRADICTION = (
+    "the prior and the anchor voter point to opposite sides: the anchor decides which side is yes, "
+    "and the prior contradicts the votes"
+)
+UNRELIABLE = "the labels cannot be relied on: "
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 
 
@@ -65,50 +81,49 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
 
     which for two classes is the Ising model logit P(f_s = +1 | f0, d) = 2 (b_s + a_s d f0). Voters
-    who repeat each other count for less, copies as one. The probabilities of this model are
-    averaged with the share of the votes, in log-odds. Missing votes are ignored, voters with few
-    votes are shrunk toward the mean. Where the voters do not point the same way, they depend on
-    each other directly (edges), and the truth is the hub of their graph.
+    who repeat each other count for less, copies as one. The probabilities are averaged with the
+    share of the votes, in log-odds. Missing votes are ignored, voters with few votes are shrunk
+    toward the mean. Where the voters do not point the same way, they depend on each other directly
+    (edges), and the truth is the hub of their graph.
 
     Parameters
     ----------
     structure
-        "auto", or one of "plain" (every voter counts once, all items are as easy), "ease" (every
-        voter counts once), "families" (all items are as easy), "edges" (a graph of the voters; two
-        classes).
+        "auto", "plain" (every voter counts once, all items are as easy), "ease" (every voter counts
+        once), "families" (all items are as easy), or "edges" (a graph of the voters; two classes).
     orient
         "majority", or the name or index of an anchor voter who is right more often than wrong.
-        Which side is yes is decided by gold labels, else by the anchor, else in a graph by a
-        prior, else by the majority; a prior and an anchor that differ give a warning.
+        Gold labels decide first which side is yes, then the anchor, in a graph a prior, and then
+        the majority.
     n_jobs
         Threads; the result does not depend on them.
     random_state
-        Has no influence.
+        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
     experts_, weights_, polarity_
         Voters who are clearly better than the crowd (in a graph: tied to the truth), a_s, its sign.
     voters_, voters_full_
-        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv, each
-        with a 90 % interval (accuracy_low, accuracy_high), NaN where the votes cannot tell; with
-        more than two classes accuracy and recall_<class>. The first prints its main columns only.
+        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv (with
+        more than two classes accuracy and recall_<class>), each with a 90 % interval
+        (accuracy_low, accuracy_high), NaN where unknown. The first prints its main columns only.
     families_, effective_voters_
-        Voters who repeat each other; how many independent voters they are worth: Kish's
-        n / (1 + (n - 1) rho), rho the mean correlation of their errors.
+        Voters who repeat each other; how many independent voters they are worth, Kish's
+        n / (1 + (n - 1) rho) with rho the mean correlation of their errors; NaN for a graph.
     prevalence_, prevalence_interval_
         Share of positive items (of each class) among those with votes, and its 90 % interval.
     expected_accuracy_, expected_accuracy_interval_
-        How right the labels are expected to be, and a 90 % interval, both from experience with sets
-        of votes whose truth is known; None where the votes carry no truth.
+        Accuracy expected of the labels, by sets of votes whose truth is known, and its 90 %
+        interval; None where the votes carry no truth.
     reliable_, reliability_reason_, cautions_
-        True if the chance that the true accuracy is more than .10 below `expected_accuracy_` is
-        under 10 %, and nothing speaks against the labels; why not; the same and what else to know,
-        one sentence each, as the fit warned. `voters` of a sentence names all, if it names some.
+        Whether the chance that the true accuracy is more than .10 below `expected_accuracy_` is
+        under 10 %, and nothing speaks against the labels; why not; every warning of the fit, one
+        sentence each, whose `voters` names all that it is about.
     field_, fields_
         theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
     sensitivity_, specificity_
-        P(says yes | yes) and P(says no | no) per voter; NaN where the votes cannot tell.
+        P(says yes | yes) and P(says no | no) per voter; NaN where unknown.
     confusions_
         P(says c | class k) per voter, as a pandas table.
     standard_errors_, edges_, graph_
@@ -119,14 +134,14 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     Notes
     -----
-    Which reading is meant is an identifying assumption: where most voters point the same way, the
-    truth is what they agree on (the consensus), else the hub of their graph (the edges).
+    What identifies the truth is an assumption: where most voters point the same way, it is what
+    they agree on (the consensus), else the hub of their graph (the edges). What votes do not
+    determine was learned from real votes with known truth: see docs/prior.md.
 
-    What votes cannot tell was learned from real votes with known truth: see docs/prior.md.
-
-    Gold labels are the truth of their items in all that the model says of the votes of the fit.
-    Ten or more also choose between readings and correct the probabilities: by a slope, an offset
-    for each class and, where labels that were left out ask for it, weights of the voters.
+    Gold labels are the truth of their items. Ten or more also choose between readings and correct
+    the probabilities: by a slope, an offset for each class and, where labels that were left out ask
+    for it, weights of the voters. The order of items and voters moves probabilities by rounding
+    only, at most 1e-6 on the sets of votes of docs/comparison.md.
 
     Examples
     --------
@@ -139,10 +154,6 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     >>> right = {"ann": 0.95, "bob": 0.9, "cem": 0.8, "dia": 0.75, "eve": 0.5}
     >>> said = {who: np.where(rng.random(400) < p, truth, other) for who, p in right.items()}
     >>> votes = pd.DataFrame(said).mask(rng.random((400, 5)) < 0.3)
-    >>> votes.head(2)
-       ann  bob  cem   dia  eve
-    0  ham  NaN  ham   ham  NaN
-    1  ham  ham  ham  spam  NaN
     >>> model = ue.LatentIsing().fit(votes)  # it never sees the truth
     >>> model.predict(votes)[:2].tolist(), model.predict_proba(votes)[0].round(2).tolist()
     (['ham', 'ham'], [0.92, 0.08])
@@ -159,7 +170,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     """
 
     verdicts = ("contrarian", "pruned", "expert")
-    multiclass = True
+    takes = Takes(any_class=True, gold="labels", prior=True)
     remembers_votes = True
     _reading: Reading
     prevalence_interval_: Any  # (low, high), or two rows of classes
@@ -193,21 +204,16 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
         Parameters
         ----------
-        X
-            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
-            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``.
-        y
-            Optional gold labels, as for every aggregator: the truth of their items. A few that
-            agree clearly decide which side is yes; ten or more can do more, see Notes.
+        X, y, sample_weight
+            As for every aggregator. Gold labels (y) are the truth of their items; a few that agree
+            clearly decide which side is yes, ten or more can do more, see Notes.
         prior
             Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
             dict or pandas Series by item (0 where an item is absent). With more than two classes a
             table, one column per class. `predict` needs the log-odds of its items again.
         prevalence
-            Optional share of positive items, which votes cannot tell and people often know: a
+            Optional share of positive items, which votes hardly determine and people often know: a
             number, a pair (low, high), or a mapping from class to either.
-        sample_weight
-            Optional number of items that each item stands for.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -257,8 +263,9 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
         reading = self._reading
         self._take(judge(replace(reading, others=tuple(map(judge, reading.others)))))
-        for caution in self.cautions_:
-            warn_user(caution, ReliabilityWarning)
+        for k, caution in enumerate(self.cautions_):
+            doubt = UNRELIABLE if k < len(self._reading.reasons) and not self.reliable_ else ""
+            warn_user(Sentence(f"{doubt}{caution}", caution.voters), ReliabilityWarning)
 
     def _take(self, reading: Reading) -> None:
         """Set what is learned from a reading."""
@@ -273,8 +280,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             low, high = trust.share_bounds[:, 1].tolist()
             self.prevalence_interval_ = low, high
         else:
-            told = ~np.isnan(worth.values[:1].T[:, :, None])
-            self._confusion = np.where(told, reading.confusions, np.nan)
+            known = ~np.isnan(worth.values[:1].T[:, :, None])
+            self._confusion = np.where(known, reading.confusions, np.nan)
             self._confusion_votes = worth.met
             self.prevalence_, self.prevalence_interval_ = trust.shares, trust.share_bounds
         self._rely(trust, reading)
@@ -282,19 +289,19 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     def _rely(self, trust: Trust, reading: Reading) -> None:
         """Set `reliable_` and its reason."""
         if not self.reliable_ and not trust.checked.enough:
-            return  # the votes do not identify a truth, and nothing else tells it
+            return  # the votes do not identify a truth, and nothing else does
         doubts = [] if trust.checked.enough else [*reading.reasons]
-        told = [str(one.tell(self.voter_names_)) for one in doubts]
-        told += [] if trust.reliable else [trust.reason]
-        self.reliable_ = not told
-        self.reliability_reason_ = "; ".join(told) or trust.reason
+        reasons = [str(one.name_voters(self.voter_names_)) for one in doubts]
+        reasons += [] if trust.reliable else [trust.reason]
+        self.reliable_ = not reasons
+        self.reliability_reason_ = "; ".join(reasons) or trust.reason
 
     @property
     def cautions_(self) -> list[Sentence]:
         """What speaks against the labels, then what else to know, one sentence each."""
-        told = (*self._reading.reasons, *self._reading.notes)
-        copies = verdicts.tell_copies(self._reading.heads, self.voter_names_)
-        return [*(one.tell(self.voter_names_) for one in told), *copies]
+        found = (*self._reading.reasons, *self._reading.notes)
+        copies = describe_copies(self._reading.heads, self.voter_names_)
+        return [*(one.name_voters(self.voter_names_) for one in found), *copies]
 
     def read(self, k: int) -> "LatentIsing":
         """Return the model with another reading of the votes, row `k` of `readings_`.
@@ -308,7 +315,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         True
         """
         readings = self._reading.readings
-        if not 0 <= k < len(readings):
+        if k not in range(len(readings)):
             raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
         other = copy(self)
         rest = (reading for j, reading in enumerate(readings) if j != k)
@@ -317,7 +324,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             other._memory = self._memory
         other._take(replace(readings[k], others=others))
         if k > 0:
-            reasons = verdicts.explain_voters(readings[k], self.voter_names_)
+            reasons = explain_voters(readings[k], self.voter_names_)
             other._voter_columns = {**self._voter_columns, "reason": reasons}
         return other
 
@@ -349,25 +356,24 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         """
         check_is_fitted(self, "voter_names_")
         if "_beside" in self.__dict__:
-            told = f"a model fitted with {self._beside} cannot be updated"
-            raise ModelError(f"{told}; fit it to all votes again")
-        memory = self._recall() if earlier is None else self._recall_with(earlier)
+            what = f"a model fitted with {self._beside} cannot be updated"
+            raise ModelError(f"{what}; fit it to all votes again")
+        if earlier is None:
+            memory = self._recall()
+        else:
+            known = self._reenter(earlier)
+            memory = Memory(known, self._recall_gold(known))
         if memory.gold is None and self.__dict__.get("_n_gold", 0) and y is None:
             raise ModelError(
                 f"the model was fitted with {self._n_gold} gold labels, which it no longer holds: "
                 "pass them again (y, on the command line --gold)"
             )
         joined = join_votes(memory.votes, read_more(self, votes))
-        self.fit(joined.votes, join_gold(memory.gold, y, joined.votes))
-        drifted = tell_drift(find_drift(self, joined.votes, most=DRIFT_ITEMS))
+        self.fit(joined, join_gold(memory.gold, y, joined))
+        drifted = describe_drift(find_drift(self, joined, most=DRIFT_ITEMS))
         if drifted:
             warn_user(drifted, ReliabilityWarning)
         return self
-
-    def _recall_with(self, earlier: Any) -> Memory:
-        """Return the votes so far as they are passed, with the gold labels of the fit."""
-        votes = self._reenter(earlier)
-        return Memory(votes, self._recall_gold(votes))
 
     def keep_votes(self) -> KeptVotes:
         """Return the votes for a model file, with the gold labels."""
@@ -418,13 +424,13 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     effective_voters_ = _of_reading("trust.voters", "How many independent voters they are.")
     edges_ = _of_reading("links.edges", "Ties between voters beyond the truth: s, t, weight.")
 
-    expected_accuracy_ = _of_reading("trust.told", "How right labels are expected to be, or None.")
+    expected_accuracy_ = _of_reading("trust.stated", "Accuracy expected of the labels, or None.")
     expected_accuracy_interval_ = _of_reading("trust.interval", "Its 90 % interval, or None.")
 
     @property
     def readings_(self) -> Any:
         """The readings that the votes allow, as a pandas table; the first one was taken."""
-        return verdicts.tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
+        return tabulate_readings(self._reading.readings, self.voter_names_, self.classes_)
 
     @property
     def families_(self) -> list[list[Any]]:
@@ -433,7 +439,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
 
     def ease(self, X: Any) -> Floats:
-        """Return how easy every item is: 1 is ordinary, 0 nobody can tell; NaN is not known."""
+        """Return how easy every item is: 1 is ordinary, 0 is a coin flip; NaN is unknown."""
         return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
 
     @property
@@ -448,8 +454,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         if self.reading_ == "edges":
             table.loc[~self._reading.experts, "verdict"] = "pruned"
             return table
-        table["verdict"] = verdicts.judge_voters(self._reading, self.voter_names_)
-        table.insert(2, "family", verdicts.find_heads(self._reading, self.voter_names_))
+        table["verdict"] = judge_voters(self._reading, self.voter_names_)
+        table.insert(2, "family", find_heads(self._reading, self.voter_names_))
         return table
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
@@ -462,5 +468,32 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return {**(found or super()._voter_estimates()), "standard_error": self.standard_errors_}
 
     def _reasons(self, votes: Votes) -> list[str]:
-        reasons = verdicts.explain_voters(self._reading, self.voter_names_)
+        reasons = explain_voters(self._reading, self.voter_names_)
         return [idle_reason(votes, s) or reason for s, reason in enumerate(reasons)]
+
+
+def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any) -> Reading:
+    """Return the reading of the votes, on the side of the anchor, or of prior and majority."""
+    with until(0.9):
+        reading = interpret(ballots, model.structure, votes.n_classes)
+    if votes.n_classes > 2:
+        return reading
+    bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
+    scores = reading.score(bare) if prior_odds.any() or model.orient != "majority" else np.empty(0)
+    if model.orient != "majority":
+        turned = is_upside_down(model.orient, votes, scores, np.empty(0))
+    elif prior_odds.any():
+        turned = bool(prior_odds @ scores < 0)
+    else:
+        turned = reading.needs_turning()
+    if not turned:
+        return _note_contradiction(reading, prior_odds, scores)
+    if prior_odds.any() and not reading.sign_is_open:
+        # the majority's side was fitted, where the prior has the opposite sign
+        reading = interpret(set_prior_odds(ballots, -prior_odds), model.structure)
+    return _note_contradiction(reading.turned(), prior_odds, -scores)
+
+
+def _note_contradiction(reading: Reading, prior_odds: Floats, scores: Floats) -> Reading:
+    differ = prior_odds.any() and bool(prior_odds @ scores < 0)
+    return reading.doubting(CONTRADICTION) if differ else reading

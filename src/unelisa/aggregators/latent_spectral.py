@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, polar, qr
 
 from unelisa.aggregators.base import Floats
-from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_ballots
+from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_votes
 from unelisa.aggregators.spectral import PairMoments, fit_rank_one, measure_pairs, unit_weights
 from unelisa.kernels.rank_one import sum_minors
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.blocks import ItemBlocks, weigh_votes
-from unelisa.votes.canonical import order_voters
 
 Groups = NDArray[np.intp]
 # sums over k and l use at most so many voters: 956 take 2 s, not 2 min
@@ -34,9 +33,8 @@ def score_pairs(moments: PairMoments) -> Floats:
     """Return the score matrix of Jaffe et al., large if two voters share a group.
 
     S_st = sum_{k, l} |r_st r_kl - r_sl r_kt|: between groups the covariance has rank one, so most
-    of these minors vanish unless s and t share a group. The covariance of a pair without common
-    items is taken from the rank-one fit to all others, which suggests no group. Of more than 128
-    voters, k and l are those who share the most items with others.
+    of these minors vanish. A pair without common items has the covariance of the rank-one fit to
+    all others. Of more than 128 voters, k and l are those who share the most items with others.
     """
     lead = fit_rank_one(moments).vector
     covariance = np.where(moments.precision > 0, moments.covariance, np.outer(lead, lead))
@@ -52,19 +50,18 @@ def propose_groups(scores: Floats, n_groups: list[int]) -> list[Groups]:
     """Return one partition for each number of groups, by spectral clustering of the scores.
 
     The leading K eigenvectors of D^-1/2 S D^-1/2 are rotated so that each comes close to the
-    indicator of one group (pivoted QR of Damle, Minden and Ying, 2019, doi:10.1093/imaiai/iay008).
-    Unlike k-means, this needs no seed, and the order of the voters does not matter.
+    indicator of one group (pivoted QR of Damle, Minden and Ying, 2019, doi:10.1093/imaiai/iay008):
+    no seed is needed, and the order of the voters does not matter.
     """
     degree = np.sqrt(np.maximum(scores.sum(axis=1), np.finfo(float).tiny))
     vectors = eigh(scores / np.outer(degree, degree))[1]
-    return [_rotate_to_groups(vectors[:, len(vectors) - k :]) for k in n_groups]
-
-
-def _rotate_to_groups(vectors: Floats) -> Groups:
-    heads = qr(vectors.T, mode="r", pivoting=True)[1][: vectors.shape[1]]
-    rotation = polar(vectors[heads].T)[0]
-    nearest = np.abs(vectors @ rotation).argmax(axis=1)
-    return np.unique(nearest, return_inverse=True)[1]
+    partitions = []
+    for k in n_groups:
+        leading = vectors[:, len(vectors) - k :]
+        heads = qr(leading.T, mode="r", pivoting=True)[1][:k]
+        nearest = np.abs(leading @ polar(leading[heads].T)[0]).argmax(axis=1)
+        partitions.append(np.unique(nearest, return_inverse=True)[1])
+    return partitions
 
 
 def fit_blocks(moments: PairMoments, groups: Groups) -> BlockModel:
@@ -90,15 +87,11 @@ def fit_blocks(moments: PairMoments, groups: Groups) -> BlockModel:
 def find_blocks(moments: PairMoments, max_groups: int) -> list[BlockModel]:
     """Return the block model with the best number of groups K, then those tied with it.
 
-    The residual alone, the paper's criterion, always decreases a little with splitting: it found
-    five to twelve groups among 20 to 60 independent voters. So K minimizes::
-
-        m log(residual) + 2 q log(m),       m covariances, q parameters
-
-    BIC with its penalty doubled, because the groups are chosen after seeing the covariances. K = 2
-    is not a candidate: one covariance between two groups cannot identify the better one. Models
-    are tied if their criteria differ by less than sqrt(2 m), the standard deviation of
-    m log(residual) for m independent normal errors.
+    The residual alone, the paper's criterion, always decreases a little with splitting. So K
+    minimizes m log(residual) + 2 q log(m), with m covariances and q parameters: BIC with its
+    penalty doubled, because the groups are chosen after seeing the covariances. K = 2 is not a
+    candidate: one covariance between two groups cannot identify the better one. Models are tied if
+    their criteria differ by less than sqrt(2 m), the standard deviation of the first term.
     """
     n_voters = len(moments.deviation)
     one = fit_blocks(moments, np.zeros(n_voters, dtype=np.intp))
@@ -138,12 +131,11 @@ def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray
 class LatentSpectralMetaLearner(OrientedAggregator):
     """Groups of dependent voters, each with a latent variable of its own (Jaffe et al. 2016).
 
-    The truth y determines, up to noise, one latent variable alpha_k per group, and the votes of
-    group k depend on y through alpha_k alone. Covariances are then v_on_s v_on_t within a group
-    and v_off_s v_off_t between groups. From the votes alone:
+    The votes of group k depend on the truth through one latent variable alpha_k alone. Covariances
+    are then v_on_s v_on_t within a group and v_off_s v_off_t between groups. From the votes alone:
 
-    1. groups: spectral clustering of a score that adds up 2 x 2 minors of the covariance, for
-       several numbers of groups, of which the block model's residual picks one;
+    1. groups: spectral clustering of sums of 2 x 2 minors of the covariance, for several numbers of
+       groups, of which the block model's residual picks one;
     2. alpha_k: the spectral meta-learner within each group;
     3. the truth: the spectral meta-learner across the alpha_k.
 
@@ -153,11 +145,8 @@ class LatentSpectralMetaLearner(OrientedAggregator):
     ----------
     max_groups
         Largest number of groups tried; at most a third of the voters.
-    orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
-        voter's name or index.
-    random_state
-        Not used: the votes alone determine the fit.
+    orient, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------
@@ -239,8 +228,8 @@ class LatentSpectralMetaLearner(OrientedAggregator):
         nothing = np.zeros(latents.shape[1])
         return np.asarray(weigh_votes(latents, self.group_weights_, nothing))
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.weights_)
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.weights_)
 
     def _voter_estimates(self) -> dict[str, Groups]:
         return {"group": self.groups_}

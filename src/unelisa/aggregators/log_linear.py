@@ -14,13 +14,13 @@ from unelisa.aggregators.confusions import (
     find_fits,
     list_expected,
 )
-from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
-from unelisa.errors import ConvergenceWarning, ModelError, warn_user
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
+from unelisa.errors import ConvergenceWarning, warn_user
+from unelisa.estimator import Takes
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
-from unelisa.votes.canonical import order_voters
 
 # items converted to floats at a time
 BLOCK = 4096
@@ -128,9 +128,8 @@ def fit_terms(
 ) -> tuple[Terms, int, bool]:
     """Return the maximizer of the penalized pseudo-likelihood, n_iter, and whether it converged.
 
-    By L-BFGS, on the distinct rows of votes in the order of their first items. By Fisher's identity
-    its gradient is that of EM's M-step at the current posterior of the truth, so both have the same
-    stationary points; EM needs thousands of iterations if the votes hardly separate a_s from w_st.
+    By L-BFGS, on the distinct rows of votes in the order of their first items. EM has the same
+    stationary points, but needs thousands of iterations if the votes hardly separate a_s from w_st.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - takes a tenth of a second
 
@@ -167,11 +166,8 @@ class LogLinear(PosteriorAggregator):
         values of about 0.1. Other terms have the prior N(0, 1).
     max_iter
         Limit on the optimizer's iterations.
-    orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
-        voter's name or index.
-    random_state
-        Not used: the votes alone determine the fit.
+    orient, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------
@@ -186,19 +182,17 @@ class LogLinear(PosteriorAggregator):
 
     Notes
     -----
-    Departures. (1) Z sums over 2^(p + 1) states. Instead of the likelihood, the pseudo-likelihood
-    of the votes is maximized, prod_s P(f_s | the item's other votes) with the truth summed out,
-    which needs no Z and is consistent too. (2) The share of positive items is estimated; Donmez et
-    al. assume it known. (3) A missing vote is summed over as if it were independent of the others
-    given the truth: it adds d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds.
-    Without pairs this is exact, and the score is that of Dawid and Skene.
+    Departures. (1) Z sums over 2^(p + 1) states, so the pseudo-likelihood of the votes is
+    maximized: prod_s P(f_s | the item's other votes), the truth summed out. (2) The share of
+    positive items is estimated; Donmez et al. assume it known. (3) A missing vote is summed over as
+    if it were independent of the others given the truth: it adds
+    d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds, which is exact without pairs.
 
-    Pairs and truth are identified by third and higher moments only, so the pseudo-likelihood often
-    has several optima. The one that Dawid-Skene's fit leads to is taken; if the one that the
-    majority vote leads to labels more than 1 % of the items differently, the answer depends on a
-    tie: `reliable_` is False, with a warning. More than 25 varying voters
-    (300 pairs) are rejected. If fewer than three voters vary, the result is the majority vote's,
-    with an `ExpertsWarning`.
+    Pairs and truth are identified by third and higher moments only, so there are often several
+    optima. The one that Dawid-Skene's fit leads to is taken; if the one that the majority vote
+    leads to labels more than 1 % of the items differently, `reliable_` is False, with a warning.
+    More than 25 varying voters are rejected. If fewer than three vary, the result is the majority
+    vote's, with an `ExpertsWarning`.
 
     References
     ----------
@@ -214,7 +208,7 @@ class LogLinear(PosteriorAggregator):
     """
 
     # they have 300 pairs; with more, usual data cannot separate the pairs from the truth
-    max_voters = 25
+    takes = Takes(gold="side", voters=25)
 
     def __init__(
         self,
@@ -232,12 +226,6 @@ class LogLinear(PosteriorAggregator):
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
         active = voters[~votes.constant()[voters]]
-        if len(active) > self.max_voters:
-            raise ModelError(
-                f"the log-linear model has a term for every pair of voters, {len(active)} voters "
-                f"make {len(active) * (len(active) - 1) // 2}, and votes determine those of at "
-                f"most {self.max_voters} voters: select voters first, or use another method"
-            )
         best, *tied = self._estimate(votes, active)
         for terms in tied:
             self._adopt(terms, votes, active)
@@ -285,8 +273,8 @@ class LogLinear(PosteriorAggregator):
         super()._turn_around()
         self.field_ = -self.field_
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(np.tanh(self.weights_))
+    def _side_votes(self) -> Floats:
+        return pool_votes(np.tanh(self.weights_))
 
     def _reason(self, voter: int) -> str:
         partner = np.abs(self.pairs_[voter]).argmax()

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
-from unelisa.kernels.classes import tally_agreement, weigh_classes
+from unelisa.estimator import Takes
+from unelisa.kernels.ballots import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Ballots, list_ballots
@@ -19,12 +20,12 @@ PATIENCE, REDUCTION = 20, 0.5
 class WeightedMajority(Aggregator):
     """A weighted majority of two or more classes: `_weigh` returns the weights.
 
-    A tie goes to the class with more votes in all, of voters who tell items apart. Where these are
-    equal too, to the class whose votes come from fewer voters, and only in votes that renaming the
-    classes leaves as they are, to the later of two classes or the first of more.
+    A tie goes to the class with more votes in all, of voters who distinguish items; then to the
+    class whose votes come from fewer voters; and only in votes that renaming the classes leaves as
+    they are, to the later of two classes or the first of more.
     """
 
-    multiclass = True
+    takes = Takes(any_class=True)
     _tie_order: NDArray[np.int64]
 
     def _fit(self, votes: Votes) -> None:
@@ -35,7 +36,7 @@ class WeightedMajority(Aggregator):
         self.weights_[counted] = self._weigh(blocks, len(counted), votes.n_classes)
 
     def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
-        """Return the weights of the voters who tell items apart."""
+        """Return the weights of the voters who distinguish items."""
         raise NotImplementedError
 
     def _score(self, votes: Votes) -> Floats:
@@ -69,20 +70,7 @@ def arrange_votes(blocks: ItemBlocks, n_classes: int) -> ItemBlocks:
 
 
 def share_weight(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -> Floats:
-    """Return per item the weight of yes minus that of no, as a share of the weight that voted.
-
-    Of more than two classes, the share of each.
-
-    Examples
-    --------
-    >>> from unelisa.votes.blocks import WholeTable
-    >>> votes = np.array([[1, -1, 0]], dtype=np.int8)
-    >>> share_weight(WholeTable(votes), np.array([3.0, 1.0, 5.0]))
-    array([0.5])
-    >>> votes = arrange_votes(WholeTable(np.array([[1, 3, 0]], dtype=np.int8)), 3)
-    >>> share_weight(votes, np.array([3.0, 1.0, 5.0]), 3)
-    array([[0.75, 0.  , 0.25]])
-    """
+    """Return per item the share of weight for yes minus that for no, or the share of each class."""
     if n_classes > 2:
         return blocks.concatenate(_share_run, weights, n_classes)
     nothing = np.zeros(len(weights))
@@ -94,13 +82,6 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -
     """Return the share of each voter's votes that agree with the weighted majority.
 
     Where m classes are tied, a vote for one of them counts 1 / m; a voter who never voted has 0.
-
-    Examples
-    --------
-    >>> from unelisa.votes.blocks import WholeTable
-    >>> votes = np.array([[1, -1], [1, 1], [-1, 1]], dtype=np.int8)
-    >>> measure_agreement(WholeTable(votes), np.array([2.0, 1.0]))
-    array([1.        , 0.33333333])
     """
     if n_classes > 2:
         agreed, counts = blocks.sum(_agree_run, weights, n_classes)
@@ -128,9 +109,9 @@ class MajorityVote(WeightedMajority):
 
     With more than two classes, it is the share of each.
 
-    A voter who gives every item the same vote moves every share alike and is left out. A tie goes
-    to the class with more votes of the others in all, whatever the classes are called; `labels`
-    lists ties. A share of votes is not a probability of the truth, so there is no `predict_proba`.
+    A voter who gives every item the same vote is left out. A tie goes to the class with more votes
+    of the others in all, whatever the classes are called; `labels` lists ties. A share of votes is
+    not a probability of the truth, so there is no `predict_proba`.
 
     Examples
     --------
@@ -141,12 +122,7 @@ class MajorityVote(WeightedMajority):
     array(['b', 'c', 'a'], dtype='<U1')
     """
 
-    def _weigh(
-        self,
-        blocks: ItemBlocks,  # noqa: ARG002 - as of the others
-        n_voters: int,
-        n_classes: int,  # noqa: ARG002
-    ) -> Floats:
+    def _weigh(self, _blocks: ItemBlocks, n_voters: int, _n_classes: int) -> Floats:
         return np.ones(n_voters)
 
 
@@ -154,13 +130,9 @@ class MajorityVote(WeightedMajority):
 class Wawa(WeightedMajority):
     """Voters weighted by how often they agree with the majority, like crowd-kit's Wawa.
 
-    weight_s = share of the votes of s that agree with the majority; the label is the weighted
-    majority::
-
-        score_i = sum_s weight_s f_is / sum_s weight_s |f_is|
-
-    With more than two classes, the score of a class is the share of weight that said it. A share of
-    weights is not a probability of the truth, so there is no `predict_proba`.
+    The weight of a voter is the share of its votes that agree with the majority; the score is
+    sum_s weight_s f_is / sum_s weight_s |f_is|, or with more than two classes the share of weight
+    that said each. It is not a probability, so there is no `predict_proba`.
 
     Attributes
     ----------
@@ -170,9 +142,9 @@ class Wawa(WeightedMajority):
 
     Notes
     -----
-    Where the majority is tied, crowd-kit picks one of the labels; here each counts half (1 / m of m
-    tied classes), so that the result does not depend on the names of the labels. A voter who gives
-    every item the same vote has weight 0.
+    Where the majority is tied, crowd-kit picks one of the labels; here each of m counts 1 / m, so
+    that the names of the labels do not matter. A voter who gives every item the same vote has
+    weight 0.
 
     References
     ----------
@@ -198,10 +170,9 @@ class Wawa(WeightedMajority):
 class ZeroBasedSkill(WeightedMajority):
     """Voters weighted by their agreement with the weighted majority, like crowd-kit's ZBS.
 
-    `Wawa` iterated: each iteration takes the weighted majority, then moves every weight toward the
-    share of the voter's votes that agree with it, in ever shorter steps (skill_s <- skill_s + rate
-    (agreement_s - skill_s), from equal skills). The score is the margin of
-    the last weighted majority, not a probability, so there is no `predict_proba`.
+    `Wawa` iterated: each iteration moves every weight toward the share of the voter's votes that
+    agree with the weighted majority, in ever shorter steps. The score is the margin of the last
+    majority, not a probability, so there is no `predict_proba`.
 
     Parameters
     ----------

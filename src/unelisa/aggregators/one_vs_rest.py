@@ -15,6 +15,7 @@ from unelisa.aggregators.base import (
 )
 from unelisa.base import available_if, clone
 from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
+from unelisa.estimator import Takes
 from unelisa.progress import each
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -68,7 +69,7 @@ class OneVsRest(Aggregator):
     array(['cat', 'dog', 'owl'], dtype='<U3')
     """
 
-    multiclass = True
+    takes = Takes(any_class=True, gold="side")
     models_: list[Aggregator]
     voted_: NDArray[np.int64]
 
@@ -83,12 +84,7 @@ class OneVsRest(Aggregator):
             return map_scores(normalize_scores, scores, np.float64)
         return map_scores(pair_probabilities, scores, np.float64, n_columns=2)
 
-    def _learn(
-        self,
-        votes: Votes,
-        gold: NDArray[np.int8] | None,
-        prior: Floats | None,  # noqa: ARG002 - `fit` takes none
-    ) -> None:
+    def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, _prior: Floats | None) -> None:
         if not isinstance(self.estimator, Aggregator):
             raise ModelError(
                 "estimator must be an aggregator such as UnElisa(), found a "
@@ -101,9 +97,9 @@ class OneVsRest(Aggregator):
             warnings.simplefilter("always", UnelisaWarning)
             self.models_ = [self._fit_class(votes, gold, k) for k in each(self.voted_.tolist())]
         self.weights_ = np.mean([model.weights_ for model in self.models_], axis=0)
-        # that a voter never says a class is no fault of the votes; others are told once
-        told = {str(one.message): one.category for one in caught}
-        for message, category in told.items():
+        # that a voter never says a class is no fault of the votes; others are given once
+        messages = {str(one.message): one.category for one in caught}
+        for message, category in messages.items():
             if issubclass(category, UnelisaWarning) and not issubclass(category, VotesWarning):
                 warn_user(message, category)
 

@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from unelisa.aggregators.base import Floats
-from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_ballots
+from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
 from unelisa.schema import stored
-from unelisa.votes import Votes
-from unelisa.votes.canonical import order_voters
+from unelisa.votes import Votes, order_voters
 
 # items converted to float32 at a time; whole numbers up to 2**24 are exact there
 BLOCK = 4096
@@ -44,13 +43,6 @@ def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
 
     r_st = (sum f_s f_t - sum f_s sum f_t / n_st) / (n_st - 1), all sums over common items. Without
     abstentions these are the entries of `np.cov`.
-
-    Examples
-    --------
-    >>> votes = np.array([[1, 1], [1, 1], [-1, -1], [-1, 1], [1, 0]], dtype=np.int8)
-    >>> np.round(measure_pairs(votes).covariance, 3)
-    array([[1.2  , 0.667],
-           [0.667, 1.   ]])
     """
     # sums over items of f_s f_t, f_s |f_t| and |f_s f_t|
     totals = np.zeros((3, values.shape[1], values.shape[1]))
@@ -75,13 +67,6 @@ def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8
     minimum: one v_s diverges and fits its row alone.) The diagonal, which contains the voters' own
     noise, is ignored; if no bound is active and all w are equal, v is an eigenvector of the matrix
     whose diagonal is replaced with v_s^2, the rank-one completion.
-
-    Examples
-    --------
-    >>> v = np.array([.8, .6, -.4])
-    >>> moments = PairMoments(np.outer(v, v), np.ones((3, 3)), np.ones(3))
-    >>> np.abs(np.round(fit_rank_one(moments).vector, 6))
-    array([0.8, 0.6, 0.4])
     """
     covariance, precision, bound = moments
     weighted = covariance * precision
@@ -125,8 +110,7 @@ class SpectralMetaLearner(OrientedAggregator):
     Parameters
     ----------
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
-        voter's name or index.
+        As in `DawidSkene`.
 
     Attributes
     ----------
@@ -163,5 +147,5 @@ class SpectralMetaLearner(OrientedAggregator):
     def _score(self, votes: Votes) -> Floats:
         return votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.weights_)
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.weights_)

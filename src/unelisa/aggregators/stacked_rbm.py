@@ -16,22 +16,17 @@ from unelisa.aggregators.confusions import (
     list_expected,
     start_at,
 )
-from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_ballots
+from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
 from unelisa.errors import ModelError
 from unelisa.schema import stored
-from unelisa.votes import Votes
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable, tally_votes, weigh_votes
-from unelisa.votes.canonical import order_voters
 
-# items converted to floats at a time
-BLOCK = 4096
-# share of the sum of the singular values: the paper's rule for the number of hidden units
-SHARE = 0.95
-# a first machine as wide as 956 voters would take minutes; no real data set needed 64 units
-MAX_HIDDEN = 64
-# chosen on simulated stars and groups: superfluous units vanish in 500 steps
-RATE, DECAY, BATCH = 0.5, 0.01, 100
+BLOCK = 4096  # items converted to floats at a time
+SHARE = 0.95  # of the sum of the singular values: the paper's rule for the number of hidden units
+MAX_HIDDEN = 64  # a first machine as wide as 956 voters would take minutes
+RATE, DECAY, BATCH = 0.5, 0.01, 100  # on simulated groups, superfluous units vanish in 500 steps
 SEED = 0
 COINS = FullTables(smoothing=1.0)
 TWO_TRAININGS = "chance: two trainings with different random numbers"
@@ -45,10 +40,9 @@ class Layer(NamedTuple):
 
 
 class Filling(NamedTuple):
-    """Imputation of missing votes by P(yes | the item's other votes) under Dawid and Skene.
+    """Imputation of missing votes by their expectation under Dawid and Skene, given the others.
 
-    That is the expectation under a machine with one hidden unit:
-    tau_i sens_s + (1 - tau_i) (1 - spec_s).
+    That is tau_i sens_s + (1 - tau_i) (1 - spec_s).
     """
 
     coins: Floats
@@ -66,11 +60,7 @@ class Filling(NamedTuple):
         return np.asarray(np.where(votes == 0, expected, yes))
 
     def complete(self, votes: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
-        """Return the votes with the missing ones drawn with their expected probability.
-
-        A machine models zeros and ones. Trained on expectations instead, all its units often
-        vanished on sparse votes: what varies little looks like noise.
-        """
+        """Return the votes with the missing ones drawn: trained on expectations, units vanish."""
         if votes.all():
             return votes
         return _in_blocks(lambda block: draw_states(self.expect(block), rng), votes)
@@ -95,13 +85,11 @@ def train_machine(
     rng: np.random.Generator,
     decay: float = 0.0,
 ) -> Layer:
-    """Return scikit-learn's machine with `n_hidden` units, trained by contrastive divergence.
+    """Return scikit-learn's machine, trained by contrastive divergence with weight decay.
 
-    With weight decay, and as the mean over the second half of the steps, each on a random batch of
-    items. Initialized with small random weights, as in scikit-learn, and visible biases at the mean
-    of the states. scikit-learn's chains persist from step to step. If many voters follow the truth,
-    a chain never crosses from one side to the other; so here, as in the paper, each step starts at
-    the data.
+    The mean over the second half of the steps, each on a random batch of items. Each step starts at
+    the data, as in the paper: persistent chains, as scikit-learn has them, never cross from one
+    side to the other if many voters follow the truth.
     """
     from sklearn.neural_network import BernoulliRBM  # noqa: PLC0415 - takes two seconds
 
@@ -124,15 +112,7 @@ def train_machine(
 
 
 def count_units(weights: Floats) -> int:
-    """Return the number of hidden units that a layer needs, from the weights of a wider one.
-
-    The smallest number of singular values whose sum exceeds 95 % of the sum of all (Shaham et al.).
-
-    Examples
-    --------
-    >>> count_units(np.diag([5.0, 3.0, 0.1]))
-    2
-    """
+    """Return the smallest number of singular values whose sum exceeds 95 % of the sum of all."""
     values = np.linalg.svd(weights, compute_uv=False)
     share = np.cumsum(values) / max(float(values.sum()), np.finfo(float).tiny)
     return int(np.searchsorted(share, SHARE, side="right")) + 1 if share[-1] > SHARE else 1
@@ -172,12 +152,9 @@ def stack_machines(
 def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
     """Return the one-unit machine at the optimum of its likelihood, starting from `layer`.
 
-    With a single hidden unit the likelihood is explicit, and it is Dawid and Skene's (lemma of
-    Shaham et al.): weights_s = logit(sens_s) - logit(1 - spec_s). So the last steps are EM's.
-
-    The start is scaled to separate the items, half of them on either side: equal probabilities for
-    all items are a stationary point of EM, and a machine with a weak signal is still near it when
-    its training ends.
+    With a single hidden unit the likelihood is Dawid and Skene's (lemma of Shaham et al.), so the
+    last steps are EM's. The start is scaled to separate the items, half of them on either side:
+    equal probabilities for all items are a stationary point, which a weak signal hardly leaves.
     """
     inputs = weigh_votes(states, layer.weights[0] / 2, np.zeros(states.shape[1]))
     spread = float(inputs.std())
@@ -188,14 +165,7 @@ def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
 
 
 def as_layer(coins: Floats, prevalence: float) -> Layer:
-    """Return Dawid and Skene's model as a machine with one hidden unit.
-
-    Examples
-    --------
-    >>> layer = as_layer(np.array([[0.2], [0.8]]), 0.5)
-    >>> np.round(layer.weights, 3), np.round(layer.bias, 3)
-    (array([[2.773]]), array([-1.386]))
-    """
+    """Return Dawid and Skene's model as a machine with one hidden unit."""
     weights = logit(coins[1]) - logit(coins[0])
     bias = logit(prevalence) + (np.log1p(-coins[1]) - np.log1p(-coins[0])).sum()
     return Layer(weights[None, :], np.array([bias]))
@@ -204,8 +174,8 @@ def as_layer(coins: Floats, prevalence: float) -> Layer:
 def find_sign(values: NDArray[np.int8]) -> int:
     """Return the sign of the votes' sum, then of their margins' cubes; 1 if both are 0.
 
-    Training draws random numbers. With columns and rows sorted and the sign fixed, permuted voters
-    or items, or swapped labels, see the same numbers, hence get the same fit.
+    With columns and rows sorted and the sign fixed, permuted voters or items and swapped labels see
+    the same random numbers, hence get the same fit.
     """
     margins = values.sum(axis=1, dtype=np.int64)
     return int(np.sign(margins.sum()) or np.sign((margins**3).sum()) or 1)
@@ -232,26 +202,25 @@ def _layers_fit(model: "StackedRBM") -> bool:
 class StackedRBM(PosteriorAggregator):
     """Stacked restricted Boltzmann machines (Shaham et al. 2016), on scikit-learn's BernoulliRBM.
 
-    A machine with hidden units h has P(v, h) proportional to exp(a'v + b'h + h'W v). With one
-    hidden unit this is exactly Dawid and Skene's model, h being the truth. If voters err together,
-    further units absorb what they share: their activations are the votes of the next machine, up to
-    a single unit, whose log-odds are the score.
+    A machine with hidden units h has P(v, h) proportional to exp(a'v + b'h + h'W v). With one unit
+    this is Dawid and Skene's model, h being the truth. If voters err together, further units absorb
+    what they share: their activations are the votes of the next machine, up to a single unit, whose
+    log-odds are the score.
 
     Parameters
     ----------
     hidden
-        "auto": each layer is first trained with as many units as it has inputs (at most 64), then
-        again with as many as there are singular values of its weights in 95 % of their sum, until
-        one is left. Or the sizes of the layers, starting at the votes; the last must be 1.
+        The sizes of the layers, starting at the votes; the last must be 1. "auto": each layer is
+        trained with as many units as inputs (at most 64), then with as many as there are singular
+        values of its weights in 95 % of their sum, until one is left.
     max_iter
         Steps of contrastive divergence per machine, of 100 items each.
     orient
-        "majority" (the informative voters are mostly right, see `pool_ballots`), or an anchor
+        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
         voter's name or index.
     random_state
-        Not used: the random numbers of training are the same in every fit. The machines are trained
-        twice, with different ones; if a label differs, the answer depends on chance: `reliable_` is
-        False, with a warning.
+        Not used: every fit draws the same random numbers. The machines are trained twice, with
+        different ones; if a label differs, `reliable_` is False, with a warning.
 
     Attributes
     ----------
@@ -267,12 +236,10 @@ class StackedRBM(PosteriorAggregator):
     Notes
     -----
     Departures: the top machine, whose likelihood is explicit, is finished by EM. The paper has
-    complete votes; here missing votes are imputed by the one-unit machine (Dawid-Skene) given the
-    item's other votes: by a random draw for training, by their expectation for scoring. So on
-    sparse votes the method is close to Dawid-Skene and counts votes twice: its labels can be
-    trusted there, but its probabilities are overconfident. Probabilities are propagated
-    deterministically. If fewer than three voters vary, the result is the majority vote's, with an
-    `ExpertsWarning`.
+    complete votes; here missing ones are imputed by Dawid-Skene given the item's other votes: drawn
+    for training, expected for scoring. So on sparse votes the method is close to Dawid-Skene and
+    counts votes twice: its probabilities are overconfident. If fewer than three voters vary, the
+    result is the majority vote's, with an `ExpertsWarning`.
 
     References
     ----------
@@ -326,12 +293,20 @@ class StackedRBM(PosteriorAggregator):
         self._adopt(first, votes)
 
     def _adopt(self, layers: list[Layer], votes: Votes) -> None:
-        """Store trained machines, and describe the voters by them."""
+        """Store trained machines, the prevalence and the voters' weights."""
         self.layer_weights_ = [layer.weights for layer in layers]
         self.layer_biases_ = [layer.bias for layer in layers]
         self.hidden_sizes_ = [len(layer.bias) for layer in layers]
         self.n_iter_ = self.max_iter
-        self._describe(votes)
+        posterior = expit(self._score(votes))
+        voted = votes.values.any(axis=1)
+        self.prevalence_ = float(posterior[voted].mean())
+        signed, seen = tally_votes(votes.values, posterior)
+        all_signed, all_seen = tally_votes(votes.values, np.ones(len(posterior)))
+        tiny = np.finfo(float).tiny
+        gap = signed / np.maximum(seen, tiny)
+        gap -= (all_signed - signed) / np.maximum(all_seen - seen, tiny)
+        self.weights_ = np.where(votes.constant(), 0.0, gap / 2)
 
     def _arrange(self, votes: Votes) -> NDArray[np.int8]:
         return np.asfortranarray(np.int8(self.sign_) * votes.values[:, self.active_])
@@ -347,25 +322,13 @@ class StackedRBM(PosteriorAggregator):
 
         return _in_blocks(score, self._arrange(votes))
 
-    def _describe(self, votes: Votes) -> None:
-        """Store the prevalence and the voters' weights."""
-        posterior = expit(self._score(votes))
-        voted = votes.values.any(axis=1)
-        self.prevalence_ = float(posterior[voted].mean())
-        signed, seen = tally_votes(votes.values, posterior)
-        all_signed, all_seen = tally_votes(votes.values, np.ones(len(posterior)))
-        tiny = np.finfo(float).tiny
-        gap = signed / np.maximum(seen, tiny)
-        gap -= (all_signed - signed) / np.maximum(all_seen - seen, tiny)
-        self.weights_ = np.where(votes.constant(), 0.0, gap / 2)
-
     def _turn_around(self) -> None:
         super()._turn_around()
         self.layer_weights_[-1] = -self.layer_weights_[-1]
         self.layer_biases_[-1] = -self.layer_biases_[-1]
 
-    def _ballots(self) -> Floats:
-        return pool_ballots(self.weights_)
+    def _side_votes(self) -> Floats:
+        return pool_votes(self.weights_)
 
 
 def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:

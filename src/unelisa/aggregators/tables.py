@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import find_best, normalize_scores, pair_probabilities
+from unelisa.aggregators.base import (
+    find_best,
+    name_status,
+    normalize_scores,
+    pair_probabilities,
+)
 from unelisa.base import check_is_fitted
 from unelisa.votes import Votes
 from unelisa.votes.ballots import count_heard, list_ballots
@@ -16,7 +21,7 @@ Floats = NDArray[np.float64]
 MOST, WORST = 6, 3  # classes and voters in a summary
 SHOWN = ("voter", "verdict", "family", "accuracy", "accuracy_low", "accuracy_high", "votes")
 SHORT = {"accuracy_low": "low", "accuracy_high": "high"}
-UNTOLD = "cannot be told"
+UNKNOWN = "unknown"
 
 
 class VoterTable(pd.DataFrame):  # type: ignore[misc]
@@ -35,8 +40,8 @@ class VoterTable(pd.DataFrame):  # type: ignore[misc]
         if "family" in shown and not shown["family"].any():
             shown = shown.drop(columns="family")
         bounds = shown[["low", "high"]].map(lambda bound: "" if pd.isna(bound) else f"{bound:.2f}")
-        told = shown["accuracy"].map(lambda one: UNTOLD if pd.isna(one) else f"{one:.2f}")
-        return shown.assign(accuracy=told, **bounds)
+        accuracy = shown["accuracy"].map(lambda one: UNKNOWN if pd.isna(one) else f"{one:.2f}")
+        return shown.assign(accuracy=accuracy, **bounds)
 
     def _count_rest(self) -> str:
         rest = len(self.columns) - sum(name in self for name in SHOWN)
@@ -82,14 +87,13 @@ def tabulate_labels(
     else:
         chances = np.where(tied > 1, 1 / tied, np.nan)
     heard = list_ballots(votes.blocks).concatenate(count_heard) > 0
-    status = np.where(heard, np.where(tied > 1, "tie", "model"), "no votes").astype(object)
     labels = model._label(scores)
     if gold is not None:
         known = gold != 0
-        status[known], chances[known] = "gold", 1.0
+        chances[known] = 1.0
         labels = np.where(known, votes.name_codes(gold), labels).astype(labels.dtype)
     columns = {"item": list(votes.items), "label": labels, "probability": chances}
-    return pd.DataFrame({**columns, "status": status})
+    return pd.DataFrame({**columns, "status": name_status(heard, tied, gold)})
 
 
 class Summary:
@@ -102,36 +106,41 @@ class Summary:
     def of(cls, model: Any) -> "Summary":
         """Return the summary of a fitted model."""
         check_is_fitted(model, "weights_")
-        lines = {"Model": model._name_itself(), "Trust": _tell_trust(model)}
-        lines["Classes"] = _tell_classes(model)
-        lines["Worst voters"] = _tell_worst(model)
-        return cls({**lines, "Next": _tell_next(model)})
+        return cls(
+            {
+                "Model": f"{type(model).__name__}, {model._describe_fit()}",
+                "Trust": _describe_trust(model),
+                "Classes": _describe_classes(model),
+                "Worst voters": _describe_worst(model),
+                "Next": _describe_next(model),
+            }
+        )
 
     def __repr__(self) -> str:
-        return "\n".join(f"{what:14}{told}" for what, told in self.lines.items())
+        return "\n".join(f"{what:14}{text}" for what, text in self.lines.items())
 
     def _repr_html_(self) -> str:
         rows = (
-            f"<tr><th>{escape(what)}</th><td>{escape(told)}</td></tr>"
-            for what, told in self.lines.items()
+            f"<tr><th>{escape(what)}</th><td>{escape(text)}</td></tr>"
+            for what, text in self.lines.items()
         )
         return f"<table>{''.join(rows)}</table>"
 
 
-def _tell_trust(model: Any) -> str:
+def _describe_trust(model: Any) -> str:
     """Return how right the labels are, or why they cannot be relied on."""
     expected = getattr(model, "expected_accuracy_", None)
-    told = ""
+    accuracy = ""
     if expected is not None:
         low, high = model.expected_accuracy_interval_
-        told = f"expected accuracy {expected:.0%} ({low:.0%} to {high:.0%})"
+        accuracy = f"expected accuracy {expected:.0%} ({low:.0%} to {high:.0%})"
     if getattr(model, "reliable_", True):
-        return told or "nothing was found that speaks against the labels"
+        return accuracy or "nothing was found that speaks against the labels"
     reason = f"the labels cannot be relied on: {model.reliability_reason_}"
-    return f"{reason}; {told}" if told else reason
+    return f"{reason}; {accuracy}" if accuracy else reason
 
 
-def _tell_classes(model: Any) -> str:
+def _describe_classes(model: Any) -> str:
     """Return the share of each class, or the names of the classes."""
     names = model.classes_.tolist()
     shares = np.asarray(getattr(model, "prevalence_", np.nan), dtype=np.float64)
@@ -147,13 +156,13 @@ def _list(words: list[Any]) -> str:
     return ", ".join(map(str, words[:MOST])) + more
 
 
-def _tell_worst(model: Any) -> str:
+def _describe_worst(model: Any) -> str:
     """Return the least accurate voters, or those with the least weight."""
     table = pd.DataFrame(model.voters_full_)
     column = "accuracy" if "accuracy" in table else "weight"
     known = table[table[column].notna()].sort_values(column, kind="stable")
     if not len(known):
-        return "the votes cannot tell"
+        return "unknown"
     worst = [
         f"{row['voter']} ({row['verdict']}, {column} {row[column]:.2f})"
         for _, row in known.head(WORST).iterrows()
@@ -161,7 +170,7 @@ def _tell_worst(model: Any) -> str:
     return ", ".join(worst)
 
 
-def _tell_next(model: Any) -> str:
+def _describe_next(model: Any) -> str:
     """Return what to do with the model."""
     if not getattr(model, "reliable_", True):
         return "label a random sample by hand and pass it as y, or collect more votes"

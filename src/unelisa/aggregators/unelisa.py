@@ -72,13 +72,10 @@ class UnElisa(PosteriorAggregator):
         them.
     orient
         "majority" (more experts are right than wrong), or an anchor voter's name or index.
-    n_starts
-        Number of initializations of EM, five at most; the fit with the highest likelihood is kept,
-        see `em.list_starts`.
+    n_starts, random_state
+        As in `DawidSkene`.
     solver, n_jobs
         As in `ExpertSelector`.
-    random_state
-        Not used: the votes alone determine the fit.
 
     Attributes
     ----------
@@ -95,14 +92,13 @@ class UnElisa(PosteriorAggregator):
 
     Notes
     -----
-    If no expert is found, all voters count equally, as in majority vote, with an `ExpertsWarning`;
-    `experts_` is then empty, and rule "bayes" estimates one reliability for all voters.
+    If no expert is found, all voters count equally, with an `ExpertsWarning`; `experts_` is then
+    empty, and rule "bayes" estimates one reliability for all voters. Voters who never voted or gave
+    every item the same vote are left out.
 
-    Voters who never voted or gave every item the same vote are left out before the graph is
-    learned. Where knots of equal degree compete for the last place, `select_experts` says who wins;
-    if the other choice, or another fixed point of EM with nearly the same likelihood, labels more
-    than 1 % of the items differently, the answer depends on a tie: `reliable_` is False, with a
-    warning.
+    Where knots of equal degree compete for the last place, `select_experts` decides. If the other
+    choice, or another fixed point of EM with nearly the same likelihood, labels more than 1 % of
+    the items differently, the answer depends on a tie: `reliable_` is False, with a warning.
 
     Examples
     --------

@@ -11,7 +11,10 @@ label was seen, and the items with gold labels were drawn at random.
 Several sets are tested, so alpha is divided between five of them: a fifth, two fifths, ... of the
 largest set that the model expects to be near the error. Once a set is certified, its share of alpha
 passes to the next larger one (the fallback procedure of Wiens and Dmitrienko 2005): the chance that
-any certified set is wrong stays alpha.
+any certified set is wrong stays alpha. Where the items were drawn to certify a stated share of all,
+only that set is tested, with all of alpha.
+
+An item that was drawn and not answered counts as wrong, and is not delivered.
 
 Losses other than "wrong" are sums of such errors, each with its part of alpha: with more than two
 ordered classes, (y - yhat)^2 = sum_d (2 d - 1) [|y - yhat| >= d].
@@ -36,6 +39,7 @@ Loss = Literal["wrong", "far", "squared"]
 
 SETS = 40  # thresholds that are tried
 STARTS = 5  # sets that share alpha
+NOT_DRAWN, UNANSWERED = -1, -2  # instead of the true class of an item
 NEAR = 2.0  # the largest of them is expected to have at most so many times the error
 
 
@@ -46,8 +50,9 @@ class Asked(NamedTuple):
     confidence: float
     per: Per
     loss: Loss
-    above: float
+    above: float  # only items with this probability were drawn
     once: bool
+    whole: bool = False  # whether all of these are to be certified, or none
 
 
 class Scored(NamedTuple):
@@ -63,7 +68,7 @@ class Evidence(NamedTuple):
     """What gold labels show of the items that they were drawn from."""
 
     sure: Floats
-    gold: Flags
+    drawn: Flags
     losses: list[tuple[float, Flags]]  # weights, and which labels have an error of this kind
     delivered_gold: float  # gold labels that are delivered with a certified set
 
@@ -97,10 +102,10 @@ def choose_sets(scored: Scored, truth: NDArray[np.intp], asked: Asked) -> list[C
 def _choose(evidence: Evidence, asked: Asked, alpha: float) -> Choice:
     if not len(evidence.sure):
         return Choice(np.inf, np.nan)
-    threshold = choose_set(evidence, asked.error, alpha, once=asked.once)
+    threshold = choose_set(evidence, asked, alpha)
     if np.isfinite(threshold):
         return Choice(threshold, asked.error)
-    return Choice(np.inf, find_reach(evidence, asked.error, alpha, once=asked.once))
+    return Choice(np.inf, find_reach(evidence, asked, alpha))
 
 
 def list_evidence(
@@ -111,40 +116,39 @@ def list_evidence(
     many = np.count_nonzero(truth >= 0)
     if label is not None:
         own, many = own & (scored.label == label), np.count_nonzero(truth == label)
-    gold = truth[own] >= 0
-    far = np.where(gold, np.abs(scored.label[own] - truth[own]), 0)
+    known, drawn = truth[own], truth[own] != NOT_DRAWN
+    far = np.where(drawn, np.abs(scored.label[own] - known), 0)
+    far[known == UNANSWERED] = len(scored.classes) - 1
     kinds = {
         "wrong": [(1.0, far >= 1)],
         "far": [(1.0, far >= 2)],
         "squared": [(2.0 * d - 1, far >= d) for d in range(1, len(scored.classes))],
     }
     with_gold = 0.0 if asked.per == "automatic" else float(many)
-    return Evidence(scored.sure[own], gold, kinds[asked.loss], with_gold)
+    return Evidence(scored.sure[own], drawn, kinds[asked.loss], with_gold)
 
 
-def choose_set(evidence: Evidence, error: float, alpha: float, *, once: bool) -> float:
+def choose_set(evidence: Evidence, asked: Asked, alpha: float) -> float:
     """Return the threshold of the largest set that is certified; infinite if none is."""
     sets = list_sets(evidence)
     best, carried = np.inf, 0.0
-    for j, share in enumerate(_divide_alpha(sets, error)):
+    for j, share in enumerate(_divide_alpha(sets, asked)):
         level = share * alpha + carried
         carried = 0.0
-        if level > 0 and _is_within(sets, j, error, level, once=once):
+        if level > 0 and _is_within(sets, j, asked.error, level, once=asked.once):
             best, carried = float(sets.thresholds[j]), level
     return best
 
 
-def find_reach(evidence: Evidence, error: float, alpha: float, *, once: bool) -> float:
+def find_reach(evidence: Evidence, asked: Asked, alpha: float) -> float:
     """Return the smallest error that the first sets would have been certified with."""
     sets = list_sets(evidence)
-    shares = _divide_alpha(sets, error)
-    return min(
-        float(
-            _bound_left(sets, int(j), error, shares[j] * alpha, once=once)
-            / max(sets.delivered[j], 1)
-        )
+    shares = _divide_alpha(sets, asked)
+    left = (
+        (j, _bound_left(sets, int(j), asked.error, shares[j] * alpha, once=asked.once))
         for j in np.flatnonzero(shares)
     )
+    return min(float(most / max(sets.delivered[j], 1)) for j, most in left)
 
 
 def list_sets(evidence: Evidence) -> Sets:
@@ -161,22 +165,25 @@ def list_sets(evidence: Evidence) -> Sets:
     def count(values: Any) -> Floats:
         return np.asarray(np.cumsum(values[order], dtype=np.float64)[ends - 1])
 
-    gold = count(evidence.gold)
+    drawn = count(evidence.drawn)
     return Sets(
         limits,
         ends.astype(np.float64),
-        gold,
+        drawn,
         [(weight, count(wrong)) for weight, wrong in evidence.losses],
         count(1 - evidence.sure) / ends,
-        ends - gold + evidence.delivered_gold,
+        ends - drawn + evidence.delivered_gold,
     )
 
 
-def _divide_alpha(sets: Sets, error: float) -> Floats:
+def _divide_alpha(sets: Sets, asked: Asked) -> Floats:
     """Return the share of alpha of each set."""
-    fine = np.flatnonzero(sets.expected <= NEAR * error)
-    largest = sets.items[fine[-1]] if len(fine) else sets.items[0]
     shares = np.zeros(len(sets.items))
+    if asked.whole:
+        shares[-1] = 1.0
+        return shares
+    fine = np.flatnonzero(sets.expected <= NEAR * asked.error)
+    largest = sets.items[fine[-1]] if len(fine) else sets.items[0]
     for part in range(1, STARTS + 1):
         shares[int(np.abs(sets.items - part / STARTS * largest).argmin())] += 1 / STARTS
     return shares

@@ -16,6 +16,8 @@ from unelisa.aggregators.base import Aggregator, pick_classes
 from unelisa.aggregators.known import number_codes
 from unelisa.analysis.certified_sets import (
     NEAR,
+    NOT_DRAWN,
+    UNANSWERED,
     Asked,
     Choice,
     Evidence,
@@ -29,6 +31,7 @@ from unelisa.analysis.gold_sample import count_forgotten, read_sample
 from unelisa.errors import ModelError
 from unelisa.estimator import check_level
 from unelisa.outputs import defuse_cell
+from unelisa.sources.labels import DRAWN
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots, take_ballots
 
@@ -39,6 +42,8 @@ ROUNDING = 9  # digits of probabilities that tell items apart
 ANSWERS = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 NEARLY_ALL = 0.95  # of what many answers would certify
 CERTIFIED, GOLD, LOOK = "certified", "gold", "look"
+BY_HAND = "by-hand"
+CHECKED, CHECK_DIGITS = 1000, 16  # items in the checksum of a draw, and its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,6 @@ def certify(  # noqa: PLR0913 - a public signature
     loss: Loss = "wrong",
     looks: Looks = "any",
     drawn: str = "random",
-    above: float = 0.0,
 ) -> Guarantee:
     """Return the labels that can be given automatically with at most so many errors.
 
@@ -106,11 +110,10 @@ def certify(  # noqa: PLR0913 - a public signature
         is given. "once": the number of gold labels was decided before the first look; then more
         is certified.
     drawn
-        "random"; gold labels chosen "by-hand" are refused, because nothing follows from them for
-        other items.
-    above
-        The draws were from the items whose label has at least this probability, as
-        `plan_certification` proposes; the others cannot be certified.
+        "random": all items had the same chance to be drawn. Or the design of `draw_gold`, which
+        the file of a review records: it is verified, only items of its frame can be certified, and
+        items that were drawn but not answered count as wrong. Gold labels chosen "by-hand" are
+        refused, because nothing follows from them for other items.
 
     Examples
     --------
@@ -131,8 +134,12 @@ def certify(  # noqa: PLR0913 - a public signature
     codes = read_sample(gold, scored.votes)
     _refuse_fitted(model, scored.votes, codes)
     truth = number_codes(codes, scored.votes.n_classes)
-    asked = Asked(error, confidence, per, loss, above, looks == "once")
-    return _state(scored, truth, choose_sets(scored, truth, asked), asked)
+    asked, design = Asked(error, confidence, per, loss, 0.0, looks == "once"), None
+    if drawn != "random":
+        design = Design.read(drawn)
+        truth = _mark_unanswered(truth, design.verify(scored))
+        asked = asked._replace(above=design.above, whole=design.share > 0)
+    return _state(scored, truth, choose_sets(scored, truth, asked), asked, design)
 
 
 def _check_request(error: float, confidence: float, per: str, loss: str, drawn: str) -> None:
@@ -145,7 +152,7 @@ def _check_request(error: float, confidence: float, per: str, loss: str, drawn: 
         raise ModelError(f"loss must be wrong, far or squared, found {loss!r}")
     if loss != "squared" and error >= 1:
         raise ModelError(f"error is a share below 1, for example .05, found {error!r}")
-    if drawn != "random":
+    if drawn == BY_HAND:
         raise ModelError(
             "gold labels that were chosen by hand say nothing about the other items, so no "
             "guarantee follows from them; draw items at random, with `unelisa review --aim certify`"
@@ -183,8 +190,113 @@ def _refuse_fitted(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None:
         )
 
 
+class Design(NamedTuple):
+    """How items were drawn: in random order from those whose label has at least a probability."""
+
+    seed: int
+    above: float
+    share: float  # of the items that are to be certified together; 0: as many as possible
+    check: str  # of the items in the order of the draw
+
+    @classmethod
+    def read(cls, text: str) -> "Design":
+        """Return the design that a text describes, or raise `ModelError`."""
+        try:
+            kind, *parts = text.split()
+            named = dict(part.split("=") for part in parts)
+            found = cls(
+                int(named["seed"]), float(named["above"]), float(named["share"]), named["check"]
+            )
+        except (KeyError, ValueError):
+            kind, found = "", None
+        if kind != DRAWN or found is None or str(found) != text:
+            raise ModelError(
+                "drawn must be random, by-hand or the design that draw_gold returned, found "
+                f"{text[:80]!r}"
+            )
+        return found
+
+    def __str__(self) -> str:
+        above, share = float(self.above), float(self.share)
+        return f"{DRAWN} seed={self.seed} above={above!r} share={share!r} check={self.check}"
+
+    def order(self, scored: Scored) -> NDArray[np.intp]:
+        """Return the items in the order of the draw."""
+        frame = np.flatnonzero(scored.sure >= self.above)
+        return np.random.default_rng(self.seed).permutation(frame)
+
+    def verify(self, scored: Scored) -> NDArray[np.intp]:
+        """Return the items in the order of the draw, or raise `ModelError`: it is another one."""
+        order = self.order(scored)
+        if _check_order(scored, order) != self.check:
+            raise ModelError(
+                "the gold labels were drawn with another model or from other votes: certify with "
+                "those of the draw, or draw again"
+            )
+        return order
+
+
+def _check_order(scored: Scored, order: NDArray[np.intp]) -> str:
+    names = [len(order), *np.asarray(scored.votes.items)[order[:CHECKED]].tolist()]
+    return sha256(_join_names(names)).hexdigest()[:CHECK_DIGITS]
+
+
+def _mark_unanswered(truth: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the truth with the items that were drawn before the last answer and have none."""
+    inside = np.zeros(len(truth), dtype=np.bool_)
+    inside[order] = True
+    if strangers := int(np.count_nonzero((truth >= 0) & ~inside)):
+        raise ModelError(
+            f"{strangers} gold labels are of items outside the draw; keep only those that were "
+            "drawn"
+        )
+    drawn = order[: np.flatnonzero(truth[order] >= 0)[-1] + 1]
+    marked = truth.copy()
+    marked[drawn[truth[drawn] == NOT_DRAWN]] = UNANSWERED
+    return marked
+
+
+class Drawn(NamedTuple):
+    """Items to answer, in random order, and the design for `certify`."""
+
+    items: NDArray[Any]  # their names
+    places: NDArray[np.intp]  # and their places among the items of the votes
+    design: str
+
+
+def draw_gold(
+    model: Any, votes: Any, error: float = 0.05, *, share: float | None = None, seed: int = 0
+) -> Drawn:
+    """Return the items to answer for a certificate, in the order in which to answer them.
+
+    They are drawn at random from the items that the model's probabilities allow to certify: those
+    of the surest labels that make up `share` of all items, which are then certified together, or
+    as many as may be within `error`. Answer them from the first on, and stop at any time.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> sample = ue.simulate_votes(random_state=0)
+    >>> model = ue.LatentIsing().fit(sample.votes)
+    >>> drawn = draw_gold(model, sample.votes, share=0.5)
+    >>> first = {item: sample.truth[int(item)] for item in drawn.items[:80].tolist()}
+    >>> str(ue.certify(model, sample.votes, first, drawn=drawn.design))[:41]
+    'with 95% confidence, at most 5% wrong lab'
+    """
+    _check_request(error, 0.95, "file", "wrong", "random")
+    scored = score_items(model, votes)
+    design = Design(seed, _find_frame(scored, error, share), share or 0.0, "")
+    order = design.order(scored)
+    design = design._replace(check=_check_order(scored, order))
+    return Drawn(np.asarray(scored.votes.items)[order], order, str(design))
+
+
 def _state(
-    scored: Scored, truth: NDArray[np.intp], choices: list[Choice], asked: Asked
+    scored: Scored,
+    truth: NDArray[np.intp],
+    choices: list[Choice],
+    asked: Asked,
+    design: Design | None,
 ) -> Guarantee:
     """Return the labels with their status, and the certificate."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
@@ -192,7 +304,7 @@ def _state(
     gold = truth >= 0
     limits = np.array([choice.threshold for choice in choices])
     limit = limits[scored.label] if asked.per == "class" else limits[0]
-    certified = ~gold & (scored.sure >= np.maximum(limit, asked.above))
+    certified = (truth == NOT_DRAWN) & (scored.sure >= np.maximum(limit, asked.above))
     status = np.where(gold, GOLD, np.where(certified, CERTIFIED, LOOK))
     label = np.where(gold, truth, scored.label)
     columns = {
@@ -202,7 +314,6 @@ def _state(
         "status": status,
     }
     counts = {name: int(np.count_nonzero(status == name)) for name in (CERTIFIED, GOLD, LOOK)}
-    seen = gold & (scored.sure >= asked.above)
     facts: dict[str, Any] = {
         "error": asked.error,
         "confidence": asked.confidence,
@@ -213,8 +324,11 @@ def _state(
         "n_certified": counts[CERTIFIED],
         "n_gold": counts[GOLD],
         "n_look": counts[LOOK],
-        "n_drawn": int(np.count_nonzero(seen)),
-        "n_wrong": int(np.count_nonzero(seen & (truth != scored.label))),
+        "n_drawn": int(np.count_nonzero(truth != NOT_DRAWN)),
+        "n_wrong": int(np.count_nonzero(gold & (truth != scored.label))),
+        "n_unanswered": int(np.count_nonzero(truth == UNANSWERED)),
+        "drawn": str(design or "random"),
+        "seed": None if design is None else design.seed,
         "drawn_above": asked.above,
         "thresholds": [None if np.isinf(x) else float(x) for x in limits],
         "certifiable_error": _find_reach(choices, counts[CERTIFIED]),
@@ -300,7 +414,7 @@ class Plan(NamedTuple):
     certified: float  # share of the items; low, high: if the labels are less or more right
     low: float
     high: float
-    above: float  # draw from the items whose label has at least this probability
+    above: float  # `draw_gold` draws from the items whose label has at least this probability
 
 
 def plan_certification(
@@ -310,11 +424,13 @@ def plan_certification(
     confidence: float = 0.95,
     *,
     looks: Looks = "any",
+    share: float | None = None,
 ) -> list[Plan]:
     """Return what different numbers of random gold labels would certify, before any is given.
 
     The last row has the number after which more answers add little. Nothing here is guaranteed: it
-    rests on the model's probabilities, and on the interval of its expected accuracy.
+    rests on the model's probabilities, and on the interval of its expected accuracy. With `share`,
+    only so many of the items are to be certified, which takes fewer answers.
 
     Examples
     --------
@@ -326,13 +442,13 @@ def plan_certification(
     """
     _check_request(error, confidence, "file", "wrong", "random")
     scored = score_items(model, votes)
-    above, factors, once = _find_frame(scored, error), _find_factors(model), looks == "once"
+    above, factors = _find_frame(scored, error, share), _find_factors(model)
+    once, whole = looks == "once", share is not None
+    asked = Asked(error, confidence, "file", "wrong", above, once, whole)
     own = scored.sure >= above
     rows = []
     for answers in [n for n in ANSWERS if n <= max(own.sum(), ANSWERS[0])]:
-        shares = [
-            _expect(scored.sure[own], answers, x, error, 1 - confidence, once=once) for x in factors
-        ]
+        shares = [_expect(scored.sure[own], answers, x, asked) for x in factors]
         middle, low, high = (float(share * own.mean()) for share in shares)
         rows.append(Plan(answers, middle, min(low, middle), max(high, middle), above))
     most = max(row.certified for row in rows)
@@ -340,9 +456,13 @@ def plan_certification(
     return rows[: enough + 1]
 
 
-def _find_frame(scored: Scored, error: float) -> float:
+def _find_frame(scored: Scored, error: float, share: float | None) -> float:
     """Return the probability from which items may be certified: less sure ones are not drawn."""
     sure = np.sort(scored.sure)[::-1]
+    if share is not None:
+        if not 0 < share <= 1:
+            raise ModelError(f"share must be above 0 and at most 1, found {share!r}")
+        return float(sure[int(np.ceil(share * len(sure))) - 1])
     expected = np.cumsum(1 - sure) / np.arange(1, len(sure) + 1)
     fine = np.flatnonzero(expected <= NEAR * error)
     return float(sure[fine[-1]]) if len(fine) else float(np.quantile(sure, 0.75))
@@ -358,15 +478,12 @@ def _find_factors(model: Any) -> tuple[float, float, float]:
     return 1.0, most, least
 
 
-def _expect(
-    sure: Floats, answers: int, factor: float, error: float, alpha: float, *, once: bool
-) -> float:
+def _expect(sure: Floats, answers: int, factor: float, asked: Asked) -> float:
     """Return the share of the items that answers certify if `factor` times as many are wrong."""
     drawn = np.full(len(sure), answers / len(sure))
     wrong = drawn * np.minimum(factor * (1 - sure), 1)
-    found = choose_set(
-        Evidence(sure, drawn, [(1.0, wrong)], float(answers)), error, alpha, once=once
-    )
+    evidence = Evidence(sure, drawn, [(1.0, wrong)], float(answers))
+    found = choose_set(evidence, asked, 1 - asked.confidence)
     return float(np.mean(sure >= found))
 
 

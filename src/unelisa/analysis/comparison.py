@@ -110,7 +110,9 @@ def list_methods(votes: Votes) -> list[str]:
     >>> "unelisa" in list_methods(Votes.of([["cat", "dog"], ["owl", "cat"]]))
     False
     """
-    return [name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.multiclass]
+    return [
+        name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.takes.any_class
+    ]
 
 
 def build_aggregator(

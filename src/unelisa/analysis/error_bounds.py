@@ -12,8 +12,13 @@ where I is the regularized incomplete beta function at E / n. If E items are wro
 nonnegative supermartingale that begins at 1, so that P(R_k(E) >= 1 / alpha at any k) <= alpha
 (Ville; Waudby-Smith and Ramdas 2020). The bound is the largest E with R_k(E) < 1 / alpha. It holds
 whatever a and b are; they decide how soon it is small.
+
+Where items were drawn in strata, the product of the strata's R is a supermartingale too: E wrong
+items in all are excluded if it reaches 1 / alpha for every way to divide E between the strata
+(Spertus and Stark 2022).
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +30,7 @@ Floats = NDArray[np.float64]
 STEPS = 64  # of the bisection: enough for any number of items
 TINY = 1e-300
 CASES = 2.0  # a: wrong items that the prior of the error rate is worth
+CELLS = 400  # of the numbers of wrong items in a stratum, in bounds over strata
 
 
 class Draws(NamedTuple):
@@ -99,3 +105,38 @@ def log_ratio(draws: Draws, wrong: float) -> float:
     after, before = np.log(np.maximum(betainc([a + e, a], [b + right, b], wrong / n), TINY))
     predicted += after - before
     return float(predicted - seen)
+
+
+def bound_strata(strata: Sequence[Draws], alpha: float) -> float:
+    """Return the largest number of wrong items in several strata together, at all looks.
+
+    Numbers of wrong items are rounded up to cells, so that the bound is at most too large.
+
+    Examples
+    --------
+    >>> bound_strata([Draws(500, 60, 0, 0.01), Draws(100, 40, 1, 0.05)], 0.05)
+    32.0
+    """
+    n, found = sum(one.n for one in strata), sum(one.e for one in strata)
+    cell = max(np.ceil(n / CELLS), 1.0)
+    least = np.zeros(1)  # log R of the likeliest division of up to so many cells
+    for one in strata:
+        own = _least_ratios(one, cell)
+        sums = np.full(len(least) + len(own) - 1, np.inf)
+        for k, ratio in enumerate(own):
+            part = sums[k : k + len(least)]
+            np.minimum(part, least + ratio, out=part)
+        least = sums
+    # a number in cell j is below (j + 1) cell: of S strata in cells that add up to j, below j + S
+    cells = float(np.flatnonzero(least < -np.log(alpha)).max(initial=0))
+    return float(min(max((cells + len(strata)) * cell - len(strata), found), n))
+
+
+def _least_ratios(draws: Draws, cell: float) -> Floats:
+    """Return the smallest log R of so many cells of wrong items or more."""
+    wrong = np.arange(int(draws.n // cell) + 1) * cell
+    if draws.k <= 0:
+        return np.zeros(len(wrong))
+    likeliest = np.ceil(draws.n * draws.e / draws.k)
+    ratios = [log_ratio(draws, float(x)) for x in np.minimum(np.maximum(wrong, likeliest), draws.n)]
+    return np.minimum.accumulate(np.array(ratios)[::-1])[::-1]

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
-from unelisa.aggregators.base import ROUNDING, normalize_scores, pick_classes
+from unelisa.aggregators.base import (
+    ROUNDING,
+    find_best,
+    name_status,
+    normalize_scores,
+    pick_classes,
+)
 from unelisa.analysis.rate import ask_model
 from unelisa.analysis.scoring import (
     bound_frequency,
@@ -55,6 +61,7 @@ class Judged:
     ease: Floats | None = None
     held: Any = None  # the votes as lists: while they are held, no pass lists them again
     ties: Any = None  # the classes in the order in which they win ties, as `Aggregator.tie_order_`
+    gold: Any = None  # the gold labels that the fit was given, codes with 0 for none; None: of none
 
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
@@ -74,7 +81,8 @@ class Judged:
         ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
         honest = hasattr(model, "predict_proba")
         classes, ties = tuple(model.classes_.tolist()), model.tie_order_
-        return cls(matched, classes, scores, honest, ease, listed, ties)
+        gold = model._recall_gold(matched)
+        return cls(matched, classes, scores, honest, ease, listed, ties, gold)
 
     @property
     def two_classes(self) -> bool:
@@ -101,6 +109,11 @@ class Judged:
         everybody, votes = np.ones(self.votes.n_voters), self.votes
         blocks = votes.blocks if self.two_classes else votes.one_against_rest(0).blocks
         return np.asarray(blocks.weigh(np.zeros_like(everybody), everybody) > 0)
+
+    @cached_property
+    def status(self) -> NDArray[Any]:
+        """What each label rests on, in the words of `Aggregator.labels`."""
+        return name_status(self.voted_on, find_best(self.scores).sum(axis=1), self.gold)
 
     @cached_property
     def differs(self) -> Flags:

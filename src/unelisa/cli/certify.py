@@ -10,14 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from unelisa.aggregators import Aggregator
-from unelisa.analysis.certify import Guarantee, Plan, check_labels, plan_certification
+from unelisa.analysis.certify import (
+    Drawn,
+    Guarantee,
+    Plan,
+    check_labels,
+    draw_gold,
+    plan_certification,
+)
 from unelisa.analysis.certify import certify as certify_labels
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.forms import takes_form
 from unelisa.cli.rate import read_sample
 from unelisa.cli.screen import bare_table, busy, results, tell_written
 from unelisa.errors import ModelError, VotesError
-from unelisa.sources.labels import DrawnTable
+from unelisa.sources.labels import CHOSEN, RANDOM, DrawnTable, read_design
 from unelisa.storage import MARK, load
 from unelisa.votes import Votes
 
@@ -25,9 +33,11 @@ NOT_CERTIFIED = 3
 COLUMNS = ("item", "label", "probability", "status")
 LABELED = ("item", "label", "status")
 DIGITS = ".6g"
+COLUMNS_DRAWN = ("item", "label", CHOSEN)
+TWICE = 2  # as many items are drawn as the plan expects, in case it is too hopeful
 
 
-@options.takes_form
+@takes_form
 def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     files: Annotated[
         list[Path],
@@ -78,10 +88,23 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         str,
         typer.Option(metavar="random|by-hand", help="How the items with gold labels were chosen."),
     ] = "random",
-    drawn_above: Annotated[
-        float,
-        typer.Option(metavar="P", help="Gold was drawn from the labels with at least this P."),
-    ] = 0.0,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="50%",
+            help="Plan and draw for so many of the items, those of the surest labels; this takes "
+            "fewer answers than as many as possible.",
+        ),
+    ] = None,
+    draw: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="gold.csv",
+            help="Write items drawn at random, whose column label is to be filled in from the "
+            "first row on; the file is then --gold.",
+        ),
+    ] = None,
+    seed: options.Seed = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="labels.csv", help="Write item, label, probability and status."),
@@ -114,19 +137,24 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if check is not None:
         _check(check, files)
         return
-    check_outputs(certificate, tables=(out,), json=json, inputs=(*files, gold), force=force)
+    check_outputs(certificate, tables=(out, draw), json=json, inputs=(*files, gold), force=force)
     shares = options.read_share("--error", error), options.read_share("--confidence", confidence)
     model, votes = _open(files, form)
     screen = results(quiet=json == STDOUT)
     if gold is None:
+        part = None if share is None else options.read_share("--share", share)
         with busy("planning"):
-            plan = plan_certification(model, votes, *shares, looks=looks)  # type: ignore[arg-type]
+            plan = plan_certification(model, votes, *shares, looks=looks, share=part)  # type: ignore[arg-type]
+            drawn = draw_gold(model, votes, shares[0], share=part, seed=seed)
         with output_files(force) as written:
+            written.write_csv(draw, COLUMNS_DRAWN, list_drawn(drawn, TWICE * plan[-1].answers))
             written.write_json(json, {"plan": [row._asdict() for row in plan]})
         screen.print(plan_table(plan))
         screen.print(tell_plan(plan, shares[0]), soft_wrap=True)
+        tell_written(screen, draw, json)
         return
     known = read_sample(gold, votes, DrawnTable)
+    design = read_design(gold) if gold_drawn == RANDOM else gold_drawn
     with busy("certifying"):
         found = certify_labels(
             model,
@@ -136,8 +164,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             per=per,  # type: ignore[arg-type]
             loss=loss,  # type: ignore[arg-type]
             looks=looks,  # type: ignore[arg-type]
-            drawn=gold_drawn,
-            above=drawn_above,
+            drawn=design,
         )
     with output_files(force) as written:
         written.write_csv(out, COLUMNS, list_rows(found))
@@ -186,6 +213,11 @@ def list_rows(found: Guarantee) -> Any:
     return zip(table["item"], table["label"], shown, table["status"], strict=True)
 
 
+def list_drawn(drawn: Drawn, n: int) -> Any:
+    """Return the rows of the file of items to label."""
+    return ((item, "", drawn.design) for item in drawn.items[:n])
+
+
 def _count(found: Guarantee) -> str:
     facts = found.certificate
     return (
@@ -214,12 +246,11 @@ def tell_plan(plan: Sequence[Plan], error: float) -> str:
             f"By the model's own probabilities, {last.answers:,} random answers would certify "
             f"nothing at {error:.2g}; allow a larger --error."
         )
-    above = f" --drawn-above {last.above:.4g}" if last.above else ""
     return (
         f"About {last.answers:,} random answers would certify {last.certified:.0%} of the items at "
         f"an error of {100 * error:g}% ({last.low:.0%} to {last.high:.0%}), by the model's own "
-        f"probabilities. Draw from the items whose label has a probability of at least "
-        f"{last.above:.4g}, then: --gold GOLD{above}"
+        "probabilities. Label them with unelisa review --aim certify, or in the file that --draw "
+        "writes."
     )
 
 

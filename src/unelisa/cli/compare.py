@@ -1,50 +1,48 @@
 """`unelisa compare`: every method on the same votes, against the truth."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from unelisa.aggregators import AGGREGATORS
 from unelisa.analysis.comparison import compare_methods, list_methods
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import comparison_table, results
+from unelisa.cli.forms import option, takes_form
+from unelisa.cli.screen import comparison_table
 from unelisa.progress import show_progress
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
 
-@options.takes_form
+@takes_form
 def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     votes: options.VotesFile,
     truth: options.TruthFile,
-    methods: options.Methods = None,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    methods: Annotated[
+        str | None,
+        option("A,B", f"All by default, or some of {', '.join(options.METHODS)}."),
+    ] = None,
     form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Score every method against the truth, which the methods do not see."""
-    check_outputs(json=json, inputs=(votes, truth), force=force)
+    run.check(inputs=(votes, truth))
     asked = None if methods is None else options.find_methods(methods)
     table = form.read(votes)
     known = options.read_known(truth, table)
     table.warn_of_idle_voters()
     rows = run_methods(asked or list_methods(table), known, seed, jobs)
-    with output_files(force) as files:
-        files.write_json(json, rows)
-    screen = results(quiet=json == STDOUT)
+    with run.files() as files:
+        files.write_json(run.json, rows)
     scored = int((known.scored_signs() != 0).sum())
+    screen = run.screen()
     screen.print(
         f"[bold]{len(table):,} items, {table.n_voters} voters, "
-        f"scored on {scored:,} items with a known label[/bold]"
+        f"scored on {scored:,} items with a known label[/bold]\n"
     )
-    screen.print()
     screen.print(comparison_table(rows))
-    screen.print()
-    for line in explain_figures(table, asked):
-        screen.print(line)
+    screen.print("", *explain_figures(table, asked), sep="\n")
 
 
 def explain_figures(votes: Votes, asked: Sequence[str] | None = None) -> Iterator[str]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.rule import Rule
 
@@ -21,13 +20,14 @@ from unelisa.analysis.scoring import score_experts
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.examples import write_examples
-from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
+from unelisa.cli.files import make_folder, output_files
 from unelisa.cli.fitting import Outputs, fit_model, write_outputs
-from unelisa.cli.screen import busy, comparison_table, results, voter_table
-from unelisa.cli.simulate import tabulate_votes, write_crowd
+from unelisa.cli.forms import option, takes_form
+from unelisa.cli.screen import busy, comparison_table, voter_table
+from unelisa.cli.simulate import write_votes
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.simulation.crowds import simulate_classes
-from unelisa.simulation.designs import SimulatedVotes, simulate_votes
+from unelisa.simulation.designs import simulate_votes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
@@ -35,45 +35,67 @@ from unelisa.votes import Votes
 CROWD_SEED = 2
 CLASS_SEED = 1
 SEED = 0
+BLIND = "No method knows who is who, and the truth is used for scoring only."
 Rows = list[dict[str, Any]]
 
 
+@takes_form
 def demo(
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for the labels and the report.")
-    ] = Path("demo"),
-    classes: Annotated[
-        int, typer.Option(min=2, metavar="K", help="With more than two: a crowd on K classes.")
-    ] = 2,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    out: Path = Path("demo"),
+    classes: Annotated[int, option("K", "With more than two: a crowd on K classes.", min=2)] = 2,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Show what unelisa does, on a simulated crowd and on medical data with 30 rules."""
+    """Show what unelisa does, on a simulated crowd and on medical data with 30 rules.
+
+    --out FOLDER: Folder for the labels and the report.
+    """
     make_folder(out)
     outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
-    check_outputs(*outputs[:2], json=json, force=force)
+    run.check(*outputs[:2])
     # the same votes may be there already
-    check_outputs(*outputs[:2], tables=inputs, json=json, force=True)
-    screen = results(quiet=json == STDOUT)
+    run._replace(force=True).check(*outputs[:2], tables=inputs)
+    screen = run.screen()
     if classes > 2:
-        rows = _show_classes(screen, classes, outputs, inputs, force)
-        with output_files(force) as files:
-            files.write_json(json, {"crowd": rows})
-        _point_to_files(screen, out)
-        return
+        found = {"crowd": _show_classes(screen, classes, outputs, inputs, run.force)}
+    else:
+        rows = _show_crowd(screen, outputs, inputs, run.force)
+        found = {"crowd": rows, "breast_cancer": _show_cancer(screen)}
+    with run.files() as files:
+        files.write_json(run.json, found)
+    _point_to_files(screen, out)
+
+
+def _show_crowd(screen: Console, outputs: Outputs, inputs: Sequence[Path], force: bool) -> Rows:
+    """Show the job on a crowd of two classes, write its files; return the methods' rows."""
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     crowd = _known(replace(drawn.votes, classes=("no", "yes")), drawn.truth)
     with output_files(force) as files:
-        files.write_csv(inputs[0], *tabulate_votes(crowd.votes, wide=True))
-        truth = zip(crowd.votes.items.tolist(), crowd.as_gold().tolist(), strict=True)
-        files.write_csv(inputs[1], ("item", "label"), truth)
+        write_votes(crowd.votes, drawn.truth, inputs, wide=True, files=files)
     with output_files(force) as files:  # then, so that a refusal leaves no folder behind
-        write_examples(out, crowd.votes, files)
-    _introduce_crowd(screen, drawn)
+        write_examples(inputs[0].parent, crowd.votes, files)
+    sides = drawn.model.edges[0, 1:][drawn.experts]
+    n_experts, p = len(drawn.experts), drawn.votes.n_voters
+    screen.print(Rule("1. A simulated crowd", align="left"))
+    screen.print(
+        f"{p} voters say yes or no on {len(drawn.votes)} items. {n_experts} are experts, who "
+        f"recognize the truth nearly 9 times in 10, but {int((sides < 0).sum())} of them say the "
+        f"opposite. The other {p - n_experts} know nothing and only echo others. {BLIND}"
+    )
     rows = _compare(screen, crowd)
-    _show_experts(screen, drawn, *_fit_crowd(crowd, rows, outputs))
+    model, findings = _fit_crowd(crowd, rows, outputs)
+    _show_voters(screen, findings, len(model.experts_) + 3)
+    found = score_experts(model.experts_, drawn.experts)
+    screen.print(
+        f"It found {found.hit_rate:.0%} of the true experts, and {found.precision:.0%} of those it "
+        "named are true experts. A negative weight reverses a contrarian's votes."
+    )
+    return rows
+
+
+def _show_cancer(screen: Console) -> Rows:
+    """Compare the methods on medical data; return their rows."""
     cancer = breast_cancer_votes()
     screen.print()
     screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
@@ -82,9 +104,7 @@ def demo(
         "measurements of the tumor votes malignant where it is above its median. Radius, "
         "perimeter and area measure nearly the same, so these voters are far from independent."
     )
-    with output_files(force) as files:
-        files.write_json(json, {"crowd": rows, "breast_cancer": _compare(screen, cancer)})
-    _point_to_files(screen, out)
+    return _compare(screen, cancer)
 
 
 def _show_classes(
@@ -94,22 +114,18 @@ def _show_classes(
     with busy("drawing votes"):
         drawn = simulate_classes(number, 30, 600, copies=0.2, missing=0.7, random_state=CLASS_SEED)
     with output_files(force) as files:
-        write_crowd(drawn, inputs, wide=True, files=files)
+        write_votes(drawn.votes, drawn.truth, inputs, wide=True, files=files)
     n_copies = int((drawn.sources != np.arange(drawn.votes.n_voters)).sum())
     screen.print(Rule(f"A simulated crowd on {number} classes", align="left"))
     screen.print(
         f"{drawn.votes.n_voters} voters put {len(drawn.votes)} items into {number} classes, some "
         f"of which look alike; each voter sees 3 items in 10. {len(drawn.spammers)} voters answer "
-        f"without looking and {n_copies} copy another one. No method knows who is who, and the "
-        "truth is used for scoring only."
+        f"without looking and {n_copies} copy another one. {BLIND}"
     )
     crowd = _known(drawn.votes, drawn.truth)
     rows = _compare(screen, crowd)
     _, findings = _fit_crowd(crowd, rows, outputs)
-    screen.print()
-    screen.print(f"[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")
-    screen.print(voter_table(findings["voters"], longest=10))
-    screen.print()
+    _show_voters(screen, findings, 10)
     pairs = findings["by_class"]["pairs"]
     if pairs:
         hard = [str(drawn.votes.classes[pairs[0][key]]) for key in ("first", "second")]
@@ -134,18 +150,6 @@ def breast_cancer_votes() -> KnownLabels:
 
 def _known(votes: Votes, truth: Any) -> KnownLabels:
     return KnownLabels(votes, truth, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
-
-
-def _introduce_crowd(screen: Console, drawn: SimulatedVotes) -> None:
-    sides = drawn.model.edges[0, 1:][drawn.experts]
-    n_experts, p = len(drawn.experts), drawn.votes.n_voters
-    screen.print(Rule("1. A simulated crowd", align="left"))
-    screen.print(
-        f"{p} voters say yes or no on {len(drawn.votes)} items. {n_experts} are experts, who "
-        f"recognize the truth nearly 9 times in 10, but {int((sides < 0).sum())} of them say the "
-        f"opposite. The other {p - n_experts} know nothing and only echo others. No method knows "
-        "who is who, and the truth is used for scoring only."
-    )
 
 
 def _compare(screen: Console, known: KnownLabels) -> Rows:
@@ -173,31 +177,22 @@ def _fit_crowd(crowd: KnownLabels, rows: Rows, outputs: Outputs) -> tuple[Aggreg
     return model, findings
 
 
-def _show_experts(
-    screen: Console, drawn: SimulatedVotes, model: Aggregator, findings: Findings
-) -> None:
-    """Print the voters, and how many of the true experts were found."""
-    found = score_experts(model.experts_, drawn.experts)
+def _show_voters(screen: Console, findings: Findings, longest: int) -> None:
+    screen.print(f"\n[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")
+    screen.print(voter_table(findings["voters"], longest))
     screen.print()
-    screen.print(f"[bold]The voters as {options.DEFAULT_METHOD} sees them[/bold]")
-    screen.print(voter_table(findings["voters"], longest=len(model.experts_) + 3))
-    screen.print()
-    screen.print(
-        f"It found {found.hit_rate:.0%} of the true experts, and {found.precision:.0%} of those it "
-        "named are true experts. A negative weight reverses a contrarian's votes."
-    )
 
 
 def _point_to_files(screen: Console, out: Path) -> None:
     screen.print()
     screen.print(Rule("What was written", align="left"))
-    told = {
+    written = {
         "report.html": "open it in a browser: every voter's verdict and the reason",
         "labels.csv": "a label and a probability for every item",
         "votes.csv, truth.csv": "the input, to try other commands on",
         "new.csv, texts.csv, logs": "more votes, texts to review, logs of LLM judges",
     }
-    for name, what in told.items():
+    for name, what in written.items():
         screen.print(f"{out}/{name}: {what}", markup=False, soft_wrap=True)
     again = f"{own_name()} fit {out}/votes.csv --truth {out}/truth.csv"
     screen.print(f"Next: {again}", markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,24 +19,17 @@ from unelisa.errors import ModelError
 from unelisa.outputs import find_target, whole_files, write_table
 
 STDOUT = Path("-")
-# how files begin that only unelisa writes: labels, experts, JSON; a page says who made it. Charts
-# are not listed: somebody may have filled them in. By the kind of output, whatever its columns
+# how files begin that only unelisa writes: tables, whatever columns a method adds, and JSON; a page
+# says who made it. Charts are not listed: somebody may have filled them in
 _BEGINNINGS = {
-    # with more than two classes, a column of each
-    **{
-        b"item,label,probability" + sure + ease + end: b"labels"
-        for sure in (b"", b",expected_accuracy")
-        for ease in (b"", b",ease")
-        for end in (b"\n", b",P(", b',"P(')
-    },
-    b"person_id,label,probability\n": b"patients",
-    b"person_id,label,probability,note\n": b"patients",
-    **{start + b"rule,sensitivity,": b"rules" for start in (b"", b"site,prevalence,")},
-    b"item,label,probability,status\n": b"labels",
-    b"voter,polarity\n": b"voters",
-    b"item,voter,gain,cost,chance_now\n": b"suggestions",
-    b'{\n  "unelisa": "': b"findings",
-    b'[\n  {\n    "method": "': b"methods",
+    rb'item,label,probability(,status)?(,expected_accuracy)?(,ease)?(\n|,"?P\()': b"labels",
+    rb"person_id,label,probability(,note)?\n": b"patients",
+    rb"(site,prevalence,)?rule,sensitivity,": b"rules",
+    rb"voter,polarity\n": b"voters",
+    rb"class,share,low,high\n": b"rates",
+    rb"item,voter,gain,cost,chance_now\n": b"suggestions",
+    rb'\{\n  "unelisa": "': b"findings",
+    rb'\[\n  \{\n    "method": "': b"methods",
 }
 # of a model file; `storage.MARK`
 MARK = b"unelisa:sha256:"
@@ -224,6 +218,6 @@ def find_kind(path: Path) -> bytes | None:
 
         return PARQUET if is_label_file(path) else None
     for mark, kind in _BEGINNINGS.items():
-        if start.startswith(mark):
+        if re.match(mark, start):
             return kind
     return next((mark for mark in (_GENERATOR, MARK) if mark in start or mark in end), None)

@@ -12,13 +12,13 @@ from rich.text import Text
 from unelisa.aggregators import Aggregator, LatentIsing
 from unelisa.analysis.comparison import list_methods, rate_scores
 from unelisa.analysis.judged import Judged, Reference
-from unelisa.analysis.stability import bootstrap
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import output_files
 from unelisa.cli.screen import (
     busy,
     comparison_table,
+    list_names,
     printable,
     reading_table,
     tell_end,
@@ -60,22 +60,12 @@ def fit_model(
         Stopwatch() as watch,
     ):
         model.fit(votes, y, **beside)
-    told = [str(warning.message) for warning in caught]
-    if not any(one in model.reliability_reason_ for one in told):
+    messages = [str(warning.message) for warning in caught]
+    if not any("cannot be relied on" in one for one in messages):
         options.warn_if_unreliable(model)
     replay_warnings(caught)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return watch.seconds, notes
-
-
-def take_reading(model: Aggregator, k: int) -> Aggregator:
-    """Return the model with another reading of the votes; 0 is the one it has."""
-    if k == 0:
-        return model
-    if not hasattr(model, "read"):
-        raise ModelError(f"{name_method(model)} has one reading of the votes; omit --reading")
-    other: Aggregator = model.read(k)
-    return other
 
 
 def refuse_combinations(
@@ -87,24 +77,20 @@ def refuse_combinations(
     stated: bool,
 ) -> None:
     """Raise `ModelError` for options that exclude each other, or that the method does not take."""
-    if gold is not None and "orient" not in model.get_params():
-        raise ModelError(f"{name_method(model)} does not learn from gold labels; omit --gold")
-    if keep_votes and (reading or not isinstance(model, LatentIsing)):
-        raise ModelError("only latent-ising, in its usual reading, keeps votes; omit --keep-votes")
-    if stated and stability:
-        raise ModelError("resamples know no prevalence; omit --stability or --prevalence")
-    if reading and stability:
-        raise ModelError("resamples are fitted to reading 0; omit --stability or --reading")
-
-
-def resample(
-    model: Aggregator, votes: Votes, n_draws: int, y: Any, seed: int, jobs: int
-) -> Aggregator:
-    """Return the model with how often each voter's verdict recurs in resamples."""
-    fitted: Aggregator = bootstrap(
-        votes, model, n_draws, y=y, random_state=seed, n_jobs=jobs
-    ).fitted
-    return fitted
+    name, no_gold = name_method(model), "orient" not in model.get_params()
+    kept = not reading and isinstance(model, LatentIsing)
+    faults = {
+        f"{name} does not learn from gold labels; omit --gold": gold is not None and no_gold,
+        f"{name} has one reading of the votes; omit --reading": reading
+        and not hasattr(model, "read"),
+        "only latent-ising, in its usual reading, keeps votes; omit --keep-votes": keep_votes
+        and not kept,
+        "resamples know no prevalence; omit --stability or --prevalence": stated and stability,
+        "resamples are fitted to reading 0; omit --stability or --reading": reading and stability,
+    }
+    for sentence, found in faults.items():
+        if found:
+            raise ModelError(sentence)
 
 
 def compare(
@@ -143,21 +129,16 @@ def write_outputs(
 def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     """Print the answer, the voters, the scores and where the files are."""
     screen.print(findings["answer"], style="bold", markup=False)
-    screen.print(describe_classes(findings["classes"]))
-    for line in describe_crowd(findings):
+    for line in (describe_classes(findings["classes"]), *describe_crowd(findings)):
         screen.print(line)
-    screen.print()
-    screen.print(voter_table(findings["voters"]))
-    screen.print()
+    screen.print("", voter_table(findings["voters"]), "", sep="\n")
     if findings["readings"]:
         screen.print(reading_table(findings["readings"], findings["classes"][1]))
-        screen.print("--reading takes another one; gold labels (--gold) can decide.")
-        screen.print()
+        screen.print("--reading takes another one; gold labels (--gold) can decide.\n")
     if findings["comparison"]:
         tie = "half" if len(findings["classes"]) == 2 else "by its expectation"
         title = f"Against the known truth; a tie counts {tie}"
-        screen.print(comparison_table(findings["comparison"], title))
-        screen.print()
+        screen.print(comparison_table(findings["comparison"], title), "", sep="\n")
     tell_written(screen, *outputs[:4])
     if not any(outputs[:4]):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")
@@ -170,7 +151,7 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
 def tell_trust(findings: Findings) -> str:
     """Return how right the labels are expected to be, or why they cannot be relied on."""
     expected = findings["expected_accuracy"]
-    right = "" if expected is None else f"expected accuracy {_tell_share(expected)}"
+    right = "" if expected is None else f"expected accuracy {_show_share(expected)}"
     if findings["reliable"] is False:
         doubt = "these labels cannot be relied on, see the warnings"
         return f"{doubt}; {right}" if right else doubt
@@ -181,7 +162,7 @@ def tell_worst(voters: Sequence[dict[str, Any]], most: int = 3) -> str:
     """Return the least accurate voters with their accuracies."""
     known = [voter for voter in voters if voter.get("accuracy") is not None]
     if not known:
-        return "the votes cannot tell; see the weights above"
+        return "their accuracies are unknown; see the weights above"
     worst = sorted(known, key=itemgetter("accuracy"))[:most]
     return ", ".join(
         f"{printable(one.get('voter', one.get('name')))} ({one['accuracy']:.2f})" for one in worst
@@ -201,9 +182,7 @@ def describe_classes(classes: Sequence[Any]) -> Text:
     """Return which of two classes is positive, or the names of more."""
     if len(classes) == 2:
         return Text("Positive means ") + printable(classes[1]) + "."
-    shown = Text(", ").join(printable(label) for label in classes[:LONGEST_CLASSES])
-    more = len(classes) - LONGEST_CLASSES
-    return Text("Classes: ") + shown + (f" and {more} more." if more > 0 else ".")
+    return Text("Classes: ") + list_names(classes, LONGEST_CLASSES)
 
 
 def describe_crowd(findings: Findings) -> Iterator[Text]:
@@ -211,21 +190,19 @@ def describe_crowd(findings: Findings) -> Iterator[Text]:
     crowd, share = findings["crowd"], findings["prevalence"]
     if share is not None:
         label = printable(findings["classes"][1])
-        yield Text("Estimated share of ") + label + f" {_tell_share(share)}."
+        yield Text("Estimated share of ") + label + f" {_show_share(share)}."
     if crowd["effective"] is not None:
         many = count_noun(crowd["voters"], "voter")
         yield Text(f"{many} worth {crowd['effective']:.1f} independent ones.")
     for family in crowd["families"][:LONGEST_FAMILIES]:
-        names = [printable(findings["voters"][row]["voter"]) for row in family["voters"]]
-        shown = Text(", ").join(names[:LONGEST_FAMILIES])
-        more = len(names) - LONGEST_FAMILIES
-        yield Text("Family: ") + shown + (f" and {more} more." if more > 0 else ".")
+        names = [findings["voters"][row]["voter"] for row in family["voters"]]
+        yield Text("Family: ") + list_names(names, LONGEST_FAMILIES)
 
 
-def _tell_share(found: dict[str, Any]) -> str:
-    """Return a share with its interval, or that it cannot be told."""
+def _show_share(found: dict[str, Any]) -> str:
+    """Return a share with its interval, as far as they are known."""
     if found["share"] is None:
-        return "cannot be told"
+        return "cannot be estimated"
     if found["low"] is None:
-        return f"{found['share']:.1%} (its interval cannot be told)"
+        return f"{found['share']:.1%} (without an interval)"
     return f"{found['share']:.1%} (90% interval {show_range(found['low'], found['high'])})"

@@ -38,12 +38,12 @@ from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import (
     count_noun,
+    show_difference,
+    show_labels_needed,
     show_lean,
     show_rank,
+    show_smaller_panel,
     show_verdict,
-    tell_difference,
-    tell_labels_needed,
-    tell_smaller_panel,
 )
 
 MOST_PAIRS = 10  # of systems, on the terminal
@@ -347,7 +347,7 @@ def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
     if not pairs:
         return
     for row in pairs[:MOST_PAIRS]:
-        yield printable(f"{tell_difference(row)}.", longest=300)
+        yield printable(f"{show_difference(row)}.", longest=300)
     if len(pairs) > MOST_PAIRS:
         yield Text(f"{len(pairs) - MOST_PAIRS} more pairs are in the report and in --json.")
     paired = min(row["paired"] for row in pairs)
@@ -371,8 +371,8 @@ def describe_doubts(found: dict[str, Any]) -> Iterator[Text]:
         told = f": {row['against']} of {row['judges']} judges against the others; label "
         sure = "" if row["probability"] is None else f" ({row['probability']:.0%})"
         yield Text("  ") + printable(row["item"]) + told + printable(row["label"]) + sure
-    yield printable(f"{tell_smaller_panel(found['cheaper_panel'])}.", longest=2000)
+    yield printable(f"{show_smaller_panel(found['cheaper_panel'])}.", longest=2000)
     if found["reliable"] is False:
         yield Text("Do not trust this panel without labels of your own (--gold):", "bold red")
         yield printable(found["reason"], longest=2000) + "."
-        yield Text(f"{tell_labels_needed(found['labels_needed'])}.")
+        yield Text(f"{show_labels_needed(found['labels_needed'])}.")

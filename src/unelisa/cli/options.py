@@ -1,4 +1,4 @@
-"""Options that several commands share, and the votes and methods they describe.
+"""Options that several commands share, each declared once, and what they stand for.
 
 A command imports what it needs when it is called, so that its help appears at once.
 """
@@ -8,27 +8,29 @@ import mmap
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import wraps
-from inspect import Parameter, signature
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from unelisa.cli.screen import busy
+from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
+from unelisa.cli.forms import argument, option
+from unelisa.cli.screen import busy, results
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from unelisa.aggregators import Aggregator
     from unelisa.sources.labels import KnownLabels, LabelTable
     from unelisa.votes import Votes
     from unelisa.votes.coding import CodingChoice
     from unelisa.votes.frames import ColumnNames
 
-STDIN = STDOUT = Path("-")
+STDIN = STDOUT
 NOT_RELIABLE = 3  # the exit code of --strict
 DEFAULT_METHOD = "latent-ising"
 # the names of AGGREGATORS, which a help page shows without loading them
@@ -45,122 +47,84 @@ METHODS = (
     "wawa",
     "zero-based-skill",
 )
+_HOW_IT_RUNS = "How it runs"
+_TABLE = (
+    "CSV, CSV.gz, JSON Lines, Excel, Parquet (a file or a folder) or Feather: one row per vote "
+    "(item, voter, vote), or one row per item and one column per voter; - reads CSV from stdin."
+)
 
 
 def _form(metavar: str, words: str) -> Any:
-    return typer.Option(metavar=metavar, help=words, rich_help_panel="How the votes are written")
+    return option(metavar, words, panel="How the votes are written")
 
 
-def _run(metavar: str, words: str, least: int | None = None) -> Any:
-    return typer.Option(metavar=metavar, help=words, min=least, rich_help_panel="How it runs")
+def _run(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
+    return option(metavar, words, *names, panel=_HOW_IT_RUNS, **more)
 
 
-VotesFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="VOTES",
-        help="CSV, CSV.gz, Parquet (a file or a folder) or Feather: one row per vote (item, voter, "
-        "vote), or one row per item and one column per voter; - reads CSV from stdin.",
-    ),
-]
+VotesFile = Annotated[Path, argument("VOTES", _TABLE)]
 VotesFiles = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="VOTES",
-        help="CSV, CSV.gz, Parquet (a file or a folder) or Feather: one row per vote (item, voter, "
-        "vote), or one row per item and one column per voter; - reads CSV from stdin. Several "
-        "files are joined by the names of items and voters.",
-    ),
+    argument("VOTES", f"{_TABLE} Several files are joined by the names of items and voters."),
 ]
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model written by `unelisa fit --save`.")
-]
-Coding = Annotated[
-    str | None,
-    _form(
-        "auto|pm1|01|snorkel",
-        "pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1 abstained, 0 no, 1 yes.",
-    ),
-]
+ModelFile = Annotated[Path, argument("MODEL", "A model written by `unelisa fit --save`.")]
 Labels = Annotated[str | None, _form("NO,YES", "Your own two labels, the negative one first.")]
 Order = Annotated[
-    str | None,
-    _form("A,B,C", "All classes in their order, from the lowest to the highest."),
+    str | None, _form("A,B,C", "All classes in their order, from the lowest to the highest.")
 ]
 Item = Annotated[str | None, _form("COL", "Column of the items.")]
-Voter = Annotated[str | None, _form("COL", "Column of the voters.")]
-Vote = Annotated[str | None, _form("COL", "Column of the votes.")]
-Voters = Annotated[str | None, _form("A,B,C", "The only voters to read.")]
-Drop = Annotated[
-    str | None,
-    _form("X,Y", "Voters to leave out, and columns without votes, such as minutes or comments."),
-]
-DuplicatesChoice = Annotated[
-    str,
-    _form(
-        "first|last|drop|refuse",
-        "Which of different votes of one voter on one item counts, in the order of the rows; drop: "
-        "none of them. By default they are refused.",
-    ),
-]
-_TRUTH = typer.Option(
-    metavar="TRUTH",
-    help="Table with columns item and label, in the votes' own labels, for some or all items.",
+_TRUTH = option(
+    "TRUTH",
+    "Table with columns item and label, in the votes' own labels, for some or all items.",
 )
 TruthFile = Annotated[Path, _TRUTH]
 TruthFileIfAny = Annotated[Path | None, _TRUTH]
 JsonFile = Annotated[
-    Path | None,
-    typer.Option("--json", metavar="FILE", help="Write the results as JSON; - is stdout."),
-]
-Methods = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help=f"All by default, or some of {', '.join(METHODS)}."),
+    Path | None, option("FILE", "Write the results as JSON; - is stdout.", "--json")
 ]
 ShowItems = Annotated[
     bool,
-    typer.Option(
+    option(
+        None,
+        "Name items in the report: the most uncertain ones, and all in the labels that the page "
+        "can save. Off by default, because items may be patients.",
         "--show-items",
-        help="Name items in the report: the most uncertain ones, and all in the labels that the "
-        "page can save. Off by default, because items may be patients.",
     ),
 ]
 KeepVotes = Annotated[
     bool,
-    typer.Option(
+    option(
+        None,
+        "Save the votes with the model, so that `update` needs them no more. They name the items, "
+        "which may be patients: off by default.",
         "--keep-votes",
-        help="Save the votes with the model, so that `update` needs them no more. They name the "
-        "items, which may be patients: off by default.",
     ),
 ]
 Prevalence = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        ".05|.02-.1|CLASS=.3",
+        "How common the positive class is, a share or a range, if you know it: votes do not "
+        "identify it. CLASS=SHARE names another class; may be repeated.",
         "--prevalence",
-        metavar=".05|.02-.1|CLASS=.3",
-        help="How common the positive class is, a share or a range, if you know: votes cannot "
-        "tell. CLASS=SHARE names another class; may be repeated.",
     ),
 ]
+Error = Annotated[str, option("5%", "The largest share of wrong labels.")]
+Confidence = Annotated[str, option("95%", "The chance with which this holds, at least.")]
+Wide = Annotated[bool, option(None, "One row per item, or one row per vote.", "--wide/--long")]
 Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace existing files, also those that unelisa did not write."),
+    bool, option(None, "Replace existing files, also those that unelisa did not write.", "--force")
 ]
-Quiet = Annotated[
-    bool,
-    typer.Option(
-        "--quiet", "-q", help="Print no results, only warnings.", rich_help_panel="How it runs"
-    ),
-]
+Quiet = Annotated[bool, _run(None, "Print no results, only warnings.", "--quiet", "-q")]
 Strict = Annotated[
     bool,
-    typer.Option(
+    _run(
+        None,
+        "End with exit code 3 where the labels cannot be relied on; all files are written.",
         "--strict",
-        help="End with exit code 3 where the labels cannot be relied on; all files are written.",
-        rich_help_panel="How it runs",
     ),
 ]
-Seed = Annotated[int, _run("N", "Seed of all random numbers.", least=0)]
+Seed = Annotated[int, _run("N", "Seed of all random numbers.", min=0)]
 Jobs = Annotated[int, _run("N", "Threads; -1 is every core.")]
 
 
@@ -172,38 +136,74 @@ def _limit_memory(context: typer.Context, size: str | None) -> str | None:
 
 Memory = Annotated[
     str | None,
-    typer.Option(
+    _run(
+        "500MB",
+        f"How much memory the content of a file may take, {DEFAULT} by default. A larger table "
+        "with one row per item is kept in a temporary file; anything else is refused.",
         "--memory",
-        metavar="500MB",
         envvar=VARIABLE,
         callback=_limit_memory,
-        help=f"How much memory the content of a file may take, {DEFAULT} by default. A larger "
-        "table with one row per item is kept in a temporary file; anything else is refused.",
-        rich_help_panel="How it runs",
     ),
 ]
 
 
-class VotesForm(NamedTuple):
-    """How a table of votes is written: coding, labels or order, and the columns' names."""
+class RunForm(NamedTuple):
+    """What every command takes: where its results go, and how much memory it may use."""
 
-    coding: Coding = None
+    json: JsonFile = None
+    force: Force = False
+    quiet: Quiet = False
+    memory: Memory = None
+
+    def check(
+        self,
+        *paths: Path | None,
+        tables: Sequence[Path | None] = (),
+        inputs: Sequence[Path | None] = (),
+    ) -> None:
+        """Refuse, before any long work, what cannot become an output file: see `check_outputs`."""
+        check_outputs(*paths, tables=tables, json=self.json, inputs=inputs, force=self.force)
+
+    def files(self) -> AbstractContextManager[OutputFiles]:
+        """Return the output files, all of which appear or none."""
+        return output_files(self.force)
+
+    def screen(self, *tables: Path | None) -> "Console":
+        """Return where results are printed, unless stdout is for one of the tables or JSON."""
+        return results(quiet=self.quiet or STDOUT in (self.json, *tables))
+
+
+class VotesForm(NamedTuple):
+    """How a table of votes is written: coding, labels or order, and the columns' names.
+
+    How the votes are written:
+    --coding auto|pm1|01|snorkel: pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1
+        abstained, 0 no, 1 yes.
+    --voter COL: Column of the voters.
+    --vote COL: Column of the votes.
+    --voters A,B,C: The only voters to read.
+    --drop X,Y: Voters to omit, and columns without votes, such as minutes or comments.
+    --duplicates first|last|drop|refuse: Which of different votes of one voter on one item counts,
+        in the order of the rows; drop: none of them. By default they are refused.
+    """
+
+    coding: str | None = None
     labels: Labels = None
     order: Order = None
     item: Item = None
-    voter: Voter = None
-    vote: Vote = None
-    voters: Voters = None
-    drop: Drop = None
-    duplicates: DuplicatesChoice = "refuse"
+    voter: str | None = None
+    vote: str | None = None
+    voters: str | None = None
+    drop: str | None = None
+    duplicates: str = "refuse"
 
     @property
     def columns(self) -> "ColumnNames":
         """Which columns hold what, where they are named."""
         from unelisa.votes.frames import ColumnNames
 
-        voters = None if self.voters is None else _split_names(self.voters)
-        return ColumnNames(self.item, self.voter, self.vote, voters, _split_names(self.drop or ""))
+        voters = None if self.voters is None else split_names(self.voters)
+        return ColumnNames(self.item, self.voter, self.vote, voters, split_names(self.drop or ""))
 
     def read(self, *paths: Path) -> "Votes":
         """Return the votes in a file or in several; - is CSV on stdin."""
@@ -243,68 +243,43 @@ class VotesForm(NamedTuple):
                 if declared is None or "label" not in error.about:
                     raise
                 # the label itself is not repeated: in a wrong column it is an item's name
-                option = f"--labels {declared[:80]}" if self.labels else f"--order {declared[:80]}"
-                told = f"{error.message}: it is not in {option}"
-                raise VotesError(told, *error.hints) from None
+                name = f"--{'labels' if self.labels else 'order'} {declared[:80]}"
+                sentence = f"{error.message}: it is not in {name}"
+                raise VotesError(sentence, *error.hints) from None
 
     def choose_coding(self, usual: "CodingChoice") -> "CodingChoice":
         """Return the coding that was asked for, or the usual one."""
         if self.order is not None:
-            return self._declare_order()
+            if self.coding is not None or self.labels is not None:
+                raise VotesError("--order lists all classes; give it without --coding and --labels")
+            from unelisa.votes.coding import declare_order
+
+            return declare_order("auto", _split_labels("--order", self.order, "all classes"))
         if self.labels is None:
             return usual if self.coding is None else self.coding  # type: ignore[return-value]
         if self.coding is not None:
             raise VotesError("give --labels or --coding, not both")
-        pair = [label.strip() for label in self.labels.split(",")]
-        if len(pair) != 2 or not all(pair):
-            raise VotesError("--labels takes two labels, for example --labels no,yes")
-        return pair[0], pair[1]
-
-    def _declare_order(self) -> "CodingChoice":
-        from unelisa.votes.coding import declare_order
-
-        if self.coding is not None or self.labels is not None:
-            raise VotesError("--order lists all classes; give it without --coding and --labels")
-        listed = [label.strip() for label in str(self.order).split(",")]
-        if len(listed) < 2 or not all(listed):
-            raise VotesError("--order takes all classes, for example --order poor,fair,good")
-        return declare_order("auto", listed)
+        no, yes = _split_labels("--labels", self.labels, "two labels")
+        return no, yes
 
 
-def _split_names(listed: str) -> tuple[str, ...]:
+def _split_labels(name: str, listed: str, wanted: str) -> list[str]:
+    """Return two labels of a list with commas, or all classes, of which there are two or more."""
+    found = [label.strip() for label in listed.split(",")]
+    if len(found) < 2 or (len(found) > 2 and name == "--labels") or not all(found):
+        example = "no,yes" if name == "--labels" else "poor,fair,good"
+        raise VotesError(f"{name} takes {wanted}, for example {name} {example}")
+    return found
+
+
+def split_names(listed: str) -> tuple[str, ...]:
     """Return the names in a list with commas; one that has a comma stands in quotes."""
     (names,) = csv.reader([listed], skipinitialspace=True)
     return tuple(name.strip() for name in names if name.strip())
 
 
 USUAL_FORM = VotesForm()
-
-
-def takes_form(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with an option for each field of `VotesForm` in the place of `form`.
-
-    Typer makes options of a function's parameters. An option of the command's own comes first.
-    """
-    own = signature(command)
-    fields = [
-        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=usual, annotation=kind)
-        for (name, kind), usual in zip(VotesForm.__annotations__.items(), USUAL_FORM, strict=True)
-        if name not in own.parameters
-    ]
-    shown = [
-        one
-        for parameter in own.parameters.values()
-        for one in (fields if parameter.name == "form" else [parameter])
-    ]
-
-    @wraps(command)
-    def call(**given: Any) -> None:
-        form = VotesForm(**{field.name: given.pop(field.name) for field in fields})
-        command(**given, form=form)
-
-    call.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
-    call.__annotations__ = {one.name: one.annotation for one in shown}
-    return call
+USUAL_RUN = RunForm()
 
 
 @contextmanager
@@ -411,12 +386,11 @@ def read_stated(texts: Sequence[str] | None, model: "Aggregator") -> dict[str, A
 
 def _read_range(text: str) -> Any:
     """Return the share or the pair of shares that a text spells."""
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        with suppress(ValueError):
-            low, high = text.split("-")
-            return float(low), float(high)
+    with suppress(ValueError):
+        low, high = text.split("-")
+        return float(low), float(high)
     raise ModelError(
         f"--prevalence takes a share such as .05, a range such as .02-.1, or CLASS=.3, found "
         f"{text[:60]!r}"
@@ -459,5 +433,5 @@ def end_strictly(strict: bool, model: Any) -> None:
 def warn_if_unreliable(model: "Aggregator") -> None:
     """Warn where the votes of the fit identify no truth; older model files do not say."""
     if not getattr(model, "reliable_", True):
-        told = f"the labels cannot be relied on: {model.reliability_reason_}"
-        warn_user(told, ExpertsWarning)
+        reason = f"the labels cannot be relied on: {model.reliability_reason_}"
+        warn_user(reason, ExpertsWarning)

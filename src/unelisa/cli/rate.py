@@ -1,46 +1,44 @@
 """`unelisa rate`: how common each class is among the items, from a saved model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.table import Table
 
 from unelisa.analysis.rate import estimate_rate
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import bare_table, figure, printable, results
+from unelisa.cli.forms import takes_form
+from unelisa.cli.screen import figure, make_table, printable
 from unelisa.errors import VotesError
 from unelisa.outputs import make_plain
 from unelisa.sources.labels import LabelTable, SampleTable
 from unelisa.storage import load
 from unelisa.votes import Votes
 
+COLUMNS = ("class", "share", "low", "high")
 
-@options.takes_form
+
+@takes_form
 def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="GOLD",
-            help="Table with columns item and label: true labels of a random sample of the items, "
-            "which the model was not fitted to.",
-        ),
-    ] = None,
-    level: Annotated[float, typer.Option(metavar="0.95", help="Level of the intervals.")] = 0.95,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    gold: Path | None = None,
+    level: float = 0.95,
+    out: Path | None = None,
     form: options.VotesForm = options.USUAL_FORM,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Estimate how common each class is among the items, with an interval.
 
     With gold labels the interval holds whatever the model's quality. Column names and coding are
     those of the fit unless given here.
+
+    --gold GOLD: Table with columns item and label: true labels of a random sample of the items,
+        which the model was not fitted to.
+    --level 0.95: Level of the intervals.
+    --out rates.csv: Write class, share, low and high; - is stdout.
     """
-    check_outputs(json=json, inputs=(model, *votes, gold), force=force)
+    run.check(tables=(out,), inputs=(model, *votes, gold))
     fitted = load(model)
     table = form.read_as_fitted(votes, fitted)
     known = None if gold is None else read_sample(gold, table)
@@ -49,10 +47,11 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         {key: make_plain(value) for key, value in row.items()} for row in found.to_dict("records")
     ]
     n_gold = 0 if known is None else len(known) - known.count(None)
-    facts = {"items": len(table), "gold": n_gold, "level": level, "rates": rows}
-    with output_files(force) as files:
-        files.write_json(json, facts)
-    screen = results(quiet=json == STDOUT)
+    with run.files() as files:
+        files.write_csv(out, COLUMNS, ([row[key] for key in COLUMNS] for row in rows))
+        facts = {"items": len(table), "gold": n_gold, "level": level, "rates": rows}
+        files.write_json(run.json, facts)
+    screen = run.screen(out)
     labeled = f", {n_gold:,} with a gold label" if known else ""
     screen.print(f"[bold]{len(table):,} items{labeled}[/bold]\n")
     screen.print(rate_table(rows, level))
@@ -73,15 +72,17 @@ def read_sample(path: Path, votes: Votes, table_class: type[LabelTable] = Sample
 
 def rate_table(rows: list[dict[str, Any]], level: float) -> Table:
     """Return the share of each class with its interval, in percent."""
-    table = bare_table(2)
-    table.add_column("label", max_width=40, overflow="fold")
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column(f"{100 * level:g}% interval", no_wrap=True)
-    for row in rows:
-        low, high = figure(row["low"], ".1%"), figure(row["high"], ".1%")
-        reach = "cannot be told" if row["low"] is None else f"{low} to {high}"
-        table.add_row(printable(row["class"]), f"{row['share']:.1%}", reach)
-    return table
+    cells = [
+        (
+            printable(row["class"]),
+            f"{row['share']:.1%}",
+            "unknown"
+            if row["low"] is None
+            else f"{figure(row['low'], '.1%')} to {figure(row['high'], '.1%')}",
+        )
+        for row in rows
+    ]
+    return make_table({"label": 40, "share": ">", f"{100 * level:g}% interval": "<"}, cells, 2)
 
 
 def explain_rates(gold: bool, rows: list[dict[str, Any]]) -> str:

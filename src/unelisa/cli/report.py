@@ -1,59 +1,76 @@
 """`unelisa report`: a page on a saved model."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
-
+from unelisa.analysis.certify import hash_votes
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, results, tell_written
-from unelisa.errors import VotesError
+from unelisa.cli.forms import argument, takes_form
+from unelisa.cli.screen import busy, tell_written
+from unelisa.errors import ModelError, VotesError
 from unelisa.report.findings import collect_findings
 from unelisa.report.items import describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 
 
-@options.takes_form
+@takes_form
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="VOTES", help="The votes it labels; without them the page covers the voters."
-        ),
+        argument("VOTES", "The votes it labels; without them the page covers the voters."),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="report.html", help="The page.")] = Path(
-        "report.html"
-    ),
+    out: Path = Path("report.html"),
     truth: options.TruthFileIfAny = None,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    certificate: Path | None = None,
     show_items: options.ShowItems = False,
     form: options.VotesForm = options.USUAL_FORM,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Write a report on a saved model: who is an expert and why.
 
     Column names and coding are those of the fit unless given here.
+
+    --out report.html: The page.
+    --certificate certificate.json: Open the page with this guarantee, which `unelisa certify
+        --certificate` wrote.
     """
-    check_outputs(out, json=json, inputs=(model, votes, truth), force=force)
+    run.check(out, inputs=(model, votes, truth, certificate))
     require_jinja()
     fitted = load(model)
-    if truth is not None and votes is None:
-        raise VotesError("--truth needs the votes on the same items; name their file too")
-    judged = reference = None
+    for name, path in (("--truth", truth), ("--certificate", certificate)):
+        if path is not None and votes is None:
+            raise VotesError(f"{name} needs the votes on the same items; name their file too")
+    judged = reference = facts = None
     if votes is not None:
         table = form.read_as_fitted([votes], fitted)
         judged = Judged.of(fitted, table)
         if truth is not None:
             known = options.read_known(truth, table)
             reference = Reference.of(fitted, judged, known.scored_signs())
-    with busy("writing"), output_files(force) as files:
+        if certificate is not None:
+            facts = _read_certificate(certificate, hash_votes(fitted._reenter(table)))
+    with busy("writing"), run.files() as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
+        findings["certificate"] = facts
         more = describe_next(fitted, judged, show_items=show_items)
         files.write_text(out, render_report({**findings, **more}, judged, (votes or model).name))
-        files.write_json(json, findings)
-    tell_written(results(quiet=json == STDOUT), out)
+        files.write_json(run.json, findings)
+    tell_written(run.screen(), out)
+
+
+def _read_certificate(path: Path, votes: str) -> dict[str, Any]:
+    """Return a certificate, or refuse a file that is none, or that of other votes."""
+    try:
+        facts: Any = json.loads(path.read_text(encoding="utf-8"))
+        known = isinstance(facts, dict) and {"guarantee", "votes_sha256"} <= facts.keys()
+    except (OSError, UnicodeDecodeError, ValueError):
+        known = False
+    if not known:
+        raise ModelError(f"{path.name} was not written by `unelisa certify --certificate`")
+    if facts["votes_sha256"] != votes:
+        raise ModelError(f"{path.name} is the certificate of other votes; certify these")
+    return dict(facts)

@@ -6,12 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from unelisa.aggregators import LatentIsing
 from unelisa.cli import options
 from unelisa.cli.files import is_input
 from unelisa.cli.fitting import fit_model
+from unelisa.cli.forms import argument, option, takes_form
 from unelisa.cli.screen import busy, printable, results
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.report.wording import count_noun
@@ -25,65 +24,44 @@ from unelisa.storage import load
 AIMS = ("labels", "rate", "certify")
 
 
-@options.takes_form
+@takes_form
 def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="VOTES|MODEL",
-            help="The votes, a model written by `unelisa fit --save` (then the votes follow), or "
-            "the charts that `unelisa phenotype --charts` drew.",
+        argument(
+            "VOTES|MODEL",
+            "The votes, a model written by `unelisa fit --save` (then the votes follow), or the "
+            "charts that `unelisa phenotype --charts` drew.",
         ),
     ],
-    votes: Annotated[
-        Path | None, typer.Argument(metavar="VOTES", help="The votes, after a model.")
-    ] = None,
-    gold: Annotated[
-        Path,
-        typer.Option(
-            metavar="gold.csv",
-            help="Where the answers go, row by row; a review that was interrupted continues.",
-        ),
-    ] = Path("gold.csv"),
-    items: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="texts.csv",
-            help="CSV or Parquet with a column item, and text, image (a file beside the table) or "
-            "any other columns to show.",
-        ),
-    ] = None,
-    aim: Annotated[
-        str,
-        typer.Option(
-            metavar="labels|rate|certify",
-            help="labels: the most useful items first. rate: a stratified random sample, for how "
-            "common each class is. certify: items drawn with equal chances, for unelisa certify; "
-            "how much is certified already stands beside the items.",
-        ),
-    ] = "labels",
-    error: Annotated[
-        str,
-        typer.Option(metavar="5%", help="With --aim certify, the largest share of wrong labels."),
-    ] = "5%",
-    confidence: Annotated[
-        str, typer.Option(metavar="95%", help="And the chance with which this holds.")
-    ] = "95%",
-    reviewer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Your name in the file; your login if none.")
-    ] = None,
-    show_votes: Annotated[
-        bool, typer.Option("--show-votes", help="Show the votes before the answer, not after it.")
-    ] = False,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port on 127.0.0.1; 0 is any.")
-    ] = 0,
+    votes: Annotated[Path | None, argument("VOTES", "The votes, after a model.")] = None,
+    gold: Path = Path("gold.csv"),
+    items: Path | None = None,
+    aim: str = "labels",
+    error: options.Error = "5%",
+    confidence: options.Confidence = "95%",
+    share: str | None = None,
+    reviewer: str | None = None,
+    show_votes: bool = False,
+    port: Annotated[int, option("N", "Port on 127.0.0.1; 0 is any.", min=0, max=65535)] = 0,
     form: options.VotesForm = options.USUAL_FORM,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     _memory: options.Memory = None,
 ) -> None:
-    """Label the items that matter most on a local page; every answer is on disk at once."""
+    """Label the items that matter most on a local page; every answer is on disk at once.
+
+    --gold gold.csv: Where the answers go, row by row; a review that was interrupted continues.
+    --items texts.csv: CSV or Parquet with a column item, and text, image (a file beside the table)
+        or any other columns to show.
+    --aim labels|rate|certify: labels: the most useful items first. rate: a stratified random
+        sample, for how common each class is. certify: random items among those
+        that can be certified, for unelisa certify; how much is certified already stands beside
+        the items.
+    --share 50%: With --aim certify, the share of the items that is to be certified.
+    --reviewer NAME: Your name in the file; your login if none.
+    --show-votes: Show the votes before the answer, not after it.
+    """
     if aim not in AIMS:
         raise ModelError(f"--aim must be one of {', '.join(AIMS)}, found {aim[:60]!r}")
     for one in (source, votes, items):
@@ -99,6 +77,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
                 options.read_share("--error", error),
                 options.read_share("--confidence", confidence),
             )
+            pool.share = None if share is None else options.read_share("--share", share)
         warnings.simplefilter("ignore", UnelisaWarning)  # said once; the page shows the rest
         with busy("reading the items"):
             contents = Contents(pool.items, items)
@@ -140,8 +119,8 @@ def serve(session: Session, port: int) -> None:
     with suppress(KeyboardInterrupt):
         server.run()
     with session.gold.turn():  # others may have answered meanwhile
-        told = f"{count_noun(len(session.gold.answers), 'answer')} in {path}"
-    screen.print(printable(told, longest=4096), soft_wrap=True)
+        answers = f"{count_noun(len(session.gold.answers), 'answer')} in {path}"
+    screen.print(printable(answers, longest=4096), soft_wrap=True)
 
 
 def _is_model(path: Path) -> bool:

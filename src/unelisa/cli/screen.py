@@ -6,8 +6,9 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import StringIO, TextIOWrapper
 from operator import itemgetter
 from pathlib import Path
@@ -192,34 +193,70 @@ def tell_end(screen: Console, trust: str, worst: str, then: str) -> None:
             screen.print(line, soft_wrap=True)
 
 
+def list_names(names: Sequence[object], most: int) -> Text:
+    """Return the first names and how many more there are, as the end of a sentence.
+
+    Examples
+    --------
+    >>> list_names(["ann", "bob", "cem"], 2).plain
+    'ann, bob and 1 more.'
+    """
+    more = len(names) - most
+    shown = Text(", ").join(printable(name) for name in names[:most])
+    return shown + (f" and {more} more." if more > 0 else ".")
+
+
+def make_table(
+    columns: Mapping[str, Any],
+    rows: Iterable[Sequence[Any]],
+    space: int = 1,
+    **looks: Any,
+) -> Table:
+    """Return a table, the columns of which have little space between them, to fit 80.
+
+    A column of text folds within a width, or within what is left for 0. The cells of others stay in
+    one line: "<" words, ">" figures; "~" are figures under a title that may fold.
+    """
+    if "title" in looks:
+        looks.update(title_justify="left", title_style="bold")
+    table = bare_table(space, **looks)
+    for name, kind in columns.items():
+        if isinstance(kind, int):
+            table.add_column(name, max_width=kind or None, overflow="fold")
+        else:
+            side: Any = "left" if kind == "<" else "right"
+            table.add_column(name, justify=side, no_wrap=kind != "~")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:
     """Return the voters of largest weight and the worst ones, with verdict, accuracy and reason.
 
     A line between them counts the rest.
     """
-    first, rest, worst = _choose_voters(voters, longest)
-    table = bare_table(1)
-    table.add_column("voter", max_width=24, overflow="fold")
-    table.add_column("verdict", no_wrap=True)
-    related = any(voter.get("family") for voter in voters)
-    if related:
-        table.add_column("family", max_width=16, overflow="fold")
+    cells: dict[str, tuple[int | str, Callable[[dict[str, Any]], Any]]] = {
+        "voter": (24, lambda voter: printable(voter["voter"])),
+        "verdict": ("<", _verdict),
+    }
+    if any(voter.get("family") for voter in voters):
+        cells["family"] = 16, lambda voter: printable(voter["family"])
     if "accuracy" in voters[0]:
-        table.add_column("accuracy", no_wrap=True)
-    shares = [name for name in ("stability", "coverage") if name in voters[0]]
-    for name in ("weight", *shares):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("reason", overflow="fold")
-    for voter in first:
-        table.add_row(*_voter_cells(voter, related, shares))
+        cells["accuracy"] = "<", _show_accuracy
+    cells["weight"] = ">", _show_weight
+    for name in ("stability", "coverage"):
+        if name in voters[0]:
+            cells[name] = ">", partial(_show_percent, name)
+    cells["reason"] = 0, lambda voter: printable(voter["reason"], longest=LONGEST_REASON)
+    first, rest, worst = _choose_voters(voters, longest)
+    rows = [[show(voter) for _, show in cells.values()] for voter in (*first, *worst)]
     if rest:
         counts = Counter(_verdict(voter).plain for voter in rest)
-        told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
-        between = [Text("...", "dim")] * (len(table.columns) - 1)
-        table.add_row(*between, Text(f"{len(rest)} more: {told}", "dim"))
-    for voter in worst:
-        table.add_row(*_voter_cells(voter, related, shares))
-    return table
+        counted = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+        between = [Text("...", "dim")] * (len(cells) - 1)
+        rows.insert(len(first), [*between, Text(f"{len(rest)} more: {counted}", "dim")])
+    return make_table({name: kind for name, (kind, _) in cells.items()}, rows)
 
 
 def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list[Any], ...]:
@@ -234,24 +271,23 @@ def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list
     others = list(voters[longest - n_worst :])
     known = [voter for voter in others if voter.get("accuracy") is not None]
     ranked = sorted(known, key=itemgetter("accuracy")) or others[::-1]
-    worst = ranked[n_worst - 1 :: -1] if len(ranked) >= n_worst else ranked[::-1]
+    worst = ranked[:n_worst][::-1]
     rest = [voter for voter in others if not any(voter is one for one in worst)]
     return list(voters[: longest - n_worst]), rest, worst
 
 
-def _voter_cells(voter: dict[str, Any], related: bool, shares: Sequence[str]) -> list[Any]:
-    kin = [printable(voter["family"])] if related else []
+def _show_percent(name: str, voter: dict[str, Any]) -> str:
+    return f"{voter[name]:.0%}"
+
+
+def _show_weight(voter: dict[str, Any]) -> str:
     weight = figure(voter["weight"], "+.2f")
-    weight = "0.00" if weight in ("+0.00", "-0.00") else weight
-    accuracy = [_show_accuracy(voter)] if "accuracy" in voter else []
-    cells = [f"{voter[name]:.0%}" for name in shares]
-    reason = printable(voter["reason"], longest=LONGEST_REASON)
-    return [printable(voter["voter"]), _verdict(voter), *kin, *accuracy, weight, *cells, reason]
+    return "0.00" if weight in ("+0.00", "-0.00") else weight
 
 
 def _show_accuracy(voter: dict[str, Any]) -> str:
     if voter["accuracy"] is None:
-        return "cannot be told"
+        return "unknown"
     low, high = voter.get("accuracy_low"), voter.get("accuracy_high")
     interval = "" if low is None or high is None else f" ({low:.2f}-{high:.2f})"
     return f"{voter['accuracy']:.2f}{interval}"
@@ -270,36 +306,38 @@ def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
 
     `label` is the one whose shares are shown: the second of two classes.
     """
-    table = bare_table(1, title="Readings of the votes", title_justify="left", title_style="bold")
-    table.add_column("reading", no_wrap=True)
-    table.add_column("meaning", overflow="fold")
-    for name in (f"share of {printable(label)}", "branches", "labels that differ"):
-        table.add_column(name, justify="right")
-    for k, row in enumerate(readings):
-        branches = figure(row["branches"], "d")
-        share, differ = figure(row.get("share_yes"), ".1%"), figure(row["differ"], ",d")
-        table.add_row("another" if k else "taken", row["structure"], share, branches, differ)
-    return table
+    share = f"share of {printable(label)}"
+    columns = {"reading": "<", "meaning": 0, share: "~", "clusters": "~", "labels that differ": "~"}
+    rows = [
+        (
+            "another" if k else "taken",
+            row["structure"],
+            figure(row.get("share_yes"), ".1%"),
+            figure(row["clusters"], "d"),
+            figure(row["differ"], ",d"),
+        )
+        for k, row in enumerate(readings)
+    ]
+    return make_table(columns, rows, title="Readings of the votes")
 
 
 def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -> Table:
     """Return rows of a comparison side by side, the best figure of each column in bold."""
     from unelisa.report import wording
 
-    scores, experts = wording.choose_scores(rows), "n_experts" in rows[0]
-    table = bare_table(0, title=title, title_justify="left", title_style="bold")
-    table.add_column("method", no_wrap=True)
-    for name in (*scores.values(), *(["experts"] if experts else []), "time"):
-        table.add_column(name, justify="right", no_wrap=True)
-    best = wording.find_best(rows)
-    for row in rows:
-        cells = [
-            Text(figure(row[key]), "bold" if row[key] == best.get(key, -1.0) else "")
-            for key in scores
+    scores, best = wording.choose_scores(rows), wording.find_best(rows)
+    experts = ["experts"] if "n_experts" in rows[0] else []
+    columns = {"method": "<", **dict.fromkeys([*scores.values(), *experts, "time"], ">")}
+    cells = [
+        [
+            row["method"],
+            *(Text(figure(row[x]), "bold" if row[x] == best.get(x, -1.0) else "") for x in scores),
+            *(figure(row["n_experts"], "d") for _ in experts),
+            wording.show_seconds(row["seconds"]),
         ]
-        chosen = [figure(row["n_experts"], "d")] if experts else []
-        table.add_row(row["method"], *cells, *chosen, wording.show_seconds(row["seconds"]))
-    return table
+        for row in rows
+    ]
+    return make_table(columns, cells, 0, title=title)
 
 
 def bare_table(space: int, **looks: Any) -> Table:

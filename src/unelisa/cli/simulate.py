@@ -13,67 +13,56 @@ import typer
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
+from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import busy, results
 from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr, write_datamart
 from unelisa.ehr.datamart.patients import PATIENTS
 from unelisa.errors import ModelError
-from unelisa.simulation.crowds import SimulatedClasses, simulate_classes
-from unelisa.simulation.designs import SimulatedVotes, simulate_votes
+from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
-FILES = ("votes.csv", "truth.csv", "experts.csv")
+FILES = ("votes.csv", "truth.csv", "experts.csv", "voters.csv")
+Folder = Annotated[Path, option("FOLDER", "Folder for the tables of votes, truth and voters.")]
+Voters = Annotated[int, option("N", "Number of voters.")]
 
 
 def _flaw(metavar: str, words: str) -> Any:
-    panel = "Violations of the paper's assumptions"
-    return typer.Option(metavar=metavar, help=words, rich_help_panel=panel)
+    return option(metavar, words, panel="Violations of the paper's assumptions")
 
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
 
 @app.callback()
+@takes_form
 def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     context: typer.Context,
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for votes.csv, truth.csv, experts.csv.")
-    ] = Path("simulated"),
-    voters: Annotated[int, typer.Option(metavar="N", help="Number of voters.")] = 25,
-    experts: Annotated[
-        str, typer.Option(metavar="log|sqrt|quarter|N", help="Number of experts.")
-    ] = "sqrt",
-    snr: Annotated[
-        str,
-        typer.Option(
-            metavar="high|medium|low|X",
-            help="Signal-to-noise ratio: voters depend on each other by .25, .5, 1 or X.",
-        ),
-    ] = "high",
-    items: Annotated[
-        int | None, typer.Option(metavar="N", help="Number of items; the paper's by default.")
-    ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide/--long", help="One row per item, or one row per vote.")
-    ] = False,
-    density: Annotated[
-        str, typer.Option(metavar="half|full|tree", help="Density of the voters' graph.")
-    ] = "half",
-    sampler: Annotated[
-        str,
-        typer.Option(metavar="tempering|gibbs|gibbs-sweeps", help="How states are drawn."),
-    ] = "tempering",
+    out: Folder = Path("simulated"),
+    voters: Voters = 25,
+    experts: str = "sqrt",
+    snr: str = "high",
+    items: int | None = None,
+    wide: options.Wide = False,
+    density: str = "half",
+    sampler: str = "tempering",
     field: Annotated[float, _flaw("X", "Field of the truth: shifts it to one class.")] = 0.0,
     expert_edges: Annotated[int, _flaw("N", "Edges between experts.")] = 0,
     voter_fields: Annotated[float, _flaw("X", "Spread of the voters' biases.")] = 0.0,
     missing: Annotated[float, _flaw("X", "Share of missing votes.")] = 0.0,
     seed: options.Seed = 0,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Draw votes from the paper's model, along with the truth and the experts.
 
     Or draw votes of more than two classes (unelisa simulate classes --help), or health records
     (unelisa simulate ehr --help).
+
+    --experts log|sqrt|quarter|N: Number of experts.
+    --snr high|medium|low|X: Signal-to-noise ratio: voters depend on each other by .25, .5, 1 or X.
+    --items N: Number of items; the paper's by default.
+    --density half|full|tree: Density of the voters' graph.
+    --sampler tempering|gibbs|gibbs-sweeps: How states are drawn.
     """
     if context.invoked_subcommand is not None:
         return
@@ -91,39 +80,49 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             missing=missing,
             random_state=seed,
         )
-    _write_votes(drawn, out, wide, json, force)
-    screen = results(quiet=json == STDOUT)
-    screen.print(
-        f"[bold]{len(drawn.votes):,} items, {drawn.votes.n_voters} voters, "
-        f"{len(drawn.experts)} of them experts[/bold]"
-    )
-    screen.print(f"wrote {', '.join(FILES)} into {out}", markup=False, soft_wrap=True)
-
-
-def _write_votes(
-    drawn: SimulatedVotes, folder: Path, wide: bool, json: Path | None, force: bool
-) -> None:
-    """Write votes, truth and experts into a folder, which is made where it is absent."""
-    make_folder(folder)
-    paths = [folder / name for name in FILES]
-    check_outputs(tables=paths, json=json, force=True)  # the same votes may be there already
-    check_outputs(json=json, force=force)
-    names = drawn.votes.voters[drawn.experts]
+    votes, paths = drawn.votes, [out / name for name in FILES[:3]]
+    names = votes.voters[drawn.experts]
     signs = np.sign(drawn.model.edges[0, 1:][drawn.experts]).astype(int)
-    with busy("writing"), output_files(force) as files:
-        files.write_csv(paths[0], *tabulate_votes(drawn.votes, wide))
-        files.write_csv(
-            paths[1], ("item", "label"), zip(drawn.votes.items, drawn.truth, strict=True)
-        )
-        files.write_csv(paths[2], ("voter", "polarity"), zip(names, signs, strict=True))
-        summary = {
-            "items": len(drawn.votes),
-            "voters": drawn.votes.n_voters,
-            "experts": names.tolist(),
-            "positive": int((drawn.truth > 0).sum()),
-            "files": [str(path) for path in paths],
-        }
-        files.write_json(json, summary)
+    facts = {
+        "items": len(votes),
+        "voters": votes.n_voters,
+        "experts": names.tolist(),
+        "positive": int((drawn.truth > 0).sum()),
+    }
+    about = ("voter", "polarity"), zip(names, signs, strict=True)
+    sentence = f"{len(votes):,} items, {votes.n_voters} voters, {len(names)} of them experts"
+    write_folder(run, paths, (votes, drawn.truth, wide), about, facts, sentence)
+
+
+def write_folder(
+    run: options.RunForm,
+    paths: Sequence[Path],
+    drawn: tuple[Votes, Any, bool],
+    about: tuple[Sequence[str], Any],
+    facts: dict[str, Any],
+    sentence: str,
+) -> None:
+    """Write votes, truth and a table about the voters into a folder, made where it is absent."""
+    make_folder(paths[0].parent)
+    run._replace(force=True).check(tables=paths)  # the same votes may be there already
+    run.check()
+    votes, truth, wide = drawn
+    with busy("writing"), run.files() as files:
+        write_votes(votes, truth, paths, wide, files)
+        files.write_csv(paths[2], *about)
+        files.write_json(run.json, {**facts, "files": [str(path) for path in paths]})
+    screen, names = run.screen(), ", ".join(path.name for path in paths)
+    screen.print(sentence, style="bold")
+    screen.print(f"wrote {names} into {paths[0].parent}", markup=False, soft_wrap=True)
+
+
+def write_votes(
+    votes: Votes, truth: Any, paths: Sequence[Path], wide: bool, files: OutputFiles
+) -> None:
+    """Write the votes and the truth, as the first two files."""
+    files.write_csv(paths[0], *tabulate_votes(votes, wide))
+    rows = zip(votes.items, votes.name_codes(truth), strict=True)
+    files.write_csv(paths[1], ("item", "label"), rows)
 
 
 def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[Any]]:
@@ -140,31 +139,28 @@ def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[
 
 
 @app.command(cls=PlainCommand)
+@takes_form
 def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for votes.csv, truth.csv, voters.csv.")
-    ] = Path("simulated"),
-    number: Annotated[
-        int, typer.Option("--classes", metavar="K", help="Number of classes, 3 or more.")
-    ] = 4,
-    voters: Annotated[int, typer.Option(metavar="N", help="Number of voters.")] = 25,
-    items: Annotated[int, typer.Option(metavar="N", help="Number of items.")] = 500,
-    ordered: Annotated[
-        bool, typer.Option("--ordered", help="Classes 1 to K, confused with their neighbors.")
-    ] = False,
-    spammers: Annotated[float, typer.Option(metavar="X", help="Share of spammers.")] = 0.1,
-    copies: Annotated[
-        float, typer.Option(metavar="X", help="Share of voters who copy another one.")
-    ] = 0.1,
-    missing: Annotated[float, typer.Option(metavar="X", help="Share of missing votes.")] = 0.5,
-    wide: Annotated[
-        bool, typer.Option("--wide/--long", help="One row per item, or one row per vote.")
-    ] = False,
+    out: Folder = Path("simulated"),
+    number: Annotated[int, option("K", "Number of classes, 3 or more.", "--classes")] = 4,
+    voters: Voters = 25,
+    items: int = 500,
+    ordered: bool = False,
+    spammers: float = 0.1,
+    copies: float = 0.1,
+    missing: float = 0.5,
+    wide: options.Wide = False,
     seed: options.Seed = 0,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Draw votes of a crowd on more than two classes, along with the truth."""
+    """Draw votes of a crowd on more than two classes, along with the truth.
+
+    --items N: Number of items.
+    --ordered: Classes 1 to K, confused with their neighbors.
+    --spammers X: Share of spammers.
+    --copies X: Share of voters who copy another one.
+    --missing X: Share of missing votes.
+    """
     with busy("drawing votes"):
         drawn = simulate_classes(
             number,
@@ -176,33 +172,13 @@ def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             missing=missing,
             random_state=seed,
         )
-    make_folder(out)
-    paths = [out / name for name in (*FILES[:2], "voters.csv")]
-    check_outputs(tables=paths, json=json, force=True)  # the same votes may be there already
-    check_outputs(json=json, force=force)
-    with busy("writing"), output_files(force) as files:
-        write_crowd(drawn, paths, wide, files)
-        summary = {"items": items, "voters": voters, "classes": list(drawn.votes.classes)}
-        files.write_json(json, {**summary, "files": [str(path) for path in paths]})
-    screen = results(quiet=json == STDOUT)
-    screen.print(f"[bold]{items:,} items, {voters} voters, {number} classes[/bold]")
-    names = ", ".join(path.name for path in paths)
-    screen.print(f"wrote {names} into {out}", markup=False, soft_wrap=True)
-
-
-def write_crowd(
-    drawn: SimulatedClasses, paths: Sequence[Path], wide: bool, files: OutputFiles
-) -> None:
-    """Write votes, truth and, where there is a third path, who each voter is."""
-    votes = drawn.votes
-    files.write_csv(paths[0], *tabulate_votes(votes, wide))
-    truth = votes.name_codes(drawn.truth)
-    files.write_csv(paths[1], ("item", "label"), zip(votes.items, truth, strict=True))
-    if len(paths) > 2:
-        spammers = np.isin(np.arange(votes.n_voters), drawn.spammers).astype(int)
-        copied = [votes.voters[s] if s != k else None for k, s in enumerate(drawn.sources)]
-        rows = zip(votes.voters, spammers, copied, strict=True)
-        files.write_csv(paths[2], ("voter", "spammer", "copies"), rows)
+    votes, paths = drawn.votes, [out / FILES[k] for k in (0, 1, 3)]
+    answers_blindly = np.isin(np.arange(voters), drawn.spammers).astype(int)
+    copied = [votes.voters[s] if s != k else None for k, s in enumerate(drawn.sources)]
+    about = ("voter", "spammer", "copies"), zip(votes.voters, answers_blindly, copied, strict=True)
+    facts = {"items": items, "voters": voters, "classes": list(votes.classes)}
+    sentence = f"{items:,} items, {voters} voters, {number} classes"
+    write_folder(run, paths, (votes, drawn.truth, wide), about, facts, sentence)
 
 
 @app.command(cls=PlainCommand)

@@ -3,19 +3,18 @@
 import hashlib
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 
 from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.drift import find_drift
 from unelisa.analysis.judged import Judged
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.screen import busy, results, tell_written
+from unelisa.cli.forms import takes_form
+from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError, replay_warnings
-from unelisa.outputs import make_plain
+from unelisa.outputs import holding, make_plain
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.wording import count_noun
 from unelisa.sources.labels import LabelTable
@@ -23,48 +22,32 @@ from unelisa.storage import load
 from unelisa.storage import save as save_model
 
 
-@options.takes_form
+@takes_form
 def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model: options.ModelFile,
     votes: options.VotesFiles,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="model.npz", help="Save the updated model; may be MODEL itself."),
-    ] = None,
-    earlier: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="OLD.csv",
-            help="The votes so far, for a model that was saved without them; may be repeated.",
-        ),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="GOLD.csv",
-            help="Gold labels of old or new items, beside those that the model was saved with.",
-        ),
-    ] = None,
+    save: Path | None = None,
+    earlier: list[Path] | None = None,
+    gold: Path | None = None,
     keep_votes: options.KeepVotes = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="labels.csv", help="Write the labels of all items, as `fit` does."),
-    ] = None,
-    json: options.JsonFile = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    out: Path | None = None,
     form: options.VotesForm = options.USUAL_FORM,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Add votes to a saved model: on old or new items, of old or new voters, or changed.
 
     The model is fitted again to all votes, with the gold labels that it was saved with. A vote
     replaces an earlier one of the same voter on the same item. A model that was saved with its
     votes is saved with them again. Column names and coding are those of the fit unless given here.
+
+    --save model.npz: Save the updated model; may be MODEL itself.
+    --earlier OLD.csv: The votes so far, for a model that was saved without them; may be repeated.
+    --gold GOLD.csv: Gold labels of old or new items, beside those that the model was saved with.
+    --out labels.csv: Write the labels of all items, as `fit` does.
     """
     old = earlier or []
-    check_outputs(save, tables=(out,), json=json, inputs=(*votes, *old, gold), force=force)
-    check_outputs(tables=(out,), json=json, inputs=(model,), force=force)  # --save may replace it
+    run.check(save, tables=(out,), inputs=(*votes, *old, gold))
+    run.check(tables=(out,), inputs=(model,))  # --save may replace it
     loaded = _digest(model)
     fitted = load(model)
     if not isinstance(fitted, LatentIsing):
@@ -78,28 +61,25 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         fitted.update(more, earlier=known, y=read_gold(gold, fitted))
     replay_warnings(caught)
     whole = fitted._memory.votes
-    drift = find_drift(fitted, whole)
+    drift = find_drift(fitted, whole).to_dict("records")
     facts = {
         "items": whole.n_items,
         "voters": whole.n_voters,
         "new_voters": whole.n_voters - before,
         "votes": int(whole.vote_counts().sum()),
-        "drift": [
-            {key: make_plain(value) for key, value in row.items()}
-            for row in drift.to_dict("records")
-        ],
+        "drift": [{key: make_plain(value) for key, value in row.items()} for row in drift],
     }
-    with busy("writing"), output_files(force) as files:
+    with busy("writing"), holding(model), run.files() as files:
         if out is not None:
             judged = Judged.of(fitted, whole)
             files.write_csv(out, label_columns(judged), label_rows(judged))
         if save is not None:
             save_model(fitted, files.draft(save), keep_votes=keeps)
-        files.write_json(json, facts)
+        files.write_json(run.json, facts)
         _check_unchanged(model, save, loaded)
-    screen = results(quiet=quiet or STDOUT in (out, json))
+    screen = run.screen(out)
     _show(facts, screen)
-    tell_written(screen, out, save, json)
+    tell_written(screen, out, save, run.json)
     if save is None and out is None:
         screen.print("Nothing was saved; add --save model.npz.")
 

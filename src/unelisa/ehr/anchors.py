@@ -6,28 +6,29 @@ Anchor j of patient i with utilization u_i and truth c in {0, 1}:
     logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
 
 with anchors independent given the truth and u. An anchor that fewer than five patients have twice,
-such as an entry of a problem list, is present or absent, and logit P(x_ij > 0) = a_cj + b_j l_i. Of
-two such anchors the same table of presences fits with many error rates; a weak prior chooses rates
-as they are known of codes. The sizes are unconstrained: counts of non-cases may
-be more dispersed than those of cases (a few have many rule-out codes), and the mixture would
-otherwise mistake them for cases. The log-odds of a patient are
+such as an entry of a problem list, is Bernoulli: logit P(x_ij > 0) = a_cj + b_j l_i. Two such
+anchors do not identify their error rates, so a weak prior supplies rates that are usual for codes.
+The sizes are unconstrained: counts of non-cases may be more dispersed than those of cases (a few
+have many rule-out codes), and the mixture would otherwise mistake them for cases. The log-odds of
+a patient are
 
     z_i = g_0 + g_1 l_i + d sum_j r_j(x_ij, u_i),     d = 1 / (1 + (J - 1) rho),
 
-where r_j is the log ratio of the two negative binomials, held where it would fall as the count
-grows, so that one more record of an anchor never speaks against the disease. J anchors with the
+where r_j is the log likelihood ratio of anchor j, held constant where it would decrease in the
+count, so that one more record of an anchor never counts against the disease. J anchors with
 correlation rho among cases, who differ in severity, count as J / (1 + (J - 1) rho) independent
 ones.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, logit
 
 from unelisa.ehr.counts import Counts, Floats
+from unelisa.ehr.posterior import regress
 from unelisa.schema import stored
 
 SMALLEST_SIZE, LARGEST_SIZE = 0.05, 20.0
@@ -35,10 +36,24 @@ MAX_ITER = 300
 TOLERANCE = 1e-6  # of the mean log-likelihood
 START_SHARE = 0.3  # of the patients start as likely cases if no prevalence is given
 FIRST_GUESS = 0.9  # their initial P(case)
-FEWEST_REPEATED = 5  # patients with two records of an anchor, below which it is 0 or 1
-# of present-or-absent anchors: logit P(x > 0) of others and cases is N(these, 1) before the data
+FEWEST_REPEATED = 5  # patients with two records of an anchor, below which it is Bernoulli
+# of Bernoulli anchors: logit P(x > 0) of non-cases and cases is N(these, 1) a priori
 USUAL_LEVELS = np.array([-4.0, 1.0])
 TRUST = 0.5  # weight of an expected prevalence against the estimated one
+
+
+class AnchorCounts(NamedTuple):
+    """One anchor's counts, and their few distinct values (for log gamma) with a code each."""
+
+    counts: Floats
+    values: Floats
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, column: Counts) -> Self:
+        """Return the counts of one column."""
+        values, codes = np.unique(column, return_inverse=True)
+        return cls(column.astype(np.float64), values.astype(np.float64), codes)
 
 
 @stored(levels="finite[2]", slope="finite", sizes="positive[2]")
@@ -53,7 +68,7 @@ class ClassCounts(NamedTuple):
         """Return the expected counts of non-cases and cases: 2 x patients."""
         return np.asarray(np.exp(np.clip(self.levels[:, None] + self.slope * use, -20, 12)))
 
-    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats) -> Floats:
+    def log_likelihoods(self, anchor: AnchorCounts, use: Floats) -> Floats:
         """Return log NB(x) of both classes, without the term in x alone, which cancels."""
         mean, size, x = self.means(use), self.sizes[:, None], anchor.counts
         by_value = gammaln(anchor.values + size) - gammaln(size) + size * np.log(size)
@@ -61,7 +76,7 @@ class ClassCounts(NamedTuple):
         return np.asarray(found - (x + size) * np.log(size + mean))
 
     def log_ratio(self, counts: Counts, use: Floats) -> Floats:
-        """Return log NB(x) of cases minus that of non-cases, held where it would fall.
+        """Return log NB(x) of cases minus that of non-cases, held where it would decrease.
 
         Its increments log (x + k_1) / (x + k_0) + log p_1 / p_0, p = m / (m + k), change sign at
         most once: where k_1 < k_0 the ratio falls and then rises, else it rises and then falls. It
@@ -90,6 +105,35 @@ class ClassCounts(NamedTuple):
         held = np.where(odds < 1, counts, np.minimum(counts, turn))
         return np.where((odds < 1) | (turn > 0), held, np.nan)
 
+    def maximize(self, anchor: AnchorCounts, use: Floats, weights: Floats, steps: int) -> Self:
+        """Return the parameters after Fisher scoring steps and a line search for the sizes."""
+        found = self
+        for _ in range(steps):
+            found = found._step(anchor, use, weights)
+        if isinstance(found, ClassShares):
+            return found
+        pairs = zip(weights, found.means(use), strict=True)
+        return found._replace(sizes=np.array([_best_size(anchor, *pair) for pair in pairs]))
+
+    def _weigh(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the weighted residuals and information of both classes: 2 x patients."""
+        mean, size = self.means(use), self.sizes[:, None]
+        shrunk = weights * size / (size + mean)
+        return shrunk * (anchor.counts - mean), shrunk * mean
+
+    def _step(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> Self:
+        """Return the parameters after one step; those of a Bernoulli anchor have a prior."""
+        residual, information = self._weigh(anchor, use, weights)
+        prior = float(isinstance(self, ClassShares))
+        score = np.append(residual.sum(axis=1), residual[0] @ use + residual[1] @ use)
+        score -= prior * np.append(self.levels - USUAL_LEVELS, self.slope)
+        mixed = np.array([weights @ use for weights in information])
+        curvature = np.diag(np.append(information.sum(axis=1), sum(information @ use**2)))
+        curvature += max(prior, 1e-6) * np.eye(3)
+        curvature[2, :2] = curvature[:2, 2] = mixed
+        step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
+        return self._replace(levels=self.levels + step[:2], slope=self.slope + float(step[2]))
+
 
 @stored()
 class ClassShares(ClassCounts):
@@ -99,39 +143,19 @@ class ClassShares(ClassCounts):
         """Return P(x > 0) of non-cases and cases: 2 x patients."""
         return np.asarray(expit(np.clip(self.levels[:, None] + self.slope * use, -20, 20)))
 
-    def log_likelihoods(self, anchor: "AnchorCounts", use: Floats) -> Floats:
+    def log_likelihoods(self, anchor: AnchorCounts, use: Floats) -> Floats:
         """Return log P(x) of both classes."""
         chances = self.means(use)
         return np.asarray(np.where(anchor.counts > 0, np.log(chances), np.log1p(-chances)))
 
     def log_ratio(self, counts: Counts, use: Floats) -> Floats:
-        """Return log P(x) of cases minus that of non-cases.
-
-        Examples
-        --------
-        >>> shares = ClassShares(logit(np.array([0.01, 0.6])), 0.0, np.ones(2))
-        >>> shares.log_ratio(np.array([0, 3], dtype=np.float32), np.zeros(2)).round(1)
-        array([-0.9,  4.1])
-        """
+        """Return log P(x) of cases minus that of non-cases."""
         other, case = self.log_likelihoods(AnchorCounts.of(counts), use)
         return np.asarray(case - other)
 
-
-class AnchorCounts(NamedTuple):
-    """One anchor's counts, and their distinct values with a code per patient.
-
-    Counts take few distinct values, so log gamma is evaluated for those only.
-    """
-
-    counts: Floats
-    values: Floats
-    codes: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, column: Counts) -> "AnchorCounts":
-        """Return the counts of one column."""
-        values, codes = np.unique(column, return_inverse=True)
-        return cls(column.astype(np.float64), values.astype(np.float64), codes)
+    def _weigh(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        chances = self.means(use)
+        return weights * ((anchor.counts > 0) - chances), weights * chances * (1 - chances)
 
 
 @stored(level="finite", slope="finite")
@@ -164,16 +188,16 @@ class AnchorModel:
     converged: bool
     discount: float = 1.0  # d: the weight of each anchor
 
-    def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
-        """Return z for patients with these anchor counts."""
-        before = self.case_odds.level + self.case_odds.slope * (log_use - self.mean_use)
-        return np.asarray(before + self.parts(counts, log_use).sum(axis=1))
-
     @property
     def correlation(self) -> float:
         """The correlation of the anchors among cases; 1 if there is nothing to compare with."""
         others = len(self.anchors) - 1
         return (1 / self.discount - 1) / others if others else 1.0
+
+    def log_odds(self, counts: Counts, log_use: Floats) -> Floats:
+        """Return z for patients with these anchor counts."""
+        before = self.case_odds.level + self.case_odds.slope * (log_use - self.mean_use)
+        return np.asarray(before + self.parts(counts, log_use).sum(axis=1))
 
     def parts(self, counts: Counts, log_use: Floats) -> Floats:
         """Return the contribution of each anchor to z, per patient."""
@@ -207,43 +231,23 @@ def fit_anchors(
     use = log_use - mean_use
     columns = [AnchorCounts.of(column) for column in counts.T]
     chances = np.where(known == 0, _first_chances(start, expected), known > 0)
-    anchors = tuple(_first_guess(anchor, chances) for anchor in columns)
+    anchors = [_first_guess(anchor, chances) for anchor in columns]
     odds = CaseOdds(float(logit(chances.mean())), 0.0)
     last, converged, n_iter = -np.inf, False, 0
-    for n_iter in range(1, MAX_ITER + 1):
+    while n_iter < MAX_ITER and not converged:
+        n_iter += 1
+        pairs, weights = zip(columns, anchors, strict=True), np.stack([1 - chances, chances])
         steps = 3 if n_iter <= 3 else 1
-        anchors = tuple(
-            _maximize(anchor, use, chances, found, steps)
-            for anchor, found in zip(columns, anchors, strict=True)
-        )
+        anchors = [found.maximize(anchor, use, weights, steps) for anchor, found in pairs]
         odds = _update_odds(odds, use, chances, expected)
         joint = _joint(columns, use, anchors, odds)
         posterior = expit(np.clip(joint[1] - joint[0], -40, 40))
         chances = np.where(known == 0, posterior, known > 0)
         level = float(np.logaddexp(*joint).mean())
-        converged = abs(level - last) < TOLERANCE
-        if converged:
-            break
-        last = level
+        converged, last = abs(level - last) < TOLERANCE, level
     discount = 1 / (1 + (len(anchors) - 1) * _correlate_cases(counts, use, chances, anchors))
     prevalence = float(chances.mean())
-    return AnchorModel(prevalence, odds, anchors, mean_use, n_iter, converged, discount)
-
-
-def _correlate_cases(
-    counts: Counts, use: Floats, chances: Floats, anchors: tuple[ClassCounts, ...]
-) -> float:
-    """Return the mean correlation of log(1 + count) between anchors among cases, at least 0."""
-    if len(anchors) == 1:
-        return 0.0
-    expected = np.column_stack([np.log1p(one.means(use)[1]) for one in anchors])
-    shown = [np.minimum(x, 1) if is_binary(x) else x for x in counts.T]
-    left = np.log1p(np.column_stack(shown).astype(np.float64)) - expected
-    left -= np.average(left, axis=0, weights=chances)
-    products = (left * chances[:, None]).T @ left
-    spread = np.sqrt(np.diag(products)) + 1e-12
-    pairs = (products / np.outer(spread, spread))[np.triu_indices(len(anchors), 1)]
-    return max(0.0, float(pairs.mean()))
+    return AnchorModel(prevalence, odds, tuple(anchors), mean_use, n_iter, converged, discount)
 
 
 def _first_chances(start: Floats, expected: float | None) -> Floats:
@@ -266,81 +270,6 @@ def is_binary(counts: NDArray[np.floating]) -> bool:
     return int((counts >= 2).sum()) < FEWEST_REPEATED
 
 
-def _joint(
-    columns: list[AnchorCounts], use: Floats, anchors: tuple[ClassCounts, ...], odds: CaseOdds
-) -> Floats:
-    """Return log P(x, truth | u) for truth 0 and 1: 2 x patients."""
-    before = odds.level + odds.slope * use
-    joint = np.stack([-np.logaddexp(0, before), -np.logaddexp(0, -before)])
-    for anchor, found in zip(columns, anchors, strict=True):
-        joint += found.log_likelihoods(anchor, use)
-    return joint
-
-
-def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
-    """Return the logistic regression of P(case) on l, its level shrunk toward the expected one.
-
-    The level moves part of the way: an expected prevalence that is off by a factor does not rule
-    out the true one, and a mixture is kept from drifting to something more frequent than a rare
-    disease.
-    """
-    solved = np.array([odds.level, odds.slope])
-    design = np.column_stack([np.ones_like(use), use])
-    for _ in range(3):
-        fitted = expit(design @ solved)
-        curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design
-        score = design.T @ (chances - fitted) - np.array([0.0, solved[1]])  # slope ~ N(0, 1)
-        step = np.linalg.solve(curvature + np.diag([1e-6, 1.0]), score)
-        solved += np.clip(step, -1, 1)
-    if expected is not None:
-        found = float(np.clip(chances.mean(), 0.0005, 0.9995))
-        solved[0] += TRUST * float(logit(expected) - logit(found))
-    return CaseOdds(float(solved[0]), float(solved[1]))
-
-
-def _maximize(
-    anchor: AnchorCounts, use: Floats, chances: Floats, found: ClassCounts, steps: int
-) -> ClassCounts:
-    """Return one anchor's parameters after Fisher scoring steps and a line search for the sizes."""
-    weights = np.stack([1 - chances, chances])
-    if isinstance(found, ClassShares):
-        return _share_step(anchor, use, weights, found)
-    for _ in range(steps):
-        found = _score_step(anchor, use, weights, found)
-    sizes = [_best_size(anchor, *parts) for parts in zip(weights, found.means(use), strict=True)]
-    return found._replace(sizes=np.array(sizes))
-
-
-def _score_step(
-    anchor: AnchorCounts, use: Floats, weights: Floats, found: ClassCounts
-) -> ClassCounts:
-    score, curvature = np.zeros(3), 1e-6 * np.eye(3)
-    for c, mean in enumerate(found.means(use)):
-        shrunk = weights[c] * found.sizes[c] / (found.sizes[c] + mean)
-        residual, information = shrunk * (anchor.counts - mean), shrunk * mean
-        score[c] += residual.sum()
-        score[2] += residual @ use
-        curvature[c, c] += information.sum()
-        curvature[c, 2] = curvature[2, c] = information @ use
-        curvature[2, 2] += information @ use**2
-    step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
-    return found._replace(levels=found.levels + step[:2], slope=found.slope + float(step[2]))
-
-
-def _share_step(
-    anchor: AnchorCounts, use: Floats, weights: Floats, found: ClassShares
-) -> ClassShares:
-    """Return a Newton step of the logistic regression of presence on class and utilization."""
-    present, chances = anchor.counts > 0, found.means(use)
-    residual, information = weights * (present - chances), weights * chances * (1 - chances)
-    score = np.append(residual.sum(axis=1) - (found.levels - USUAL_LEVELS), residual.sum(0) @ use)
-    curvature = np.diag(np.append(information.sum(axis=1) + 1, information.sum(0) @ use**2 + 1))
-    curvature[2, :2] = curvature[:2, 2] = information @ use
-    score[2] -= found.slope
-    step = np.clip(np.linalg.solve(curvature, score), -0.7, 0.7)
-    return found._replace(levels=found.levels + step[:2], slope=found.slope + float(step[2]))
-
-
 def _best_size(anchor: AnchorCounts, weights: Floats, mean: Floats) -> float:
     by_value = np.bincount(anchor.codes, weights, minlength=len(anchor.values))
     total, weighted = weights.sum(), weights * anchor.counts
@@ -356,3 +285,47 @@ def _best_size(anchor: AnchorCounts, weights: Floats, mean: Floats) -> float:
     bounds = (np.log(SMALLEST_SIZE), np.log(LARGEST_SIZE))
     found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.02})
     return float(np.exp(found.x))
+
+
+def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
+    """Return the logistic regression of P(case) on l, its level shrunk toward the expected one.
+
+    The level moves part of the way: an expected prevalence that is off by a factor does not rule
+    out the true one, and a mixture is kept from drifting to something more frequent than a rare
+    disease.
+    """
+    design = np.column_stack([np.ones_like(use), use])
+    prior = np.diag([0.0, 1.0])  # slope ~ N(0, 1)
+    solved, _ = regress(design, chances, (odds.level, odds.slope), prior, steps=3)
+    level, slope = solved.tolist()
+    if expected is not None:
+        found = float(np.clip(chances.mean(), 0.0005, 0.9995))
+        level += TRUST * float(logit(expected) - logit(found))
+    return CaseOdds(level, slope)
+
+
+def _joint(
+    columns: list[AnchorCounts], use: Floats, anchors: list[ClassCounts], odds: CaseOdds
+) -> Floats:
+    """Return log P(x, truth | u) for truth 0 and 1: 2 x patients."""
+    before = odds.level + odds.slope * use
+    joint = np.stack([-np.logaddexp(0, before), -np.logaddexp(0, -before)])
+    for anchor, found in zip(columns, anchors, strict=True):
+        joint += found.log_likelihoods(anchor, use)
+    return joint
+
+
+def _correlate_cases(
+    counts: Counts, use: Floats, chances: Floats, anchors: list[ClassCounts]
+) -> float:
+    """Return the mean correlation of log(1 + count) between anchors among cases, at least 0."""
+    if len(anchors) == 1:
+        return 0.0
+    expected = np.column_stack([np.log1p(one.means(use)[1]) for one in anchors])
+    shown = [np.minimum(x, 1) if is_binary(x) else x for x in counts.T]
+    left = np.log1p(np.column_stack(shown).astype(np.float64)) - expected
+    left -= np.average(left, axis=0, weights=chances)
+    products = (left * chances[:, None]).T @ left
+    spread = np.sqrt(np.diag(products)) + 1e-12
+    pairs = (products / np.outer(spread, spread))[np.triu_indices(len(anchors), 1)]
+    return max(0.0, float(pairs.mean()))

@@ -14,6 +14,7 @@ from unelisa.ehr.grouped_expert import GroupedExpert, learn_group
 from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
     MISSED,
+    MOST_SILENT,
     Calibration,
     Performance,
     Review,
@@ -52,7 +53,7 @@ class FittedPhenotype:
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
-        odds = self.anchor_model.log_odds(table.values[:, self.anchors], table.log_use)
+        odds = self.anchor_odds(table)
         if self.group is None:
             return odds
         if rates is None:
@@ -65,35 +66,42 @@ class FittedPhenotype:
 
     def calibrate(self, table: CountTable, scores: Floats, shown: bool = False) -> Floats:
         """Return the calibrated log-odds of these scores; `shown`: without unseen cases."""
-        silent = ~(table.values[:, self.anchors] > 0).any(axis=1)
         calibration = self.shown if shown else self.calibration
-        return calibration.log_odds(scores) + self.silence * silent
+        return calibration.log_odds(scores) + self.silence * self.is_silent(table)
+
+    def is_silent(self, table: CountTable) -> NDArray[np.bool_]:
+        """Return who has no record of any anchor."""
+        return np.asarray(~(table.values[:, self.anchors] > 0).any(axis=1))
 
     def moved(self, shift: float, factor: float = 1.0) -> "FittedPhenotype":
         """Return the phenotype with its log-odds multiplied by a factor and shifted."""
-        both = (one.moved(shift, factor) for one in (self.calibration, self.shown))
-        calibration, shown = both
+        calibration, shown = (one.moved(shift, factor) for one in (self.calibration, self.shown))
         return replace(self, calibration=calibration, shown=shown, silence=factor * self.silence)
+
+    def anchor_odds(self, table: CountTable) -> Floats:
+        """Return the log-odds by the anchors alone."""
+        return self.anchor_model.log_odds(table.values[:, self.anchors], table.log_use)
 
     def anchor_parts(self, table: CountTable) -> Floats:
         """Return the contribution of each anchor to the score."""
         return self.anchor_model.parts(table.values[:, self.anchors], table.log_use)
 
+    def leave_out(self, table: CountTable, scores: Floats) -> tuple[Floats, list[Floats]]:
+        """Return P(case) without any anchor, and without each of them."""
+        parts = self.anchor_parts(table)
+        left = [scores - parts.sum(axis=1), *(scores - part for part in parts.T)]
+        blind, *without = (expit(self.shown.log_odds(one)) for one in left)
+        return blind, without
+
     def expect_performance(
-        self,
-        table: CountTable,
-        scores: Floats,
-        threshold: float = THRESHOLD,
-        stated: tuple[float, float] | None = None,
+        self, table: CountTable, scores: Floats, stated: tuple[float, float] | None = None
     ) -> Performance:
         """Return the expected PPV, NPV and sensitivity of the labels; `stated` as in the fit."""
-        parts = self.anchor_parts(table)
-        left_out = [*(scores - part for part in parts.T), scores - parts.sum(axis=1)]
+        blind, without = self.leave_out(table, scores)
         chances = expit(self.calibrate(table, scores))
-        *without, blind = (expit(self.shown.log_odds(one)) for one in left_out)
         generous = chances + (1 - chances) * np.minimum(MISSED * blind, 1)
         rivals = [*without, expit(self.shown.log_odds(scores)), expit(scores), generous]
-        flagged = chances >= threshold
+        flagged = chances >= THRESHOLD
         found = expect_performance(chances, flagged, rivals, blind)
         error, cases = share_errors(self.anchor_model.correlation), float(chances.mean())
         ppv = doubt_ppv(found.ppv, float(flagged.mean()), cases, error, stated)
@@ -114,11 +122,9 @@ class FittedPhenotype:
 class FeatureFacts:
     """What was found about the features."""
 
-    # features, anchors: all names, and the indices of the anchors
-    features: NDArray[Any]
-    anchors: Places
-    # correlations, directions, ties: as in `Screening`
-    correlations: Floats
+    features: NDArray[Any]  # all names
+    anchors: Places  # the indices of the anchors
+    correlations: Floats  # with directions and ties, as in `Screening`
     directions: NDArray[np.int8]
     ties: Floats
     selected: NDArray[np.bool_]  # whether a feature is used
@@ -198,10 +204,7 @@ def fit_phenotype(
     if stated is not None:
         phenotype = phenotype.moved(match_share(phenotype.calibrate(table, scores), stated))
     phenotype, performance = _review(phenotype, table, scores, charts, stated)
-    facts = replace(
-        _collect_facts(phenotype, screening, table, rates),
-        related=np.isin(np.arange(len(table.features)), roles.related),
-    )
+    facts = _collect_facts(phenotype, screening, table, rates, roles)
     posterior = expit(phenotype.calibrate(table, scores))
     return PhenotypeFit(phenotype, facts, posterior, performance)
 
@@ -210,20 +213,20 @@ def _calibrate(
     phenotype: FittedPhenotype, table: CountTable, scores: Floats, charts: ReviewedCharts
 ) -> FittedPhenotype:
     """Return the phenotype calibrated without and with cases whom the anchors do not show."""
-    counts = table.values[:, phenotype.anchors]
-    odds = phenotype.anchor_model.log_odds(counts, table.log_use)
+    odds = phenotype.anchor_odds(table)
     known, others = charts.signs != 0, scores - odds
     chances = np.where(known, charts.signs > 0, expit(odds))
     shown = Calibration.learn(scores, chances)
-    blind = expit(shown.log_odds(scores - phenotype.anchor_parts(table).sum(axis=1)))
+    blind = replace(phenotype, shown=shown).leave_out(table, scores)[0]
     doubtful = judge_strictly(expit(odds), others)[1]
     allowed = np.where(known, chances, allow_for_unseen(chances, blind, doubtful))
     found = replace(phenotype, calibration=Calibration.learn(scores, allowed), shown=shown)
-    silent = np.asarray(~(counts > 0).any(axis=1))
-    most = bound_silent(expit(odds), others, silent)
-    if not silent.any() or most == 1:
+    silent, before = phenotype.is_silent(table), found.calibrate(table, scores)
+    if not silent.any():
         return found
-    return replace(found, silence=match_share(found.calibrate(table, scores)[silent], (0.0, most)))
+    usual = MOST_SILENT / (1 - MOST_SILENT) * float(expit(before[~silent]).sum() / silent.sum())
+    most = min(bound_silent(expit(odds), others, silent), usual)
+    return replace(found, silence=match_share(before[silent], (0.0, most)))
 
 
 def _review(
@@ -248,23 +251,17 @@ def _review(
 
 
 def _collect_facts(
-    phenotype: FittedPhenotype, screening: Screening, table: CountTable, rates: Counts
+    phenotype: FittedPhenotype, found: Screening, table: CountTable, rates: Counts, roles: Roles
 ) -> FeatureFacts:
     weights = np.zeros(len(table.features))
     weights[phenotype.anchors] = _reach(phenotype.anchor_parts(table))
     if phenotype.group is not None:
         parts = phenotype.group.parts(rates[:, phenotype.group_places])
         weights[phenotype.group_places] = GROUP_WEIGHT * _reach(parts)
-    sides = np.where(screening.directions < 0, -1, 1)
-    return FeatureFacts(
-        table.features,
-        phenotype.anchors,
-        screening.correlations,
-        screening.directions,
-        screening.ties,
-        weights > 0,
-        phenotype.calibration.slope * weights * sides,
-    )
+    related = np.isin(np.arange(len(table.features)), roles.related)
+    signed = phenotype.calibration.slope * weights * np.where(found.directions < 0, -1, 1)
+    facts = (table.features, phenotype.anchors, *found[:3], weights > 0, signed, related)
+    return FeatureFacts(*facts)
 
 
 def _reach(contributions: NDArray[np.floating]) -> Floats:
@@ -301,12 +298,8 @@ class Judges(NamedTuple):
     @classmethod
     def of(cls, phenotype: FittedPhenotype, table: CountTable) -> "Judges":
         """Return the judges of some patients."""
-        scores, parts = phenotype.score(table), phenotype.anchor_parts(table)
-        counts = table.values[:, phenotype.anchors]
-        anchored = phenotype.anchor_model.log_odds(counts, table.log_use)
-        total = parts.sum(axis=1)
-        one_less = scores - np.column_stack([total, *parts.T]).T
-        blind, *without = expit(phenotype.shown.log_odds(one_less))
+        scores, anchored = phenotype.score(table), phenotype.anchor_odds(table)
+        blind, without = phenotype.leave_out(table, scores)
         chances = expit(phenotype.calibrate(table, scores, shown=True))
         strict, doubtful = judge_strictly(expit(anchored), scores - anchored)
         generous = np.minimum(chances + MISSED * (1 - chances) * blind, 1)

@@ -203,9 +203,8 @@ class Phenotyper(Estimator):
 
     def expect_performance(self, counts: Any) -> Performance:
         """Return PPV, NPV and sensitivity that the model expects of `predict` on these patients."""
-        table = self._read(counts)
-        phenotype = self._phenotype
-        return phenotype.expect_performance(table, phenotype.score(table), self.threshold_)
+        table, phenotype = self._read(counts), self._phenotype
+        return phenotype.expect_performance(table, phenotype.score(table))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model without what it knows of the patients of the fit."""

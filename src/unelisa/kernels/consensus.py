@@ -98,11 +98,10 @@ def _weigh_states(
 ) -> float:
     """Set the posterior of the states of item i; return the log of its normalizer."""
     n_classes, n_eases = log_states.shape
-    posterior[:] = log_states
-    if len(priors) > 0:
-        for k in range(n_classes):
-            for g in range(n_eases):
-                posterior[k, g] += priors[i, k]
+    # loops, not slices, whose checks of shapes take seconds to compile
+    for k in range(n_classes):
+        for g in range(n_eases):
+            posterior[k, g] = log_states[k, g] + (priors[i, k] if len(priors) > 0 else 0.0)
     for j in range(starts[i], starts[i + 1]):
         s, c = voters[j], answers[j]
         for k in range(n_classes):
@@ -139,7 +138,7 @@ def step_voters(
     new_weights, new_biases = weights.copy(), biases.copy()
     curvature = np.empty(n_voters)
     weight_precision, bias_precision = 1 / spreads[0] ** 2, 1 / spreads[1] ** 2
-    chances = np.empty(n_classes)
+    chances, curves = np.empty(n_classes), np.empty(n_classes)
     for s in range(n_voters):
         slope = -(weights[s] - center) * weight_precision
         curve = weight_precision
@@ -153,16 +152,15 @@ def step_voters(
         curvature[s] = curve
         # then the biases, with the new weight: both at once would overshoot, step after step
         slopes = cast[s] - biases[s] * bias_precision
-        curves = np.full(n_classes, bias_precision)
+        curves[:] = bias_precision
         for g in range(n_eases):
             for k in range(n_classes):
                 _choose(biases[s], k, ease[g] * new_weights[s], chances)
                 slopes -= met[s, k, g] * chances
                 curves += met[s, k, g] * chances * (1 - chances)
         for c in range(n_classes):
-            step = (
-                0.7 * slopes[c] / curves[c]
-            )  # the Hessian is not diagonal, but at most twice that
+            # the Hessian is not diagonal, but at most twice that
+            step = 0.7 * slopes[c] / curves[c]
             new_biases[s, c] += min(max(step, -1.0), 1.0)
     return new_weights, new_biases, curvature
 
@@ -170,10 +168,14 @@ def step_voters(
 @kernel
 def _choose(biases: Floats, k: int, lean: float, chances: Floats) -> None:
     """Set the chances of a voter's answers where class k is raised by `lean`."""
-    chances[:] = biases
-    chances[k] += lean
-    chances[:] = np.exp(chances - chances.max())
-    chances /= chances.sum()
+    for c in range(chances.size):
+        chances[c] = biases[c] + (lean if c == k else 0.0)
+    most, total = chances.max(), 0.0
+    for c in range(chances.size):
+        chances[c] = np.exp(chances[c] - most)
+        total += chances[c]
+    for c in range(chances.size):
+        chances[c] /= total
 
 
 @kernel
@@ -184,8 +186,9 @@ def normalize_voters(weights: Floats, biases: Floats, ease: Floats) -> Floats:
     for s in range(n_voters):
         for k in range(n_classes):
             for g in range(len(ease)):
-                most = max(biases[s].max(), biases[s, k] + ease[g] * weights[s])
-                total = 0.0
+                most, total = biases[s, k] + ease[g] * weights[s], 0.0
+                for c in range(n_classes):
+                    most = max(most, biases[s, c])
                 for c in range(n_classes):
                     lean = ease[g] * weights[s] if c == k else 0.0
                     total += np.exp(biases[s, c] + lean - most)

@@ -1,7 +1,7 @@
 """The latent Ising model: from votes to a reading of them.
 
 A hidden truth stands behind the votes. Which reading of the votes is meant is an assumption that
-identifies the truth, and the likelihood cannot tell: on coherent votes a graph of the voters
+identifies the truth, and the likelihood does not decide: on coherent votes a graph of the voters
 explains more than any truth does. So the coherence kappa of the votes decides, about (2 q - 1)^2
 where a share q of the voters points the same way. From kappa = .3 on (77 % of the voters) the truth
 is what they agree on (the consensus). Below .2 (72 %), with two classes and enough items in common,
@@ -17,8 +17,8 @@ The walk of a fit::
           -> follow_gold (gold.py), where there are gold labels
           -> describe: one pass for trust (trust.py) and the worth of voters (worth.py)
 
-and what comes back is a `Reading` (reading.py), which scores items. Every number that the votes
-cannot tell is in prior.py.
+and what comes back is a `Reading` (reading.py), which scores items. Every number that the
+votes cannot determine is in prior.py.
 """
 
 from dataclasses import replace
@@ -30,10 +30,8 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError
 from unelisa.latent import prior
 from unelisa.latent.consensus import read_consensus
-from unelisa.latent.crowd import Crowd, draw_items
-from unelisa.latent.edges.factor import exceeds_factor
-from unelisa.latent.edges.reading import read_edges
-from unelisa.latent.pairs import Pairs, measure_coherence
+from unelisa.latent.crowd import Crowd, Pairs, draw_items, exceeds_factor, measure_coherence
+from unelisa.latent.edges import read_edges
 from unelisa.latent.reading import DECIDE, LEAST_CLEAR, Reading
 from unelisa.latent.repeats import compare_voters, find_repeaters
 from unelisa.latent.trust import (
@@ -87,10 +85,8 @@ def _read(crowd: Crowd, structure: Structure) -> Reading:
         if structure == "edges":
             raise ModelError("structure 'edges' takes two classes: choose another")
         return read_consensus(crowd, structure)
-    near = structure in ("auto", "families", "edges")
-    compared = compare_voters(crowd) if near else None
-    repeaters = find_repeaters(crowd, near=near, compared=compared)
-    kappa, graph = _measure_crowd(crowd, repeaters.counts)
+    compared = compare_voters(crowd) if structure in ("auto", "families", "edges") else None
+    kappa, graph = _measure_crowd(crowd, find_repeaters(crowd, compared).counts)
     if structure == "edges" or (structure == "auto" and graph):
         hub = replace(read_edges(crowd), coherence=kappa)
         return hub.doubting(HARDLY.format(kappa)) if kappa > prior.COHERENT / 2 else hub
@@ -150,22 +146,28 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     n_items, n_heard, n_gold = counts.tolist()
     tally = Tally(n_items, n_heard, n_gold, totals[:2], totals[2])
     trust = judge_labels(tally, experience, known.checked)
-    run = take_ballots(ballots, draw_items(ballots.n_items, JUDGED_ITEMS))
-    chances = np.exp(reading.weigh_run(run))
-    independent = count_independent(keep_voters(run, reading.distinct), chances, n_voters)
-    trust = settle(trust, known.bounds, independent)
+    trust = settle(trust, known.bounds, _count_independent(ballots, reading))
     if known.bounds is not None and ((known.bounds[0] > 0) & (trust.labels == 0)).any():
         reading = reading.noting(UNLABELED)
     found = Cases(*cases)
-    told = known.checked.enough or (identified and reading.branches >= LEAST_CLEAR)
+    trusted = known.checked.enough or (identified and reading.clusters >= LEAST_CLEAR)
     worth = describe_worth(found, spread_shift(experience, known.checked))
-    experts = find_experts(found) & told if reading.name == "consensus" else reading.experts
+    experts = find_experts(found) & trusted if reading.name == "consensus" else reading.experts
     return replace(
         reading,
-        trust=trust if told else trust.unknown(),
-        worth=worth if told else worth.untold(),
+        trust=trust if trusted else trust.unknown(),
+        worth=worth if trusted else worth.unknown(),
         experts=experts,
     )
+
+
+def _count_independent(ballots: ItemBlocks, reading: Reading) -> float:
+    """Return how many independent voters they are worth; of a graph NaN: it has errors to share."""
+    if reading.name != "consensus":
+        return float("nan")
+    run = take_ballots(ballots, draw_items(ballots.n_items, JUDGED_ITEMS))
+    chances = np.exp(reading.weigh_run(run))
+    return count_independent(keep_voters(run, reading.distinct), chances, ballots.n_voters)
 
 
 def sum_answers(ballots: Ballots, gold: NDArray[np.int8], reading: Reading, n_voters: int) -> Sums:

@@ -1,11 +1,30 @@
-"""The consensus: the truth is what the voters agree on, each of them counted once."""
+"""The consensus: the truth is what the voters agree on, each of them counted once.
+
+A hidden class k and an ease d stand behind the votes on an item; voter s has a weight a_s and a
+bias b_sc for each class, and counts h_s (`repeats.py`)::
+
+    P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
+    P(k, d | f) ~ P(k) P(d) prod_s P(f_s | k, d)^h_s
+
+With two classes this is logit P(f_s = +1 | f0, d) = 2 (b + a d f0), in halves of these. EM begins
+with equal weights, as a weighted majority. P(k) is a power of the share of class k among the votes
+of voters who name more than one class: a rule that only ever names one shows where it applies, not
+how common the class is. P(k) does not move: along a free class rate, or a bias common to all
+voters, EM runs away from the truth on real votes. An item without votes has the power of the share
+among all votes.
+
+Probabilities are those of the model, averaged with the share of the votes.
+"""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
+from unelisa.kernels.consensus import infer_states, normalize_voters, step_voters, sum_states
+from unelisa.latent import prior
 from unelisa.latent.crowd import Crowd
-from unelisa.latent.model import Consensus, average, expect_ease, fit_consensus
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
 from unelisa.latent.repeats import (
     MOSTLY,
@@ -16,14 +35,199 @@ from unelisa.latent.repeats import (
     suspect_repeaters,
 )
 from unelisa.latent.trust import LOSS
-from unelisa.progress import until
+from unelisa.progress import each, until
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats
+from unelisa.votes.ballots import Ballots, Floats, Sums
 from unelisa.votes.blocks import ItemBlocks
 
+ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
+FIT_VOTES, WHOLE_ROUNDS = 300_000, 3  # on which EM runs; rounds on all votes after that
+FEW = 1.0  # imagined votes for each class, and items of each ease, as Laplace's
 # the readings in which voters who repeat each other count once each, and in which voters who
 # perhaps repeat each other, on few common items, count as one
 APART, TOGETHER = "repeaters apart", "suspects together"
+
+
+@stored(
+    weights="finite[voters]",
+    biases="finite[voters, classes]",
+    counts="share[voters]",
+    log_classes="finite[classes]",
+    log_unheard="finite[classes]",
+    ease="finite[eases]",
+    ease_shares="chance[eases]",
+    center="finite",
+    standard_errors="float[voters]",
+)
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """A fitted model."""
+
+    weights: Floats  # a_s
+    biases: Floats  # b_sc
+    counts: Floats  # h_s
+    log_classes: Floats  # log P(k) of an item with votes
+    log_unheard: Floats  # and of one without
+    ease: Floats  # the levels of d
+    ease_shares: Floats  # P(d)
+    center: float  # mean weight
+    standard_errors: Floats  # of a_s; NaN without votes
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.log_classes)
+
+    @property
+    def parameters(self) -> tuple[Floats, ...]:
+        """What a pass needs, besides the votes."""
+        norms = normalize_voters(self.weights, self.biases, self.ease)
+        log_states = self.log_classes[:, None] + np.log(self.ease_shares)
+        return self.counts, self.weights, norms, self.ease, log_states
+
+    @property
+    def confusions(self) -> Floats:
+        """P(says c | class k, d) per voter, class, ease and answer."""
+        agree = np.eye(self.n_classes)[:, None, :] * self.ease[:, None]
+        logits = self.biases[:, None, None, :] + self.weights[:, None, None, None] * agree
+        return np.asarray(softmax(logits, axis=3))
+
+
+def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
+    """Return the model of the votes; where they are many, EM runs on a part of the items first."""
+    model = start(crowd, counts, ease=ease)
+    part = crowd.draw_votes(FIT_VOTES)
+    if part.ballots.n_items == crowd.ballots.n_items:
+        return run_rounds(crowd.ballots, model, crowd.cast, ROUNDS)
+    own = Crowd.of(part.blocks, crowd.n_classes)
+    model = run_rounds(part.blocks, model, own.cast, ROUNDS)
+    return run_rounds(crowd.ballots, model, crowd.cast, WHOLE_ROUNDS)
+
+
+def start(crowd: Crowd, counts: Floats, *, ease: bool) -> Consensus:
+    """Return the model with equal weights and no bias: a weighted majority."""
+    levels = prior.EASE if ease else np.ones(1)
+    several = np.count_nonzero(crowd.cast, axis=1) > 1
+    shares = np.stack([(counts * several) @ crowd.cast, counts @ crowd.cast]) + FEW
+    known, unheard = prior.CLASS_WEIGHT * np.log(shares / shares.sum(axis=1, keepdims=True))
+    n_voters = len(counts)
+    return Consensus(
+        np.full(n_voters, prior.MEAN_WEIGHT),
+        np.zeros((n_voters, crowd.n_classes)),
+        counts,
+        known,
+        unheard,
+        levels,
+        np.full(len(levels), 1 / len(levels)),
+        prior.MEAN_WEIGHT,
+        np.full(n_voters, np.nan),
+    )
+
+
+def run_rounds(ballots: ItemBlocks, model: Consensus, cast: Floats, rounds: int) -> Consensus:
+    """Return the model after some rounds of EM, or when the likelihood has settled."""
+    last = -np.inf
+    for _ in each(range(rounds)):
+        met, right, states, found = ballots.sum(sum_expected, model.parameters)
+        # the biases of the votes that were cast are the same in all states
+        likelihood = float(found) + float(model.counts @ (cast * model.biases).sum(axis=1))
+        model = _maximize(model, cast, met, right, states)
+        if abs(likelihood - last) < TOLERANCE * max(float(states.sum()), 1.0):
+            break
+        last = likelihood
+    return model
+
+
+def _maximize(
+    model: Consensus, cast: Floats, met: Floats, right: Floats, states: Floats
+) -> Consensus:
+    """Return the model after an M-step: one Newton step per voter, new shares of ease."""
+    spreads = prior.WEIGHT_SPREAD, prior.BIAS_SPREAD
+    weights, biases, curvature = step_voters(
+        cast, met, right, model.weights, model.biases, model.ease, model.center, spreads
+    )
+    counts = model.counts * (cast.sum(axis=1) > 0)
+    center = counts @ weights + prior.MEAN_WEIGHT  # of one imagined voter
+    shares = states.sum(axis=0) + FEW
+    return Consensus(
+        weights,
+        biases,
+        model.counts,
+        model.log_classes,
+        model.log_unheard,
+        model.ease,
+        shares / shares.sum(),
+        float(center / (counts.sum() + 1)),
+        np.where(cast.sum(axis=1) > 0, 1 / np.sqrt(curvature), np.nan),
+    )
+
+
+def sum_expected(ballots: Ballots, parameters: tuple[Any, ...]) -> Sums:
+    """Return the expected counts of the M-step, and the log-likelihood. A pass."""
+    met, right, states, likelihood = sum_states(*_list(ballots, parameters), *parameters)
+    return met, right, states, np.asarray(likelihood)
+
+
+def average(ballots: Ballots, model: Consensus) -> Floats:
+    """Return the logs of the average of model and share of the votes, without prior odds. A pass.
+
+    Items x classes: P_k^MODEL_POWER share_k^SHARE_POWER, not normalized, with the share
+    (sum_s h_s [f_s = k] + 1) / (sum_s h_s + K).
+    """
+    chances, votes = believe(ballots, model), count_shares(ballots, model)
+    shares = (votes + 1) / (votes.sum(axis=1, keepdims=True) + model.n_classes)
+    logs = prior.MODEL_POWER * np.log(np.maximum(chances, prior.LEAST_CHANCE))
+    return np.asarray(logs + prior.SHARE_POWER * np.log(shares))
+
+
+def believe(ballots: Ballots, model: Consensus) -> Floats:
+    """Return P(class) per item under the model alone. A pass.
+
+    Where an item is hard, the truth need not follow what the voters lean to::
+
+        P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K),   r_d = tanh(d)
+
+    An item without votes has the shares that all votes suggest.
+    """
+    posterior, n_classes = infer(ballots, model), model.n_classes
+    if len(model.ease) > 1:
+        right = np.tanh(model.ease)
+        unsure = posterior.sum(axis=1) @ (1 - right) / n_classes
+        chances = posterior @ right + unsure[:, None]
+    else:
+        chances = posterior[:, :, 0]
+    chances[ballots.counts == 0] = softmax(model.log_unheard)
+    if n_classes > 2:
+        votes = count_shares(ballots, model)
+        chances = np.where(votes == 0, prior.UNHEARD * chances, chances)
+        chances /= chances.sum(axis=1, keepdims=True)
+    return np.asarray(chances)
+
+
+def infer(ballots: Ballots, model: Consensus) -> Floats:
+    """Return the posterior of class and ease per item, without prior odds. A pass."""
+    unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
+    return infer_states(*_list(unknown, model.parameters), *model.parameters)
+
+
+def count_shares(ballots: Ballots, model: Consensus) -> Floats:
+    """Return per item and class how much the voters who said it count. A pass."""
+    n_classes = model.n_classes
+    cells = ballots.items * n_classes + ballots.answer(n_classes)
+    counts = np.bincount(cells, model.counts[ballots.voters], ballots.n_items * n_classes)
+    return np.asarray(counts.reshape(ballots.n_items, n_classes), dtype=np.float64)
+
+
+def expect_ease(ballots: Ballots, model: Consensus) -> Floats:
+    """Return E d per item; NaN without votes. A pass."""
+    ease = infer(ballots, model).sum(axis=1) @ model.ease
+    return np.where(ballots.counts > 0, ease, np.nan)
+
+
+def _list(ballots: Ballots, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    n_classes = len(parameters[-1])
+    listed = ballots.starts, ballots.voters, ballots.answer(n_classes)
+    return *listed, ballots.log_priors(n_classes)
 
 
 @stored(model="Consensus", ties="Links", swapped="flag")
@@ -77,12 +281,12 @@ class ConsensusReading(Reading):
         return logs[:, ::-1] if self.swapped else logs
 
     def measure_ease(self, ballots: ItemBlocks) -> Floats:
-        """Return E d per item: 1 is ordinary, 0 nobody can tell."""
+        """Return E d per item: 1 is ordinary, 0 is a coin flip for everybody."""
         if len(self.model.ease) == 1:
             return super().measure_ease(ballots)
         return ballots.concatenate(expect_ease, self.model)
 
-    def leans_down(self) -> bool:
+    def needs_turning(self) -> bool:
         """Return False: EM began on the side of most votes."""
         return False
 
@@ -102,10 +306,10 @@ def read_consensus(
     one of the two. Where voters repeat each other, or perhaps do, labels are compared with those of
     each counted once, or of all these as one.
     """
-    near, ease = structure in ("auto", "families"), structure in ("auto", "ease")
-    if near and compared is None:
+    ease = structure in ("auto", "ease")
+    if structure in ("auto", "families") and compared is None:
         compared = compare_voters(crowd)
-    repeaters = find_repeaters(crowd, near=near, compared=compared)
+    repeaters = find_repeaters(crowd, compared)
     with until(0.5):
         reading = _read(crowd, repeaters, structure, ease=ease)
     if compared is None:
@@ -150,6 +354,6 @@ def _compare(
         f"{TWO_READINGS}: {{voters}} repeat each other more than they should, and labels would be "
         f"others on {1 - agreement:.0%} of the items {how}; {DECIDE}"
     )
-    told = Caution(text, tuple(np.union1d(ties.first, ties.second).tolist()))
+    doubt = Caution(text, tuple(np.union1d(ties.first, ties.second).tolist()))
     others = (*reading.others, replace(other, agreement=agreement))
-    return replace(reading, others=others, reasons=(*reading.reasons, told))
+    return replace(reading, others=others, reasons=(*reading.reasons, doubt))

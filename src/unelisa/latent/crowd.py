@@ -1,17 +1,44 @@
-"""The crowd: the votes to be read, how many each voter cast, and samples of the items."""
+"""The votes as they are read: counts per voter, exact copies, and pairs of voters on a sample.
 
+Copies, who cast the same votes on the same items, are one voter with several names. To a model of
+errors they are the best evidence there is: each confirms the other wherever they are alone against
+the rest. So they are found before anything is fitted. Two voters who are nearly always right agree
+too; copies must also agree where they contradict the others, on at least `DISSENTS` items, which
+independent voters do with a probability of 2^-10 at most if each of these errors is no more
+probable than not.
+
+Pairs are compared only if they met on enough items, and their products are computed in strips of
+voters, so that a table of voters x voters is never in memory.
+"""
+
+import math
+from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from unelisa.latent.copies import Heads, find_copies
-from unelisa.latent.pairs import Pairs, Singles, correlate, find_pairs
-from unelisa.votes.ballots import Ballots, Floats, count_votes, take_ballots
+from unelisa.kernels.rank_one import descend_rank_one
+from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes, take_ballots
 from unelisa.votes.blocks import ItemBlocks, KeptBlocks
 
+Singles = NDArray[np.float32]
+Heads = NDArray[np.int32]
+
 LEAST_ITEMS = 500  # that are read, however many votes each has: relatives show on a hundred
+DISSENTS = 10  # items on which copies contradict most of the others
+MARK_BITS = 20  # of an item's random number: sums over 2^32 items stay exact
+MET_ITEMS = 5  # items on which a pair must have met
+MOST_VOTERS = 4000  # who are compared, the busiest: eight million pairs
+STRIP = 4_000_000  # entries of voters x voters computed at a time
+DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
+SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
+FEW_PAIRS = 3
+LEFT = 0.05  # share of the squared correlations that one factor leaves where there is a graph
+SURE_FACTOR = 3.0  # standard errors by which these squares must also exceed chance
+MAX_SWEEPS, TOL = 200, 1e-6
 
 
 class Crowd(NamedTuple):
@@ -64,6 +91,15 @@ def draw_items(n_items: int, most: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(n_items, most, replace=False))
 
 
+class Pairs(NamedTuple):
+    """The pairs of voters who met."""
+
+    # first, second: the two voters, first < second, in rising order
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    common: Singles  # number of items on which both voted
+
+
 class Sample:
     """Some items of a crowd in memory, as one run of ballots, and the pairs of voters who met."""
 
@@ -89,3 +125,172 @@ class Sample:
         values = np.zeros((self.ballots.n_items, self.n_voters), dtype=np.int8)
         values[self.ballots.items, self.ballots.voters] = self.ballots.votes
         return values
+
+
+def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads:
+    """Return for every voter the first of its copies, itself if it has none."""
+    marks = np.random.default_rng(0).integers(1, 1 << MARK_BITS, (2, ballots.n_items))
+    sums = ballots.sum(_sum_marks, ballots.n_voters, per_item=tuple(marks.astype(np.float64)))
+    table = np.stack(sums, axis=1)
+    _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    own = np.arange(ballots.n_voters, dtype=np.int32)
+    heads = np.where(sums[0] > 0, first[group], own).astype(np.int32)
+    if np.array_equal(heads, own):
+        return own
+    dissents, apart = ballots.sum(_count_dissents, heads, n_classes)
+    sure = (dissents >= DISSENTS) & (apart == 0)
+    return np.where(sure[heads], heads, own)
+
+
+def _sum_marks(
+    ballots: Ballots, first: NDArray[np.float64], second: NDArray[np.float64], n_voters: int
+) -> Sums:
+    """Return the number of votes and sums of the items' marks, by answer, per voter. A pass."""
+    items, voters, votes = ballots.items, ballots.voters, ballots.votes
+    counts = np.bincount(voters, minlength=n_voters).astype(np.float64)
+    marked = first[items] * votes, second[items] * votes, first[items]
+    return counts, *(np.bincount(voters, part, n_voters).astype(np.float64) for part in marked)
+
+
+def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
+    """Return on how many items the copies of a head contradict most others, and differ. A pass.
+
+    Both per head; 0 for other voters. Where copies differ, their dissents do not matter.
+    """
+    n_voters, n_cells = len(heads), ballots.n_items * n_classes
+    answers = ballots.answer(n_classes)
+    cells = ballots.items * n_classes + answers
+    counts = np.bincount(cells, minlength=n_cells)
+    next_most, most = np.sort(counts.reshape(-1, n_classes), axis=1)[:, -2:].T
+    sizes = np.bincount(heads, minlength=n_voters)
+    heard = heads[ballots.voters].astype(np.int64)
+    shared = sizes[heard] > 1
+    said, own = np.unique(heard[shared] * n_cells + cells[shared], return_counts=True)
+    head, cell = np.divmod(said, max(n_cells, 1))
+    item, answered = cell // n_classes, counts[cell]
+    rest = np.where(answered == most[item], next_most[item], most[item])
+    dissents = np.bincount(head, rest > answered - own, n_voters)
+    apart = np.bincount(head, own != sizes[head], n_voters)
+    return dissents.astype(np.float64), apart.astype(np.float64)
+
+
+def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:
+    """Return all pairs who met on at least `MET_ITEMS` items."""
+    voters = _find_busiest(ballots, n_voters)
+    ballots, _ = _take_voters(ballots, voters, n_voters)
+    there = _table(ballots, np.ones(len(ballots.voters), dtype=np.float32), len(voters))
+    found: list[tuple[Any, Any, Any]] = []
+    for first, common in _strips(there):
+        s, t = np.nonzero(np.triu(common, first + 1) >= MET_ITEMS)
+        found.append((s + first, t, common[s, t]))
+    s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Pairs(voters[s], voters[t], common)
+
+
+def _find_busiest(ballots: Ballots, n_voters: int) -> NDArray[np.int32]:
+    """Return the voters who are compared; which of equally busy ones depends on their votes."""
+    if n_voters <= MOST_VOTERS:
+        return np.arange(n_voters, dtype=np.int32)
+    numbers = np.random.default_rng(0).integers(1 << 20, size=ballots.n_items)
+    marks = np.bincount(ballots.voters, ballots.votes * numbers[ballots.items], n_voters)
+    counts = np.bincount(ballots.voters, minlength=n_voters)
+    return np.sort(np.lexsort((marks, -counts))[:MOST_VOTERS]).astype(np.int32)
+
+
+def _take_voters(
+    ballots: Ballots, voters: NDArray[np.int32], n_voters: int
+) -> tuple[Ballots, NDArray[np.bool_] | slice]:
+    """Return the votes of some voters, who are numbered anew, and which votes these are."""
+    if len(voters) == n_voters:
+        return ballots, slice(None)
+    own = np.isin(ballots.voters, voters)
+    starts = np.append(0, np.cumsum(own))[ballots.starts]
+    place = np.searchsorted(voters, ballots.voters[own]).astype(np.int32)
+    return ballots._replace(starts=starts, voters=place, votes=ballots.votes[own]), own
+
+
+def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -> Singles:
+    """Return per pair the correlation of the residuals votes - `expected` (one per vote).
+
+    The mean of r_is r_it over common items; a voter's residuals are scaled to a mean square of 1.
+    """
+    residuals = ballots.votes - expected
+    counts = np.bincount(ballots.voters, minlength=n_voters)
+    squares = np.bincount(ballots.voters, residuals**2, n_voters)
+    spread = np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_SPREAD)
+    scaled = (residuals / spread[ballots.voters]).astype(np.float32)
+    return _sum_products(ballots, pairs, scaled, n_voters) / pairs.common
+
+
+def _sum_products(ballots: Ballots, pairs: Pairs, residuals: Singles, n_voters: int) -> Singles:
+    """Return per pair the sum of r_is r_it over items."""
+    together = np.zeros(len(pairs.first), dtype=np.float32)
+    voters = _find_busiest(ballots, n_voters)
+    taken, own = _take_voters(ballots, voters, n_voters)
+    s, t = (np.searchsorted(voters, one) for one in (pairs.first, pairs.second))
+    for first, products in _strips(_table(taken, residuals[own], len(voters))):
+        here = slice(*np.searchsorted(s, [first, first + len(products)]))
+        together[here] += products[s[here] - first, t[here]]
+    return together
+
+
+def measure_coherence(pairs: Pairs, correlations: Singles, weights: Floats | None = None) -> float:
+    """Return the coherence kappa: how far the voters point the same way.
+
+    ::
+
+        kappa = sum w N C / sqrt(sum w N (sum w N C^2 - sum w))
+
+    over pairs of weight w with correlation C on N common items. It is about (2q - 1)^2 if a share q
+    of the voters points the same way, however strongly; dependences without a preferred sign give
+    0. What is subtracted is what chance alone adds to the squares.
+    """
+    if len(correlations) < FEW_PAIRS:
+        return 1.0
+    weights = np.ones(len(correlations)) if weights is None else weights
+    common, values = weights * pairs.common, correlations.astype(np.float64)
+    total = float(weights.sum())
+    excess = max(float(common @ values**2) - total, 0.05 * total)
+    return float(common @ values / np.sqrt(common.sum() * excess))
+
+
+def exceeds_factor(pairs: Pairs, correlations: Singles) -> bool:
+    """Return whether one common factor of the voters leaves a part of their correlations.
+
+    A truth that everybody sees, some better than others and some reversed, is one factor: C_st =
+    v_s v_t. The edges of a graph are not. With v that minimizes ::
+
+        R(v) = sum N (C_st - v_s v_t)^2 - #pairs
+
+    which is near 0 by chance, R(v) must be a share of R(0) and several standard errors.
+    """
+    voters, places = np.unique(np.concatenate(pairs[:2]), return_inverse=True)
+    s, t = np.split(places, 2)
+    table, common = np.zeros((2, len(voters), len(voters)))
+    table[s, t] = table[t, s] = correlations
+    common[s, t] = common[t, s] = pairs.common
+    values, vectors = np.linalg.eigh(table)
+    start, bound = vectors[:, -1] * math.sqrt(max(values[-1], 0.0)), np.ones(len(voters))
+    factor, _ = descend_rank_one(table, common, bound, start, MAX_SWEEPS, TOL)
+    total, left = (
+        float((pairs.common * rest**2).sum(dtype=np.float64)) - len(s)
+        for rest in (correlations, correlations - factor[s] * factor[t])
+    )
+    return left > max(LEFT * total, SURE_FACTOR * math.sqrt(2 * len(s)))
+
+
+def _table(ballots: Ballots, entries: Singles, n_voters: int) -> Any:
+    """Return a dense or sparse float32 table of items x voters with one entry per vote."""
+    shape = ballots.n_items, n_voters
+    table = sp.csr_matrix((entries, ballots.voters, ballots.starts), shape=shape)
+    return table.toarray() if table.nnz > DENSE * ballots.n_items * n_voters else table
+
+
+def _strips(table: Any) -> Iterator[tuple[int, Singles]]:
+    """Yield (first voter, products of a strip of voters with all voters)."""
+    n_voters = table.shape[1]
+    size = max(1, STRIP // n_voters)
+    columns = table.tocsc() if sp.issparse(table) else table
+    for first in range(0, n_voters, size):
+        products = columns[:, first : first + size].T @ table
+        yield first, products.toarray() if sp.issparse(products) else products

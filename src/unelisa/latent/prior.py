@@ -1,4 +1,4 @@
-"""The prior: every number of the default that votes cannot tell, learned from real votes.
+"""The prior: every number of the default that votes do not determine, learned from real votes.
 
 `unelisa reproduce prior` fits or checks each on sets of votes with known truth, leaving one source
 out at a time, and writes docs/prior.md: what each is for, its value, and what another value does on

@@ -20,6 +20,13 @@ LEAST_CLEAR = 3  # voters, a family counted as one, that can check each other
 DECIDE = "a prior, or at least ten gold labels, can decide"
 NAMED = 3  # voters that are named in a sentence
 TWO_READINGS = "the votes allow two readings"  # how the sentence on a second reading begins
+SURE_ERRORS = 2.0  # standard errors by which a weight is clearly not 0
+WORDS = {
+    "expert": "clearly better than the crowd",
+    "counted": "agrees with the truth",
+    "contrarian": "contradicts the truth: its votes are reversed",
+    "uninformative": "not clearly tied to the truth",
+}
 
 
 @stored(text="text", voters="many count")
@@ -29,7 +36,7 @@ class Caution(NamedTuple):
     text: str
     voters: tuple[int, ...] = ()
 
-    def tell(self, names: NDArray[Any]) -> Sentence:
+    def name_voters(self, names: NDArray[Any]) -> Sentence:
         """Return the sentence with the voters' names."""
         own = [str(names[s]) for s in self.voters]
         return Sentence.listing(self.text.replace("{voters}", "{}"), own, NAMED)
@@ -121,7 +128,7 @@ class Reading(ABC):
     worth: Worth | None = None  # of every voter; None: not yet computed
     others: tuple["Reading", ...] = ()  # what else the votes allow
     reasons: tuple[Caution, ...] = ()  # why it is not reliable; empty: nothing speaks against it
-    notes: tuple[Caution, ...] = ()  # what else users must be told
+    notes: tuple[Caution, ...] = ()  # what else users must know
     sign_is_open: ClassVar[bool] = False  # whether nothing in the fit says which side is yes
 
     @property
@@ -142,7 +149,7 @@ class Reading(ABC):
     @property
     @abstractmethod
     def fields(self) -> Floats:
-        """What each voter leans to: of two classes half of the log-odds."""
+        """What each voter logits to: of two classes half of the log-odds."""
 
     @abstractmethod
     def think(self, ballots: Ballots) -> Floats:
@@ -153,7 +160,7 @@ class Reading(ABC):
         """Return the same reading with the two sides of the truth swapped."""
 
     @abstractmethod
-    def leans_down(self) -> bool:
+    def needs_turning(self) -> bool:
         """Return whether most voters say that its sides must be swapped."""
 
     @property
@@ -162,7 +169,7 @@ class Reading(ABC):
         return len(self.correction.offsets)
 
     @property
-    def branches(self) -> int:
+    def clusters(self) -> int:
         """Number of voters with votes, a family counted as one."""
         heard = np.isfinite(self.model.standard_errors)
         return int(np.count_nonzero(heard & (self.family < 0)) + self.family.max(initial=-1) + 1)
@@ -207,8 +214,8 @@ class Reading(ABC):
     @property
     def two_readings(self) -> bool:
         """Whether the votes allow another truth."""
-        told = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)
-        return bool(self.others) or told
+        doubted = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)
+        return bool(self.others) or doubted
 
     @property
     def standard_errors(self) -> Floats:
@@ -241,3 +248,98 @@ def _weigh_run(ballots: Ballots, reading: Reading) -> Floats:
 def list_names(names: list[Any]) -> str:
     """Return the first names, and how many more there are."""
     return Sentence.listing("{}", [str(name) for name in names], NAMED)
+
+
+def find_heads(reading: Reading, names: NDArray[Any]) -> list[str]:
+    """Return for every voter the name of the one who repeats its family most; empty without one."""
+    heads, weights = [""] * len(names), np.abs(reading.weights)
+    for c in range(int(reading.family.max(initial=-1)) + 1):
+        own = np.flatnonzero(reading.family == c)
+        head = str(names[own[np.argmax(weights[own])]])
+        for s in own:
+            heads[s] = head
+    return heads
+
+
+def judge_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
+    """Return the verdict on every voter of a consensus."""
+    weights = reading.weights
+    vague = np.abs(weights) <= SURE_ERRORS * reading.standard_errors
+    verdicts = ["expert" if expert else "counted" for expert in reading.experts]
+    for s, head in enumerate(find_heads(reading, names)):
+        if vague[s]:
+            verdicts[s] = "uninformative"
+        elif weights[s] < 0:
+            verdicts[s] = "contrarian"
+        elif head and head != str(names[s]):
+            verdicts[s] = f"family of {head}"
+    return verdicts
+
+
+def explain_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
+    """Return the reason for the verdict on every voter."""
+    if reading.name == "edges":
+        return _explain_graph(reading)
+    verdicts, heads = judge_voters(reading, names), find_heads(reading, names)
+    reasons = [
+        WORDS.get(verdict, f"repeats {head}: the family counts as one voter")
+        for verdict, head in zip(verdicts, heads, strict=True)
+    ]
+    for s in np.flatnonzero(~reading.distinct):
+        reasons[s] = f"repeats {names[reading.heads[s]]} vote for vote: they count as one voter"
+    return reasons
+
+
+def describe_copies(heads: NDArray[np.integer], names: NDArray[Any]) -> list[Sentence]:
+    """Return that voters are copies, in a sentence; nothing if there are none."""
+    groups = np.flatnonzero(np.bincount(heads, minlength=len(heads)) > 1)
+    if not len(groups):
+        return []
+    alike = [[str(name) for name in names[heads == k]] for k in groups]
+    first = Sentence.listing("{}", alike[0], NAMED)
+    rest = len(groups) - 1
+    more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
+    text = f"{first} repeat each other vote for vote and count as one voter{more}"
+    return [Sentence(text, map(", ".join, alike) if more else first.voters)]
+
+
+def list_followers(reading: Reading) -> NDArray[np.intp]:
+    """Return the voters who are clearly on the side of a reading's truth."""
+    errors = np.nan_to_num(reading.standard_errors)
+    return np.flatnonzero(reading.weights > SURE_ERRORS * errors)
+
+
+def tabulate_readings(readings: list[Reading], names: NDArray[Any], classes: NDArray[Any]) -> Any:
+    """Return some readings as a pandas table; the first one was taken."""
+    import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
+
+    rows = [
+        {
+            "structure": one.structure,
+            "clusters": one.clusters,
+            "agreement": one.agreement if k else 1.0,
+            **_describe_labels(one, classes),
+            "voters": list(names[list_followers(one)]),
+        }
+        for k, one in enumerate(readings)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _describe_labels(reading: Reading, classes: NDArray[Any]) -> dict[str, float]:
+    """Return the share of the labels in each class, of two classes in the positive one."""
+    shares = np.full(len(classes), np.nan) if reading.trust is None else reading.trust.labels
+    if len(classes) == 2:
+        return {"share_yes": float(shares[1])}
+    return {f"share_{label}": float(s) for label, s in zip(classes, shares, strict=True)}
+
+
+def _explain_graph(reading: Reading) -> list[str]:
+    weights, tied = reading.weights, np.append(reading.links.first, reading.links.second)
+    reasons = []
+    for s, expert in enumerate(reading.experts):
+        if expert:
+            reasons.append("agrees with the truth" if weights[s] > 0 else "contradicts the truth")
+        else:
+            reasons.append("explained by other voters" if s in tied else WORDS["uninformative"])
+    return reasons

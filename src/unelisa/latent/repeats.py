@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from unelisa.latent import prior
-from unelisa.latent.copies import Heads
-from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Sample
+from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Heads, Sample
 from unelisa.votes.ballots import Floats
 
 Singles = NDArray[np.float32]
+Ties = tuple[NDArray[np.int32], NDArray[np.int32], Floats]  # first, second, excess of each pair
 
 PART_ITEMS = 5000  # on which voters are compared
 MOST_VOTERS = 2000  # who are compared, the busiest
@@ -53,7 +53,7 @@ class Repeaters(NamedTuple):
     def of(
         cls,
         crowd: Crowd,
-        pairs: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
+        pairs: Ties,
         n_copies: int,
     ) -> "Repeaters":
         """Return the counts of the voters, of the pairs that repeat each other."""
@@ -67,7 +67,7 @@ class Repeaters(NamedTuple):
         counts = 1 / (sizes * (1 + total))
         constant = (crowd.cast == crowd.ballots.n_items).any(axis=1)
         if not constant.all():
-            counts[constant] = 0.0  # votes that do not tell items apart
+            counts[constant] = 0.0  # votes that do not distinguish items
         family = _join(first, second, excess > MOSTLY, n_voters)
         return cls(counts, family, first, second, excess, n_copies)
 
@@ -77,26 +77,26 @@ class Repeaters(NamedTuple):
         return Repeaters.of(crowd, (self.first[:n], self.second[:n], self.excess[:n]), n)
 
 
-def find_repeaters(
-    crowd: Crowd, *, near: bool = True, compared: "Compared | None" = None
-) -> Repeaters:
-    """Return who surely repeats whom; without `near`, only exact copies."""
-    copies = _list_copies(crowd.heads)
-    if not near:
+def find_repeaters(crowd: Crowd, compared: "Compared | None") -> Repeaters:
+    """Return who surely repeats whom; of voters who were not compared, only exact copies."""
+    if compared is None:
+        copies = _list_copies(crowd.heads)
         return Repeaters.of(crowd, copies, len(copies[0]))
-    compared = compare_voters(crowd) if compared is None else compared
-    return _add_pairs(crowd, copies, compared, compared.bound_surely())
+    return _add_pairs(crowd, compared, compared.bound_surely())
 
 
 def suspect_repeaters(crowd: Crowd, compared: "Compared") -> Repeaters:
     """Return who perhaps repeats whom: also voters who share few items and agree on nearly all."""
-    copies = _list_copies(crowd.heads)
-    return _add_pairs(crowd, copies, compared, compared.bound_perhaps())
+    return _add_pairs(crowd, compared, compared.bound_perhaps())
 
 
-def _list_copies(heads: Heads) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+def _list_copies(heads: Heads) -> Ties:
     """Return all pairs of exact copies."""
-    order = np.argsort(heads, kind="stable")
+    # most voters have no copy, and there may be many voters
+    several = np.flatnonzero((np.bincount(heads, minlength=len(heads)) > 1)[heads])
+    if not several.size:
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0)
+    order = several[np.argsort(heads[several], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(heads[order])) + 1)
     pairs = [np.triu_indices(len(group), 1) for group in groups]
     first, second = (
@@ -114,39 +114,35 @@ def compare_voters(crowd: Crowd) -> "Compared":
     votes = np.bincount(sample.ballots.voters, minlength=len(crowd.heads))
     voters = np.flatnonzero(crowd.distinct & (votes >= FEWEST))
     voters = np.sort(voters[np.argsort(-votes[voters], kind="stable")[:MOST_VOTERS]])
-    partial = measure_partial(sample, crowd.distinct, voters, crowd.n_classes)
     margin = np.sqrt(2 * np.log(max(n_active * (n_active - 1) / 2, 2)))
-    return Compared(voters, partial, float(margin))
+    found = measure_partial(sample, crowd.distinct, voters, crowd.n_classes)
+    return Compared(voters, *found, float(margin))
 
 
 class Compared(NamedTuple):
-    """Partial correlations of some voters."""
+    """Partial correlations of some voters, and the numbers of their common items."""
 
     voters: NDArray[np.intp]
-    partial: "Partial"
+    correlations: Floats
+    common: Floats
     margin: float  # standard errors that chance alone reaches among so many pairs
 
     def bound_surely(self) -> Floats:
         """Return lower bounds with the standard error of independent votes, 1 / sqrt(n)."""
-        common = np.maximum(self.partial.common, 1)
-        return np.asarray(self.partial.correlations - self.margin / np.sqrt(common))
+        return np.asarray(self.correlations - self.margin / np.sqrt(np.maximum(self.common, 1)))
 
     def bound_perhaps(self) -> Floats:
         """Return lower bounds by Fisher's z, which are close to correlations near 1."""
-        common = self.partial.common
+        common = self.common
         most = 1 - 1 / np.maximum(common, 2)
-        z = np.arctanh(np.clip(self.partial.correlations, -most, most))
+        z = np.arctanh(np.clip(self.correlations, -most, most))
         z -= self.margin / np.sqrt(np.maximum(common - 3, 1))
         return np.where(common >= FEWEST, np.tanh(z), 0.0)
 
 
-def _add_pairs(
-    crowd: Crowd,
-    copies: tuple[NDArray[np.int32], NDArray[np.int32], Floats],
-    compared: Compared,
-    bounds: Floats,
-) -> Repeaters:
+def _add_pairs(crowd: Crowd, compared: Compared, bounds: Floats) -> Repeaters:
     """Return the repeaters by lower bounds of correlations; a copy of s repeats whom s repeats."""
+    copies = _list_copies(crowd.heads)
     excess = np.clip((bounds - prior.REPEATS) / prior.RAMP, 0, 1)
     s, t = np.nonzero(np.triu(excess, 1))
     alike = [np.flatnonzero(crowd.heads == head) for head in compared.voters]
@@ -161,33 +157,27 @@ def _add_pairs(
     return Repeaters.of(crowd, (first, second, np.append(copies[2], found[2])), len(copies[0]))
 
 
-class Partial(NamedTuple):
-    """Partial correlations of some voters, and the numbers of their common items."""
-
-    correlations: Floats
-    common: Floats
-
-
 def measure_partial(
     sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], n_classes: int
-) -> Partial:
-    """Return the partial correlations of some voters given the mean of all others `heard`."""
+) -> tuple[Floats, Floats]:
+    """Return the partial correlations of some voters given the mean of all others `heard`.
+
+    And the numbers of their common items.
+    """
     found, total, common = np.zeros((len(voters), len(voters))), 0.0, np.empty(0)
     if len(voters) < 2:
-        return Partial(found, found)
+        return found, found
     answers = sample.ballots.answer(n_classes)
     for c in range(n_classes) if n_classes > 2 else (1,):
         share = float(np.mean(answers == c)) if len(answers) else 0.0
         if n_classes > 2 and share < RARE:
             continue
         signs = np.where(answers == c, 1, -1).astype(np.float32)
-        panel = _seat(sample, heard, voters, signs)
+        panel = _arrange_panel(sample, heard, voters, signs)
         partial, common = _correlate_rest(panel, weigh_crowd(panel.votes))
         found += share * (1 - share) * partial
         total += share * (1 - share)
-    if not common.size:
-        return Partial(found, found)
-    return Partial(found / max(total, 1e-12), common)
+    return (found / max(total, 1e-12), common) if common.size else (found, found)
 
 
 class Panel(NamedTuple):
@@ -199,7 +189,7 @@ class Panel(NamedTuple):
     many: Singles
 
 
-def _seat(
+def _arrange_panel(
     sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], signs: Singles
 ) -> Panel:
     ballots, place = sample.ballots, np.full(len(heard), -1)

@@ -21,14 +21,14 @@ from unelisa.latent import prior
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats
 
-LEAST_LABELS = 10  # gold labels that can tell how right labels are
+LEAST_LABELS = 10  # gold labels from which accuracy is estimated
 LEVEL = 0.9  # of all intervals
 LOSS, RISK = 0.10, 0.10  # reliable: P(accuracy < expected - LOSS) < RISK
 SURPRISE = 0.05  # chance of as few right gold labels if the labels are `LOSS` worse than expected
 GRID = np.linspace(0.0005, 0.9995, 1000)  # of accuracies
 FLATTEST, STEEPEST = 0.05, 8.0  # factors of log-probabilities
 FEWEST_VOTES = 1.25  # per item, of which there is experience
-NARROW = "about 50 random gold labels would tell"
+NARROW = "label about 50 random items to find out"
 
 
 @stored(
@@ -153,7 +153,7 @@ class Checked(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        """Whether they can tell how right the labels are."""
+        """Whether they are enough to estimate the accuracy."""
         return self.n >= LEAST_LABELS
 
 
@@ -188,7 +188,7 @@ class Trust:
     voters: float  # how many independent voters have as little error in common
 
     @property
-    def told(self) -> float | None:
+    def stated(self) -> float | None:
         """The accuracy that is expected; None where nothing can be said."""
         return None if np.isnan(self.accuracy) else self.accuracy
 
@@ -229,7 +229,7 @@ class Trust:
         if self.unusual:
             return (
                 f"{self.dissent:.0%} of the labels differ from a plain majority's, more than in "
-                f"sets of votes with known truth that would tell how right they are; {NARROW}"
+                f"sets of votes with known truth that would show how accurate they are; {NARROW}"
             )
         if self.risk < RISK:
             return f"going by sets of votes with known truth, {found}"
@@ -243,8 +243,8 @@ class Trust:
         if self.low == self.high:
             return self  # all labels are gold
         bounds = np.full_like(self.share_bounds, np.nan)
-        told = replace(self, accuracy=np.nan, low=np.nan, high=np.nan, risk=1.0)
-        return replace(told, share_bounds=bounds)
+        unknown = replace(self, accuracy=np.nan, low=np.nan, high=np.nan, risk=1.0)
+        return replace(unknown, share_bounds=bounds)
 
 
 class Tally(NamedTuple):
@@ -308,7 +308,7 @@ def bound_shares(
     """Return the share of each class among the items with votes, and its interval.
 
     As if all log-odds were off by a common shift, which is smaller with more votes per item, and
-    which gold labels tell::
+    which gold labels narrow::
 
         logit(share) +- z shift (1 + FEW / depth) sum P (1 - P) / (n share (1 - share))
     """

@@ -40,7 +40,7 @@ TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
 )
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """Measures of every voter with 90 % intervals; NaN where they cannot be told.
+    """Measures of every voter with 90 % intervals; NaN where unknown.
 
     Two classes: those of `TWO_CLASSES`. More: accuracy, and the recall of each class.
     """
@@ -55,8 +55,8 @@ class Worth:
         """P(yes | truth is no), P(yes | truth is yes) per voter, of two classes: two rows."""
         return np.stack([1 - self.values[2], self.values[1]])
 
-    def untold(self) -> "Worth":
-        """Return that nothing can be told."""
+    def unknown(self) -> "Worth":
+        """Return the same with every measure unknown."""
         unknown = np.full_like(self.values, np.nan)
         return Worth(unknown, unknown, unknown, self.met)
 

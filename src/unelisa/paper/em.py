@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
 MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
 # fits whose log-likelihoods differ by less are tied: one item more can change which is higher
 TIE_NATS = 3.0
+TOLERANCE = 1e-9  # of EM: nats per item
 POWER_STEPS = 20  # at most toward the leading eigenvector, from which EM only starts
 STEADY = 0.01  # change of its entries, at most 1, below which no further step is taken
 
@@ -84,7 +85,6 @@ def estimate_reliability(
     start: Floats,
     model: OneCoin | None = None,
     max_iter: int = 2000,
-    tol: float = 1e-9,
     *,
     copies: Floats | None = None,
 ) -> Reliability:
@@ -126,7 +126,7 @@ def estimate_reliability(
         logs = np.log(reliabilities) + np.log1p(-reliabilities)
         scale = (counts + model.smoothing) @ logs / 2
         history.append(float((mixture + scale) / n_items))
-        if converged := history[-1] - history[-2] < tol:
+        if converged := history[-1] - history[-2] < TOLERANCE:
             break
     return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)
 
@@ -154,18 +154,7 @@ def _expect(
     return *_tally(block, copies, posterior), np.asarray(times @ mixture)
 
 
-class Bounded(Protocol):
-    """A fixed point of EM."""
-
-    @property
-    def lower_bound(self) -> Floats:
-        """The objective per item after each iteration."""
-
-
-Fit = TypeVar("Fit", bound=Bounded)
-
-
-def rank_fits(fits: Sequence[Fit], n_items: float) -> list[Fit]:
+def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:
     """Return the most likely fit, then those tied with it: less than 3 nats behind.
 
     Fits with the same objective up to rounding stay in their order, and only the first is kept.

@@ -14,8 +14,7 @@ from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.paper.graph import EdgeRule, VoterGraph
 from unelisa.paper.neighborhood import Neighborhoods, Penalty, select_neighborhoods
 from unelisa.schema import stored
-from unelisa.votes import Votes
-from unelisa.votes.canonical import order_voters
+from unelisa.votes import Votes, order_voters
 from unelisa.votes.frames import long_columns
 
 STRENGTH_DIGITS = 6  # the solver's last digits do not rank knots
@@ -242,7 +241,7 @@ def select_experts(
         The voters' graph.
     order
         All voters with neighbors, in an order that does not depend on the table, see
-        `canonical.order_voters`.
+        `votes.order_voters`.
     reverse
         Whether ties are broken the other way: where the experts differ, they rest on a tie.
 

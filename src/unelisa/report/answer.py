@@ -1,4 +1,4 @@
-"""The top of the page: the answer in the user's own words, the rate, and what was checked."""
+"""The top of the page: the guarantee, the answer in the user's own words, and the key figures."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,20 +7,21 @@ from typing import Any
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import SURE, Judged
 from unelisa.report.wording import (
+    UNKNOWN,
     count_noun,
     quote,
+    show_difference,
     show_interval,
     show_name,
     show_percent,
     show_range,
-    tell_difference,
 )
 
 
-def tell_answer(findings: dict[str, Any]) -> str:
+def describe_answer(findings: Mapping[str, Any]) -> str:
     """Return how many items got which label, and which voters count, in two sentences."""
     items, by_class = findings["items"], findings["by_class"]
-    who = f"{_tell_crowd(findings)}."
+    who = f"{_describe_crowd(findings)}."
     if items is None:
         return who
     labeled = f"{count_noun(items['n'], 'item')} labeled"
@@ -32,7 +33,7 @@ def tell_answer(findings: dict[str, Any]) -> str:
     return f"{labeled} in {len(findings['classes'])} classes, most often {largest}. {who}"
 
 
-def _tell_crowd(findings: dict[str, Any]) -> str:
+def _describe_crowd(findings: Mapping[str, Any]) -> str:
     crowd = findings["crowd"]
     role = "are experts" if crowd["selects"] else "count"
     role = "are informative" if crowd["consensus"] else role
@@ -47,13 +48,13 @@ def _tell_crowd(findings: dict[str, Any]) -> str:
     return who + (f", including {' and '.join(among)}" if among else "")
 
 
-def tell_opening(findings: Mapping[str, Any]) -> str:
+def write_opening(findings: Mapping[str, Any]) -> str:
     """Return the first sentence of the page; of a jury, which system wins, and by how much."""
     rate = findings.get("jury", {}).get("pass_rate")
     if rate is None:
         return str(findings["answer"])
     if findings["reliable"] is False:
-        return "How many items pass cannot be told: these labels cannot be relied on."
+        return "The pass rate cannot be estimated: these labels cannot be relied on."
     if not rate["differences"]:
         return f"{show_interval(rate['share'], rate['low'], rate['high'])} of the items pass."
     first, second = rate["systems"][:2]
@@ -63,7 +64,28 @@ def tell_opening(findings: Mapping[str, Any]) -> str:
         if (row["better"], row["worse"]) == (first["system"], second["system"])
     )
     shares = " and ".join(show_percent(one["share"]) for one in (first, second))
-    return f"{tell_difference(pair)}. Of their answers {shares} pass."
+    return f"{show_difference(pair)}. Of their answers {shares} pass."
+
+
+def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return a certificate in words: what is guaranteed, for how many items, from which answers.
+
+    `facts` is what `unelisa certify --certificate` wrote.
+    """
+    guarantee, above = str(facts["guarantee"]), facts["drawn_above"]
+    drawn = "all items"
+    if above:
+        drawn = f"the items whose label has a probability of at least {show_percent(above)}"
+    once = facts["looks"] == "once"
+    when = "was to be fixed beforehand" if once else "did not have to be fixed beforehand"
+    return {
+        "guarantee": f"{guarantee[:1].upper()}{guarantee[1:]}.",
+        "items": f"{facts['n_certified']:,} of {count_noun(facts['n_items'], 'item')} certified, "
+        f"{facts['n_gold']:,} with a gold label, {facts['n_look']:,} need a look.",
+        "drawn": f"{count_noun(facts['n_drawn'], 'answer')} on items drawn at random from {drawn}; "
+        f"{facts['n_wrong']:,} of their labels were wrong. The number of answers {when}.",
+        "assumptions": "It assumes nothing about the voters or the model, only the random draw.",
+    }
 
 
 def list_contents(findings: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -85,15 +107,7 @@ def list_contents(findings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
-    """Return what was looked for and would have been a warning, in words.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> list_checks(ue.MajorityVote().fit(votes), None)
-    ['the voters agree more than chance explains']
-    """
+    """Return in words what was checked, and would have been a warning."""
     checks = ["the voters agree more than chance explains"]
     if getattr(model, "reading_", "") == "consensus":
         checks += [
@@ -111,8 +125,8 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
     items, expected = findings["items"], findings["expected_accuracy"]
     if findings["reliable"] is False:  # no figure rests on labels that cannot be relied on
-        untold = [_figure("cannot be told", "accuracy of the labels", "the warnings say why")]
-        return [*untold, *_show_crowd(findings["crowd"])[:1]]
+        unknown = _figure(UNKNOWN, "accuracy of the labels", "the warnings say why")
+        return [unknown, *_show_crowd(findings["crowd"])[:1]]
     shown = []
     if expected is not None:
         shown.append(_bounded(expected, "expected accuracy of the labels"))
@@ -128,8 +142,8 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     return shown
 
 
-def tell_origin(findings: Mapping[str, Any], source: str = "") -> list[str]:
-    """Return what the page rests on: the files of votes, date, version, method and seed."""
+def list_origin(findings: Mapping[str, Any], source: str = "") -> list[str]:
+    """Return where the page comes from: the file of votes, date, version, method and seed."""
     seed = findings["fit"]["settings"].get("random_state")
     return [
         *([show_name(source)] if source else []),
@@ -153,18 +167,16 @@ def _show_rate(findings: Mapping[str, Any]) -> list[dict[str, str]]:
             return []
         most = max(rates, key=lambda one: one["prevalence"])
         found, label = {**most, "share": most["prevalence"]}, most["label"]
-    if found is None:
-        return []
-    return [_bounded(found, f"estimated share of {quote(label)}")]
+    return [] if found is None else [_bounded(found, f"estimated share of {quote(label)}")]
 
 
 def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
-    """Return a share with its interval, or that the votes cannot tell it."""
+    """Return a share with its interval, as far as the votes determine them."""
     if found["share"] is None:
-        return _figure("cannot be told", what)
-    if found["low"] is None:
-        return _figure(show_percent(found["share"]), what, "its interval cannot be told")
-    more = f"90% interval {show_range(found['low'], found['high'])}"
+        return _figure(UNKNOWN, what)
+    more = f"its interval {UNKNOWN}"
+    if found["low"] is not None:
+        more = f"90% interval {show_range(found['low'], found['high'])}"
     return _figure(show_percent(found["share"]), what, more)
 
 

@@ -1,4 +1,4 @@
-"""What a reader should know before trusting the labels, in plain sentences."""
+"""What a reader should know before trusting the labels, in sentences."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,26 +36,23 @@ def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
     """Yield warnings where the votes identify no truth, or two, and what the model says itself."""
     cautions: list[Any] = getattr(model, "cautions_", [])
     reason = getattr(model, "reliability_reason_", "")
-    for told in cautions:  # which are lines of their own
-        reason = reason.replace(told, "").removeprefix("; ").removesuffix("; ")
+    for caution in cautions:  # which are lines of their own
+        reason = reason.replace(caution, "").removeprefix("; ").removesuffix("; ")
     if reason and not getattr(model, "reliable_", True):
         yield f"The labels cannot be relied on: {reason}."
     names = tuple(str(name) for name in model.voter_names_ if str(name))
     for caution in cautions:
         begin = caution[:1] if caution.startswith(names) else caution[:1].upper()
-        told = f"{begin}{caution[1:]}."
-        for name in filter(_is_long, names):
-            told = told.replace(name, show_name(name))
-        yield Sentence(told, getattr(caution, "voters", ()))
+        sentence = f"{begin}{caution[1:]}."
+        for name in names:
+            if len(name) > LONGEST_NAME:
+                sentence = sentence.replace(name, show_name(name))
+        yield Sentence(sentence, getattr(caution, "voters", ()))
     if getattr(model, "two_readings_", False) and not any("two readings" in c for c in cautions):
         yield (
             "The votes allow two readings of the truth; a prior, or at least ten gold labels, can "
             "decide."
         )
-
-
-def _is_long(name: str) -> bool:
-    return len(name) > LONGEST_NAME
 
 
 def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
@@ -116,10 +113,10 @@ def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
     if items["unvoted"]:
         yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        yield f"{count_noun(items['ties'], 'item')} tied, labeled {_tell_tie_rule(judged)}."
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled {_name_tie_rule(judged)}."
 
 
-def _tell_tie_rule(judged: Judged) -> str:
+def _name_tie_rule(judged: Judged) -> str:
     """Return how tied items are labeled, in words."""
     if judged.two_classes:
         return quote(judged.classes[pick_classes(np.zeros(1), judged.ties)[0]])

@@ -65,18 +65,12 @@ EDGE_OF_PICTURE = 46.0  # room for labels beside the outermost voters
 
 
 def fit_panel(label: str) -> Panel:
-    """Return a panel whose left margin holds the longest label of its vertical axis.
-
-    Examples
-    --------
-    >>> fit_panel("36").left, fit_panel("1,036,638").left
-    (48.0, 84.7)
-    """
+    """Return a panel whose left margin holds the longest label of its vertical axis."""
     return PANEL._replace(left=max(PANEL.left, round(len(label) * DIGIT + 10, 1)))
 
 
 def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str, Any]]:
-    """Return the histogram's bars; those of decided items, or of hard ones, are marked."""
+    """Return the histogram's bars; `sure` marks decided items, or those that are not hard."""
     counts, edges = histogram["counts"], histogram["edges"]
     tallest, span = max(counts) or 1, edges[-1] - edges[0]
     bars = []
@@ -88,10 +82,10 @@ def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str,
         (x, y), (end, floor) = panel.at(start, height), panel.at(stop, 0.0)
         sure = histogram["kind"] == "probability" and high <= 1 - SURE + 1e-9
         sure |= histogram["kind"] in ("probability", "confidence") and low >= SURE - 1e-9
+        sure |= histogram["kind"] == "ease" and low >= HARD - 1e-9
         place = {"x": round(x + 0.8, 1), "y": y}
         size = {"width": round(end - x - 1.6, 1), "height": round(floor - y, 1)}
-        marks = {"sure": sure, "hard": histogram["kind"] == "ease" and low < HARD - 1e-9}
-        bars.append({**place, **size, "count": count, "low": low, "high": high, **marks})
+        bars.append({**place, **size, "count": count, "low": low, "high": high, "sure": sure})
     return bars
 
 
@@ -147,12 +141,6 @@ def draw_confusion(rows: Sequence[Sequence[float]], names: Sequence[Any]) -> dic
 
     Rows are shares, or counts, of which the shares are taken. The shade grows with the root of the
     share, so that rare confusions can be seen, and stays pale enough for text.
-
-    Examples
-    --------
-    >>> cell = draw_confusion([[3, 1], [0, 4]], ["a", "b"])["cells"][1]
-    >>> cell["share"], cell["wrong"], cell["shade"]
-    (0.25, True, 0.25)
     """
     n, edge = len(names), _leave_room(names)
     size = round(min(max(SQUARES / n, LEAST_CELL), LARGEST_CELL), 1)
@@ -205,17 +193,6 @@ def draw_prevalence(found: dict[str, Any], share: dict[str, Any]) -> dict[str, A
         "ticks_x": [f"{100 * x:.0f}%" for x in (0, end / 2, end)],
         "ticks_y": [f"{100 * y:.0f}%" for y in (0, top / 2, top)],
     }
-
-
-def cut_square(rows: Sequence[Sequence[float]], kept: Sequence[int]) -> list[list[float]]:
-    """Return some rows and the same columns of a table.
-
-    Examples
-    --------
-    >>> cut_square([[1, 2, 3], [4, 5, 6], [7, 8, 9]], [0, 2])
-    [[1, 3], [7, 9]]
-    """
-    return [[rows[k][c] for c in kept] for k in kept]
 
 
 def describe_graph(network: Network, ranking: Sequence[int]) -> dict[str, Any]:
@@ -330,13 +307,6 @@ def place_voters(network: Network) -> Floats:
     Those that count go clockwise from the top: those who agree with the truth by decreasing weight,
     then the contrarians, a family in the place of its heaviest voter. Each other voter is placed as
     close as the ring allows to its neighbors. Those who are drawn as one node have one place.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pair = Network(["a", "b"], np.array([1.0, 0.0]), ["expert", "pruned"], [])
-    >>> place_voters(pair).round().tolist()
-    [[0.0, -130.0], [0.0, -226.0]]
     """
     places, lead = np.zeros((len(network.names), 2)), np.arange(len(network.names))
     counted, alone = network.counted, network.alone
@@ -349,8 +319,8 @@ def place_voters(network: Network) -> Floats:
     families = any(counted[kin].any() for kin in network.families)
     radius, stretch = (HUB_INNER, HUB_STRETCH) if families else (INNER, STRETCH)
     rings = share_rings(len(order) + int(alone.any()), radius, GAP, SPACING, stretch)
-    seats = _stand(rings)
-    places[order], places[alone] = seats[: len(order)], seats[len(order) :]
+    spots = _stand(rings)
+    places[order], places[alone] = spots[: len(order)], spots[len(order) :]
     start = rings[-1][0] + OUTER_GAP if rings else INNER
     wanted = _wanted_angles(network.links, places, counted)
     order = others[np.lexsort((others, lead[others], wanted[others]))]
@@ -362,13 +332,7 @@ def place_voters(network: Network) -> Floats:
 def share_rings(
     n: int, radius: float, gap: float, spacing: float, stretch: float
 ) -> list[tuple[float, int]]:
-    """Return (radius, number of voters) of the rings that hold n voters, from the inside.
-
-    Examples
-    --------
-    >>> share_rings(4, 100, 50, 60, 1.5), share_rings(40, 100, 50, 60, 1.5)
-    ([(100, 4)], [(100, 9), (150, 13), (200, 18)])
-    """
+    """Return (radius, number of voters) of the rings that hold n voters, from the inside."""
     if n == 0:
         return []
     snug = n * spacing / (2 * np.pi)

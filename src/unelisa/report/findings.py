@@ -12,6 +12,8 @@ import numpy as np
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators.base import pick_classes
+from unelisa.analysis.confusions import list_pairs, measure_confusions, pool_confusions
 from unelisa.analysis.judged import (
     Judged,
     Reference,
@@ -23,12 +25,10 @@ from unelisa.analysis.judged import (
 )
 from unelisa.analysis.prevalence import trace_prevalence
 from unelisa.outputs import make_plain
-from unelisa.report.answer import list_checks, tell_answer
+from unelisa.report.answer import describe_answer, list_checks
 from unelisa.report.cautions import list_cautions
-from unelisa.report.classes import describe_classes
 from unelisa.report.drawing import describe_graph
 from unelisa.report.items import list_differing, list_hard, list_uncertain
-from unelisa.report.readings import describe_structure, list_readings
 from unelisa.report.voters import (
     Network,
     estimate_rates,
@@ -38,8 +38,19 @@ from unelisa.report.voters import (
 )
 
 VERSION = 5  # of the findings' form; a reader of stored findings checks it
+MOST_DRAWN = 24  # classes in a picture of confusions; more cannot be read
+MOST_CELLS = 200_000  # numbers of voters' own confusions in a page, so that it stays small
 
 Findings = dict[str, Any]
+
+_MEANINGS = {
+    "auto": "voters who repeat each other count for less, and some items are easier than others",
+    "plain": "every voter counts once, all items are as easy",
+    "ease": "every voter counts once, and some items are easier than others",
+    "families": "voters who repeat each other count for less, all items are as easy",
+    "repeaters apart": "voters who repeat each other count once each",
+    "edges": "the truth is the hub of the voters' graph",
+}
 
 
 def collect_findings(
@@ -56,20 +67,13 @@ def collect_findings(
     Only the model's public attributes are read. Without judged items the findings describe the
     voters alone; `notes` are further warnings, such as those of the fit; `show_items` names items
     that are uncertain, hard, or labeled otherwise than by the majority.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([[1, 1, -1], [-1, -1, 1]])
-    >>> model = ue.MajorityVote().fit(votes)
-    >>> collect_findings(model, Judged.of(model, votes))["items"]["positive"]
-    1
     """
     given = () if reference is None else reference.comparison
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
     network, ranking = Network.of_model(model), rank_voters(model)
-    shares, untold = estimate_shares(model, judged)
+    shares, unknown = estimate_shares(model, judged)
     share = shares[1] if shares and len(shares) == 2 else None
+    rates = {} if judged is None else estimate_rates(judged)
     findings: Findings = {
         "version": VERSION,
         "method": name_method(model),
@@ -86,7 +90,8 @@ def collect_findings(
         "uncertain": list_uncertain(judged) if judged is not None and show_items else None,
         "hard": list_hard(judged) if judged is not None and show_items else None,
         "differing": list_differing(judged) if judged is not None and show_items else None,
-        **_describe_voters(model, judged, network, ranking),
+        "voters": list_voters(model, ranking, network, rates),
+        "graph": describe_graph(network, ranking),
         "structure": describe_structure(model),
         "readings": list_readings(model, ranking, judged),
         "truth": None if reference is None else score_reference(reference),
@@ -94,8 +99,8 @@ def collect_findings(
         "fit": _describe_fit(model, seconds),
     }
     cautions = list_cautions(model, judged, findings["crowd"], findings["items"])
-    told = {"warnings": [*cautions, *untold, *notes], "checks": list_checks(model, judged)}
-    return {**findings, "answer": tell_answer(findings), **told}
+    words = {"warnings": [*cautions, *unknown, *notes], "checks": list_checks(model, judged)}
+    return {**findings, "answer": describe_answer(findings), **words}
 
 
 def name_method(model: Aggregator) -> str:
@@ -105,10 +110,7 @@ def name_method(model: Aggregator) -> str:
 
 
 def _describe_expected(model: Aggregator) -> Findings | None:
-    """Return the accuracy that a model expects of its labels, its values None where it cannot tell.
-
-    None where the method never says.
-    """
+    """Return the accuracy that a model expects of its labels; None if it has no estimate."""
     fitted: Any = model
     if not hasattr(fitted, "expected_accuracy_"):
         return None
@@ -117,22 +119,12 @@ def _describe_expected(model: Aggregator) -> Findings | None:
     return {name: make_plain(value) for name, value in values.items()}
 
 
-def _describe_voters(
-    model: Aggregator, judged: Judged | None, network: Network, ranking: list[int]
-) -> dict[str, Any]:
-    """Return the voters' rows, and their graph in the same order with the strongest links."""
-    rates = {} if judged is None else estimate_rates(judged)
-    return {
-        "voters": list_voters(model, ranking, network, rates),
-        "graph": describe_graph(network, ranking),
-    }
+def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> Findings:
+    """Return who counts, and how many independent voters carry as much information.
 
-
-def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> dict[str, Any]:
-    """Return who counts, and how many independent voters they are worth.
-
-    Where a method selects experts, only they count. In a consensus every voter counts who is
-    clearly tied to the truth, and experts are those better than the crowd.
+    Where a method selects experts, only they count, and the others are not modeled: no number of
+    independent voters is known. In a consensus every voter counts who is clearly tied to the truth,
+    and experts are those better than the crowd.
     """
     selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
     consensus = not selects and "expert" in model.verdicts
@@ -140,6 +132,7 @@ def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> 
         {"name": network.names[kin[0]], "voters": sorted(place[s] for s in kin)}
         for kin in network.families
     ]
+    effective = None if selects else getattr(model, "effective_voters_", None)
     return {
         "voters": int(model.n_features_in_),
         "selects": selects,
@@ -148,11 +141,11 @@ def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> 
         "experts": len(model.experts_) if selects or consensus else None,
         "contrarians": network.roles.count("contrarian"),
         "families": families,
-        "effective": make_plain(getattr(model, "effective_voters_", None)),
+        "effective": make_plain(effective),
     }
 
 
-def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
+def _describe_fit(model: Aggregator, seconds: float | None) -> Findings:
     packages = ("numpy", "scipy", "scikit-learn")
     bound = np.atleast_1d(getattr(model, "lower_bound_", ()))
     return {
@@ -166,3 +159,104 @@ def _describe_fit(model: Aggregator, seconds: float | None) -> dict[str, Any]:
             **{name: version(name) for name in packages},
         },
     }
+
+
+def describe_classes(
+    model: Aggregator,
+    judged: Judged | None,
+    ranking: list[int],
+    shares: Sequence[dict[str, Any]] | None = None,
+) -> Findings | None:
+    """Return what a report says of more than two classes; None for two.
+
+    How many items each got, what voters confuse, and which pairs are hard. Classes are given by
+    their place in `classes_`, voters by their row in the ranking.
+    """
+    labels, n = [make_plain(label) for label in model.classes_.tolist()], len(model.classes_)
+    if n == 2:
+        return None
+    counts = [None] * n if judged is None else np.bincount(judged.picked, minlength=n).tolist()
+    rates = shares or [{"share": None, "low": None, "high": None}] * n
+    listed = [
+        {"label": label, "labeled": m, "prevalence": x["share"], "low": x["low"], "high": x["high"]}
+        for label, m, x in zip(labels, counts, rates, strict=True)
+    ]
+    found = {"ordered": bool(getattr(model, "ordered_", False)), "shares": listed}
+    measured = measure_confusions(model, judged)
+    if measured is None:
+        return {**found, "drawn": [], "confusion": None, "pairs": [], "voters": []}
+    tables, votes = measured
+    pooled, totals = pool_confusions(tables, votes), votes.sum(axis=0)
+    # all classes, or those with most votes, in their own order
+    drawn = np.sort(np.argsort(-totals, kind="stable")[:MOST_DRAWN])
+    own = [tables[s][np.ix_(drawn, drawn)] for s in ranking[: MOST_CELLS // len(drawn) ** 2]]
+    return {
+        **found,
+        "drawn": drawn.tolist(),
+        "confusion": pooled[np.ix_(drawn, drawn)].round(4).tolist(),
+        "pairs": list_pairs(pooled, totals),
+        "voters": [table.round(3).tolist() for table in own],
+    }
+
+
+def describe_structure(model: Aggregator) -> Findings | None:
+    """Return the reading that was taken, in words, and its coherence; None for other methods."""
+    fitted: Any = model
+    if not hasattr(fitted, "readings_"):
+        return None
+    return {
+        "reading": fitted.reading_,
+        "meaning": explain_structure(fitted.readings_["structure"].iloc[0]),
+        "coherence": make_plain(fitted.coherence_),
+        "asked_for": bool(fitted.structure != "auto"),
+        "two_readings": bool(fitted.two_readings_),
+    }
+
+
+def explain_structure(name: str) -> str:
+    """Return what the name of a structure means."""
+    return _MEANINGS.get(name, name)
+
+
+def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) -> list[Findings]:
+    """Return the readings that the votes allow, where there are several; the first was taken.
+
+    Voters are given by their row in the ranking: those on their own, families, contrarians, and
+    those who are not clearly tied to this reading's truth.
+    """
+    fitted: Any = model
+    table: Any = getattr(fitted, "readings_", ())
+    if len(table) < 2:
+        return []
+    return [
+        {
+            **{key: make_plain(value) for key, value in row.items() if key != "voters"},
+            "structure": explain_structure(row["structure"]),
+            "differ": 0 if k == 0 and judged else _count_different(other, judged),
+            **_place_voters(other, ranking),
+        }
+        for k, row in enumerate(table.to_dict("records"))
+        for other in [fitted.read(k)]
+    ]
+
+
+def _count_different(reading: Any, judged: Judged | None) -> int | None:
+    """Return the number of items that a reading labels otherwise."""
+    if judged is None:
+        return None
+    scores = np.asarray(reading.decision_function(judged.votes))
+    return int(np.count_nonzero(pick_classes(scores) != judged.picked))
+
+
+def _place_voters(reading: Any, ranking: list[int]) -> Findings:
+    """Return the voters of a reading by role, as rows of the ranking."""
+    verdicts, row = list(reading.voters_["verdict"]), {s: k for k, s in enumerate(ranking)}
+    voter = {str(name): s for s, name in enumerate(reading.voter_names_)}
+    families = [sorted(row[voter[str(name)]] for name in kin) for kin in reading.families_]
+    inside = {k for kin in families for k in kin}
+    places: dict[str, list[int]] = {"alone": [], "contrarians": [], "uninformative": []}
+    keys = {"contrarian": "contrarians", "uninformative": "uninformative"}
+    for k, s in enumerate(ranking):
+        if k not in inside:
+            places[keys.get(verdicts[s], "alone")].append(k)
+    return {**places, "families": families}

@@ -54,12 +54,12 @@ def describe_phenotype(
     return {
         "title": title,
         "answer": (
-            f"{title}: {tell_group(cases, n)} of {n:,} patients labeled as cases; "
+            f"{title}: {show_group(cases, n)} of {n:,} patients labeled as cases; "
             f"estimated prevalence {prevalence:.1%}"
         ),
         "patients": n,
         "cases": cases,
-        "sizes": (tell_group(cases, n), tell_group(n - cases, n)),
+        "sizes": (show_group(cases, n), show_group(n - cases, n)),
         "prevalence": prevalence,
         "threshold": threshold,
         **{name: _describe(one) for name, one in found._asdict().items()},
@@ -81,12 +81,12 @@ def describe_phenotype(
     }
 
 
-def tell_group(size: int, n: int) -> str:
+def show_group(size: int, n: int) -> str:
     """Return the size of one of two groups of n patients; in words where one of them is small.
 
     Examples
     --------
-    >>> tell_group(120, 1500), tell_group(3, 1500), tell_group(1497, 1500)
+    >>> show_group(120, 1500), show_group(3, 1500), show_group(1497, 1500)
     ('120', 'fewer than 10', 'nearly all')
     """
     if 0 < size < FEWEST_SHOWN:
@@ -97,16 +97,10 @@ def tell_group(size: int, n: int) -> str:
 def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[float]]:
     """Return the counts and the edges of a histogram in which no patient stands out.
 
-    A bin of fewer than `FEWEST_SHOWN` patients, but for none, is joined with its neighbors until
-    they are as many, so that nothing is left out that the total would tell. The threshold is an
-    edge: otherwise its bin and the number of cases would tell how many lie between the two. Bins
-    on its two sides are joined only where a side as a whole is that small.
-
-    Examples
-    --------
-    >>> counts, edges = count_large(np.repeat([0.02, 0.07, 0.31, 0.9], [90, 1, 60, 70]), 0.5)
-    >>> [n for n in counts if n], round(edges[1], 2)
-    ([91, 60, 70], 0.1)
+    A bin of 1 to `FEWEST_SHOWN` - 1 patients is joined with its neighbors until they are as many,
+    so that nothing is left out that the total would reveal. The threshold is an edge: otherwise its
+    bin and the number of cases would reveal how many lie between the two. Bins on its two sides are
+    joined only where a side as a whole is that small.
     """
     edges = np.linspace(0, 1, BINS + 1)
     inner = np.clip(np.abs(edges - threshold).argmin(), 1, BINS - 1)
@@ -158,15 +152,7 @@ def render_rules(facts: Facts) -> str:
 
 
 def draw_nested(facts: Facts) -> Facts:
-    """Return a bar per rule, families side by side, and an arrow per implication.
-
-    Examples
-    --------
-    >>> flagged = {"a": 50, "b": 20}
-    >>> found = draw_nested({"flagged": flagged, "families": [["a", "b"]], "within": [["b", "a"]]})
-    >>> [(bar["name"], bar["number"], bar["width"]) for bar in found["bars"]]
-    [('a', 1, 260.0), ('b', 2, 104.0)]
-    """
+    """Return a bar per rule, families side by side, and an arrow per implication."""
     flagged, families = facts["flagged"], facts["families"]
     numbers = {name: k + 1 for k, name in enumerate(flagged)}
     alone = [[name] for name in flagged if not any(name in kin for kin in families)]
@@ -207,14 +193,7 @@ def _draw_arrow(start: int, end: int, lane: int, names: tuple[str, str]) -> Fact
 def draw_shares(facts: Facts) -> Facts:
     """Return a cell per pair of rules: which share of the row's patients the column's rule flags.
 
-    A share that would tell fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
-
-    Examples
-    --------
-    >>> overlap = {"a": {"a": 1.0, "b": 0.4}, "b": {"a": 1.0, "b": 1.0}}
-    >>> facts = {"flagged": {"a": 50, "b": 20}, "overlap": overlap, "within": [["b", "a"]]}
-    >>> [cell["text"] for cell in draw_shares(facts)["cells"]]
-    ['', '40%', 'all', '']
+    A share that would reveal fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
     """
     flagged, within = facts["flagged"], {tuple(pair) for pair in facts["within"]}
     cells = []

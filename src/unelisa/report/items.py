@@ -37,15 +37,7 @@ def list_hard(judged: Judged) -> list[dict[str, Any]]:
 
 
 def list_differing(judged: Judged) -> list[dict[str, Any]]:
-    """Return the items whose label differs from that of the majority, the surest label first.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["yes", "yes", "no"], ["no", "no", "yes"]])
-    >>> list_differing(Judged.of(ue.MajorityVote().fit(votes), votes))
-    []
-    """
+    """Return the items whose label differs from that of the majority, the surest label first."""
     return _name_items(judged, np.where(judged.differs, -judged.leads, np.nan))
 
 
@@ -62,15 +54,15 @@ def _name_items(judged: Judged, order: Floats) -> list[dict[str, Any]]:
             "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
             "said": said,
         }
-        for i, said in zip(first, tell_votes(judged, first), strict=True)
+        for i, said in zip(first, describe_votes(judged, first), strict=True)
     ]
 
 
-def tell_votes(judged: Judged, items: list[int]) -> list[str]:
-    """Return who said what about some items, in words, the most frequent label first."""
+def describe_votes(judged: Judged, items: list[int]) -> list[str]:
+    """Return who voted for what on some items, in words, the most frequent label first."""
     votes, codes = judged.votes, encode_classes(len(judged.classes))
     names = [show_name(name, LONGEST_NAME) for name in votes.voters]
-    told = []
+    described = []
     for row in votes.blocks.take(np.array(items, dtype=np.intp)).expand() if items else ():
         found = [
             (label, np.flatnonzero(row == np.int8(code)))
@@ -81,8 +73,8 @@ def tell_votes(judged: Judged, items: list[int]) -> list[str]:
             for label, who in sorted(found, key=lambda one: -len(one[1]))
             if len(who)
         ]
-        told.append("; ".join(parts))
-    return told
+        described.append("; ".join(parts))
+    return described
 
 
 def _name_some(names: list[str], voters: NDArray[np.intp]) -> str:
@@ -96,14 +88,6 @@ def describe_next(
     """Return the section's data by its name in the findings; nothing where there is no section.
 
     Whom to ask how often, and what it is expected to gain; items only where they may be named.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_classes(n_classes=3, n_voters=6, n_items=100, random_state=0).votes
-    >>> model = ue.DawidSkene().fit(votes)
-    >>> list(describe_next(model, Judged.of(model, votes)))
-    ['next_votes']
     """
     if judged is None or not can_suggest(model):
         return {}
@@ -117,7 +101,7 @@ def describe_next(
     sums = sums.sort_values(["votes", "gain"], ascending=False, kind="stable")
     listed = rows.head(MOST_LISTED).to_dict("records") if show_items else []
     place = {item: i for i, item in enumerate(votes.items.tolist())} if listed else {}
-    said = tell_votes(judged, [place[row["item"]] for row in listed])
+    said = describe_votes(judged, [place[row["item"]] for row in listed])
     found = {
         "n": len(rows),
         "items": int(rows["item"].nunique()),

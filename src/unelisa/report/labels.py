@@ -22,7 +22,7 @@ from unelisa.votes.frames import long_columns
 
 Floats = NDArray[np.float64]
 
-LARGEST = 2_000_000  # characters of a page with labels, so that it can still be mailed
+LARGEST = 2 << 20  # characters of a page with labels, so that it can still be mailed
 CHUNK = 100_000  # items formatted at a time
 _MARK = b"unelisa"  # in the metadata of our own Parquet files
 _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", "votes", "coverage")
@@ -32,22 +32,12 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
     """Return the columns of a table of labels, those of a method that estimates them.
 
     With more than two classes and a method that gives probabilities, a column P(label) for each.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([["yes", "yes"], ["no", "no"]])
-    >>> label_columns(Judged.of(ue.MajorityVote().fit(votes), votes))
-    ('item', 'label', 'probability')
     """
-    more = [] if judged.chances is None else ["expected_accuracy"]
-    more += [] if judged.ease is None else ["ease"]
-    chances = () if judged.class_chances is None else [f"P({label})" for label in judged.classes]
-    return ("item" if named else "row", "label", "probability", *more, *chances)
+    return tuple(_list_columns(judged, slice(0, 0), named))
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Yield item, label, probabilities and ease of every item, in the columns `label_columns`.
+    """Yield the rows of a table of labels, in the columns `label_columns`.
 
     The probability is that of the positive class (of the label, and then of every class, where
     there are more than two), and empty for methods that give none. The expected accuracy is the
@@ -57,26 +47,38 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
         rows = slice(low, min(low + CHUNK, n))
-        items = judged.votes.items[rows].tolist() if named else range(low + 1, rows.stop + 1)
-        columns = [items, judged.labels(rows)]
-        if judged.chances is None:
-            columns.append([""] * (rows.stop - low))
-        else:
-            # six digits are more than any model of votes can mean, and keep the file small
-            for chances in (judged.chances, expect_right(judged)):
-                columns.append([f"{chance:.6f}" for chance in chances[rows]])
-        if judged.ease is not None:
-            shown = (f"{ease:.3f}" for ease in judged.ease[rows])
-            columns.append(["" if ease == "nan" else ease for ease in shown])
-        if judged.class_chances is not None:
-            columns += [[f"{x:.6f}" for x in column] for column in judged.class_chances[rows].T]
-        yield from zip(*columns, strict=True)
+        columns = _list_columns(judged, rows, named).items()
+        cells = [_write_cells(name, column, rows.stop - low) for name, column in columns]
+        yield from zip(*cells, strict=True)
 
 
-def expect_right(judged: Judged) -> Floats:
-    """Return the probability that each label is right, of a method that gives probabilities."""
-    chances = np.asarray(judged.chances, dtype=np.float64)
-    return np.maximum(chances, 1 - chances) if judged.two_classes else chances
+def _list_columns(judged: Judged, rows: slice, named: bool, before: int = 0) -> dict[str, Any]:
+    """Return the columns of a table of labels by name; rows are counted from `before`."""
+    columns: dict[str, Any] = {"item": judged.votes.items[rows]}
+    if not named:
+        columns = {"row": np.arange(rows.start, rows.stop) + before + 1}
+    columns |= {"label": judged.labels(rows), "probability": None, "status": judged.status[rows]}
+    if judged.chances is not None:
+        chances = np.asarray(judged.chances[rows])
+        right = np.maximum(chances, 1 - chances) if judged.two_classes else chances
+        columns |= {"probability": chances, "expected_accuracy": right}
+    if judged.ease is not None:
+        columns["ease"] = judged.ease[rows]
+    if judged.class_chances is not None:
+        each = zip(judged.classes, np.ascontiguousarray(judged.class_chances[rows].T), strict=True)
+        columns |= {f"P({label})": chances for label, chances in each}
+    return columns
+
+
+def _write_cells(name: str, column: Any, n: int) -> list[Any]:
+    """Return a column as text, "" where there is no number."""
+    if column is None:
+        return [""] * n
+    if name in ("item", "row", "label", "status"):
+        return column if isinstance(column, list) else list(column.tolist())
+    # six digits are more than any model of votes can mean, and keep the file small
+    shown = [f"{x:.3f}" if name == "ease" else f"{x:.6f}" for x in column]
+    return ["" if x == "nan" else x for x in shown]
 
 
 class Download(NamedTuple):
@@ -87,13 +89,7 @@ class Download(NamedTuple):
 
 
 def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Download:
-    r"""Return a CSV table as a file inside a page.
-
-    Examples
-    --------
-    >>> zlib.decompress(base64.b64decode(pack_table("a.csv", ("item", "label"), []).packed))
-    b'item,label\n'
-    """
+    r"""Return a CSV table as a file inside a page."""
     file = StringIO()
     write_table(file, header, rows)
     # "replace": half a surrogate pair in a name must not stop a report
@@ -192,18 +188,10 @@ def is_label_file(path: Path) -> bool:
 def _tabulate(judged: Judged, before: int, named: bool) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    rows = np.arange(before + 1, before + len(judged.scores) + 1)
+    columns = _list_columns(judged, slice(0, len(judged.scores)), named, before)
     picked = judged.picked.astype(np.int8 if len(judged.classes) < 128 else np.int16)
-    columns = {
-        "item" if named else "row": pa.array(judged.votes.items if named else rows),
-        "label": pa.DictionaryArray.from_arrays(picked, pa.array(list(judged.classes))),
-    }
-    if judged.chances is not None:
-        columns["probability"] = pa.array(judged.chances)
-        columns["expected_accuracy"] = pa.array(expect_right(judged))
-    if judged.ease is not None:
-        columns["ease"] = pa.array(judged.ease, from_pandas=True)  # NaN is missing
-    if judged.class_chances is not None:
-        for label, chances in zip(judged.classes, judged.class_chances.T, strict=True):
-            columns[f"P({label})"] = pa.array(np.ascontiguousarray(chances))
-    return pa.table(columns).replace_schema_metadata({_MARK: b"labels"})
+    # NaN is missing
+    table = {name: pa.array(x, from_pandas=True) for name, x in columns.items() if x is not None}
+    table["label"] = pa.DictionaryArray.from_arrays(picked, pa.array(list(judged.classes)))
+    table["status"] = table["status"].dictionary_encode()
+    return pa.table(table).replace_schema_metadata({_MARK: b"labels"})

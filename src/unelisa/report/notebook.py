@@ -7,7 +7,7 @@ import numpy as np
 from unelisa.aggregators import Aggregator
 from unelisa.paper.graph import VoterGraph
 from unelisa.report import wording
-from unelisa.report.answer import list_figures, tell_origin
+from unelisa.report.answer import list_figures, list_origin
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import fill_template
 from unelisa.report.voters import draw_dots
@@ -22,35 +22,20 @@ COLORS = {True: "#0b5cad", False: "#b3261e"}
 
 
 def show_model(model: Aggregator) -> str:
-    """Return the answer, what to know before trusting it, and how good the voters are.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> model = ue.UnElisa(random_state=0).fit(ue.simulate_votes(random_state=0).votes)
-    >>> "Before you trust this" in show_model(model)
-    True
-    """
+    """Return the answer, what to know before trusting it, and how good the voters are."""
     findings = collect_findings(model)
     return fill_template(
         "notebook.html.j2",
         f=findings,
         figures=list_figures(findings),
-        origin=tell_origin(findings),
+        origin=list_origin(findings),
         dots=draw_dots(findings["voters"], findings["graph"]["families"]),
         most=MOST_DOTS,
     )
 
 
 def show_votes(votes: Votes) -> str:
-    """Return the sizes of a table of votes, its classes and its first rows.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> show_votes(ue.Votes.of([["yes", "no"], ["no", None]])).count("<tr")
-    4
-    """
+    """Return the sizes of a table of votes, its classes and its first rows."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
     rows = np.arange(min(MOST_ROWS, votes.n_items))
@@ -72,13 +57,7 @@ def show_votes(votes: Votes) -> str:
 
 
 def show_graph(graph: VoterGraph) -> str:
-    """Return a picture of the voters on a circle: blue edges agree, red ones contradict.
-
-    Examples
-    --------
-    >>> show_graph(VoterGraph.of(np.array([[0, 0.5], [0.5, 0]]))).count("<line")
-    1
-    """
+    """Return a picture of the voters on a circle: blue edges agree, red ones contradict."""
     shown = np.sort(np.argsort(-graph.degrees, kind="stable")[:MOST_NODES])
     angles = 2 * np.pi * np.arange(len(shown)) / max(len(shown), 1)
     radius = SIDE / 2 - ROOM
@@ -97,8 +76,8 @@ def show_graph(graph: VoterGraph) -> str:
         f'font-size="9" text-anchor="middle" fill="#fff">{s}</text>'
         for s, (x, y) in at.items()
     ]
-    told = escape(repr(graph).removeprefix("VoterGraph(").removesuffix(")"))
+    sizes = escape(repr(graph).removeprefix("VoterGraph(").removesuffix(")"))
     rest = graph.n_voters - len(shown)
     more = f", {rest} voters with the fewest edges left out" if rest else ""
     picture = f'<svg width="{SIDE}" height="{SIDE}" role="img" aria-label="Graph of the voters">'
-    return f"<div><p>{told}{more}</p>{picture}{''.join([*lines, *nodes])}</svg></div>"
+    return f"<div><p>{sizes}{more}</p>{picture}{''.join([*lines, *nodes])}</svg></div>"

@@ -20,7 +20,13 @@ from unelisa.analysis.judged import Judged, Reference
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
-from unelisa.report.answer import list_contents, list_figures, tell_opening, tell_origin
+from unelisa.report.answer import (
+    describe_certificate,
+    list_contents,
+    list_figures,
+    list_origin,
+    write_opening,
+)
 from unelisa.report.drawing import draw_graph, draw_prevalence
 from unelisa.report.findings import Findings, collect_findings
 from unelisa.report.items import MOST_LISTED, describe_next
@@ -60,8 +66,8 @@ def write_report(
 def render_report(findings: Findings, judged: Judged | None = None, source: str = "") -> str:
     """Return the page of a model's findings, with the labels inside for its save button.
 
-    Labels that would make the page larger than 2 MB are left out. `source` is the name of the file
-    of votes.
+    `findings` may have a certificate, as `unelisa certify` writes it. Labels that would make the
+    page larger than 2 MB are left out. `source` is the name of the file of votes.
     """
     labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
     page = _fill_page(findings, labels, source)
@@ -70,6 +76,7 @@ def render_report(findings: Findings, judged: Judged | None = None, source: str 
 
 def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
     graph, voters, traced = findings["graph"], findings["voters"], findings["by_prevalence"]
+    certificate = findings.get("certificate")
     # a burst of spokes without edges or families says nothing that the dot plot does not
     drawn = draw_graph(graph) if graph["links"] or graph["families"] else None
     dots = draw_dots(voters, graph["families"])
@@ -77,11 +84,12 @@ def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
         "page.html.j2",
         [_read(name) for name in (SCRIPTS if drawn else SCRIPTS[1:])],
         f=findings,
-        opening=tell_opening(findings),
+        certificate=describe_certificate(certificate) if certificate else None,
+        opening=write_opening(findings),
         contents=list_contents(findings),
         who="judges" if "jury" in findings else "voters",
         figures=list_figures(findings),
-        origin=tell_origin(findings, source),
+        origin=list_origin(findings, source),
         columns=choose_columns(voters, findings["classes"]),
         order=[row["voter"] for row in dots["rows"]] if dots else range(len(voters)),
         dots=dots,

@@ -1,11 +1,12 @@
 """The report's pictures for notebooks: each function draws on matplotlib axes and returns them.
 
-The pictures show the report's numbers. Every function draws on the axes `ax`, by default on new
-ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, gray does
-not count. Contrarians also differ by shape; voters who repeat each other share another color.
+The pictures show the report's numbers, from the same descriptions. Every function draws on the axes
+`ax`, by default on new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red
+contradicts it, gray does not count. Contrarians also differ by shape; voters who repeat each other
+share another color.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.known import read_gold
-from unelisa.analysis.judged import HARD, SURE, Judged, bin_calibration, count_ease, count_scores
+from unelisa.analysis.judged import Judged, Reference, count_ease, count_scores, score_reference
 from unelisa.analysis.stability import Stability
 from unelisa.errors import ModelError, missing_extra
 from unelisa.paper.graph import VoterGraph
 from unelisa.paper.ising import Ising
 from unelisa.paper.neighborhood import select_neighborhoods, theory_penalty
-from unelisa.report.drawing import describe_graph, draw_graph
+from unelisa.report.drawing import describe_graph, draw_bars, draw_graph
 from unelisa.report.voters import Network, find_families, rank_voters
 from unelisa.report.wording import (
     FAMILY_COLORS,
@@ -88,8 +89,8 @@ def voters(model: Aggregator, *, most: int = 30, ax: "Axes | None" = None) -> "A
     for c, kin in enumerate(find_families(model)):
         rows = [k for k, s in enumerate(shown) if s in kin]
         axes.scatter(np.full(len(rows), 0.01), rows, s=22, marker="s", c=color_family(c), **left)
-    said = f"a vote for {_name_positive(model)}" if len(model.classes_) == 2 else "its vote"
-    axes.set_xlabel(f"weight: how much {said} raises the score")
+    vote = f"a vote for {_name_positive(model)}" if len(model.classes_) == 2 else "its vote"
+    axes.set_xlabel(f"weight: how much {vote} raises the score")
     return axes
 
 
@@ -106,30 +107,16 @@ def posterior(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     >>> sum(int(bar.get_height()) for bar in axes.patches)
     3
     """
-    axes, votes = _axes(ax), Votes.accept(X)
-    counted = count_scores(Judged.of(model, votes))
-    low, high = np.array(counted["edges"][:-1]), np.array(counted["edges"][1:])
-    kind, sure = counted["kind"], low >= SURE - 1e-9
-    sure |= ((kind == "probability") & (high <= 1 - SURE + 1e-9)) | (kind in ("score", "lead"))
-    axes.bar(low, counted["counts"], high - low, align="edge", color=np.where(sure, BLUE, PALE))
-    side = _name_positive(model)
+    counted, side = count_scores(Judged.of(model, Votes.accept(X))), _name_positive(model)
     words = {"probability": f"probability of {side}", "score": f"score: {side} to the right of 0"}
-    axes.set_xlabel(words.get(kind, MEASURES[kind]))
-    axes.set_ylabel("items")
-    return axes
+    return _draw_histogram(ax, counted, words.get(counted["kind"], MEASURES[counted["kind"]]))
 
 
 def ease(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     """Draw a histogram of the items' ease: 1 for an ordinary item, 0 where every voter guesses.
 
-    Hard items, with an ease below one half, are pale.
-
-    Parameters
-    ----------
-    model
-        A fitted aggregator with `ease`, such as `LatentIsing`.
-    X
-        Votes.
+    Hard items, with an ease below one half, are pale. The model needs an `ease`, such as
+    `LatentIsing`.
 
     Examples
     --------
@@ -143,11 +130,7 @@ def ease(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
     counted = count_ease(Judged.of(model, Votes.accept(X)))
     if counted is None:
         raise ModelError(f"{type(model).__name__} does not estimate how easy these items are")
-    axes, edges = _axes(ax), np.array(counted["edges"])
-    colors = np.where(edges[:-1] < HARD - 1e-9, PALE, BLUE)
-    axes.bar(edges[:-1], counted["counts"], np.diff(edges), align="edge", color=colors)
-    axes.set(xlabel="ease", ylabel="items")
-    return axes
+    return _draw_histogram(ax, counted, "ease")
 
 
 def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) -> "Axes":
@@ -176,23 +159,18 @@ def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) 
         )
     axes, votes = _axes(ax), Votes.accept(X)
     signs = read_gold(y, votes)
-    items = np.flatnonzero(signs)
-    if len(items) == 0:
+    if not signs.any():
         raise ModelError("y holds no known label; calibration needs some")
-    known = votes.take_items(items)
-    chances: NDArray[np.float64] = model.predict_proba(known)
-    two = chances.shape[1] == 2
-    happened = signs[items] > 0 if two else model.predict(known) == known.name_codes(signs[items])
-    bins = bin_calibration(happened, chances[:, 1] if two else chances.max(axis=1))
+    bins = score_reference(Reference.of(model, Judged.of(model, votes), signs))["calibration"]
     means, shares, lows, highs = (
         np.array([one[key] for one in bins]) for key in ("mean", "share", "low", "high")
     )
     axes.plot([0, 1], [0, 1], ":", color=GRAY)
     reach = np.maximum([shares - lows, highs - shares], 0)
     axes.errorbar(means, shares, reach, fmt="o-", color=BLUE, capsize=2)
-    axes.set(xlabel="predicted probability")
+    two = len(model.classes_) == 2
     axes.set(ylabel=f"share truly {_name_positive(model)}" if two else "share correct")
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    axes.set(xlabel="predicted probability", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     return axes
 
 
@@ -333,17 +311,22 @@ def _axes(ax: "Axes | None") -> "Axes":
         raise missing_extra("plots need matplotlib", "report") from None
     axes = pyplot.subplots(layout="constrained")[1]
     # notebooks show the figure, without a line of text besides
-    axes._ipython_display_ = _show_nothing  # type: ignore[attr-defined]
+    axes._ipython_display_ = lambda: None  # type: ignore[attr-defined]
     return axes
-
-
-def _show_nothing() -> None:
-    pass
 
 
 def _name_positive(model: Aggregator) -> str:
     """Return the user's word for the second of two classes."""
     return label_text(quote(model.classes_[1]))
+
+
+def _draw_histogram(ax: "Axes | None", counted: dict[str, Any], label: str) -> "Axes":
+    axes, edges = _axes(ax), np.array(counted["edges"])
+    dark = [bar["sure"] or counted["kind"] in ("score", "lead") for bar in draw_bars(counted)]
+    colors = np.where(dark, BLUE, PALE)
+    axes.bar(edges[:-1], counted["counts"], np.diff(edges), align="edge", color=colors)
+    axes.set(xlabel=label, ylabel="items")
+    return axes
 
 
 def _draw_bars(axes: "Axes", names: Iterable[Any], lengths: Any, colors: Any) -> None:
@@ -360,34 +343,36 @@ def _name_rows(axes: "Axes", labels: list[str]) -> None:
 def draw_network(axes: "Axes", network: Network) -> None:
     """Draw the truth, the voters, their families and their edges."""
     described = describe_graph(network, range(len(network.names)))
-    places, drawn = np.array(described["places"]), draw_graph(described)
-    _draw_lines(axes, drawn, places)
-    _draw_families(axes, drawn, places)
+    drawn = draw_graph(described)
+    for points, look in _list_lines(drawn, np.array(described["places"])):
+        axes.plot(*np.array(points).T, **look)
+    for family in drawn["families"]:
+        (x, y), color = family["hub"], color_family(family["number"])
+        axes.scatter([x], [y], s=30, c=color, zorder=3)
     _draw_nodes(axes, drawn, network)
+    axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
+    axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
 
 
-def _draw_lines(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
+def _list_lines(
+    drawn: dict[str, Any], places: NDArray[np.float64]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the lines, as points and looks: edges, ties to the truth, and families' arcs."""
     sides = {1: BLUE, -1: RED}
     for s, t, width, sign in drawn["links"]:
         faded = drawn["nodes"][s][3] in OUTSIDE or drawn["nodes"][t][3] in OUTSIDE
-        look: dict[str, Any] = {"alpha": 0.35 if faded else 0.6, "linewidth": 0.8 * width}
-        axes.plot(*places[[s, t]].T, "--", color=sides[sign], zorder=1, **look)
-    for k, width, sign in drawn["ties"]:
-        end = places[k]
-        axes.plot([0, end[0]], [0, end[1]], color=sides[sign], linewidth=0.6 * width, zorder=2)
-
-
-def _draw_families(axes: "Axes", drawn: dict[str, Any], places: NDArray[np.float64]) -> None:
-    """Draw each family's tie to the truth, its arc, and the stems to its voters."""
+        look = {"alpha": 0.35 if faded else 0.6, "linewidth": 0.8 * width, "linestyle": "--"}
+        yield places[[s, t]], {"color": sides[sign], "zorder": 1, **look}
+    ties = [(places[k], width, sign) for k, width, sign in drawn["ties"]]
+    ties += [(family["hub"], family["width"], family["sign"]) for family in drawn["families"]]
+    if rest := drawn["rest"]:
+        ties.append((rest["place"], rest["width"], 1))
+    for end, width, sign in ties:
+        yield [[0, 0], end], {"color": sides[sign], "linewidth": 0.6 * width, "zorder": 2}
     for family in drawn["families"]:
-        color = color_family(family["number"])
-        look: dict[str, Any] = {"color": color, "linewidth": 1.3, "zorder": 2}
-        (x, y), side = family["hub"], RED if family["sign"] < 0 else BLUE
-        axes.plot([0, x], [0, y], color=side, linewidth=0.6 * family["width"], zorder=2)
-        axes.plot(*zip(*family["arc"], strict=True), **look)
-        for k, *foot in family["stems"]:
-            axes.plot(*np.array([foot, places[k]]).T, **look)
-        axes.scatter([x], [y], s=30, c=color, zorder=3)
+        stems = [[foot, places[k]] for k, *foot in family["stems"]]
+        for points in (family["arc"], *stems):
+            yield points, {"color": color_family(family["number"]), "linewidth": 1.3, "zorder": 2}
 
 
 def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
@@ -398,24 +383,17 @@ def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
         if node
     ]
     if rest := drawn["rest"]:
-        (x, y), size = rest["place"], rest["size"]
-        axes.plot([0, x], [0, y], color=BLUE, linewidth=0.6 * rest["width"], zorder=2)
-        named.append((x, y, size, "counted", rest["label"], None))
+        named.append((*rest["place"], rest["size"], "counted", rest["label"], None))
+    halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
+    text: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 7, "zorder": 4, "bbox": halo}
     for x, y, size, role, name, kin in named:
         color = {"contrarian": RED, "expert": BLUE}.get(role, GRAY if role in OUTSIDE else SKY)
         dot: dict[str, Any] = {"c": color, "edgecolors": kin or color, "linewidths": 1.5}
         turned = role == "contrarian"
         axes.scatter([x], [y], s=0.25 * size**2, marker="D" if turned else "o", zorder=3, **dot)
-        halo = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
-        look: dict[str, Any] = {
-            "ha": "center",
-            "va": "top",
-            "color": SOFT if role in OUTSIDE else INK,
-        }
-        look |= {"bbox": halo, "fontsize": 7, "zorder": 4, "textcoords": "offset points"}
-        axes.annotate(name, (x, y), (0, -4 - 0.25 * size * (1.4 if turned else 1.0)), **look)
-    axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
-    axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
+        below = 0, -4 - 0.25 * size * (1.4 if turned else 1.0)
+        text["color"] = SOFT if role in OUTSIDE else INK
+        axes.annotate(name, (x, y), below, textcoords="offset points", **text)
 
 
 def color_family(family: int) -> str:

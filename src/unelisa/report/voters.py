@@ -49,15 +49,7 @@ class Network(NamedTuple):
 
     @classmethod
     def of_ising(cls, model: Ising) -> "Network":
-        """Return the network of an Ising model, its voters named f1, f2, ... as in the paper.
-
-        Examples
-        --------
-        >>> from unelisa.simulation.designs import figure_2_1
-        >>> network = Network.of_ising(figure_2_1())
-        >>> network.names[:2], int(network.counted.sum()), len(network.links)
-        (['f1', 'f2'], 5, 16)
-        """
+        """Return the network of an Ising model, its voters named f1, f2, ... as in the paper."""
         words = {-1: "contrarian", 0: "pruned", 1: "expert"}
         weights, edges = model.edges[0, 1:], np.triu(model.edges[1:, 1:])
         found = [(int(s), int(t), float(edges[s, t])) for s, t in np.argwhere(edges)]
@@ -93,27 +85,12 @@ class Network(NamedTuple):
 
 
 def selects_experts(model: Aggregator) -> bool:
-    """Return whether only experts count; in a consensus they are better than others who count.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> selects_experts(ue.UnElisa(random_state=0).fit(votes))
-    True
-    """
+    """Return whether only experts count; in a consensus they are better than others who count."""
     return "expert" in model.verdicts and getattr(model, "reading_", "edges") == "edges"
 
 
 def find_families(model: Aggregator) -> list[list[int]]:
-    """Return the families of voters who repeat each other, the heaviest voter of each first.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> find_families(ue.MajorityVote().fit([[1, -1], [-1, 1]]))
-    []
-    """
+    """Return the families of voters who repeat each other, the heaviest voter of each first."""
     voter = {name: s for s, name in enumerate(model.voter_names_)}
     place = {s: k for k, s in enumerate(rank_voters(model))}
     families: Any = getattr(model, "families_", [])
@@ -153,22 +130,14 @@ def list_voters(
 
 
 def estimate_rates(judged: Judged) -> dict[str, Floats]:
-    """Return what the labels of the items say of every voter; NaN where it voted on no such item.
+    """Return rates of every voter, judged by the items' labels; NaN where it has no such vote.
 
     agreement: the share of its votes that equal the label. Of two classes also, given the items'
-    posteriors tau: lean, its share of yes beyond the mean of tau on its items, and::
+    posteriors tau: lean, its share of yes minus the mean of tau on its items, and::
 
         sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|
 
     and likewise specificity for the other class.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.Votes.of([[1, 1, -1], [1, 1, 1], [-1, -1, -1]], coding="pm1")
-    >>> found = estimate_rates(Judged.of(ue.MajorityVote().fit(votes), votes))
-    >>> found["agreement"].round(2), found["sensitivity"]
-    (array([1.  , 1.  , 0.67]), array([1. , 1. , 0.5]))
     """
     votes = judged.votes
     counts = votes.vote_counts().astype(np.float64)
@@ -179,11 +148,10 @@ def estimate_rates(judged: Judged) -> dict[str, Floats]:
     hits, rejections, _ = _count_sides(votes, judged.picked.astype(np.float64))
     same = hits + rejections
     hits, rejections, observed = _count_sides(votes, judged.as_shares())
+    varies = votes.sides.all(axis=0)
     return {
         "agreement": _share(same, counts),
-        "lean": np.where(
-            votes.sides.all(axis=0), _share(votes.sides[1] - observed, counts), np.nan
-        ),
+        "lean": np.where(varies, _share(votes.sides[1] - observed, counts), np.nan),
         "sensitivity": _share(hits, observed),
         "specificity": _share(rejections, counts - observed),
     }
@@ -218,6 +186,7 @@ _FIRST = (
     Column("accuracy", "Accuracy", "interval", "probability that a vote is right, 90% interval"),
 )
 _LAST = (
+    Column("standard_error", "Std. error", "number", "standard error of the weight", True),
     Column("stability", "Stability", "percent", "share of the resamples with the same verdict"),
     Column("agreement", "Agreement", "percent", "share of the votes that equal the label"),
     Column("votes", "Votes", "count", "", True),
@@ -227,31 +196,18 @@ _LAST = (
 )
 _END = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
 _RECALL = "recall_"  # of one of more than two classes
-_NOT_SHOWN = {"links"}
 
 
 def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> list[Column]:
-    """Return the columns that hold anything, including a method's own further figures.
-
-    Examples
-    --------
-    >>> voter = {"voter": "ann", "accuracy": 0.8, "skill": 1.0, "skill_low": 0.9, "reason": ""}
-    >>> [column.title for column in choose_columns([voter], ("no", "yes"))]
-    ['Voter', 'Accuracy', 'Skill']
-    """
-    usual = (*_FIRST, *(_name_sides(*classes) if len(classes) == 2 else _name_classes(voters)))
-    usual = (*usual, *_LAST)
-    known = {column.key for column in (*usual, *_END)} | _NOT_SHOWN
-    bounds = {f"{key}_{end}" for key in voters[0] for end in ("low", "high")}
-    own = [
-        Column(key, key.capitalize(), "number", detail=True)
-        for key in voters[0]
-        if key not in known | bounds
-    ]
-    wanted = (*usual, *own, *_END)
-    if any(voter.get("family") for voter in voters):
-        # voters then depend on their relatives, whom the family's column shows
-        wanted = tuple(column for column in wanted if column.key != "depends_on")
+    """Return the columns that hold anything, including a method's own further figures."""
+    of_classes = _name_sides(*classes) if len(classes) == 2 else _name_classes(voters)
+    usual = (*_FIRST, *of_classes, *_LAST)
+    known = {column.key for column in (*usual, *_END)} | {"links"}
+    known |= {f"{key}_{end}" for key in voters[0] for end in ("low", "high")}
+    own = [Column(k, k.capitalize(), "number", detail=True) for k in voters[0] if k not in known]
+    # voters with relatives depend on them, and the family's column shows these
+    families = any(voter.get("family") for voter in voters)
+    wanted = (*usual, *own, *(_END[1:] if families else _END))
     return [c for c in wanted if any(voter.get(c.key) not in (None, [], "") for voter in voters)]
 
 
@@ -265,22 +221,18 @@ def _name_sides(no: Any, yes: Any) -> tuple[Column, ...]:
         Column("npv", "NPV", "percent", f"right when it says {no}", True),
         Column("lean", f"Says {yes}", "lean", f"how much too often it says {yes}", True),
         Column("weight", "Weight", "number", f"how much a vote for {yes} raises the score"),
-        Column("standard_error", "Std. error", "number", "standard error of the weight", True),
     )
 
 
 def _name_classes(voters: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
     """Return the columns of more than two classes."""
+    keys = [key for key in voters[0] if key.startswith(_RECALL)]
     recalls = [
         Column(key, f"Recall of {show_name(key.removeprefix(_RECALL), 24)}", "percent", "", True)
-        for key in voters[0]
-        if key.startswith(_RECALL) and not key.endswith(("_low", "_high"))
+        for key in keys
+        if not key.endswith(("_low", "_high"))
     ]
-    return (
-        *recalls,
-        Column("weight", "Weight", "number", "how much a vote counts"),
-        Column("standard_error", "Std. error", "number", "standard error of the weight", True),
-    )
+    return (*recalls, Column("weight", "Weight", "number", "how much a vote counts"))
 
 
 def draw_dots(
@@ -288,15 +240,9 @@ def draw_dots(
 ) -> dict[str, Any] | None:
     """Return a row for every voter, the least accurate first; None where nothing is known of any.
 
-    Places are in percent of the width. Voters of one family stand together, in the place of the
-    least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters of
-    whom nothing can be told come last, without a place.
-
-    Examples
-    --------
-    >>> voters = [{"accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 1.0}, {"accuracy": 0.6}]
-    >>> [(row["voter"], row["x"]) for row in draw_dots(voters, [])["rows"]]
-    [(1, 3.0), (0, 73.5)]
+    Places are in percent of the width. Voters of one family are together, in the place of the
+    least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters
+    without an estimate come last, without a place.
     """
     measure = next((m for m in MEASURES if any(v.get(m) is not None for v in voters)), None)
     if measure is None:

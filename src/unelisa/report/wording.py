@@ -1,4 +1,4 @@
-"""Findings as people read them: names made safe to show, numbers rounded, headings chosen."""
+"""Findings in words: names made safe to show, numbers rounded, headings chosen."""
 
 import re
 import unicodedata
@@ -28,6 +28,7 @@ MEASURES = {
     "lead": "lead over the next class",
 }
 DASH = "\N{EN DASH}"
+UNKNOWN = "cannot be estimated"  # from these votes
 FAMILY_COLORS = 7  # in the page's style and script, and in `plots`
 OUTSIDE = ("uninformative", "left out", "pruned")  # verdicts on voters that do not count
 ROLES = ("expert", "counted", "family", "contrarian", *OUTSIDE)
@@ -37,13 +38,7 @@ _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
 def count_noun(number: int, noun: str, several: str | None = None) -> str:
-    """Return a number of things in words; `several` is a plural other than with s.
-
-    Examples
-    --------
-    >>> count_noun(1, "voter"), count_noun(1200, "voter")
-    ('1 voter', '1,200 voters')
-    """
+    """Return a number of things in words; `several` is a plural other than with s."""
     return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
@@ -63,32 +58,25 @@ def describe_fit(findings: Findings) -> list[tuple[str, str]]:
     """Return how the model was fitted, as (name, words) pairs."""
     fit = findings["fit"]
     settings = dict(fit["settings"])
-    told = [("Method", findings["method"])]
+    rows = [("Method", findings["method"])]
     if "random_state" in settings:
         seed = settings.pop("random_state")
-        told.append(("Seed", "none: the votes determine the result" if seed is None else str(seed)))
+        rows.append(("Seed", "none: the votes determine the result" if seed is None else str(seed)))
     if settings:
-        told.append(
-            ("Settings", ", ".join(f"{name} = {value}" for name, value in settings.items()))
-        )
+        shown = ", ".join(f"{name} = {value}" for name, value in settings.items())
+        rows.append(("Settings", shown))
     if fit["rounds"] is not None:
         rise = fit["last_rise"]
         words = "" if rise is None else f", the last of which raised the bound by {rise:.1g}"
-        told.append(("Convergence", f"{fit['rounds']} iterations{words}"))
+        rows.append(("Convergence", f"{fit['rounds']} iterations{words}"))
     if fit["seconds"] is not None:
-        told.append(("Time", show_seconds(fit["seconds"])))
+        rows.append(("Time", show_seconds(fit["seconds"])))
     versions = ", ".join(f"{name} {number}" for name, number in fit["versions"].items())
-    return [*told, ("Versions", versions)]
+    return [*rows, ("Versions", versions)]
 
 
 def choose_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the figures that a comparison has, with their titles; errors in steps only if known.
-
-    Examples
-    --------
-    >>> choose_scores([{"method": "a", "accuracy": 0.5, "mean_absolute_error": None}])
-    {'accuracy': 'accuracy'}
-    """
+    """Return the figures that a comparison has, with their titles; MAE only where it is known."""
     known = any(row.get("mean_absolute_error") is not None for row in rows)
     shown = {key for row in rows[:1] for key in row if key != "mean_absolute_error" or known}
     return {key: title for key, title in SCORES.items() if key in shown}
@@ -105,13 +93,7 @@ def find_best(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def show_name(name: Any, longest: int = LONGEST_NAME) -> str:
-    r"""Return a name as it may be shown: no control characters, not empty, not endless.
-
-    Examples
-    --------
-    >>> show_name(" "), show_name("a\x00b"), show_name("x" * 9, 4)
-    ('(no name)', 'a\ufffdb', 'xxx…')
-    """
+    """Return a name as it may be shown: no control characters, not empty, not endless."""
     letters = str(name)[: longest + 1]
     if all(letter.isspace() or unicodedata.category(letter) == "Cf" for letter in letters):
         return "(no name)"  # nothing in it can be seen
@@ -120,30 +102,15 @@ def show_name(name: Any, longest: int = LONGEST_NAME) -> str:
 
 
 def quote(label: Any) -> str:
-    """Return a label as it stands within a sentence.
-
-    Examples
-    --------
-    >>> quote("case")
-    '“case”'
-    """
+    """Return a label in quotation marks."""
     text = show_name(label, LONGEST_LABEL)
-    # letters that run to the left must not turn the rest of the sentence
-    return (
-        f"“{text}”"
-        if text.isascii()
-        else f"“\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}”"
-    )
+    if not text.isascii():  # letters that run to the left must not turn the rest of the sentence
+        text = f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}"
+    return f"“{text}”"
 
 
 def show_verdict(verdict: str) -> str:
-    """Return a verdict in one word; the name of a family stands in a column of its own.
-
-    Examples
-    --------
-    >>> show_verdict("family of ann"), show_verdict("left out")
-    ('family', 'left out')
-    """
+    """Return a verdict in one word; the name of a family has a column of its own."""
     return "family" if verdict.startswith(FAMILY) else verdict
 
 
@@ -153,13 +120,7 @@ def show_percent(share: float | None) -> str:
 
 
 def show_range(low: float, high: float) -> str:
-    """Return two ends in words.
-
-    Examples
-    --------
-    >>> show_range(.8, .95)
-    '80.0% to 95.0%'
-    """
+    """Return an interval in words."""
     return f"{low:.1%} to {high:.1%}"
 
 
@@ -169,20 +130,12 @@ def show_number(value: float | None, form: str = "z.3f") -> str:
 
 
 def show_minus(text: str) -> str:
-    """Return a text with its minus signs as printed; hyphens within words stay.
-
-    Examples
-    --------
-    >>> show_minus("contradicts the truth, -1.20 ± 0.10")
-    'contradicts the truth, −1.20 ± 0.10'
-    >>> show_minus("rule-2, n-1")
-    'rule-2, n-1'
-    """
+    """Return a text with its minus signs as printed; hyphens within words stay."""
     return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
 def show_lean(lean: float | None, words: tuple[str, str] = ("lenient", "strict")) -> str:
-    """Return in words how a voter's share of a label differs from the estimate; a dash for None.
+    """Return a voter's bias in words, from its share of a label minus the estimate.
 
     Examples
     --------
@@ -198,29 +151,29 @@ def show_lean(lean: float | None, words: tuple[str, str] = ("lenient", "strict")
 
 
 def show_interval(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    """Return a share with its interval, or that it cannot be told.
+    """Return a share with its interval, or that it is unknown.
 
     Examples
     --------
     >>> show_interval(.81, .7, .9), show_interval(.8), show_interval(None)
-    ('81.0% (70.0 to 90.0)', '80.0%', 'cannot be told')
+    ('81.0% (70.0 to 90.0)', '80.0%', 'cannot be estimated')
     """
     if value is None:
-        return "cannot be told"
+        return UNKNOWN
     if low is None or high is None:
         return f"{value:.1%}"
     return f"{value:.1%} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def tell_difference(row: Mapping[str, Any]) -> str:
-    """Return by how much one system is ahead of another, or that they cannot be told apart.
+def show_difference(row: Mapping[str, Any]) -> str:
+    """Return by how much one system is ahead of another, or that they may be equal.
 
     Examples
     --------
     >>> row = {"better": "a", "worse": "b", "difference": 0.1, "low": 0.02, "high": 0.18}
-    >>> tell_difference({**row, "holds": True})
+    >>> show_difference({**row, "holds": True})
     'a is ahead of b by 10.0 points (2.0 to 18.0)'
-    >>> tell_difference({**row, "low": -0.01, "holds": False})
+    >>> show_difference({**row, "low": -0.01, "holds": False})
     'a and b cannot be told apart: 10.0 points (−1.0 to 18.0)'
     """
     better, worse = (show_name(row[key], SHORT_NAME * 2) for key in ("better", "worse"))
@@ -231,15 +184,8 @@ def tell_difference(row: Mapping[str, Any]) -> str:
     return f"{better} and {worse} cannot be told apart: {reach}"
 
 
-def tell_smaller_panel(found: Mapping[str, Any]) -> str:
-    """Return which judges can be dropped, and what stays.
-
-    Examples
-    --------
-    >>> found = {"drop": ["b", "c"], "labels_kept": 0.994, "accuracy_change": -0.001}
-    >>> tell_smaller_panel(found)
-    'b and c can be dropped: 99.4% of the labels stay, expected accuracy −0.1 points'
-    """
+def show_smaller_panel(found: Mapping[str, Any]) -> str:
+    """Return which judges can be dropped, and how little that changes."""
     if not found["drop"]:
         return "No judge can be dropped without a visible change of the labels or of their accuracy"
     shown = [show_name(name, SHORT_NAME * 2) for name in found["drop"]]
@@ -252,18 +198,12 @@ def tell_smaller_panel(found: Mapping[str, Any]) -> str:
     )
 
 
-def tell_labels_needed(needed: Mapping[str, Any]) -> str:
-    """Return how many human labels would settle whether a panel can be trusted.
-
-    Examples
-    --------
-    >>> tell_labels_needed({"n": 12, "settles": "readings"})
-    'About 12 human labels of random items would decide between the two readings'
-    """
+def show_labels_needed(needed: Mapping[str, Any]) -> str:
+    """Return how many human labels would settle whether a panel can be trusted."""
     many = f"About {count_noun(needed['n'], 'human label')} of random items would"
     if needed["settles"] == "readings":
         return f"{many} decide between the two readings"
-    return f"{many} tell how often the panel is right, within 5 points"
+    return f"{many} measure how often the panel is right, within 5 points"
 
 
 def take_apart(warning: str) -> tuple[str, str]:
@@ -278,13 +218,7 @@ def take_apart(warning: str) -> tuple[str, str]:
 
 
 def show_rank(rank: Sequence[int] | None) -> str:
-    """Return the ranks that a system may have; a dash for None.
-
-    Examples
-    --------
-    >>> show_rank([1, 1]), show_rank([2, 4])
-    ('1', '2–4')
-    """
+    """Return the ranks that a system may have; a dash for None."""
     if rank is None:
         return DASH
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}{DASH}{rank[1]}"
@@ -306,9 +240,9 @@ FILTERS = {
     "minus": show_minus,
     "lean": show_lean,
     "rank": show_rank,
-    "difference": tell_difference,
-    "smaller": tell_smaller_panel,
-    "needed": tell_labels_needed,
+    "difference": show_difference,
+    "smaller": show_smaller_panel,
+    "needed": show_labels_needed,
     "too_often": partial(show_lean, words=("too often", "too rarely")),
     "interval": show_interval,
     "seconds": show_seconds,

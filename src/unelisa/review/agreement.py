@@ -1,4 +1,4 @@
-"""Several reviewers: how far they agree, and what each is to look at again."""
+"""Several reviewers: how well they agree, and what each should look at again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -18,22 +18,14 @@ class Agreement(NamedTuple):
 
 
 def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
-    """Return every pair of reviewers with items in common, by their first answers.
-
-    Examples
-    --------
-    >>> told = [Answer(i, int(who == "bob" and i == 3), who, "") for i in range(4)
-    ...         for who in ("ann", "bob")]
-    >>> compare_reviewers(told)[0][:4]
-    ('ann', 'bob', 4, 3)
-    """
+    """Return every pair of reviewers with items in common, by their first answers."""
     firsts: dict[str, dict[int, int]] = {}
     for answer in answers:
         if answer.label is not None:
             firsts.setdefault(answer.reviewer, {}).setdefault(answer.item, answer.label)
     found = []
-    for (a, told), (b, said) in combinations(sorted(firsts.items()), 2):
-        pairs = [(told[item], said[item]) for item in told if item in said]
+    for (a, one), (b, other) in combinations(sorted(firsts.items()), 2):
+        pairs = [(one[item], other[item]) for item in one if item in other]
         if pairs:
             same = sum(x == y for x, y in pairs)
             found.append(Agreement(a, b, len(pairs), same, measure_kappa(pairs)))
@@ -41,13 +33,7 @@ def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
 
 
 def measure_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance.
-
-    Examples
-    --------
-    >>> measure_kappa([(0, 0), (1, 1), (0, 1), (1, 0)]), measure_kappa([(0, 0), (0, 0)])
-    (0.0, None)
-    """
+    """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance."""
     n = len(pairs)
     same = sum(x == y for x, y in pairs) / n
     labels = {label for pair in pairs for label in pair}
@@ -65,11 +51,10 @@ def find_open(answers: Sequence[Answer]) -> set[int]:
 
 
 def list_checks(answers: Sequence[Answer], reviewer: str) -> Iterator[int]:
-    """Yield the items that a reviewer is to look at although somebody has labeled them.
+    """Yield the labeled items that a reviewer should check.
 
     First the reviewer's own on which somebody has disagreed since; then those that only others have
-    labeled, what they disagree on before the rest. So nobody is asked about an item more than
-    twice.
+    labeled, disputed ones first. So nobody is asked about an item more than twice.
     """
     disputed = find_open(answers)
     own: set[int] = set()

@@ -126,10 +126,10 @@ def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:
     import pyarrow.compute as pc  # noqa: PLC0415
 
     texts = pa.array([str(name) for name in items.tolist()], pa.string())
-    told = pc.utf8_trim_whitespace(names.combine_chunks().cast(pa.string()))
-    if len(told.unique()) < len(told):
+    given = pc.utf8_trim_whitespace(names.combine_chunks().cast(pa.string()))
+    if len(given.unique()) < len(given):
         raise VotesError(f"{file} has several rows for one item; keep one row per item")
-    found = pc.index_in(texts, value_set=told).fill_null(-1)
+    found = pc.index_in(texts, value_set=given).fill_null(-1)
     rows = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.intp)
     if np.all(rows < 0):
         raise VotesError(f"{file} has none of the items of the votes; compare the two files")

@@ -1,37 +1,75 @@
 """The file of a review: one row per answer, on disk before the next item is shown.
 
-Rows are only ever appended; a changed answer is a new row, and `sources.labels` says which count.
-Several reviewers may write at the same time: each takes its turn, reads what the others wrote, and
-claims the item that it asks about. A process that is killed leaves at most a torn last line, which
-the next turn cuts off; a whole row that lacks its line feed stays.
+Rows are only appended; a changed answer is a new row, and `sources.labels` decides which rows
+count. Several reviewers may write at the same time: each takes its turn, reads what the others
+wrote, and claims the item that it asks about. A process that is killed leaves at most a torn last
+line, which the next turn cuts off; a complete row that only lacks its line feed stays. A turn never
+writes into a file that was replaced, deleted or edited since this process read it, or that another
+program keeps locked.
 """
 
 import csv
 import errno
+import hashlib
 import io
+import os
 import re
+import threading
+import time
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
-from unelisa.outputs import defuse_cell, find_target, write_table
-from unelisa.review.journal import SharedJournal, share_journal
+from unelisa.outputs import defuse_cell, find_target, sync_folder, write_table
 
-LONGEST_NOTE = 2000  # characters
-LONGEST_NAME = 60
-LONGEST_ITEM = 10_000
+LONGEST_NOTE, LONGEST_NAME, LONGEST_ITEM = 2000, 60, 10_000  # characters
+PATIENCE, PAUSE = 3.0, 0.001  # seconds to wait for a lock of another program; between tries
+_CLAIMS = 1 << 40  # the byte that stands for item 0, far behind the end of any file of lines
 # no text: tables with them cannot be read, and terminals obey them
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_fcntl: Any = import_module("fcntl") if os.name == "posix" else None  # else nothing is locked
+
+
+class Journal:
+    """A file open for appending whole lines; made by `open_journal`."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path, self._handle, self._lock = path, handle, threading.Lock()
+
+    def append(self, line: bytes) -> None:
+        """Add one line, on disk when this returns; after an error the file is as before."""
+        with self._lock:
+            size = os.fstat(self._handle).st_size
+            try:
+                if os.write(self._handle, line) != len(line):  # the disk took only a part
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(self._handle)
+            except OSError as error:
+                os.ftruncate(self._handle, size)
+                raise OSError(error.errno, error.strerror, str(self.path)) from None
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[Journal]:
+    """Open a file for appending, without a torn last line: one that lacks its line feed.
+
+    `BlockingIOError` if another process has it open so.
+    """
+    with _open_for_lines(path) as handle:
+        _lock(handle)  # until it is closed, or the process ends
+        os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
+        yield Journal(path, handle)
 
 
 class Answer(NamedTuple):
-    """What one reviewer said of one item."""
+    """One reviewer's answer on one item."""
 
     item: int  # its place among the items
     label: int | None  # the place of the label among the classes; None: skipped
@@ -40,18 +78,23 @@ class Answer(NamedTuple):
     note: str = ""
 
 
-class GoldFile:
+class GoldFile(Journal):
     """All answers so far, and where the next one goes; made by `open_gold`."""
 
     def __init__(
-        self, path: Path, items: NDArray[Any], classes: Sequence[Any], header: Sequence[str]
+        self,
+        path: Path,
+        handle: int,
+        items: NDArray[Any],
+        classes: Sequence[Any],
+        header: Sequence[str],
     ) -> None:
-        self.path = path
+        super().__init__(path, handle)
         self.answers: list[Answer] = []
         self._items, self._classes, self._header = items, classes, _write_row(header)
-        self._journal: SharedJournal
         self._claimed: int | None = None
         self._rows = 0
+        self._seen, self._digest = 0, hashlib.blake2b()  # what this process has read or written
 
     @contextmanager
     def turn(self) -> Iterator[list[Answer]]:
@@ -61,43 +104,78 @@ class GoldFile:
         """
         with ExitStack() as held:
             try:
-                text = held.enter_context(self._journal.turn())
+                _wait_for_lock(self._handle)
+                held.callback(_unlock, self._handle)
+                text = self._catch_up()
             except OSError as error:
                 raise ModelError(_refuse(self.path.name, error)) from None
-            new = list(self._read(text))
+            new = list(self._parse(text))
             self.answers += new
             yield new
 
     def add(self, answer: Answer) -> None:
         """Append an answer in one's turn; it is on disk when this returns."""
         label = "" if answer.label is None else str(self._classes[answer.label])
-        cells = str(self._items[answer.item]), label, *answer[2:]
-        self._journal.append(_write_row(cells))
-        self._rows += 1
+        self.append(_write_row((str(self._items[answer.item]), label, *answer[2:])))
         self.answers.append(answer)
 
+    def append(self, line: bytes) -> None:
+        """Add one row in one's turn, as `Journal` does."""
+        super().append(line)
+        self._note(line)
+        self._rows += 1
+
     def claim(self, item: int) -> bool:
-        """Return whether no other process asks about an item; then this one does, and no other."""
-        if not self._journal.claim(item):
-            return False
+        """Return whether no other process asks about an item; then only this one does."""
+        if _fcntl is None:
+            return True
+        try:
+            _fcntl.lockf(self._handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB, 1, _CLAIMS + item)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):  # else there are no such locks
+                return False
         if self._claimed is not None and self._claimed != item:
-            self._journal.release(self._claimed)
+            with suppress(OSError):
+                _fcntl.lockf(self._handle, _fcntl.LOCK_UN, 1, _CLAIMS + self._claimed)
         self._claimed = item
         return True
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Open the file, read the answers of earlier reviews; add the header to an empty file."""
-        with ExitStack() as opened:
-            try:
-                self._journal = opened.enter_context(share_journal(self.path, self._is_whole))
-                with self.turn():
-                    if not self._rows:
-                        self._journal.append(self._header)
-                        self._rows = 1
-            except OSError as error:
-                raise ModelError(f"cannot write {self.path.name}: {error.strerror}") from None
-            yield
+    def begin(self) -> None:
+        """Read the answers of earlier reviews; add the header to an empty file."""
+        with self.turn():
+            if not self._rows:
+                self.append(self._header)
+
+    def _catch_up(self) -> bytes:
+        """Return what others wrote since the last turn, in whole lines."""
+        self._check_unchanged()
+        new = _read_from(self._handle, self._seen)
+        end = new.rfind(b"\n") + 1
+        if end < len(new) and self._is_whole(new[end:]):
+            super().append(b"\n")
+            new += b"\n"
+        elif end < len(new):
+            os.ftruncate(self._handle, self._seen + end)
+            new = new[:end]
+        self._note(new)
+        return new
+
+    def _note(self, text: bytes) -> None:
+        self._seen += len(text)
+        self._digest.update(text)
+
+    def _check_unchanged(self) -> None:
+        """Raise `OSError` unless the path leads to this file, which begins as it was read."""
+        opened, found = os.fstat(self._handle), None
+        with suppress(FileNotFoundError):
+            found = self.path.stat()
+        if found is None:
+            raise OSError(errno.ESTALE, "was moved or deleted while this review was using it")
+        if (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino):
+            raise OSError(errno.ESTALE, "was replaced while this review was using it")
+        known = _read_from(self._handle, 0, self._seen)
+        if hashlib.blake2b(known).digest() != self._digest.digest():
+            raise OSError(errno.ESTALE, "was edited while this review was using it")
 
     def _is_whole(self, line: bytes) -> bool:
         """Return whether a line lacks nothing but its line feed: a header, or an answer."""
@@ -113,7 +191,7 @@ class GoldFile:
         items, labels = self._places
         return len(row) == len(Answer._fields) and row[0] in items and row[1] in labels
 
-    def _read(self, text: bytes) -> Iterator[Answer]:
+    def _parse(self, text: bytes) -> Iterator[Answer]:
         """Yield the answers of whole lines; the first line of the file is its header."""
         try:
             rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline="")))
@@ -149,29 +227,18 @@ def open_gold(
     _check_file(path, header)
     _check_names(items.tolist(), "an item")
     _check_names(classes, "a label")
-    gold = GoldFile(path, items, classes, header)
-    with gold.open():
+    with ExitStack() as opened:
+        try:
+            handle = opened.enter_context(_open_for_lines(path))
+            gold = GoldFile(path, handle, items, classes, header)
+            gold.begin()
+        except OSError as error:
+            raise ModelError(f"cannot write {path.name}: {error.strerror}") from None
         yield gold
 
 
-def _refuse(name: str, error: OSError) -> str:
-    """Return what happened to a file, and what to do."""
-    told = f"{name} {error.strerror}, so nothing can be saved"
-    if error.errno == errno.EAGAIN:
-        return f"{told}; try again when that program, such as a backup, has ended"
-    if error.errno == errno.ESTALE:
-        return f"{told}; start this review again, which continues with the answers in the file"
-    return f"{name} cannot be read ({error.strerror}), so nothing can be saved"
-
-
 def clean_note(note: str) -> str:
-    r"""Return a note as one line of limited length.
-
-    Examples
-    --------
-    >>> clean_note(" two\nlines ")
-    'two lines'
-    """
+    """Return a note as one line of limited length."""
     return _clean(note)[:LONGEST_NOTE]
 
 
@@ -188,6 +255,16 @@ def _clean(text: str) -> str:
     return _CONTROLS.sub("", " ".join(text.split()))
 
 
+def _refuse(name: str, error: OSError) -> str:
+    """Return what happened to a file, and what to do."""
+    found = f"{name} {error.strerror}, so nothing can be saved"
+    if error.errno == errno.EAGAIN:
+        return f"{found}; try again when that program, such as a backup, has ended"
+    if error.errno == errno.ESTALE:
+        return f"{found}; start this review again, which continues with the answers in the file"
+    return f"{name} cannot be read ({error.strerror}), so nothing can be saved"
+
+
 def _check_names(names: Sequence[Any], what: str) -> None:
     """Refuse names that a row cannot hold, and two that a spreadsheet shows alike."""
     texts = list(map(str, names))
@@ -197,8 +274,7 @@ def _check_names(names: Sequence[Any], what: str) -> None:
             "it for the review"
         )
     written = {text: defuse_cell(text) for text in texts}
-    changed = {text for text, cell in written.items() if cell != text}
-    if any(written[text] in written for text in changed):
+    if any(cell in written for text, cell in written.items() if cell != text):
         raise ModelError(
             f"{what} is named like a formula, and another like that in quotes; rename one"
         )
@@ -218,8 +294,7 @@ def _check_file(path: Path, header: Sequence[str]) -> None:
         raise ModelError(f"cannot write {path.name or path}: it {error.strerror}") from None
     if not target.parent.is_dir():
         raise ModelError(f"cannot write {path.name}: there is no folder {path.parent}")
-    first = _write_row(header)
-    start = b""
+    first, start = _write_row(header), b""
     if target.exists():
         with target.open("rb") as file:
             start = file.read(len(first))
@@ -227,3 +302,48 @@ def _check_file(path: Path, header: Sequence[str]) -> None:
         raise ModelError(
             f"{path.name} exists and was not written by a review of such items; name another file"
         )
+
+
+@contextmanager
+def _open_for_lines(path: Path) -> Iterator[int]:
+    plain = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | plain, 0o666)
+    try:
+        sync_folder(path.parent)
+        yield handle
+    finally:
+        os.close(handle)  # also releases its locks, as does the end of the process
+
+
+def _read_from(handle: int, start: int, end: int | None = None) -> bytes:
+    end = os.fstat(handle).st_size if end is None else end
+    os.lseek(handle, start, os.SEEK_SET)  # what is written goes to the end in any case
+    parts = []
+    while start < end and (part := os.read(handle, end - start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
+
+
+def _wait_for_lock(handle: int) -> None:
+    """Lock a file, or raise `BlockingIOError` if another program has not released it in time."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            _lock(handle)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise BlockingIOError(errno.EAGAIN, "is locked by another program") from None
+            time.sleep(PAUSE)
+        else:
+            return
+
+
+def _lock(handle: int) -> None:
+    if _fcntl is not None:
+        _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+
+
+def _unlock(handle: int) -> None:
+    if _fcntl is not None:
+        _fcntl.flock(handle, _fcntl.LOCK_UN)

@@ -8,18 +8,13 @@ from numpy.typing import NDArray
 from unelisa.analysis.suggestions.gains import measure_label_gains
 from unelisa.votes.ballots import Floats
 
-_DIGITS = 9  # of gains that are told apart
+_DIGITS = 9  # of gains that count as different
 
 
 def measure_gains(chances: Floats) -> Floats:
-    """Return how much a right label of each item raises the expected number of right labels.
+    """Return how much a correct label of each item raises the expected number of correct labels.
 
     That is 1 - max_k P(k), what `suggest_votes` expects of a human who is always right.
-
-    Examples
-    --------
-    >>> measure_gains(np.array([[0.25, 0.75], [1.0, 0.0]])).tolist()
-    [0.25, 0.0]
     """
     return measure_label_gains(chances, np.eye(chances.shape[1]), "errors")
 
@@ -27,15 +22,8 @@ def measure_gains(chances: Floats) -> Floats:
 def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
     """Return the items by the gain of their labels, the largest first.
 
-    Items with the same probabilities usually have the same votes, and a label of one tells of the
-    others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
-
-    Examples
-    --------
-    >>> yes = np.array([0.5, 0.5, 0.6, 0.9])
-    >>> ranking = rank_useful(np.column_stack([1 - yes, yes]))
-    >>> ranking[1], sorted(ranking[[0, 2]]), ranking[3]
-    (np.int64(2), [np.int64(0), np.int64(1)], np.int64(3))
+    Items with the same probabilities usually have the same votes, so a label of one is informative
+    about the others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
     """
     ties = np.random.default_rng(seed).random(len(chances))
     gains = measure_gains(chances) / np.sqrt(_count_alike(np.round(chances, _DIGITS), ties))
@@ -61,13 +49,6 @@ def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
     equal size, one each, as the binary digits of their places are reversed and flipped at random
     (the points of van der Corput, with a digital shift). So all items are equally likely to be
     among the first n: it is a random sample whose probabilities are spread as those of all items.
-
-    Examples
-    --------
-    >>> chances = np.linspace(0.01, 0.99, 64)
-    >>> first = spread_sample(np.column_stack([1 - chances, chances]))[:4]
-    >>> np.sort(first // 16).tolist()
-    [0, 1, 2, 3]
     """
     n, rng = len(chances), np.random.default_rng(seed)
     by_class = np.lexsort((rng.random(n), _signed_certainty(chances)))

@@ -1,44 +1,48 @@
-"""What can be asked about: items with votes and a model, or the charts of a phenotype."""
+"""What can be asked about: items with votes and a model, or the charts of a phenotype.
+
+A pool ranks its items and reports the progress of the review: what the labels so far say, and
+whether more of them would change it. They are enough if as many answers again as were given would
+raise the expected accuracy, or narrow the interval of a share on each side, by less than half a
+point.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.certify import certify, plan_certification
+from unelisa.analysis.certify import Drawn, certify, draw_gold, plan_certification
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
+from unelisa.analysis.scoring import bound_frequency
 from unelisa.base import clone
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.trust import LEAST_LABELS
-from unelisa.review.order import mix_chances, rank_useful, spread_sample
-from unelisa.review.standing import (
-    Facts,
-    Known,
-    Study,
-    bound_mean,
-    compare_readings,
-    expect_accuracy,
-    fix_known,
-    list_rates,
-    look_ahead,
-    look_at_width,
-    measure_accuracy,
-)
+from unelisa.outputs import make_plain
+from unelisa.report.findings import explain_structure
+from unelisa.report.wording import count_noun
+from unelisa.review.order import measure_gains, mix_chances, rank_useful, spread_sample
 from unelisa.sources.files import reading
-from unelisa.sources.labels import CHOSEN, DRAWN, RANDOM, REVIEWER, USEFUL, list_rows
+from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
 from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats
 from unelisa.votes.coding import encode_classes
 
 Aim = Literal["labels", "rate", "certify"]
+Facts = dict[str, Any]
+
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes
 NOTE = "note"
-ENOUGH = 0.95  # share of the items that is certified or gold
-EVERY = 10  # answers between two looks at where the review stands
+ENOUGH = 0.95  # share of the items that can be certified that is certified or gold
+EVERY = 10  # answers between two updates of the progress
+LITTLE = 0.005
+LEAST_ANSWERS = 20  # fewer never are enough
+# facts that not every aim has
+_NO_FACTS: Facts = {"expected": None, "measured": None, "rates": [], "readings": [], "cautions": []}
 
 
 class Opinion(NamedTuple):
@@ -48,14 +52,42 @@ class Opinion(NamedTuple):
     voters: list[str]
 
 
+class Known(NamedTuple):
+    """The gold labels so far, one per item."""
+
+    labels: NDArray[np.intp]  # place among the classes; -1: unknown, or reviewers disagree
+    sampled: NDArray[np.bool_]  # whether the item was drawn at random
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(np.count_nonzero(self.labels >= 0))
+
+    def only_sample(self) -> "Known":
+        """Return the labels of items that were drawn at random."""
+        return self._replace(labels=np.where(self.sampled, self.labels, -1))
+
+    def name(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return one label per item as users write it, None where unknown."""
+        return np.append(np.asarray(classes, dtype=object), [None])[self.labels]
+
+
+class Study(NamedTuple):
+    """A pool's view of its items, given the labels so far."""
+
+    ranking: NDArray[np.intp]  # which item to ask about first, second, ...
+    chances: Floats  # P(class) per item, items x classes
+    facts: Facts  # for the page
+
+
 @dataclass(eq=False)
 class VotesPool:
     """The items of some votes, with a model that was fitted to the votes alone.
 
     With the aim "labels" the most useful items come first, and the model is fitted again to the
     labels so far. With the aim "rate" the items are a stratified random sample, and the model stays
-    as it is: `estimate_rate` needs both. With the aim "certify" they are drawn with equal chances,
-    until so many labels are certified with `promise`, an error and a confidence.
+    as it is: `estimate_rate` needs both. With the aim "certify" they are those of `draw_gold`,
+    until `share` of the labels is certified with `promise`, an error and a confidence.
     """
 
     model: Any
@@ -63,6 +95,7 @@ class VotesPool:
     aim: Aim = "labels"
     seed: int = 0
     promise: tuple[float, float] = (0.05, 0.95)
+    share: float | None = None
 
     header = ("item", "label", REVIEWER, CHOSEN, NOTE)
 
@@ -77,22 +110,39 @@ class VotesPool:
         self.classes = tuple(self.model.classes_.tolist())
         self.words = tuple(map(str, self.classes))
 
-    def tell_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
+    def describe_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
         """Return how an item is chosen, as the file records it."""
-        return {"labels": USEFUL, "rate": RANDOM, "certify": DRAWN}[self.aim]
+        if self.aim == "certify":
+            return self.drawn.design
+        return {"labels": USEFUL, "rate": RANDOM}[self.aim]
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """The items that are asked about for a certificate."""
+        error, _ = self.promise
+        return draw_gold(self.model, self.votes, error, share=self.share, seed=self.seed)
 
     def list_opinions(self, item: int) -> list[Opinion]:
         """Return who voted for which class on an item; classes with votes only."""
         (part,) = self.votes.take_items([item]).parts()
-        said = part.values[0]
+        given = part.values[0]
         codes = np.array(encode_classes(len(self.classes)), dtype=np.int8)
-        found = [(k, part.voters[said == code]) for k, code in enumerate(codes)]
+        found = [(k, part.voters[given == code]) for k, code in enumerate(codes)]
         return [Opinion(k, [str(name) for name in who]) for k, who in found if len(who)]
 
     def study(self, known: Known) -> Study:
-        """Return the order of the items and where the review stands."""
-        looks = {"labels": self._learn, "rate": self._sample, "certify": self._certify}
-        return looks[self.aim](known)
+        """Return the order of the items and the progress of the review."""
+        if self.aim == "labels":
+            return self._learn(known)
+        chances, sample = self.model.predict_proba(self.votes), known.only_sample()
+        gold = sample.name(self.model.classes_) if sample.n_labels else None
+        measured = {"measured": measure_accuracy(chances, sample), "sampled": sample.n_labels}
+        if self.aim == "certify":
+            outlook = self._look_at_certificate(gold)
+            return Study(self.drawn.places, chances, {**_NO_FACTS, **measured, "outlook": outlook})
+        rates = list_rates(estimate_rate(self.model, self.votes, gold, LEVEL))
+        facts = {**_NO_FACTS, **measured, "rates": rates, "outlook": look_at_width(rates, sample)}
+        return Study(spread_sample(chances, self.seed), chances, facts)
 
     def _learn(self, known: Known) -> Study:
         model: Any = self.model
@@ -100,19 +150,19 @@ class VotesPool:
             model = clone(self.model).fit(self.votes, known.name(self.model.classes_))
         chances = fix_known(model.predict_proba(self.votes), known)
         sample = known.only_sample()
-        rates = (
-            estimate_rate(self.model, self.votes, sample.name(self.model.classes_), LEVEL)
-            if sample.n_labels >= LEAST_LABELS
-            else estimate_rate(model, self.votes, level=LEVEL)
-        )
+        enough = sample.n_labels >= LEAST_LABELS
+        gold = sample.name(self.model.classes_) if enough else None
+        rates = estimate_rate(self.model if enough else model, self.votes, gold, LEVEL)
         readings = compare_readings(self.model, model)
+        before = getattr(self.model, "cautions_", [])
         facts: Facts = {
             "expected": expect_accuracy(model, chances),
             "measured": None,
             "rates": list_rates(rates),
-            "sampled": sample.n_labels if sample.n_labels >= LEAST_LABELS else 0,
+            "sampled": sample.n_labels if enough else 0,
             "readings": readings,
-            "cautions": _list_news(self.model, model),
+            # only what the labels have added
+            "cautions": [one for one in getattr(model, "cautions_", []) if one not in before],
             "outlook": look_ahead(chances, known, _find_obstacle(model, readings)),
         }
         ranking = rank_useful(self._weigh_readings(model, chances, known), self.seed)
@@ -123,65 +173,21 @@ class VotesPool:
         others = range(1, len(getattr(model, "readings_", ())))
         if not others or known.n_labels >= LEAST_LABELS:
             return chances
-        tables = [model.read(k).predict_proba(self.votes) for k in others]
-        return mix_chances([chances, *tables])
-
-    def _sample(self, known: Known) -> Study:
-        chances, sample = self.model.predict_proba(self.votes), known.only_sample()
-        gold = sample.name(self.model.classes_) if sample.n_labels else None
-        rates = list_rates(estimate_rate(self.model, self.votes, gold, LEVEL))
-        facts: Facts = {
-            "expected": None,
-            "measured": measure_accuracy(chances, sample),
-            "rates": rates,
-            "sampled": sample.n_labels,
-            "readings": [],
-            "cautions": [],
-            "outlook": look_at_width(rates, sample),
-        }
-        return Study(spread_sample(chances, self.seed), chances, facts)
-
-    def _certify(self, known: Known) -> Study:
-        chances, sample = self.model.predict_proba(self.votes), known.only_sample()
-        gold = sample.name(self.model.classes_) if sample.n_labels else None
-        order = np.random.default_rng(self.seed).permutation(len(chances))
-        facts: Facts = {
-            "expected": None,
-            "measured": measure_accuracy(chances, sample),
-            "rates": [],
-            "sampled": sample.n_labels,
-            "readings": [],
-            "cautions": [],
-            "outlook": self._look_at_certificate(gold),
-        }
-        return Study(order, chances, facts)
+        return mix_chances([chances, *(model.read(k).predict_proba(self.votes) for k in others)])
 
     def _look_at_certificate(self, gold: Any) -> Facts:
         """Return how much is certified by the answers so far."""
         if gold is None:
-            (*_, last) = plan_certification(self.model, self.votes, *self.promise)
+            (*_, last) = plan_certification(self.model, self.votes, *self.promise, share=self.share)
             words = (
                 f"About {last.answers:,} answers would certify {last.certified:.0%} of the items."
             )
             return {"enough": False, "more": last.answers, "words": words}
-        found = certify(self.model, self.votes, gold, *self.promise)
+        found = certify(self.model, self.votes, gold, *self.promise, drawn=self.drawn.design)
         done = (found.n_certified + found.n_gold) / len(self.items)
         words = f"Certified now: {done:.0%} of the items. {str(found)[:1].upper()}{str(found)[1:]}."
-        return {"enough": done >= ENOUGH, "more": EVERY, "words": words}
-
-
-def _list_news(first: Any, latest: Any) -> list[str]:
-    """Return what the labels have added to what is to be known of a model."""
-    before = getattr(first, "cautions_", [])
-    return [caution for caution in getattr(latest, "cautions_", []) if caution not in before]
-
-
-def _find_obstacle(model: Any, readings: list[Facts]) -> str:
-    """Return why the expected accuracy is not to be relied on; nothing if it is."""
-    if getattr(model, "reliable_", True):
-        return ""
-    open_ = any(row["state"] == "possible" for row in readings)
-    return "the votes still allow another reading" if open_ else "the labels are not reliable yet"
+        most = len(self.drawn.places) / len(self.items)
+        return {"enough": done >= ENOUGH * most, "more": EVERY, "words": words}
 
 
 @dataclass(eq=False)
@@ -210,8 +216,7 @@ class ChartsPool:
             rows = list(list_rows(TextTable(path), (person, *known)))
         try:
             people, chances, drawn = zip(*rows, strict=True)
-            shares = np.array(list(map(float, drawn)))
-            probabilities = np.array(list(map(float, chances)))
+            shares, probabilities = (np.array(list(map(float, one))) for one in (drawn, chances))
             sound = bool(np.all((shares > 0) & (shares <= 1) & (np.abs(probabilities) <= 1)))
         except ValueError:
             sound = False
@@ -222,7 +227,7 @@ class ChartsPool:
             )
         return cls(np.array(people, dtype=object), probabilities, list(drawn), seed)
 
-    def tell_choice(self, item: int) -> str:
+    def describe_choice(self, item: int) -> str:
         """Return the share of similar charts that was drawn, as the file records it."""
         return self.drawn[item]
 
@@ -238,12 +243,10 @@ class ChartsPool:
         case = bound_mean(known.labels[rows] == 1, weights[rows])
         rates = [] if case is None else [{"class": self.words[1], **case}]
         facts: Facts = {
-            "expected": None,
+            **_NO_FACTS,
             "measured": measure_accuracy(chances, known, weights),
             "rates": rates,
             "sampled": known.n_labels,
-            "readings": [],
-            "cautions": [],
             "outlook": look_at_width(rates, known),
         }
         return Study(np.random.default_rng(self.seed).permutation(len(chances)), chances, facts)
@@ -255,3 +258,112 @@ def is_charts(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(80).split(b"\n")[0].strip() == ",".join(CHARTS).encode()
+
+
+def fix_known(chances: Floats, known: Known) -> Floats:
+    """Return the probabilities with those of labeled items certain."""
+    fixed, rows = chances.copy(), np.flatnonzero(known.labels >= 0)
+    fixed[rows] = 0.0
+    fixed[rows, known.labels[rows]] = 1.0
+    return fixed
+
+
+def expect_accuracy(model: Any, chances: Floats) -> Facts:
+    """Return the accuracy that a model expects of its labels; None where it is not reliable.
+
+    For methods without an estimate it is the mean probability of the labels.
+    """
+    if not getattr(model, "reliable_", True):
+        return {"share": None, "low": None, "high": None}
+    if not hasattr(model, "expected_accuracy_"):
+        return {"share": float(chances.max(axis=1).mean()), "low": None, "high": None}
+    low, high = model.expected_accuracy_interval_ or (None, None)
+    return {"share": model.expected_accuracy_, "low": low, "high": high}
+
+
+def measure_accuracy(chances: Floats, known: Known, weights: Floats | None = None) -> Facts | None:
+    """Return the share of gold labels that the probabilities agree with; None without any.
+
+    A weighted share has the interval of (sum w)^2 / sum w^2 labels.
+    """
+    rows = np.flatnonzero(known.labels >= 0)
+    right = chances[rows].argmax(axis=1) == known.labels[rows]
+    return bound_mean(right, None if weights is None else weights[rows])
+
+
+def bound_mean(values: NDArray[np.bool_], weights: Floats | None = None) -> Facts | None:
+    """Return a share and its 90 % interval (Wilson's), weighted if there are weights."""
+    if not len(values):
+        return None
+    weight = np.ones(len(values)) if weights is None else weights
+    share = float(weight @ values / weight.sum())
+    low, high = bound_frequency(share, float(weight.sum() ** 2 / (weight @ weight)), LEVEL)
+    return {"share": share, "low": low, "high": high, "labels": len(values)}
+
+
+def list_rates(table: Any) -> list[Facts]:
+    """Return the shares of `estimate_rate` as plain data."""
+    rows = table.reset_index().to_dict("records")
+    return [{key: make_plain(value) for key, value in row.items()} for row in rows]
+
+
+def compare_readings(first: Any, latest: Any) -> list[Facts]:
+    """Return the readings that the votes alone allowed, and what has become of each.
+
+    Nothing is returned for methods with one reading.
+    """
+    readings: Any = getattr(first, "readings_", ())
+    if len(readings) < 2:
+        return []
+    left, rows = list(latest.readings_["structure"]), []
+    for row in readings.to_dict("records"):
+        place = left.index(row["structure"]) if row["structure"] in left else None
+        state = "ruled out" if place is None else "possible" if place else "taken"
+        name, share = explain_structure(row["structure"]), make_plain(row.get("share_yes"))
+        rows.append({"structure": name, "share": share, "state": state})
+    return rows
+
+
+def _find_obstacle(model: Any, readings: list[Facts]) -> str:
+    """Return why the expected accuracy cannot be relied on; nothing if it can."""
+    if getattr(model, "reliable_", True):
+        return ""
+    open_ = any(row["state"] == "possible" for row in readings)
+    return "the votes still allow another reading" if open_ else "the labels are not reliable yet"
+
+
+def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
+    """Return whether as many labels again would raise the expected accuracy.
+
+    Gold labels are certain in `chances`; `obstacle` is why the expectation cannot be relied on yet.
+    """
+    gains, more = np.sort(measure_gains(chances))[::-1], _plan_more(known)
+    rise = float(gains[:more].sum() / len(gains))
+    enough = known.n_labels >= LEAST_ANSWERS and rise < LITTLE and not obstacle
+    points = f"{100 * rise:.1f} points" if rise >= 0.0005 else "less than 0.1 points"
+    words = f"Enough: {more} more would change little (accuracy would rise by {points})."
+    if not enough:
+        words = f"{count_noun(more, 'more answer')} are expected to raise accuracy by {points}."
+    if obstacle:
+        words = f"{obstacle[:1].upper()}{obstacle[1:]}. {words}"
+    return {"enough": enough, "more": more, "words": words}
+
+
+def look_at_width(rates: list[Facts], known: Known) -> Facts:
+    """Return whether as many labels again would narrow the interval of the shares.
+
+    The width falls with the square root of the number of labels.
+    """
+    widths = [row["high"] - row["low"] for row in rates if row["low"] is not None]
+    half, more = max(widths, default=1.0) / 2, _plan_more(known)
+    narrower = half * (1 - 0.5**0.5)
+    enough = known.n_labels >= LEAST_ANSWERS and narrower < LITTLE
+    head = f"Enough: {more} more would narrow the interval only"
+    if not enough:
+        head = f"{count_noun(more, 'more answer')} would narrow the interval"
+    after = f"from ±{100 * half:.1f} to about ±{100 * (half - narrower):.1f} points"
+    return {"enough": enough, "more": more, "words": f"{head} {after}."}
+
+
+def _plan_more(known: Known) -> int:
+    return max(known.n_labels, LEAST_ANSWERS // 2)

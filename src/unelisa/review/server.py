@@ -1,4 +1,4 @@
-"""The page and what it asks for: the next item, an answer, where the review stands.
+"""The page and what it asks for: the next item, an answer, the progress of the review.
 
 It listens on 127.0.0.1 alone. Everything is sent as JSON and shown as text; the page itself is a
 file of this package. What waits for the disk or for a lock runs in a thread, one request at a time,
@@ -82,7 +82,7 @@ def build_app(session: Session) -> Any:
             Route("/text/{item}", views.show_text),
             Route("/picture/{item}", views.show_picture),
             Route("/answer", views.take, methods=["POST"]),
-            Route("/standing", views.stand),
+            Route("/progress", views.report),
         ],
         exception_handlers={ModelError: views.refuse},
     )
@@ -97,7 +97,6 @@ class Views:
         self._session, self._respond = session, responses
         folder = files("unelisa.review").joinpath("templates")
         self._page = {path: folder.joinpath(name).read_bytes() for path, (name, _) in PAGE.items()}
-
         self._alone = threading.Lock()  # a session is for one request at a time
 
     def show_page(self, request: Any) -> Any:
@@ -121,10 +120,8 @@ class Views:
             "classes": list(session.pool.words),
             "reviewer": session.reviewer,
             "file": session.gold.path.name,
-            "aim": session.pool.aim,
             "count": session.count,
             "every": EVERY,
-            "line": session.tell(session.gold.answers),
             "total": len(session.pool.items),
             "question": None if item is None else session.describe(item),
         }
@@ -155,18 +152,18 @@ class Views:
 
     async def take(self, request: Any) -> Any:
         """Put an answer on disk; return the next item and the votes on this one."""
-        told = await _read_json(request)
-        item, label = self._read_item(told.get("item")), told.get("label")
+        given = await _read_json(request)
+        item, label = self._read_item(given.get("item")), given.get("label")
         known = [None, *range(len(self._session.pool.classes))]
         if item is None or label not in known or type(label) not in (int, type(None)):
             return self._respond.JSONResponse({"error": "This is not an answer."}, 400)
-        return await asyncio.to_thread(self._save, item, label, told)
+        return await asyncio.to_thread(self._save, item, label, given)
 
-    def _save(self, item: int, label: int | None, told: dict[str, Any]) -> Any:
-        session, note, new = self._session, str(told.get("note", "")), not told.get("answered")
+    def _save(self, item: int, label: int | None, given: dict[str, Any]) -> Any:
+        session, note, new = self._session, str(given.get("note", "")), not given.get("answered")
         with self._alone:
             try:
-                kept = session.answer(item, label, note, told.get("seen"), new)
+                kept = session.answer(item, label, note, given.get("seen"), new)
             except OSError as error:
                 return self._respond.JSONResponse({"error": f"Not saved: {error.strerror}."}, 507)
             last = {**session.describe(item), "text": ""}
@@ -177,8 +174,8 @@ class Views:
         """Say that somebody else wrote into the file what this review cannot read."""
         return self._respond.JSONResponse({"error": str(error)}, 409)
 
-    async def stand(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
-        """Return where the review stands, once a look that is under way has ended."""
+    async def report(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
+        """Return the progress of the review, once a study that is under way has ended."""
         try:
             study = await asyncio.wrap_future(self._session.await_study())
         except Exception as error:
@@ -199,10 +196,10 @@ async def _read_json(request: Any) -> dict[str, Any]:
         if len(body) > LARGEST_REQUEST:
             return {}
     try:
-        told = json.loads(body)
+        given = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return given if isinstance(given, dict) else {}
 
 
 def limit_connections() -> Any:

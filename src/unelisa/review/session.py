@@ -1,13 +1,14 @@
-"""One reviewer's session: which item is asked about, what was said, and where that leads.
+"""One reviewer's session: which item comes next, what was answered, and the progress so far.
 
-Others may write into the same file at the same time; what they said is read before each question.
+Others may write into the same file at the same time; their answers are read before each question.
 Every fifth question is a check if there are several reviewers: an item on which they disagree, or
 one that only others have labeled. All other questions follow the order of the pool.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,8 @@ import numpy as np
 from unelisa.review.agreement import compare_reviewers, find_open, list_checks
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
-from unelisa.review.pools import EVERY
-from unelisa.review.standing import Facts, Known, Study
-from unelisa.sources.labels import DRAWN, RANDOM, settle_answers
+from unelisa.review.pools import EVERY, Facts, Known, Study
+from unelisa.sources.labels import RANDOM, settle_answers
 
 SAMPLES = "rate", "certify"  # aims with a random sample
 CHECK = 5  # questions, of which the last is a check
@@ -32,16 +32,14 @@ class Session:
     ) -> None:
         self.pool, self.gold, self.contents = pool, gold, contents
         self.reviewer, self.show_votes = reviewer, show_votes
-        # what the answers so far come to, in a sentence that the page shows after each of them
-        self.tell: Callable[[Sequence[Answer]], str] = lambda _: ""
-        self._told: list[Answer] = []  # the answers that count for the aim
+        self._counted: list[Answer] = []  # the answers that count for the aim
         self._last: dict[int, Answer] = {}  # the reviewer's last answer on each item, in order
         self._done: set[int] = set()  # items that the order need not ask about
         self._checked: set[int] = set()  # items that were asked about as checks
         for answer in gold.answers:
             self._note(answer)
         self._study: Study = pool.study(self.collect())
-        self._coming: Future[Study] = Future()  # the latest look, which may be under way
+        self._coming: Future[Study] = Future()  # the latest study, which may be under way
         self._coming.set_result(self._study)
 
     @property
@@ -51,18 +49,21 @@ class Session:
 
     def _note(self, answer: Answer) -> None:
         # a random sample asks again about items that were chosen because they are useful
-        if self.pool.aim in SAMPLES and answer.chosen != self.pool.tell_choice(answer.item):
+        if self.pool.aim in SAMPLES and answer.chosen != self.pool.describe_choice(answer.item):
             return
-        self._told.append(answer)
+        self._counted.append(answer)
         self._done.add(answer.item)
         if answer.reviewer == self.reviewer:
             self._last.pop(answer.item, None)
             self._last[answer.item] = answer
 
-    def _catch_up(self, others: list[Answer]) -> None:
-        """Note what was answered in other processes meanwhile."""
-        for answer in others:
-            self._note(answer)
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Note what was answered in other processes meanwhile, and keep them from writing."""
+        with self.gold.turn() as others:
+            for answer in others:
+                self._note(answer)
+            yield
 
     def collect(self) -> Known:
         """Return the label of every item on which the reviewers agree."""
@@ -70,7 +71,7 @@ class Session:
         for item, label in self._settle().items():
             labels[item] = -1 if label is None else label
         sampled = np.zeros(len(labels), dtype=np.bool_)
-        kind = DRAWN if self.pool.aim == "certify" else RANDOM
+        kind = self.pool.describe_choice(0) if self.pool.aim == "certify" else RANDOM
         sampled[[x.item for x in self.gold.answers if x.chosen == kind]] = True
         return Known(labels, sampled)
 
@@ -80,8 +81,8 @@ class Session:
 
     def find_next(self) -> int | None:
         """Return the item to ask about; None when there is nothing left."""
-        with self.gold.turn() as others:
-            self._catch_up(others)
+        with self._turn():
+            pass
         if len(self._last) % CHECK == CHECK - 1:
             check = self._find_check()
             if check is not None:
@@ -91,7 +92,7 @@ class Session:
         return self._find_check() if item is None else item
 
     def _find_check(self) -> int | None:
-        item = next(list_checks(self._told, self.reviewer), None)
+        item = next(list_checks(self._counted, self.reviewer), None)
         if item is not None:
             self._checked.add(item)
         return item
@@ -112,12 +113,12 @@ class Session:
             "label": None if last is None else last.label,
             "answered": last is not None,
             "note": "" if last is None else last.note,
-            "again": last is not None and item in find_open(self._told),
+            "again": last is not None and item in find_open(self._counted),
             "votes": self.reveal(item) if last is not None or self.show_votes else None,
         }
 
     def reveal(self, item: int) -> Facts:
-        """Return who said what of an item, and the probability of each class."""
+        """Return who voted for what on an item, and the probability of each class."""
         opinions = [
             {"label": one.label, "voters": one.voters[:LONGEST_LIST], "count": len(one.voters)}
             for one in self.pool.list_opinions(item)
@@ -130,9 +131,8 @@ class Session:
         `seen` is the answer that the page showed, `new` whether there was none: another tab may
         have changed it. The same answer again is not written twice.
         """
-        with self.gold.turn() as others:
-            self._catch_up(others)
-            last, note, chosen = self._last.get(item), clean_note(note), self._tell_choice(item)
+        with self._turn():
+            last, note, chosen = self._last.get(item), clean_note(note), self._describe_choice(item)
             answer = Answer(item, label, self.reviewer, chosen, note)
             if answer == last and item not in self._checked:
                 return True
@@ -145,14 +145,14 @@ class Session:
             self._begin_study()
         return True
 
-    def _tell_choice(self, item: int) -> str:
+    def _describe_choice(self, item: int) -> str:
         """Return how an item was chosen: a check does not choose it anew."""
-        earlier = (x.chosen for x in self._told if x.item == item)
+        earlier = (x.chosen for x in self._counted if x.item == item)
         known = item in self._checked or item in self._last
-        return next(earlier) if known else str(self.pool.tell_choice(item))
+        return next(earlier) if known else str(self.pool.describe_choice(item))
 
     def _begin_study(self) -> None:
-        """Look at where the review stands in the background; the order then follows that."""
+        """Study the labels so far in the background; the order then follows that."""
         known, coming = self.collect(), Future[Study]()
         before, self._coming = self._coming, coming
         coming.set_running_or_notify_cancel()  # a tab that is closed must not cancel it for others
@@ -168,7 +168,7 @@ class Session:
         threading.Thread(target=work, daemon=True).start()
 
     def await_study(self) -> Future[Study]:
-        """Return the latest look at where the review stands, which may be under way."""
+        """Return the latest study, which may be under way."""
         return self._coming
 
     def sum_up(self, study: Study) -> Facts:
@@ -177,6 +177,6 @@ class Session:
             **study.facts,
             "labeled": sum(label is not None for label in self._settle().values()),
             "skipped": sum(answer.label is None for answer in self._last.values()),
-            "agreement": [pair._asdict() for pair in compare_reviewers(self._told)],
-            "disputed": len(find_open(self._told)),
+            "agreement": [pair._asdict() for pair in compare_reviewers(self._counted)],
+            "disputed": len(find_open(self._counted)),
         }

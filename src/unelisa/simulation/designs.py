@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ModelError
-from unelisa.kernels.gibbs import list_neighbors, sample_gibbs
-from unelisa.kernels.tempering import sample_tempering
+from unelisa.kernels.gibbs import list_neighbors, sample_gibbs, sample_tempering
 from unelisa.paper.ising import Ising
 from unelisa.votes import Votes
 

@@ -96,8 +96,8 @@ def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int8]:
     return np.where(positive, 1, -1).astype(np.int8)
 
 
-def _at(folder: str, files: dict[str, str]) -> dict[str, str]:
-    return {f"{folder}/{name}": checksum for name, checksum in files.items()}
+def _at(folder: str, *files: str) -> dict[str, str]:
+    return {f"{folder}/{name}": checksum for name, checksum in map(str.split, files)}
 
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -110,10 +110,8 @@ DATASETS: dict[str, PublicSet] = {
         "BSD (the repository's)",
         _at(
             f"{_GITHUB}/welinder/cubam/1db8c09a0c670f9ed5504897425285c5058da98e/demo/bluebirds",
-            {
-                "labels.yaml": "8b1b28e4b869b19bb03beac476c7073149cef784f9524ebe17380a1292a6126c",
-                "gt.yaml": "c9eb769c845ca99495a07b5c28c4290c78436fd8eac65c0747736c4ef8126340",
-            },
+            "labels.yaml 8b1b28e4b869b19bb03beac476c7073149cef784f9524ebe17380a1292a6126c",
+            "gt.yaml c9eb769c845ca99495a07b5c28c4290c78436fd8eac65c0747736c4ef8126340",
         ),
         _read_yaml,
     ),
@@ -122,10 +120,8 @@ DATASETS: dict[str, PublicSet] = {
         "MIT (the repository's; none stated for the data)",
         _at(
             f"{_INFERENCE}/crowd_truth_inference/d_jn-product",
-            {
-                "label.csv": "525098daa3d9aa4919160ecef7daaf65a42d2b92c01ffbb5b5ff17b63110b366",
-                "truth.csv": "cd86cc6574fa1693520085eb4b4919e6676afbdffbf53b708edadeeb0150d2f6",
-            },
+            "label.csv 525098daa3d9aa4919160ecef7daaf65a42d2b92c01ffbb5b5ff17b63110b366",
+            "truth.csv cd86cc6574fa1693520085eb4b4919e6676afbdffbf53b708edadeeb0150d2f6",
         ),
         _read_tables,
     ),
@@ -134,10 +130,8 @@ DATASETS: dict[str, PublicSet] = {
         "MIT (the repository's; none stated for the data)",
         _at(
             f"{_INFERENCE}/active-crowd-toolkit/SP",
-            {
-                "label.csv": "f7925ededbb2586bb8c787d29d0dc0fc28103daee5d436e683b42d555780e467",
-                "truth.csv": "26546f7031104001c4aa134268fe0a5df74e35b5ca7e7b7e56967849024e3ab3",
-            },
+            "label.csv f7925ededbb2586bb8c787d29d0dc0fc28103daee5d436e683b42d555780e467",
+            "truth.csv 26546f7031104001c4aa134268fe0a5df74e35b5ca7e7b7e56967849024e3ab3",
         ),
         _read_tables,
     ),
@@ -146,7 +140,7 @@ DATASETS: dict[str, PublicSet] = {
         "none stated",
         _at(
             "https://tlk.s3.yandex.net/dataset/crowd-kit",
-            {"relevance-2.zip": "0d8b5c4ffdb042cc1435ac20933bcf3218310e0bcc6dd27baef5bcfe64973bef"},
+            "relevance-2.zip 0d8b5c4ffdb042cc1435ac20933bcf3218310e0bcc6dd27baef5bcfe64973bef",
         ),
         _read_archive,
     ),

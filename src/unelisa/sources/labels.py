@@ -233,7 +233,7 @@ def settle_table(table: TextTable, item: str, label: str, chosen: str = "") -> T
     )
     kept = {row[place[item]]: row for row in reversed(rows)}  # the first row of each item
     if chosen and CHOSEN in place:
-        drawn = {row[place[item]] for row in rows if row[place[CHOSEN]] == chosen}
+        drawn = {row[place[item]] for row in rows if row[place[CHOSEN]].split(" ")[0] == chosen}
         if not drawn:
             raise VotesError(
                 "its items were chosen because they are useful, not drawn at random, so they do "
@@ -247,6 +247,18 @@ def settle_table(table: TextTable, item: str, label: str, chosen: str = "") -> T
     for name, row in reversed(kept.items()):
         writer.writerow([*row[: place[label]], settled[name] or "", *row[place[label] + 1 :]])
     return TextTable(table.path.with_suffix(".csv"), lines.getvalue().encode())
+
+
+def read_design(path: Path) -> str:
+    """Return the design by which gold labels in a file were drawn; "random" where it names none."""
+    with reading(path):
+        table = LabelTable(path, ())._open()
+        if not table.spelled or CHOSEN not in table.header:
+            return RANDOM
+        found = {how for (how,) in list_rows(table, (CHOSEN,)) if how.startswith(f"{DRAWN} ")}
+    if len(found) > 1:
+        raise VotesError(f"{path.name} holds items of {len(found)} draws; keep those of one")
+    return found.pop() if found else RANDOM
 
 
 def list_rows(table: TextTable, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:

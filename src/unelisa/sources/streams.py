@@ -9,7 +9,8 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,11 @@ from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.progress import show_progress
 from unelisa.votes import Votes
-from unelisa.votes.assembly import Assembled
-from unelisa.votes.blocks import MappedBlocks, RowNumbers, fitting_items
-from unelisa.votes.coding import MAX_CLASSES, CodingChoice, settle_coding
-from unelisa.votes.columns import Column, Label, join_columns
-from unelisa.votes.frames import refuse_free_text, refuse_repeated_items
+from unelisa.votes.assembly import Assembled, note_labels
+from unelisa.votes.blocks import MappedBlocks, fitting_items
+from unelisa.votes.coding import CodingChoice, settle_coding
+from unelisa.votes.columns import Column, Label, RowNumbers, join_columns
+from unelisa.votes.frames import refuse_repeated_items
 
 SEARCHED = 5_000_000  # items that are checked for duplicates, at 16 bytes each
 ITEM_BYTES = 16  # the least that any method needs in memory for an item
@@ -63,79 +64,63 @@ class WideStream:
     titles: Sequence[str] | None = None  # how messages call the columns, by default their names
 
 
-@dataclass
-class Survey:
-    """What the first pass finds."""
-
-    n_items: int = 0
-    found: dict[Label, str] = field(default_factory=dict)
-    kind: Any = None  # dtype of the items' names: of numbers, or object for texts
-
-    def add(self, batch: Batch, titles: Sequence[str]) -> None:
-        """Add a batch."""
-        for title, column in zip(titles, batch.columns, strict=True):
-            for label in column.distinct() - self.found.keys():
-                row = self.n_items + column.first_row(label) + 1
-                self.found[label] = f"in data row {row}, column {title}"
-            if len(self.found) > MAX_CLASSES:
-                refuse_free_text(title)
-        if batch.names is not None:
-            kind = batch.names.dtype
-            self.kind = kind if self.kind is None else np.promote_types(self.kind, kind)
-        self.n_items += batch.n_rows
-        refuse_beyond(ITEM_BYTES * self.n_items, f"a table of more than {self.n_items:,} items")
-
-
 class StoredNames:
-    """Names of items in a file: their text, and where each one ends."""
+    """Names of items in Arrow's format, mapped from a file."""
 
-    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
-        self._text, self._ends = text, ends
+    def __init__(self, names: Any) -> None:
+        self._names = names
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._names)
 
     def __getitem__(self, chosen: Any) -> Any:
-        if np.ndim(chosen) == 0 and not isinstance(chosen, slice):
-            return self._read(range(len(self))[chosen])
         rows = np.arange(len(self))[chosen]
-        names = np.empty(len(rows), dtype=object)
-        names[:] = [self._read(row) for row in rows.tolist()]
-        return names
+        return (
+            self._names[int(rows)].as_py() if rows.ndim == 0 else self._names.take(rows).to_numpy()
+        )
 
-    def __iter__(self) -> Iterator[str]:
-        return (self._read(row) for row in range(len(self)))
+    def keep(self, rows: NDArray[np.intp]) -> "StoredNames":
+        """Return some of the names, as compact as all of them."""
+        return StoredNames(self._names.take(rows))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (name for names in self._names.chunks for name in names.to_pylist())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self[:], dtype=dtype)
+        return np.asarray(self._names.to_numpy(), dtype=dtype)
 
-    def tolist(self) -> list[str]:
+    def tolist(self) -> list[Any]:
         """Return all names."""
         return list(self)
-
-    def _read(self, row: int) -> str:
-        start = int(self._ends[row - 1]) if row else 0
-        return bytes(self._text[start : int(self._ends[row])]).decode()
 
 
 def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
     """Return the votes of a table, stored in a file."""
     with show_progress("storing the votes", 2 * stream.n_rows) as advance:
-        survey = Survey()
         titles = stream.titles or [repr(name[:60]) for name in stream.voters]
+        found: dict[Label, str] = {}
+        n_items, kind = 0, None  # of the items' names: numbers, or object for texts
         for batch in stream.open():
-            survey.add(batch, titles)
+            distinct = [column.distinct() for column in batch.columns]
+            note_labels(found, batch.columns, distinct, titles, n_items)
+            if batch.names is not None:
+                own = batch.names.dtype
+                kind = own if kind is None else np.promote_types(kind, own)
+            n_items += batch.n_rows
+            refuse_beyond(ITEM_BYTES * n_items, f"a table of more than {n_items:,} items")
             advance(batch.n_rows)
-        if not survey.found:
-            raise VotesError("there are no votes: every cell is missing")
-        settled = settle_coding(survey.found, coding)
-        blocks, items = _write(stream, survey, settled.votes, advance)
+        settled = settle_coding(found, coding)
+        blocks, items = _write(stream, n_items, kind, settled.votes, advance)
     voters = np.array(stream.voters, dtype=object)
     return Votes.of_assembled(Assembled(blocks, items, voters, settled))
 
 
 def _write(
-    stream: WideStream, survey: Survey, votes: dict[Label, int], advance: Callable[[int], None]
+    stream: WideStream,
+    n_items: int,
+    kind: Any,
+    votes: dict[Label, int],
+    advance: Callable[[int], None],
 ) -> tuple[MappedBlocks, Any]:
     """Write the votes block by block, voter by voter within a block; and the item names."""
     n_voters = len(stream.voters)
@@ -143,8 +128,8 @@ def _write(
     buffer = np.empty((length, n_voters), dtype=np.int8, order="F")
     used = 0
     with ExitStack() as opened:
-        file, text, ends = (opened.enter_context(_open_hidden()) for _ in range(3))
-        names = _NameWriter(text, ends, survey.kind)
+        file, named = opened.enter_context(_open_hidden()), opened.enter_context(_open_hidden())
+        names = _NameWriter(named, kind)
         for batch in stream.open():
             encoded = [column.encode(votes) for column in batch.columns]
             names.add(batch.names)
@@ -160,8 +145,8 @@ def _write(
             advance(batch.n_rows)
         file.write(buffer[:used].tobytes(order="F"))
         file.flush()
-        blocks = MappedBlocks(file, survey.n_items, n_voters, length)
-        items = names.open(survey.n_items)
+        blocks = MappedBlocks(file, n_items, n_voters, length)
+        items = names.open(n_items)
         opened.pop_all()
     weakref.finalize(blocks, file.close)
     return blocks, items
@@ -173,36 +158,35 @@ def _open_hidden() -> IO[bytes]:
 
 
 class _NameWriter:
-    """Writes the names of items, numbers as they are and texts one after the other."""
+    """Writes the names of items, numbers or texts; without a `kind` there are none."""
 
-    def __init__(self, text: IO[bytes], ends: IO[bytes], kind: Any) -> None:
-        self._text, self._ends, self._kind, self._length = text, ends, kind, 0
+    def __init__(self, file: IO[bytes], kind: Any) -> None:
+        import pyarrow as pa  # noqa: PLC0415 - only files need it
+
+        self._file, self._writer = file, None
+        if kind is not None:
+            self._kind = pa.large_string() if kind.kind == "O" else pa.from_numpy_dtype(kind)
+            self._writer = pa.ipc.new_stream(file, pa.schema([("item", self._kind)]))
 
     def add(self, names: NDArray[Any] | None) -> None:
         """Add the names of a batch."""
-        if names is None:
-            return
-        if self._kind.kind != "O":
-            self._ends.write(names.astype(self._kind).tobytes())
-            return
-        texts = [str(name).encode() for name in names.tolist()]
-        ends = self._length + np.cumsum([len(text) for text in texts], dtype=np.int64)
-        self._length = int(ends[-1]) if len(ends) else self._length
-        self._text.write(b"".join(texts))
-        self._ends.write(ends.tobytes())
+        import pyarrow as pa  # noqa: PLC0415
+
+        if names is not None and self._writer is not None:
+            texts = names if self._kind != pa.large_string() else list(map(str, names.tolist()))
+            self._writer.write_batch(pa.record_batch([pa.array(texts, self._kind)], names=["item"]))
 
     def open(self, n_items: int) -> Any:
-        """Return the names, mapped into memory, where the files are closed; or row numbers."""
-        with self._text, self._ends:
-            if self._kind is None:
+        """Return the names, mapped into memory, where the file is closed; or row numbers."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        with self._file:
+            if self._writer is None:
                 return RowNumbers(n_items)
-            self._text.flush()
-            self._ends.flush()
-            kind = np.int64 if self._kind.kind == "O" else self._kind
-            names: Any = np.memmap(self._ends, kind, mode="r", shape=(n_items,))
-            if self._kind.kind == "O":
-                text = np.memmap(self._text, np.uint8, mode="r", shape=(self._length,))
-                names = StoredNames(text, names)
+            self._writer.close()
+            self._file.flush()
+            mapped = mmap(self._file.fileno(), 0, access=ACCESS_READ)
+        names = StoredNames(pa.ipc.open_stream(pa.py_buffer(mapped)).read_all().column(0))
         if n_items <= SEARCHED:
             hashes = np.fromiter(map(hash, names), np.int64, n_items)
             if len(np.unique(hashes)) < n_items:  # so that names need not all be in memory

@@ -11,9 +11,8 @@ from unelisa.errors import VotesError
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.arrow import ArrowTable
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.sheets import read_json_lines, read_workbook
 from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, join_batches, store_votes
-from unelisa.sources.text import DECIMAL, TextTable
+from unelisa.sources.text import DECIMAL, TextTable, read_json_lines, read_workbook
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
     Duplicates,
@@ -28,10 +27,10 @@ from unelisa.votes.frames import (
     NO_COLUMNS,
     ColumnNames,
     choose_voters,
+    find_item,
     long_columns,
     refuse_repeated_items,
 )
-from unelisa.votes.strangers import find_item
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 # bytes of memory at the peak: per vote of a long table, besides its cells as read, per cell
@@ -61,7 +60,7 @@ class VoteTable:
             if columns[1] is None:
                 if columns[0] is None:
                     table.check_header()
-                item = columns[0] or self._find_item(table)
+                item = self._find_item(table) if columns[0] is None else columns[0]
                 return self._read_wide(table, item, self._choose_voters(table, item))
             long = self._list_long(table, columns)
             found = assemble_long(long, self.coding, table.call_columns(columns)[2])
@@ -75,7 +74,7 @@ class VoteTable:
             columns = self._find_columns(table)
             if columns[1] is not None:
                 return self._list_long(table, columns)
-            item = columns[0] or self._find_item(table)
+            item = self._find_item(table) if columns[0] is None else columns[0]
             if item is None:
                 raise VotesError(
                     f"{self.path.name} has no column of items, so its rows cannot be matched with "

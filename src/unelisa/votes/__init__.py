@@ -6,6 +6,6 @@ voters, int8, -1 / +1 / 0 for two classes and 1, 2, ... for more. blocks/ is whe
 (memory, file, sparse, Dask), ballots.py how models read them, joining.py adds more of them.
 """
 
-from unelisa.votes.votes import Votes, name_unvoted
+from unelisa.votes.votes import Votes, as_matrix, join_votes, name_unvoted, order_voters
 
-__all__ = ["Votes", "name_unvoted"]
+__all__ = ["Votes", "as_matrix", "join_votes", "name_unvoted", "order_voters"]

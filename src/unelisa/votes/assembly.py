@@ -16,6 +16,7 @@ from unelisa.votes.frames import (
     array_columns,
     as_array,
     choose_voters,
+    find_item,
     list_names,
     long_columns,
     name_voters,
@@ -24,8 +25,8 @@ from unelisa.votes.frames import (
     read_row_names,
     refuse_free_text,
     refuse_repeated_items,
+    refuse_strangers,
 )
-from unelisa.votes.strangers import find_item, refuse_strangers
 
 
 class Assembled(NamedTuple):
@@ -55,19 +56,29 @@ def assemble(
     if coding == "auto":
         refuse_strangers(columns, distinct, titles, voters.tolist())
     found: dict[Label, str] = {}
-    for title, column, labels in zip(titles, columns, distinct, strict=True):
-        rows = {label: column.first_row(label) for label in labels - found.keys()}
-        if len(found) + len(rows) > MAX_CLASSES:
-            refuse_free_text(title)
-        for label in sorted(rows, key=lambda label: rows[label]):
-            found[label] = f"in data row {rows[label] + 1}, column {title}"
-    if not found and coding == "auto":
-        raise VotesError("there are no votes: every cell is missing")
+    note_labels(found, columns, distinct, titles)
     settled = settle(found, coding, columns)
     values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         values[:, s] = column.encode(settled.votes)
     return Assembled(WholeTable(values), items, voters, settled)
+
+
+def note_labels(
+    found: dict[Label, str],
+    columns: Sequence[Column],
+    distinct: Sequence[set[Label]],
+    titles: Sequence[str],
+    before: int = 0,
+) -> None:
+    """Add to `found` where the labels of some columns first occur, after the rows `before`."""
+    for title, column, labels in zip(titles, columns, distinct, strict=True):
+        new = labels - found.keys()
+        if len(found) + len(new) > MAX_CLASSES:
+            refuse_free_text(title)
+        rows = {label: column.first_row(label) for label in new}
+        for label in sorted(rows, key=rows.__getitem__):
+            found[label] = f"in data row {before + rows[label] + 1}, column {title}"
 
 
 Duplicates = Literal["refuse", "first", "last", "drop"]
@@ -252,9 +263,7 @@ def _read_wide(
         named = named._replace(item=item)
         chosen = [name for name in chosen if name != item]
     items = rows if item is None else read_names(frame.get_column(item)).rows()
-    names = np.array([str(name) for name in chosen], dtype=object)
-    if len(set(names.tolist())) < len(names):  # a frame may have the columns 1 and "1"
-        raise VotesError("two columns have the same name as text; rename one")
+    names = np.array(chosen, dtype=object)
     return items, names, [columns[name] for name in chosen], named
 
 

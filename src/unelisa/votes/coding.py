@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import AmbiguousVotesError, Hint, VotesError, VotesWarning, warn_user
-from unelisa.votes.columns import Label, plain_label
+from unelisa.votes.columns import Label, is_missing, plain_label
 
 MAX_CLASSES = 200  # more distinct labels are names, dates or free text
 LONGEST_SCALE = 11  # points of a rating scale, as a rule
@@ -59,7 +59,17 @@ def declare_order(coding: CodingChoice, order: Sequence[Label] | None) -> Coding
     if isinstance(order, str | Set) or not isinstance(order, Iterable):
         kind = "a text" if isinstance(order, str) else f"a {type(order).__name__}"
         raise VotesError(f"order must be a list of all labels from first to last, found {kind}")
-    return Declared(tuple(plain_label(label) for label in order), ordered=True)
+    return Declared(plain_labels(order), ordered=True)
+
+
+def plain_labels(declared: Iterable[Label]) -> tuple[Label, ...]:
+    """Return declared labels as plain ones, or raise `VotesError` for what cannot be a label."""
+    labels = tuple(map(plain_label, declared))
+    if any(
+        is_missing(x) or (isinstance(x, Sequence | Set) and not isinstance(x, str)) for x in labels
+    ):
+        raise VotesError("declared labels must be texts, numbers or booleans; none may be missing")
+    return labels
 
 
 def encode_classes(n_classes: int) -> list[int]:
@@ -100,11 +110,13 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
     >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
     ('no', 'yes')
     """
+    if not found and coding == "auto":
+        raise VotesError("there are no votes: every cell is missing")
     _refuse_long(found)
     spelled = {label: _number(label) for label in found}
     numbers = None if None in spelled.values() else spelled
     if isinstance(coding, tuple | list):
-        coding = Declared(tuple(map(plain_label, coding)))
+        coding = Declared(plain_labels(coding))
     if isinstance(coding, Declared):
         return _settle_declared(found, numbers, coding)
     name = _read_coding(numbers) if coding == "auto" else str(coding)

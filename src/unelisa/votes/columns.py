@@ -1,7 +1,7 @@
 """Columns of votes and of names, as any table or file holds them."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,6 +233,31 @@ class Names(NamedTuple):
     def rows(self) -> NDArray[Any]:
         """Return the name of every row."""
         return np.asarray(self.names[self.codes])
+
+
+class RowNumbers:
+    """The names 0, 1, 2, ... of items that have none, made on demand."""
+
+    def __init__(self, n_items: int) -> None:
+        self._numbers = range(n_items)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, chosen: Any) -> Any:
+        if isinstance(chosen, slice):
+            return np.arange(*chosen.indices(len(self)))
+        return np.asarray(chosen)[()] if np.ndim(chosen) == 0 else np.arange(len(self))[chosen]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def tolist(self) -> list[int]:
+        """Return all the numbers."""
+        return list(self._numbers)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.arange(len(self), dtype=dtype)
 
 
 def as_text(value: Any) -> Any:

@@ -1,9 +1,10 @@
 """Tables in memory: frames of any library that narwhals supports, and arrays; columns, names."""
 
+import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import narwhals.stable.v1 as nw
@@ -12,10 +13,11 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from unelisa.errors import Hint, VotesError
-from unelisa.votes.coding import MAX_CLASSES
+from unelisa.votes.coding import MAX_CLASSES, CodingChoice, Declared
 from unelisa.votes.columns import (
     NO_NAMES,
     Column,
+    Label,
     Names,
     NumberColumn,
     TextColumn,
@@ -53,11 +55,19 @@ class ColumnNames(NamedTuple):
     def of(cls, given: Sequence[Any]) -> "ColumnNames":
         """Return the names that a model stored, also one of an earlier version."""
         every: list[Any] = [*given, *cls()[len(given) :]]
-        item, voter, vote, voters, drop = every
-        return cls(item, voter, vote, None if voters is None else tuple(voters), tuple(drop))
+        item, voter, vote = (None if name is None else spell_column(name) for name in every[:3])
+        voters, drop = (
+            None if some is None else tuple(map(spell_column, some)) for some in every[3:]
+        )
+        return cls(item, voter, vote, voters, drop or ())
 
 
 NO_COLUMNS = ColumnNames()
+
+
+def spell_column(name: Any) -> str:
+    """Return the name of a column as text; pandas numbers columns without names."""
+    return name if isinstance(name, str) else spell_name(name)
 
 
 def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
@@ -69,8 +79,16 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     if isinstance(frame, nw.DataFrame) and nw.get_level(frame) == "full":
-        return frame
+        return _name_columns(frame)
     return _import_arrow(table) if hasattr(table, "__arrow_c_stream__") else None
+
+
+def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
+    """Return a frame whose columns all have texts as names."""
+    spelled = {name: spell_column(name) for name in frame.columns if not isinstance(name, str)}
+    if len({spelled.get(name, name) for name in frame.columns}) < len(frame.columns):
+        raise VotesError("two columns have the same name as text; rename one")
+    return frame.rename(spelled) if spelled else frame
 
 
 def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
@@ -117,11 +135,12 @@ def _as_arrow(series: "nw.Series[Any]") -> Any:
 def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     """Return the rows' names: the index of a pandas frame, otherwise numbers.
 
-    An index of several types becomes text, like a column of names.
+    Texts and fractions are spelled as in a column of names.
     """
     index = nw.maybe_get_index(frame)
     names = np.arange(len(frame)) if index is None else np.asarray(index)
-    if names.dtype == object and len(set(map(type, names.tolist()))) > 1:
+    kinds = {type(name) for name in names.tolist()} if names.dtype == object else set()
+    if names.dtype.kind in "UTf" or str in kinds or len(kinds) > 1:
         return np.array([spell_name(name) for name in names.tolist()], dtype=object)
     return names
 
@@ -265,7 +284,7 @@ def find_twins(names: list[Any]) -> list[Any]:
 def _strip_invisible(name: str) -> str:
     if not name.isascii():
         shown = (letter for letter in name if unicodedata.category(letter) != "Cf")
-        name = unicodedata.normalize("NFC", "".join(shown))
+        name = unicodedata.normalize("NFKC", "".join(shown))
     return "".join(name.split())
 
 
@@ -273,3 +292,101 @@ def list_names(names: list[Any]) -> str:
     """Return the first of the names, and how many there are beyond."""
     shown = ", ".join(repr(str(name)[:60]) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+_MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?\b.*|\d\d?[./]\d\d?[./]\d{2,4}\b.*|\d\d?:\d\d(:\d\d)?.*")
+FEWEST = 3  # labels of one's own: two may be the answers of a voter whom nobody follows
+
+
+def find_item(
+    present: Sequence[str],
+    named: ColumnNames,
+    coding: CodingChoice,
+    read: Callable[[str], Column],
+) -> str | None:
+    """Return the first column of a wide table if it names the items, else None.
+
+    It does if all its cells are different, none is a label of a voter or a declared one, and they
+    are texts or whole numbers; whole numbers must be twice as many as the labels of all voters.
+    """
+    first = present[0] if present else ""
+    voters = [name for name in choose_voters(present, named) if name != first]
+    if not voters or first in (*(named.voters or ()), *named.drop):
+        return None
+    column = read(first)
+    names = column.distinct()
+    if len(names) < max(FEWEST, len(column)) or any(map(_is_measure, names)):
+        return None
+    declared = coding.labels if isinstance(coding, Declared) else coding
+    labels = set(declared if isinstance(declared, tuple | list) else ())
+    labels |= set().union(*(read(name).distinct() for name in voters))
+    apart = not names & labels and (all(map(_is_text, names)) or len(names) >= 2 * len(labels))
+    return first if apart else None
+
+
+def refuse_strangers(
+    columns: Sequence[Column],
+    labels: Sequence[set[Label]],
+    titles: Sequence[str],
+    names: Sequence[Any],
+) -> None:
+    """Raise `VotesError` for columns that are no votes, given their distinct labels.
+
+    Messages call them by their `titles`, and advise to drop them where these are their names.
+    """
+    if len(columns) < 2 or len(set().union(*labels)) <= 2:
+        return
+    times = Counter(label for own in labels for label in own)
+    measures = [s for s, own in enumerate(labels) if any(map(_is_measure, own))]
+    odd = {s for s in range(len(labels)) if _is_strange(labels[s], times, columns[s], len(labels))}
+    if 2 * len(measures) < len(columns):
+        odd.update(measures)
+    if not odd or len(odd) == len(columns):
+        return
+    told = [titles[s] for s in sorted(odd)]
+    more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+    hints, more = [], f"{more} can hardly hold votes: no other column has such labels"
+    if all(title == repr(str(names[s])[:60]) for s, title in zip(sorted(odd), told, strict=True)):
+        dropped = [str(names[s]) for s in sorted(odd)]
+        hints = [Hint("drop", dropped, "to leave out what holds no votes")]
+        when = "with voter and vote, if each row is a vote" if len(columns) == 3 else ""
+        hints += [Hint("item", dropped[0], when or "if it names the items")] if 0 in odd else []
+    else:
+        more += "; if the first line is not a header, add one, such as item,voter,vote"
+    many = "column" if len(odd) == 1 else "columns"
+    raise VotesError(f"{many} {', '.join(told[:5])}{more}", *hints)
+
+
+def _is_strange(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
+    """Return whether the labels of a column are nobody else's.
+
+    Two labels, or a constant, may be a voter's; they are strange on most rows, beside others who
+    share theirs.
+    """
+    alone = sum(times[label] == 1 for label in own)
+    if len(own) > MAX_CLASSES or (alone >= FEWEST and alone == len(own)):
+        return True
+    if n_columns < 3 or max(times.values()) < 2:
+        return False
+    if alone >= FEWEST and 2 * alone > len(own):
+        return True
+    cast = sum(column.count(label) for label in own)
+    return 0 < alone == len(own) and 2 * cast >= len(column) >= 2 * FEWEST
+
+
+def _is_text(label: Label) -> bool:
+    return isinstance(label, str) and not label.lstrip("-").isdigit()
+
+
+def _is_measure(label: Label) -> bool:
+    """Return whether a label is a fraction, or a date or a time of day."""
+    if isinstance(label, str):
+        if _MOMENT.fullmatch(label):
+            return True
+        try:
+            label = float(label)
+        except ValueError:
+            return False
+    if isinstance(label, float):
+        return math.isfinite(label) and not label.is_integer()
+    return hasattr(label, "isoformat")

@@ -19,15 +19,17 @@ from unelisa.votes.assembly import Assembled
 from unelisa.votes.blocks import (
     Block,
     ItemBlocks,
-    RowNumbers,
+    Pass,
     Sums,
     WholeTable,
+    add_sums,
+    cut,
+    group_items,
     mark_starts,
     pick_items,
 )
-from unelisa.votes.blocks.base import Pass, add_sums, cut, group_items
 from unelisa.votes.coding import Coding, CodingChoice, settle_coding
-from unelisa.votes.columns import Column, Label, are_signs
+from unelisa.votes.columns import Column, Label, RowNumbers
 from unelisa.votes.frames import (
     array_columns,
     as_array,
@@ -140,13 +142,6 @@ def _columns(part: Any, names: list[str] | None) -> list[Column]:
 
 def _examine(part: Any, names: list[str] | None) -> _Found:
     labels: dict[Label, tuple[int, int]] = {}
-    if names is None and are_signs(part):
-        for sign in (-1, 0, 1):
-            found = (part == sign).any(axis=0)
-            if found.any():
-                s = int(np.argmax(found))
-                labels[sign] = (int(np.argmax(part[:, s] == sign)), s)
-        return _Found(part.shape, labels)
     columns = _columns(part, names)
     for s, column in enumerate(columns):
         for label in column.distinct() - labels.keys():
@@ -162,14 +157,10 @@ def _settle(found: Sequence[_Found], voters: NDArray[Any], coding: CodingChoice)
             column = list_names([voters[s]])
             places.setdefault(label, f"in data row {first + row + 1}, column {column}")
         first += one.shape[0]
-    if not places:
-        raise VotesError("there are no votes: every cell is missing")
     return settle_coding(places, coding)
 
 
 def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDArray[np.int8]:
-    if names is None and are_signs(part) and all(sign == vote for sign, vote in votes.items()):
-        return np.asfortranarray(part)
     columns = _columns(part, names)
     values = np.empty((len(part), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):

@@ -5,7 +5,7 @@ from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene, LatentIsing, MajorityVote, Votes, simulate_votes
 from unelisa.analysis.suggestions.panels import seat_panel
 from unelisa.errors import ModelError
-from unelisa.latent.model import believe
+from unelisa.latent.consensus import believe
 from unelisa.votes.ballots import list_ballots, take_ballots
 
 

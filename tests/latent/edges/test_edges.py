@@ -76,9 +76,9 @@ def test_where_experts_cannot_be_told_all_weights_count(monkeypatch):
     simulated = simulate_votes(49, "quarter", "low", random_state=4)
     values = np.asarray(simulated.votes.values)
     found = fit(values)
-    assert found.gain < edges_module.UNTOLD
+    assert found.gain < edges_module.UNDECIDED
     assert accuracy(found, values, simulated.truth) > 0.98
-    monkeypatch.setattr(edges_module, "UNTOLD", -np.inf)
+    monkeypatch.setattr(edges_module, "UNDECIDED", -np.inf)
     assert np.abs(fit(values).weights).sum() < np.abs(found.weights).sum()
 
 

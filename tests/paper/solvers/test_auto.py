@@ -10,7 +10,7 @@ import pytest
 import naive_solver
 from unelisa import select_neighborhoods
 from unelisa.errors import MissingExtraError
-from unelisa.paper.solvers import SOLVERS, L1Problem, WorkingSet, auto
+from unelisa.paper.solvers import SOLVERS, L1Problem, WorkingSet, choose_solver
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def large():
 
 def test_small_votes_are_solved_on_the_processor_as_ever():
     problem = naive_solver.hard_problem("ordinary", 0)
-    assert isinstance(auto.choose_solver(problem), WorkingSet)
+    assert isinstance(choose_solver(problem), WorkingSet)
     chosen, plain = SOLVERS["auto"]().solve(problem), WorkingSet().solve(problem)
     assert np.array_equal(chosen.weights, plain.weights)
 
@@ -33,14 +33,16 @@ def test_large_votes_go_to_a_gpu_only_where_one_is(large):
         import torch  # noqa: PLC0415 - an extra
 
         gpu = torch.cuda.is_available()
-    assert isinstance(auto.choose_solver(large), WorkingSet) is not gpu
+    assert isinstance(choose_solver(large), WorkingSet) is not gpu
 
 
 def test_large_votes_go_to_a_gpu_with_room(large, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed: make test-gpu")
     asked = []
-    monkeypatch.setattr(auto, "_gpu_fits", lambda n_votes: asked.append(n_votes) or True)
-    assert type(auto.choose_solver(large)).__name__ == "TorchBatched"
+    monkeypatch.setattr(
+        "unelisa.paper.solvers._gpu_fits", lambda n_votes: asked.append(n_votes) or True
+    )
+    assert type(choose_solver(large)).__name__ == "TorchBatched"
     assert asked == [4 * 10**8]
 
 
@@ -48,7 +50,6 @@ def test_without_torch_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "unelisa.paper.solvers.torch_batched", raising=False)
     monkeypatch.delitem(sys.modules, "unelisa.paper.solvers.torch_sums", raising=False)
-    monkeypatch.delitem(sys.modules, "unelisa.paper.solvers.torch_lasso", raising=False)
     votes = naive_solver.hard_problem("ordinary", 0).votes
     with pytest.raises(MissingExtraError, match=r'pip install "unelisa\[gpu\]"'):
         select_neighborhoods(votes, solver="torch")

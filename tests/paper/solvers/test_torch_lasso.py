@@ -6,7 +6,7 @@ import pytest
 import naive_solver
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-gpu")
-lasso = pytest.importorskip("unelisa.paper.solvers.torch_lasso")
+lasso = pytest.importorskip("unelisa.paper.solvers.torch_batched")
 
 
 @pytest.fixture

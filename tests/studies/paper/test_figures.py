@@ -1,4 +1,4 @@
-import builtins
+"""The paper's figures, and the simulation of Theorem 3.2."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,9 @@ from studies.drawing import drawing, save_figure
 from studies.paper import figures
 from studies.paper.cells import CELLS
 from studies.paper.figures import draw_all, draw_example
+from studies.paper.theorem import Case, bound, example_model, run_case, run_theorem, show_theorem
 from studies.paper.trials import read_results, results_path
-from unelisa.errors import MissingExtraError
-from unelisa.paper.approximation import project
-from unelisa.paper.ising import Ising
+from unelisa.paper.conditions import project
 
 
 @pytest.fixture
@@ -55,16 +54,6 @@ def test_the_lemma_is_exact_for_two_experts_and_too_large_for_more():
     assert np.all(figures._projection_surface(grid, 4)[1:, 1:] < lemma[1:, 1:])
 
 
-def test_reversing_an_expert_reverses_theta():
-    """Why the second row of Figure 3.1 need not be computed."""
-    star = np.zeros((5, 5))
-    star[0, 1:] = star[1:, 0] = [1.5, 0.5, 1.0, 1.0]
-    turned = star.copy()
-    turned[0, 2] = turned[2, 0] = -0.5
-    same, opposite = (project(Ising(0.0, edges))[0, 1] for edges in (star, turned))
-    assert same == pytest.approx(-opposite)
-
-
 def test_boxes_show_the_published_means(folder):
     study = read_results(results_path(folder, "paper", "half"))
     with drawing():
@@ -75,14 +64,30 @@ def test_boxes_show_the_published_means(folder):
     assert CELLS[0].n_experts == 4
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    load = builtins.__import__
+def test_with_many_items_the_theorem_s_penalty_finds_all_of_q_and_few_do_not():
+    edges = project(example_model())
+    true = np.where(np.abs(edges) > 1e-6, np.sign(edges), 0.0)
+    pairs = np.array(np.unravel_index(np.arange(256), (2,) * 8)).T * 2 - 1
+    chances = np.exp(0.5 * np.einsum("is,st,it->i", pairs, edges, pairs))
+    case = Case("Q", 40.0)
+    few, many = (run_case(case, n, chances, true, 3) for n in (500, 4_000_000))
+    assert few["neighborhoods"] == 0
+    assert few["signs"] == 0
+    assert many["neighborhoods"] == 1
+    assert many["signs"] == 1
 
-    def refuse(name, *arguments):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return load(name, *arguments)
 
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"unelisa\[report\]"), drawing():
-        pass
+def test_the_bound_is_hoeffding_s_and_vacuous_at_the_default_penalty():
+    alpha = 0.6
+    limit = 16 * (2 - alpha) / alpha
+    # t = 4 sqrt(log p / n), so that exp(-n t^2 / 8) = p^-2
+    assert bound(alpha, Case("Q", limit))["bound"] == 1  # 2 * 56 / 8^2 is more than that
+    assert bound(alpha, Case("Q", 2 * limit))["bound"] == pytest.approx(2 * 56 * 8.0**-8)
+    assert bound(alpha, Case("Q", 2.0))["bound"] == 1
+
+
+def test_a_small_run_is_shown():
+    page = show_theorem({"theorem": run_theorem(1, (500,))})
+    assert page.count("| Q |") == 4
+    assert "alpha" in page
+    assert show_theorem({}) == ""

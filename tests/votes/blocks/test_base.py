@@ -3,9 +3,18 @@ import pickle
 import numpy as np
 import pytest
 
-from unelisa.votes.blocks import ItemBlocks, RowNumbers, WholeTable, as_dense
-from unelisa.votes.blocks.base import Block, _see, add_sums, cut, group_items
-from unelisa.votes.blocks.local import LocalBlocks
+from unelisa.votes.blocks import (
+    Block,
+    ItemBlocks,
+    LocalBlocks,
+    WholeTable,
+    _see,
+    add_sums,
+    as_dense,
+    cut,
+    group_items,
+)
+from unelisa.votes.columns import RowNumbers
 
 VOTES = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
 COLUMNS = np.array([2, -1, 0, 2])

@@ -12,7 +12,7 @@ from unelisa.paper.em import estimate_reliability, weigh_posterior
 from unelisa.paper.solvers import L1Problem, WorkingSet, ebic_path
 from unelisa.paper.solvers.rows import Rows
 from unelisa.votes import Votes
-from unelisa.votes.blocks import WholeTable, tally_votes, weigh_votes
+from unelisa.votes.blocks import PickedItems, WholeTable, tally_votes, weigh_votes
 
 EVERY_PLACE = pytest.mark.parametrize("place", NAMES)
 
@@ -32,7 +32,7 @@ def test_blocks_know_their_place(held, place):
     assert held.shape == (len(starts), 12)
     changes = np.flatnonzero(np.diff(starts)) + 1
     assert np.array_equal(starts[changes], changes)
-    assert (len(changes) > 0) == (not held.whole) == (place != "memory")
+    assert (len(changes) > 0) == (not held.whole) == (place not in ("memory", "device"))
 
 
 @EVERY_PLACE
@@ -54,6 +54,24 @@ def test_columns_are_rearranged_without_a_copy_of_the_whole(held):
     expected[:, 1] = 0
     weights = np.array([1.0, 2.0, 4.0])
     assert np.array_equal(turned.weigh(weights, np.zeros(3)), expected @ weights)
+
+
+@EVERY_PLACE
+def test_most_items_stay_where_they_are(held):
+    """Each pass, also over views, finds the same rows and sums as in the table of these items."""
+    votes = Votes(held, np.arange(len(held)), np.arange(12))
+    items = np.flatnonzero(np.random.default_rng(2).random(len(held)) < 0.7)
+    some, table = votes.take_items(items), crowd()[items]
+    x, weights = np.random.default_rng(3).normal(size=len(items)), np.arange(12.0)
+    assert some.shape == table.shape
+    assert some.blocks.place in (held.place, "in memory")
+    assert held.place in ("in memory", "sparse") or isinstance(some.blocks, PickedItems)
+    assert np.array_equal(some.blocks.weigh(weights, 0 * weights), table @ weights)
+    assert some.blocks.tally(x)[0] == pytest.approx(x @ table, abs=1e-9)
+    assert np.array_equal(some.take_voters([3, 1]).blocks.expand(), table[:, [3, 1]])
+    assert np.array_equal(some.take_items([0, 5]).values, table[[0, 5]])
+    again = some.take_items(np.arange(1, len(items)))
+    assert again.blocks.tally(x[1:])[0] == pytest.approx(x[1:] @ table[1:], abs=1e-9)
 
 
 @EVERY_PLACE

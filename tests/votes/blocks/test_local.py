@@ -7,8 +7,7 @@ import pytest
 
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.votes.blocks import Block, MappedBlocks, SparseVotes, WholeTable
-from unelisa.votes.blocks.local import LocalBlocks
+from unelisa.votes.blocks import Block, LocalBlocks, MappedBlocks, SparseVotes, WholeTable
 
 
 class CutTable(LocalBlocks):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.votes.blocks import MappedBlocks, fitting_items
-from unelisa.votes.blocks.local import BLOCK_BYTES
+from unelisa.votes.blocks import BLOCK_BYTES, MappedBlocks, fitting_items
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from unelisa.votes.blocks import SparseVotes, as_dense, mark_starts, pick_items
-from unelisa.votes.blocks.one import rearrange_votes
+from unelisa.votes.one_block import rearrange_votes
 
 VOTES = np.array([[1, 0, -1], [0, 0, 1], [-1, 0, 0], [0, 0, 1]], dtype=np.int8)
 

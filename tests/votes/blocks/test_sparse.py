@@ -7,8 +7,8 @@ import unelisa as ue
 from places import crowd
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
+from unelisa.votes import blocks as local_module
 from unelisa.votes.blocks import SparseBlocks, as_dense, hold_sparse
-from unelisa.votes.blocks import local as local_module
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from unelisa.aggregators import DawidSkene, LatentIsing, OneCoinDawidSkene
 from unelisa.aggregators.confusions import spread_errors
 from unelisa.errors import ModelError
-from unelisa.latent.consensus import ConsensusReading
-from unelisa.latent.model import infer
+from unelisa.latent.consensus import ConsensusReading, infer
 from unelisa.latent.reading import Reading
 from unelisa.votes.ballots import Ballots, Floats
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unelisa.kernels.pairs import Layout, Penalty, descend_pairs
-from unelisa.kernels.pseudo_likelihood import sum_expected_loss
+from unelisa.kernels.pseudo_likelihood import Layout, Penalty, descend_pairs, sum_expected_loss
 from unelisa.latent.edges.likelihood import Derivatives, Mask, Network, PseudoLikelihood, Singles
 from unelisa.latent.edges.slab import Floats
 

@@ -12,14 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.agreement import (
-    Bits,
-    add_complete,
-    add_incomplete,
-    count_votes,
-    pack_votes,
-    widen_votes,
-)
 from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.curvature import add_curvatures, add_drift
 from unelisa.kernels.l1_logistic import (
@@ -29,6 +21,14 @@ from unelisa.kernels.l1_logistic import (
     Sums,
     add_scores,
     fill_residuals,
+)
+from unelisa.kernels.tally import (
+    Bits,
+    add_complete,
+    add_incomplete,
+    count_votes,
+    pack_votes,
+    widen_votes,
 )
 from unelisa.kernels.threads import run_threads
 from unelisa.paper.solvers.base import Floats, L1Problem

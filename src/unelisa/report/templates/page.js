@@ -269,8 +269,8 @@
 
   function openRest(rest) {
     showCard("#graph-section", true);
-    const told = "They repeat nobody, and have no edge to another voter. The plot above and the table below list them.";
-    card.replaceChildren(closer(), make("h3", rest.data("label")), make("p", told, "soft"));
+    const words = "They repeat nobody, and have no edge to another voter. The plot above and the table below list them.";
+    card.replaceChildren(closer(), make("h3", rest.data("label")), make("p", words, "soft"));
     delete card.dataset.voter;
     choose(rest);
   }

@@ -18,9 +18,9 @@ function element(name, text, className) {
 }
 
 function isolate(text) { return element("bdi", text); }
-function percent(share) { return share === null ? "cannot be told" : `${(100 * share).toFixed(1)}%`; }
+function percent(share) { return share === null ? "cannot be estimated" : `${(100 * share).toFixed(1)}%`; }
 function range(low, high) { return low === null || low === undefined ? "no interval yet" : `${percent(low)} to ${percent(high)}`; }
-function tell(words, bad) { at("status").textContent = words; at("status").className = bad ? "bad" : ""; }
+function say(words, bad) { at("status").textContent = words; at("status").className = bad ? "bad" : ""; }
 
 // The token in the address works once; the address bar and the history do not keep it.
 async function enter() {
@@ -39,19 +39,19 @@ async function call(path, body) {
     const response = await fetch(path, { cache: "no-store", headers: { [KEY]: key }, ...options });
     if (response.status === 403) {
       if (!state) at("name").textContent = "This address was opened before, or is not valid.";
-      tell("Start unelisa review again for a new address; your answers are kept.", true);
+      say("Start unelisa review again for a new address; your answers are kept.", true);
       return null;
     }
     return response;
   } catch {
-    tell("The review does not answer. Start unelisa review again; all answers shown as saved are kept.", true);
+    say("The review does not answer. Start unelisa review again; all answers shown as saved are kept.", true);
     return null;
   }
 }
 
-function show(told) {
-  state = told; shown = told.question;
-  at("where").textContent = `${told.reviewer} · ${told.file} · ${told.count.toLocaleString("en")} of ${told.total.toLocaleString("en")} items`;
+function show(given) {
+  state = given; shown = given.question;
+  at("where").textContent = `${given.reviewer} · ${given.file} · ${given.count.toLocaleString("en")} of ${given.total.toLocaleString("en")} items`;
   at("answering").hidden = shown === null;
   drawMeter();
   for (const id of ["again", "picture", "path", "text", "more", "facts", "own-votes"]) at(id).hidden = true;
@@ -61,7 +61,7 @@ function show(told) {
     at("name").focus();
     return;
   }
-  at("kicker").textContent = shown.answered ? "Answered before" : `Item ${(told.count + 1).toLocaleString("en")} of this review`;
+  at("kicker").textContent = shown.answered ? "Answered before" : `Item ${(given.count + 1).toLocaleString("en")} of this review`;
   at("name").replaceChildren(isolate(shown.name));
   at("again").hidden = !shown.again;
   drawContent();
@@ -155,35 +155,34 @@ function drawLast(last) {
 async function answer(label) {
   if (busy || !shown) return;
   busy = true;
-  const told = { item: shown.item, label, note: at("note").value, seen: shown.label, answered: shown.answered };
+  const given = { item: shown.item, label, note: at("note").value, seen: shown.label, answered: shown.answered };
   try {
-    const response = await call("answer", told);
+    const response = await call("answer", given);
     if (response) take(await response.json(), label);
   } finally { busy = false; }
 }
 
 function take(next, label) {
-  if (next.error) { tell(next.error, true); return; }
+  if (next.error) { say(next.error, true); return; }
   const known = state.count;
   show(next);
   if (next.last.answered) drawLast(next.last);
-  tell(next.conflict ? "This item was answered in another tab; that answer is kept." : label === null ? "Skipped." : "Saved.", false);
-  if (next.count !== known && next.count % next.every === 0) stand();
+  say(next.conflict ? "This item was answered in another tab; that answer is kept." : label === null ? "Skipped." : "Saved.", false);
+  if (next.count !== known && next.count % next.every === 0) report();
 }
 
 async function ask(path) {
   if (busy) return;
   const response = await call(path);
   if (!response) return;
-  const told = await response.json();
-  if (told.error) tell(told.error, true); else show(told);
+  const given = await response.json();
+  if (given.error) say(given.error, true); else show(given);
 }
 
 function drawMeter() {
   const done = state.count % state.every, left = state.every - done;
   at("meter").replaceChildren(...Array.from({ length: state.every }, (_, k) => element("i", "", k < done ? "on" : "")));
-  at("line").textContent = state.line;
-  at("until").textContent = `${left} more ${left === 1 ? "answer" : "answers"} until the next look`;
+  at("until").textContent = `${left} more ${left === 1 ? "answer" : "answers"} until the next update`;
 }
 
 function addFigure(list, what, value, more) {
@@ -192,39 +191,39 @@ function addFigure(list, what, value, more) {
   list.append(element("dt", what), cell);
 }
 
-async function stand() {
-  at("standing").setAttribute("aria-busy", "true");
-  if (at("facts-so-far").childElementCount) tell(`${at("status").textContent} Looking at where you stand …`, false);
-  const response = await call("standing");
-  at("standing").removeAttribute("aria-busy");
+async function report() {
+  at("progress").setAttribute("aria-busy", "true");
+  if (at("facts-so-far").childElementCount) say(`${at("status").textContent} Updating the progress …`, false);
+  const response = await call("progress");
+  at("progress").removeAttribute("aria-busy");
   if (!response) return;
-  const told = await response.json(), place = at("facts-so-far");
-  if (told.error) { place.replaceChildren(element("p", told.error)); return; }
+  const given = await response.json(), place = at("facts-so-far");
+  if (given.error) { place.replaceChildren(element("p", given.error)); return; }
   const list = element("dl");
-  if (told.expected) addFigure(list, "Expected accuracy of the labels", percent(told.expected.share), range(told.expected.low, told.expected.high));
-  if (told.measured) addFigure(list, `Accuracy measured on ${told.measured.labels} random items`, percent(told.measured.share), range(told.measured.low, told.measured.high));
-  addFigure(list, "Gold labels", told.labeled.toLocaleString("en"), told.skipped ? `${told.skipped} skipped` : "");
-  place.replaceChildren(element("p", told.outlook.words, told.outlook.enough ? "outlook enough" : "outlook"), list);
-  for (const caution of told.cautions) place.append(element("p", `${caution[0].toUpperCase()}${caution.slice(1)}.`, "again"));
-  if (told.rates.length) place.append(...drawRates(told));
-  if (told.readings.length) place.append(...drawReadings(told.readings));
-  if (told.agreement.length) place.append(...drawAgreement(told));
-  if (at("status").textContent.includes("Looking")) tell("Where you stand is up to date.", false);
+  if (given.expected) addFigure(list, "Expected accuracy of the labels", percent(given.expected.share), range(given.expected.low, given.expected.high));
+  if (given.measured) addFigure(list, `Accuracy measured on ${given.measured.labels} random items`, percent(given.measured.share), range(given.measured.low, given.measured.high));
+  addFigure(list, "Gold labels", given.labeled.toLocaleString("en"), given.skipped ? `${given.skipped} skipped` : "");
+  place.replaceChildren(element("p", given.outlook.words, given.outlook.enough ? "outlook enough" : "outlook"), list);
+  for (const caution of given.cautions) place.append(element("p", `${caution[0].toUpperCase()}${caution.slice(1)}.`, "again"));
+  if (given.rates.length) place.append(...drawRates(given));
+  if (given.readings.length) place.append(...drawReadings(given.readings));
+  if (given.agreement.length) place.append(...drawAgreement(given));
+  if (at("status").textContent.includes("Updating")) say("The progress is up to date.", false);
 }
 
-function drawRates(told) {
+function drawRates(given) {
   const table = element("table", undefined, "rates"), head = element("tr"), body = element("tbody");
   for (const title of ["label", "share", "90% interval"]) head.append(Object.assign(element("th", title), { scope: "col" }));
   const top = element("thead"); top.append(head);
-  for (const row of told.rates.slice(0, 20)) {
+  for (const row of given.rates.slice(0, 20)) {
     const line = element("tr"), name = element("th");
     name.scope = "row"; name.append(isolate(String(row.class)));
     line.append(name, element("td", percent(row.share)), element("td", row.low === null ? "–" : `${percent(row.low)} to ${percent(row.high)}`));
     body.append(line);
   }
   table.append(top, body);
-  const basis = element("p", told.sampled ? `From ${told.sampled} random items: the intervals hold whatever the model's quality.` : "The model's own estimate. A review with ", "soft");
-  if (!told.sampled) basis.append(element("code", "--aim rate"), " measures it.");
+  const basis = element("p", given.sampled ? `From ${given.sampled} random items: the intervals hold without assuming that the model is right.` : "The model's own estimate. A review with ", "soft");
+  if (!given.sampled) basis.append(element("code", "--aim rate"), " measures it.");
   return [element("h3", "How common each label is"), table, basis];
 }
 
@@ -238,13 +237,13 @@ function drawReadings(readings) {
   return [element("h3", "Readings of the votes"), list];
 }
 
-function drawAgreement(told) {
+function drawAgreement(given) {
   const list = element("ul");
-  for (const pair of told.agreement) {
+  for (const pair of given.agreement) {
     const kappa = pair.kappa === null ? "" : `, kappa ${pair.kappa.toFixed(2)}`;
     list.append(element("li", `${pair.first} and ${pair.second}: ${pair.same} of ${pair.both} alike${kappa}`));
   }
-  const open = told.disputed ? [element("p", `${told.disputed} ${told.disputed === 1 ? "item has" : "items have"} different labels and count as unlabeled`, "soft")] : [];
+  const open = given.disputed ? [element("p", `${given.disputed} ${given.disputed === 1 ? "item has" : "items have"} different labels and count as unlabeled`, "soft")] : [];
   return [element("h3", "Agreement of the reviewers"), list, ...open];
 }
 
@@ -273,7 +272,7 @@ at("typed").addEventListener("submit", (event) => {
   const fits = state.classes.map((_, k) => k).filter((k) => state.classes[k].toLowerCase() === typed);
   const begins = state.classes.map((_, k) => k).filter((k) => state.classes[k].toLowerCase().startsWith(typed));
   const found = fits.length === 1 ? fits : Number.isInteger(number) && number >= 1 && number <= state.classes.length ? [number - 1] : begins;
-  if (typed && found.length === 1) answer(found[0]); else tell("Type a number or the beginning of one label.", true);
+  if (typed && found.length === 1) answer(found[0]); else say("Type a number or the beginning of one label.", true);
 });
 document.addEventListener("keydown", pressed);
-enter().then(() => ask("question")).then(() => { if (state) stand(); });
+enter().then(() => ask("question")).then(() => { if (state) report(); });

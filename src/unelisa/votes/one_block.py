@@ -1,0 +1,151 @@
+"""One block of votes in memory: a table, or only the votes that were cast, five bytes each.
+
+With the two sums that every aggregator is made of, and how voters compare.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from unelisa.kernels import tally
+
+Floats = NDArray[np.float64]
+
+
+def mark_starts(lengths: Any) -> NDArray[np.int64]:
+    """Return the starts of consecutive runs of these lengths, and the end of the last.
+
+    Examples
+    --------
+    >>> mark_starts([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVotes:
+    """The votes of a block, voter by voter: those of s are votes[starts[s]:starts[s + 1]]."""
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.int32]
+    votes: NDArray[np.int8]
+    n_items: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(items, voters)."""
+        return self.n_items, len(self.starts) - 1
+
+    def __len__(self) -> int:
+        return self.n_items
+
+    @classmethod
+    def of(cls, matrix: Any) -> "SparseVotes":
+        """Return the entries of a scipy.sparse matrix of codes (0 is dropped)."""
+        columns = sp.csc_array(matrix)
+        columns.sum_duplicates()
+        columns.eliminate_zeros()
+        return cls(
+            columns.indptr.astype(np.int64),
+            columns.indices.astype(np.int32),
+            columns.data.astype(np.int8),
+            int(columns.shape[0]),
+        )
+
+    def matrix(self) -> Any:
+        """Return a scipy.sparse matrix, compressed by columns."""
+        return sp.csc_array((self.votes, self.items, self.starts), shape=self.shape)
+
+
+OneBlock = NDArray[np.int8] | SparseVotes
+
+
+def as_dense(votes: OneBlock) -> NDArray[np.int8]:
+    """Return a block's votes as a table, one voter contiguous."""
+    if isinstance(votes, SparseVotes):
+        return np.asarray(votes.matrix().toarray(order="F"), dtype=np.int8)
+    return np.asfortranarray(votes, dtype=np.int8)
+
+
+def pick_items(votes: OneBlock, items: NDArray[np.intp]) -> NDArray[np.int8]:
+    """Return some rows of a block as a table."""
+    if isinstance(votes, SparseVotes):
+        return np.asarray(votes.matrix().tocsr()[items].toarray(order="F"), dtype=np.int8)
+    return np.asfortranarray(votes[items])
+
+
+def rearrange_votes(votes: OneBlock, columns: NDArray[np.intp], side: int = 1) -> OneBlock:
+    """Return the votes of these voters as columns, times `side`; column -1 has abstained."""
+    if isinstance(votes, SparseVotes):
+        return _rearrange_sparse(votes, columns, side)
+    changed = np.zeros((votes.shape[0], len(columns)), dtype=np.int8, order="F")
+    for s, column in enumerate(columns):
+        if column >= 0:
+            np.multiply(votes[:, column], np.int8(side), out=changed[:, s])
+    return changed
+
+
+def recode_votes(votes: OneBlock, lookup: NDArray[np.int8]) -> OneBlock:
+    """Return the votes with other codes: entry c of `lookup` for a vote that is c as uint8."""
+    if isinstance(votes, SparseVotes):
+        return replace(votes, votes=lookup[votes.votes.view(np.uint8)])
+    recoded = np.empty(votes.shape, dtype=np.int8, order="F")
+    for s in range(votes.shape[1]):
+        np.take(lookup, votes[:, s].view(np.uint8), out=recoded[:, s])
+    return recoded
+
+
+def _rearrange_sparse(votes: SparseVotes, columns: NDArray[np.intp], side: int) -> SparseVotes:
+    lengths = np.where(columns >= 0, np.diff(votes.starts)[columns], 0)
+    starts = mark_starts(lengths)
+    origins = np.repeat(votes.starts[columns] - starts[:-1], lengths) + np.arange(starts[-1])
+    return SparseVotes(
+        starts, votes.items[origins], votes.votes[origins] * np.int8(side), votes.n_items
+    )
+
+
+def weigh_votes(votes: OneBlock, signed: Floats, observed: Floats) -> Floats:
+    """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing."""
+    if isinstance(votes, SparseVotes):
+        starts, items, cast = _freeze(votes.starts, votes.items, votes.votes)
+        signed, observed = _freeze(signed, observed)
+        return tally.weigh_sparse(starts, items, cast, votes.n_items, signed, observed)
+    return tally.weigh_votes(*_freeze(votes, signed, observed))
+
+
+def tally_votes(votes: OneBlock, x: Floats) -> tuple[Floats, Floats]:
+    """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
+    if isinstance(votes, SparseVotes):
+        return tally.tally_sparse(*_freeze(votes.starts, votes.items, votes.votes, x))
+    return tally.tally_votes(*_freeze(votes, np.asarray(x, dtype=np.float64)))
+
+
+def compare_voters(
+    votes: OneBlock, n_classes: int = 2
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return counts of items per voter, and on how many items voters met.
+
+    Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
+    """
+    if isinstance(votes, SparseVotes):
+        codes = (votes.votes > 0) + np.uint8(1) if n_classes == 2 else votes.votes.view(np.uint8)
+        starts, items, codes = _freeze(votes.starts, votes.items, codes)
+        found = tally.compare_sparse_classes(starts, items, codes, votes.n_items, n_classes)
+    elif n_classes == 2:
+        found = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
+    else:
+        table = _freeze(np.asfortranarray(votes).view(np.uint8))[0]
+        found = tally.compare_classes(table, n_classes)
+    return found[0], np.asarray(found[1])
+
+
+def _freeze(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return read-only views: files and other processes send such, and Numba compiles for each."""
+    views = [array.view(np.ndarray) for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views

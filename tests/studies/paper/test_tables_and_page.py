@@ -1,0 +1,409 @@
+"""The paper's tables: as data, on the page and on the screen."""
+
+import json
+import math
+import re
+from copy import deepcopy
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cells, list_trials
+from studies.paper.differences import REASONS, explain_differences, share_reversed
+from studies.paper.page import _show_mixing, render_page, show_intercepts, show_latent
+from studies.paper.tables import (
+    collect_archive,
+    find_figure,
+    find_study,
+    mean_errors,
+    summarize,
+    tabulate_cell,
+    tabulate_sizes,
+    tabulate_study,
+)
+from studies.paper.trials import FIRST_TRIALS, results_path
+from studies.records import open_results
+from studies.screens import show_errors, show_seconds, study_tables
+from unelisa.errors import ModelError
+
+
+@pytest.fixture
+def results(make_record):
+    trials = list_trials(CELLS, 2)
+    return {trial: make_record(trial, accuracy=(0.8, 0.9)[trial.number]) for trial in trials}
+
+
+def test_means_errors_and_quantiles():
+    values = np.array([0.2, 0.4, 0.9])
+    figure = summarize(values, 0.5)
+    assert figure["mean"] == 0.5
+    assert figure["standard_error"] == round(values.std(ddof=1) / math.sqrt(3), 6)
+    assert figure["quantiles"] == [0.22, 0.3, 0.4, 0.65, 0.85]
+
+
+@pytest.mark.parametrize(
+    ("published", "mark"),
+    [(0.9, "within"), (0.981, "within"), (0.983, "below"), (0.817, "above"), (None, None)],
+)
+def test_marks(published, mark):
+    """The standard error of these four is .0408; the paper prints three digits."""
+    assert summarize(np.array([0.9, 1.0, 0.8, 0.9]), published)["mark"] == mark
+
+
+def test_a_single_trial_has_no_error_and_no_mark():
+    figure = summarize(np.array([0.9]), 0.5)
+    assert (figure["standard_error"], figure["mark"]) == (None, None)
+
+
+def test_the_table_does_not_depend_on_the_order_of_trials(results):
+    table = tabulate_study(results, "paper", "half")
+    turned = dict(reversed(list(results.items())))
+    assert json.dumps(tabulate_study(turned, "paper", "half")) == json.dumps(table)
+    assert json.loads(json.dumps(table, allow_nan=False)) == table
+
+
+def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
+    table = tabulate_study(results, "paper", "half")
+    assert [cell["cell"] for cell in table["cells"]] == [cell.name for cell in CELLS]
+    last = table["cells"][-1]
+    assert (last["table"], last["row"], last["trials"], last["flips"]) == ("5.3", 9, 2, 7)
+    assert last["accuracy"]["spectral-meta-learner"]["published"] == 0.0
+    assert last["accuracy"]["oracle"]["published"] is None
+    assert last["experts"]["unelisa"]["hit_rate"]["published"] == 0.112
+    assert table["seconds"] == {"sampler": 1.0, "unelisa": 2.0, "latent-ising": 3.0}
+
+
+def test_other_samplers_graphs_and_sizes_stay_out(results, make_record):
+    table = tabulate_study(results, "paper", "half")
+    for other in (
+        Trial(CELLS[0], 0, "mixed"),
+        Trial(CELLS[0], 0, graph="full"),
+        Trial(CELLS[0], 0, factor=60),
+    ):
+        results[other] = make_record(other, accuracy=0.0)
+    assert tabulate_study(results, "paper", "half") == table
+
+
+def test_errors_are_means_over_the_cells(results):
+    errors = tabulate_study(results, "paper", "half")["errors"]
+    gaps = [abs(0.85 - row.figures["unelisa-bayes"]) for row in PUBLISHED.values()]
+    assert errors["unelisa-bayes"] == pytest.approx(np.mean(gaps), abs=1e-6)
+    gaps = [abs(0.5 - row.figures["hit_rate"]) for row in PUBLISHED.values()]
+    assert errors["hit_rate"] == pytest.approx(np.mean(gaps), abs=1e-6)
+
+
+def test_up_to_a_sign_means_trial_by_trial(make_record):
+    records = [make_record(Trial(CELLS[0], k), accuracy=a) for k, a in enumerate((0.1, 0.9))]
+    cell = tabulate_cell(CELLS[0], records)
+    assert cell["accuracy"]["dawid-skene"]["mean"] == 0.5
+    assert cell["up_to_sign"]["dawid-skene"]["mean"] == 0.9
+    assert cell["up_to_sign"]["dawid-skene"]["published"] is None
+
+
+def test_precision_without_experts_counts_as_0_and_is_reported(make_record):
+    records = [
+        make_record(Trial(CELLS[0], 0)),
+        make_record(Trial(CELLS[0], 1), hit=0.0, precision=None),
+    ]
+    experts = tabulate_cell(CELLS[0], records)["experts"]["unelisa"]
+    assert experts["precision"]["mean"] == 0.375
+    assert experts["none_found"] == 1
+
+
+def test_a_method_is_shown_once_every_trial_has_it(make_record):
+    full, part = (
+        make_record(Trial(CELLS[0], 0)),
+        make_record(Trial(CELLS[0], 1), methods=("oracle",)),
+    )
+    cell = tabulate_cell(CELLS[0], [full, part])
+    assert list(cell["accuracy"]) == ["oracle"]
+    assert cell["experts"] == {}
+    assert find_figure(cell, "hit_rate") is None
+    assert mean_errors([cell]) == {}
+
+
+def test_series_over_n(make_record):
+    trials = [Trial(CELLS[k], n, factor=f) for k in (10, 9) for f in (60, 4) for n in (0, 1)]
+    points = tabulate_sizes({trial: make_record(trial, hit=0.25) for trial in trials})
+    assert [(point["cell"], point["factor"]) for point in points] == [
+        (CELLS[k].name, factor) for k in (9, 10) for factor in (4, 60)
+    ]
+    assert points[0]["hit_rate"]["mean"] == 0.25
+    assert points[0]["trials"] == 2
+
+
+def test_a_method_for_the_first_trials_only_needs_no_others(make_record):
+    first, late = Trial(CELLS[0], 0), Trial(CELLS[0], FIRST_TRIALS["latent-ising"])
+    records = [make_record(first, accuracy=0.8), make_record(late, accuracy=0.9)]
+    records[0]["scores"]["latent-ising"] = {"accuracy": 0.7, "hit_rate": 1.0, "precision": 1.0}
+    records[1]["scores"].pop("latent-ising", None)
+    cell = tabulate_cell(CELLS[0], records)
+    assert cell["accuracy"]["latent-ising"]["trials"] == 1
+    assert cell["accuracy"]["oracle"]["trials"] == 2
+    assert cell["gaps"]["oracle"]["mean"] == pytest.approx(-0.1)
+
+
+def test_whole_studies_and_series_are_collected(archive):
+    assert [(study["sampler"], study["graph"]) for study in archive["studies"]] == [
+        ("paper", "half"),
+        ("mixed", "half"),
+    ]
+    assert [series["sampler"] for series in archive["series"]] == ["mixed"]
+    assert {point["trials"] for point in archive["series"][0]["points"]} == {2}
+    with pytest.raises(ModelError, match="reproduce tables --sampler paper --graph tree"):
+        find_study(archive, "paper", "tree")
+
+
+def test_results_are_added_to_a_stored_archive(archive, make_record, tmp_path):
+    """A method that joins later adds its column; columns with more trials stay."""
+    with open_results(results_path(tmp_path, "mixed", "half")) as file:
+        for trial in list_trials(CELLS, 1, "mixed"):
+            record = make_record(trial, accuracy=0.1, methods=("oracle", "newcomer"))
+            record["scores"]["unelisa-intercepts"] = record["scores"].pop("newcomer")
+            record["scores"]["unelisa-intercepts"] |= {"hit_rate": 1.0, "precision": 1.0}
+            file.append(record)
+    stored = deepcopy(archive)
+    for cell in stored["studies"][1]["cells"]:
+        for part in ("accuracy", "up_to_sign", "experts"):
+            del cell[part]["unelisa-intercepts"]
+    joined = collect_archive(tmp_path, stored)
+    assert joined["studies"][0] == archive["studies"][0]
+    assert joined["series"] == archive["series"]
+    cell = joined["studies"][1]["cells"][0]
+    assert cell["accuracy"]["unelisa-intercepts"]["mean"] == 0.1
+    assert cell["accuracy"]["oracle"]["mean"] == 0.96
+    assert cell["trials"] == 2
+
+
+def test_a_method_that_runs_again_replaces_its_column(make_record, tmp_path):
+    """A column of the first trials is as new as its latest run, whatever the others have."""
+
+    def collect(folder, numbers, stored, accuracy):
+        folder.mkdir()
+        with open_results(results_path(folder, "mixed", "half")) as file:
+            for trial in (Trial(cell, number, "mixed") for cell in CELLS for number in numbers):
+                record = make_record(trial, accuracy=0.9)
+                record["scores"]["latent-ising"] |= {"accuracy": accuracy, "hit_rate": accuracy}
+                record["seconds"]["latent-ising"] = accuracy
+                if trial.number >= FIRST_TRIALS["latent-ising"]:
+                    del record["scores"]["latent-ising"]
+                file.append(record)
+        return collect_archive(folder, stored)
+
+    stored = collect(tmp_path / "old", (0, FIRST_TRIALS["latent-ising"]), None, 0.6)
+    study = collect(tmp_path / "new", (0,), stored, 0.8)["studies"][0]
+    cell = study["cells"][0]
+    assert cell["trials"] == cell["accuracy"]["oracle"]["trials"] == 2
+    assert cell["accuracy"]["latent-ising"]["mean"] == 0.8
+    assert cell["experts"]["latent-ising"]["hit_rate"]["mean"] == 0.8
+    assert cell["gaps"]["oracle"]["mean"] == pytest.approx(-0.1)
+    assert study["seconds"]["latent-ising"] == 0.8
+
+
+def test_a_folder_without_trials_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="holds no finished trials"):
+        collect_archive(tmp_path)
+
+
+def test_stuck_trials_are_counted(make_record):
+    trials = list_trials(CELLS[:1], 4)
+    results = {trial: make_record(trial) | {"flips": trial.number // 3} for trial in trials}
+    results[trials[0]]["scores"]["latent-ising"]["precision"] = None
+    results[trials[1]]["scores"]["latent-ising"]["reliable"] = 1.0
+    stuck = tabulate_study(results, "paper", "half")["stuck"]
+    assert stuck == {"trials": 3, "claimed": 2, "reliable": 1}
+
+
+@pytest.fixture
+def explain(make_record):
+    """The reasons for one column of the first cell (hit rate .986, SML .647, MV .607)."""
+
+    def call(column, accuracies, hits=(1.0, 1.0), mean_truth=0.1):
+        records = [
+            make_record(Trial(CELLS[0], k), accuracy=a, hit=h) | {"mean_truth": mean_truth}
+            for k, (a, h) in enumerate(zip(accuracies, hits, strict=True))
+        ]
+        found = explain_differences([tabulate_cell(CELLS[0], records)])
+        reasons = {difference.column: "".join(difference.reasons) for difference in found}
+        assert set("".join(reasons.values())) <= set(REASONS)
+        return reasons.get(column)
+
+    return call
+
+
+def test_small_differences(explain):
+    assert explain("hit_rate", (0.9, 0.9)) == "S"
+
+
+def test_what_is_within_two_errors_needs_no_reason(explain):
+    assert explain("hit_rate", (0.9, 0.9), hits=(0.98, 0.99)) is None
+
+
+def test_sides(explain):
+    assert explain("spectral-meta-learner", (0.9, 0.901)) == "Y"
+    assert explain("spectral-meta-learner", (0.6, 0.601)) == "?"
+    assert explain("majority-vote", (0.9, 0.901)) == "?"
+
+
+def test_one_graph(explain):
+    hits = [1.0] * 18 + [0.1, 0.1]
+    assert explain("hit_rate", [0.9] * 20, [*hits[:-2], 0.1, 0.2]) is None
+    accuracies = [0.95] * 90 + [0.55] * 10
+    assert explain("majority-vote", accuracies, [1.0] * 100) == "G"
+
+
+def test_a_stuck_chain_is_a_remark_and_no_reason(explain):
+    assert explain("hit_rate", (0.9, 0.9), mean_truth=0.7) == "SM"
+    assert explain("hit_rate", (0.9, 0.9), hits=(0.5, 0.5), mean_truth=0.7) == "?M"
+
+
+def test_a_single_trial_explains_nothing(make_record):
+    cell = tabulate_cell(CELLS[0], [make_record(Trial(CELLS[0], 0))])
+    assert explain_differences([cell]) == []
+
+
+@pytest.mark.parametrize(
+    ("published", "right", "share"),
+    [(0.9, 0.9, 0.0), (0.1, 0.9, 1.0), (0.5, 0.9, 0.5), (0.95, 0.9, None), (0.5, 0.5, None)],
+)
+def test_share_reversed(published, right, share):
+    assert share_reversed(published, right) == pytest.approx(share)
+
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def tables(page):
+    """Every table of the page as rows of entries."""
+    blocks = re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)
+    return [
+        [re.split(r"(?<!\\)\|", line.strip("|\n")) for line in block.splitlines()]
+        for block in blocks
+    ]
+
+
+def test_every_published_number_stands_on_the_page(archive):
+    page = render_page(archive)
+    for row in PUBLISHED.values():
+        for number in row.figures.values():
+            assert f"/{number:.3f}".replace("/0.", "/.") in page
+
+
+def test_the_first_cell_reads_as_it_should(archive):
+    row = tables(render_page(archive))[1][2]
+    assert [entry.strip() for entry in row[:4]] == [
+        "high 25/4",
+        ".500/.986▼",
+        ".750/.987▼",
+        ".960/.942=",
+    ]
+
+
+def test_errors_that_are_too_large_are_not_hidden(archive):
+    assert "(too large)" in render_page(archive)
+
+
+def test_unfinished_runs_show_how_far_they_are(archive):
+    unfinished = deepcopy(archive)
+    unfinished["studies"][1]["cells"][3]["trials"] = 1
+    assert "| mixed | half | 1-2 |" in render_page(unfinished)
+
+
+def test_a_page_needs_both_samplers(archive):
+    part = deepcopy(archive)
+    part["studies"].pop()
+    with pytest.raises(ModelError, match="lack the mixed sampler"):
+        render_page(part)
+
+
+def study(make_record, method, accuracies, hits=(1.0, 1.0)):
+    """Two trials of one cell: one method's accuracies and hit rates beside .9 of all others."""
+    results = {}
+    for number, (accuracy, hit) in enumerate(zip(accuracies, hits, strict=True)):
+        trial = Trial(CELLS[0], number, "mixed")
+        record = make_record(trial)
+        scores = {"accuracy": accuracy, "hit_rate": hit, "precision": 1.0}
+        record["scores"][method] = scores
+        record["seconds"]["latent-ising"] = 1.5
+        results[trial] = record
+    return tabulate_study(results, "mixed", "half")
+
+
+def test_differences_are_up_to_sign_on_the_same_trials(make_record):
+    done = study(make_record, "latent-ising", (0.06, 0.9))
+    row = tables(_show_mixing(done, done))[0][2]
+    assert [entry.strip() for entry in row[:3]] == ["high", ".500", ".750"]
+    assert ".920" in {entry.strip() for entry in row[3:]}
+    assert "took 1.5 s" in show_latent(done, done)
+    done = study(make_record, "unelisa-intercepts", (0.06, 0.9))
+    assert "the mean difference is +0.020" in show_intercepts(done, done)
+
+
+@pytest.mark.parametrize(("accuracy", "within"), [(0.87, 1), (0.8697, 0)])
+def test_cells_are_counted_before_rounding(make_record, accuracy, within):
+    done = study(make_record, "latent-ising", (accuracy, accuracy), hits=(0.9, 0.98))
+    page = show_latent(done, done)
+    assert f"within .005 of the oracle in 0 of 1 cells and within .03 in {within} of 1" in page
+    assert "both at least .95 in 0 of 1; it is more than .005 below unElisa-Bayes in 1 of 1" in page
+
+
+def test_a_stuck_chain_is_counted_and_not_claimed(make_record):
+    done = study(make_record, "latent-ising", (0.9, 0.9))
+    counted = {**done, "stuck": {"trials": 39, "claimed": 10, "reliable": 9}}
+    page = " ".join(show_latent(done, counted).split())
+    assert (
+        "Of the 39 such trials among the first 2 of every cell, LatentIsing selects experts in 10"
+        in page
+    )
+
+
+@pytest.fixture
+def table(make_record):
+    """Two cells with two trials each."""
+    asked = list_trials(find_cells("high-25-log,low-25-log"), 2)
+    return tabulate_study({trial: make_record(trial) for trial in asked}, "paper", "half")
+
+
+def show(*parts):
+    screen = Console(file=StringIO(), width=80)
+    for part in parts:
+        screen.print(part)
+    return screen.file.getvalue()
+
+
+def test_a_table_fits_80_columns_and_marks_where_ours_lies(table):
+    text = show(*study_tables(table))
+    assert "…" not in text
+    lines = text.splitlines()
+    assert lines[0].startswith("Table 5.1, high SNR; paper sampler, half graph; majority sign")
+    assert lines[1].split() == [
+        *("p/d0", "hit", "prec", "Bayes", "AMV", "SML", "SML-L", "DS", "MV", "Lat", "best"),
+        "truth",
+    ]
+    assert lines[3].split()[:4] == ["25/4", "ours", ".500-", ".750-"]
+    assert [line.split()[:2] for line in lines[4:6]] == [["s.e.", ".000"], ["T=2", "paper"]]
+
+
+def test_up_to_a_sign_has_no_published_accuracies(table):
+    paper = show(*study_tables(table, up_to_sign=True)).splitlines()[5]
+    assert paper.split() == ["T=2", "paper", ".986", ".987"]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"), [(0.0612, "hit .061 (<= .07)"), (0.08, "hit .080 (> .07)")]
+)
+def test_errors_name_their_bounds_for_the_faithful_study_of_all_cells(table, error, words):
+    errors = {"hit_rate": error, "majority-vote": 0.1}
+    whole = {**table, "cells": [table["cells"][0]] * 27, "errors": errors}
+    text = " ".join(show(show_errors(whole)).split())
+    assert f"27 published cells: {words}, MV .100" in text
+    for part in (table, {**whole, "sampler": "mixed"}, {**whole, "graph": "tree"}):
+        assert ".07)" not in show(show_errors(part))
+
+
+def test_the_cost_is_shown_by_part(table):
+    changed = {**table, "seconds": {"unelisa": 0.01, "sampler": 0.03}}
+    assert show_seconds(changed) == "CPU time per trial 40 ms: sampler 30.0, unelisa 10.0"

@@ -1,0 +1,183 @@
+"""Recorded votes bought batch by batch."""
+
+import numpy as np
+import pytest
+
+from studies.records import make_archive
+from studies.replay import runs
+from studies.replay.figures import draw_curves, mean_curve
+from studies.replay.page import render_replay
+from studies.replay.policies import OURS, POLICIES, Market, buy_for_entropy, buy_for_fewest
+from studies.replay.recordings import draw_recording
+from studies.replay.runs import draw_first, replay, score_votes
+from studies.replay.summary import (
+    compare_areas,
+    compare_needs,
+    estimate,
+    measure_area,
+    measure_need,
+)
+from unelisa.simulation.crowds import simulate_classes
+from unelisa.sources.labels import KnownLabels
+from unelisa.votes import Votes
+
+pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+
+
+def read(_seed):
+    drawn = simulate_classes(3, 6, 40, missing=0.2, random_state=0)
+    return KnownLabels(drawn.votes, drawn.truth, np.empty(0), np.empty(0, dtype=np.int8))
+
+
+def test_every_item_starts_with_one_recorded_vote():
+    offered = draw_recording(read(0), 0).offered
+    first = draw_first(offered, np.random.default_rng(0))
+    assert (first.sum(axis=1) == 1).all()
+    assert not (first & ~offered).any()
+
+
+def test_a_curve_buys_what_its_stops_say_and_ends_with_all_votes():
+    recording = draw_recording(read(0), 0)
+    whole = score_votes(recording, recording.offered)
+    curve = replay(recording, OURS, 0, whole)
+    n_items, everything = len(recording.truth), int(recording.offered.sum())
+    wanted = [min(round(stop * n_items), everything) for stop in runs.STOPS[: len(curve)]]
+    assert [point[0] for point in curve] == wanted
+    assert curve[-1] == whole
+    assert all(0 <= point[1] <= 1 < 1 + point[2] for point in curve)
+
+
+def row(policy, seed, heights):
+    curve = [[100 * (k + 1), height, 1 - height] for k, height in enumerate(heights)]
+    at_end = {"items": 100, "voters": 5, "whole": [500, 0.9, 0.1]}
+    return {"set": "toy", "policy": policy, "seed": seed, "curve": curve, **at_end}
+
+
+def test_the_page_states_what_is_reached_and_by_how_much():
+    rows = [row("random", seed, [0.6, 0.7, 0.8, 0.9]) for seed in range(3)]
+    rows += [row("ours", seed, [0.6, 0.9, 0.9, 0.9]) for seed in range(3)]
+    page = render_replay(make_archive(replays=rows))
+    assert "there are 3 seeds per set" in " ".join(page.split())
+    assert "- **ours**: rank 1 of 2" in page
+    assert "| accuracy | ours | +0.1000 | 1 of 1 | 0 |" in page
+    assert "| log loss (less is better) | ours | -0.1000 | 1 of 1 | 0 |" in page
+    assert "| toy | 100 x 5 | .9000 | **.8500** | .7500 |" in page
+
+
+def known_crowd(n_items=80):
+    drawn = simulate_classes(3, 8, n_items, missing=0.3, random_state=0)
+    return KnownLabels(drawn.votes, drawn.truth, np.empty(0), np.empty(0, dtype=np.int8))
+
+
+@pytest.fixture
+def market():
+    recording = draw_recording(known_crowd(), seed=0, most=60)
+    rng = np.random.default_rng(0)
+    chosen = draw_first(recording.offered, rng)
+    return Market(recording.bought(chosen), recording.offered & ~chosen, rng)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_a_policy_buys_distinct_votes_that_are_offered(market, name):
+    pairs = POLICIES[name](market, 45)
+    assert len({tuple(pair) for pair in pairs.tolist()}) == 45
+    assert market.offered[pairs[:, 0], pairs[:, 1]].all()
+    rest = POLICIES[name](market, 10_000)
+    assert len(rest) == market.offered.sum()
+    assert len(np.unique(rest, axis=0)) == len(rest)
+
+
+def test_the_fewest_votes_come_first(market):
+    pairs = buy_for_fewest(market, 90)
+    counts = np.count_nonzero(market.votes.values, axis=1)
+    np.add.at(counts, pairs[:, 0], 1)
+    open_ = market.without(pairs).any(axis=1)
+    assert counts[open_].max() - counts[open_].min() <= 1
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_the_largest_entropy_comes_first(market):
+    chances = market.dawid_skene.predict_proba(market.votes)
+    entropy = -np.sum(chances * np.log(np.maximum(chances, 1e-12)), axis=1)
+    items = buy_for_entropy(market, 10)[:, 0]
+    others = np.setdiff1d(np.flatnonzero(market.offered.any(axis=1)), items)
+    assert len(set(items.tolist())) == 10
+    assert entropy[items].min() >= entropy[others].max() - 1e-12
+
+
+def known():
+    values = np.array([[1, -1, 0], [1, 0, 0], [-1, -1, 0], [1, 1, 0]], dtype=np.int8, order="F")
+    votes = Votes.of_values(values, np.arange(4), np.array(["a", "b", "c"]))
+    return KnownLabels(
+        votes, np.array([1, 1, -1, 0], dtype=np.int8), np.empty(0), np.empty(0, dtype=np.int8)
+    )
+
+
+def test_items_have_a_truth_and_two_votes_and_voters_have_voted():
+    recording = draw_recording(known(), seed=0)
+    assert recording.votes.items.tolist() == [0, 2]
+    assert recording.votes.voters.tolist() == ["a", "b"]
+    assert recording.truth.tolist() == [1, -1]
+    assert recording.offered.all()
+
+
+def test_a_sample_depends_on_the_seed_alone():
+    drawn = [draw_recording(known(), seed, most=1).votes.items[0] for seed in (0, 0, 1, 2, 3)]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) == 2
+
+
+def test_what_was_bought_is_all_that_is_seen():
+    recording = draw_recording(known(), seed=0)
+    chosen = np.array([[True, False], [False, True]])
+    assert recording.bought(chosen).values.tolist() == [[1, 0], [0, -1]]
+
+
+ROWS = [
+    row("random", 0, [0.6, 0.7, 0.8, 0.9]),
+    row("random", 1, [0.6, 0.7, 0.8, 0.9]),
+    row("ours", 0, [0.6, 0.9, 0.9, 0.9]),
+    row("ours", 1, [0.6, 0.8, 0.9, 0.9]),
+]
+
+
+def test_the_area_is_the_mean_height_over_the_votes():
+    assert measure_area(ROWS[0]) == pytest.approx(0.75)
+    assert measure_area(ROWS[0], column=2) == pytest.approx(0.25)
+
+
+def test_areas_are_compared_seed_by_seed():
+    found = compare_areas(ROWS)
+    assert found["toy", "random"].mean == 0
+    assert found["toy", "ours"].mean == pytest.approx((0.1 + 0.2 / 3) / 2)
+    assert found["toy", "ours"].low == pytest.approx(0.2 / 3)
+    assert found["toy", "ours"].high == pytest.approx(0.1)
+
+
+def test_the_need_is_where_the_curve_stays_above():
+    assert measure_need(row("ours", 0, [0.6, 0.9, 0.6, 0.9])) > 300
+    assert measure_need(row("ours", 0, [0.6, 0.7])) == 500
+    assert measure_need(row("ours", 0, [0.95, 0.95])) == 100
+    found = compare_needs(ROWS)
+    assert found["toy", "random"] == 1
+    assert 0.5 < found["toy", "ours"] < 0.75
+
+
+def test_an_interval_holds_its_mean():
+    found = estimate([0.1, 0.3, 0.2])
+    assert found.low < found.mean == pytest.approx(0.2)
+    assert found.high <= 0.3
+
+
+def test_curves_are_means_over_the_seeds():
+    votes, heights = mean_curve([row("ours", k, [0.6, 0.7 + 0.1 * k]) for k in (0, 1)])
+    assert votes == [1.0, 2.0]
+    assert heights == pytest.approx([0.6, 0.75])
+
+
+def test_every_policy_has_a_line_with_a_name():
+    pytest.importorskip("matplotlib")
+    figure = draw_curves([row(policy, 0, [0.6, 0.7]) for policy in POLICIES])
+    lines = [line.get_label() for line in figure.axes[0].get_lines()]
+    assert lines[: len(POLICIES)] == list(POLICIES)

@@ -1,0 +1,134 @@
+"""Rules of simulated diseases, judged."""
+
+import json
+
+import numpy as np
+import pytest
+
+from studies.records import make_archive
+from studies.rules.page import mean_of, render_rules
+from studies.rules.runs import Place, collect_rules, run_rules
+from studies.rules.worlds import SIMULATORS
+from unelisa.ehr.counts import read_counts
+from unelisa.ehr.rules.definition import apply_rules, parse_rule
+from unelisa.ehr.rules.evaluation import QUANTITIES
+
+
+@pytest.fixture
+def archive():
+    """One cell in which all is told, and one in which nothing is."""
+    told = {"told": 20, "error": 0.03, "held": 18, "width": 0.2}
+    nothing = {"told": 0, "error": None, "held": 0, "width": None}
+    cells = []
+    for prevalence, records, reliable in ((0.22, told, 10), (0.01, nothing, 0)):
+        figure = {"n": 30, "agreement": 0.4, "records": records, "charts": told}
+        place = {"part": "reporting", "simulator": "arthritis", "prevalence": prevalence}
+        figures = dict.fromkeys(QUANTITIES, figure)
+        cells.append(
+            {**place, "rules": "3 nested", "worlds": 10, "reliable": reliable, "figures": figures}
+        )
+    reviewed = {"ppv": [0.85, 0.6, 0.9, 0.8], "held": 10, "error": 0.02, "platt": 0.03}
+    labels = {
+        **{key: cells[0][key] for key in ("part", "simulator", "prevalence")},
+        **{"worlds": 10, "reliable": 9, "silent": [0.01, 0.002]},
+        "none": {"ppv": [0.9, 0.5, 0.95, 0.8], "held": 9, "error": 0.04},
+        **{n: {**reviewed, "flagged": flagged} for n, flagged in (("50", 15), ("100", 30))},
+    }
+    return make_archive(cells=cells, labels=[labels])
+
+
+PLACE = Place("choosing", "diabetes", 0.22, 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("rules")
+    run_rules([PLACE], place, patients=2500)
+    return place
+
+
+def test_a_world_gives_figures_in_every_way_and_is_run_once(folder):
+    (line,) = (folder / "worlds.jsonl").read_text().splitlines()
+    world = json.loads(line)
+    assert [one["rules"] for one in world["sets"]] == ["3 separate", "3 nested", "6"]
+    for one in world["sets"]:
+        n = len(one["truth"][0])
+        assert [len(row) for row in one["agreement"]] == [n] * len(QUANTITIES)
+        for way in ("records", "charts"):
+            assert [len(part) for part in one[way]] == [len(QUANTITIES)] * 3
+    labels = world["labels"]
+    assert len(labels["none"]["ppv"]) == 4  # the last is the truth
+    assert all(0 <= x <= 1 for x in labels["silent"])
+    assert labels["50"]["flagged"] >= 5
+    run_rules([PLACE], folder, patients=2500)
+    assert (folder / "worlds.jsonl").read_text().splitlines() == [line]
+
+
+def test_cells_are_means_over_what_is_told(folder):
+    archive = collect_rules(folder)
+    cell = archive["cells"][0]
+    world = json.loads((folder / "worlds.jsonl").read_text())
+    value, low, high = (part[1] for part in world["sets"][0]["records"])
+    truth = world["sets"][0]["truth"][1]
+    told = [k for k, x in enumerate(value) if x is not None]
+    found = cell["figures"]["specificity"]["records"]
+    assert found["told"] == len(told)
+    assert found["held"] == sum(low[k] <= truth[k] <= high[k] for k in told)
+    error = sum(abs(value[k] - truth[k]) for k in told) / max(len(told), 1)
+    assert found["error"] == (pytest.approx(error, abs=1e-4) if told else None)
+    (row,) = archive["labels"]
+    value, low, high, true = world["labels"]["none"]["ppv"]
+    assert row["none"] == {
+        "ppv": [value, low, high, true],
+        "held": int(low <= true <= high),
+        "error": world["labels"]["none"]["error"],
+    }
+    again = collect_rules(folder, {"cells": [{**cell, "worlds": 99}, {**cell, "part": "old"}]})
+    assert [one["worlds"] for one in again["cells"][:2]] == [1, 1]
+
+
+def test_the_page_says_what_the_archive_holds(archive):
+    page = render_rules(archive)
+    assert "- *arthritis*, the package's own datamart" in page
+    assert "*lupus*" not in page
+    assert "| arthritis | 22% | 0 | .030, .90 (20 of 30) |" in page
+    assert "| arthritis | 1% | 10 | – (0 of 30) |" in page  # noqa: RUF001
+    assert "the error of sensitivity is .030 on average, and .900 of its intervals hold" in page
+    assert "specificity is .030 on average (more than .02 for arthritis at 22%" in page
+    assert "| arthritis | 22% | .030, .90 | .400 |" in page
+    assert "| arthritis | 22% | 1 | .90 (.50 to .95), .80 | 9 of 10 | .010, .002 | 15 |" in page
+    assert ".85 (.60 to .90), .80 | 10 of 10 | .040, .020, .030 |" in page
+
+
+def test_means_count_figures_not_cells(archive):
+    found = mean_of(archive["cells"], "ppv", "records")
+    assert found == {
+        "told": 20, "n": 60, "held": 0.9, "error": pytest.approx(0.03), "width": 0.2
+    }  # fmt: skip
+    assert mean_of(archive["cells"][1:], "ppv", "records")["error"] is None
+
+
+def test_worlds_to_choose_on_are_not_shown(archive):
+    cells = [{**cell, "part": "choosing"} for cell in archive["cells"]]
+    assert "## Without charts" not in render_rules({**archive, "cells": cells})
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_a_world_has_its_prevalence_and_rules_that_mean_the_disease(name):
+    world = SIMULATORS[name](0.1, 3, 3000)
+    assert len(world.case) == len(world.counts)
+    assert abs(world.case.mean() - 0.1) < 0.02
+    table = read_counts(world.counts, world.utilization)
+    assert [len(rules) for rules in world.rules.values()] == [3, 3, 6]
+    for rules in world.rules.values():
+        flags = apply_rules({key: parse_rule(text) for key, text in rules.items()}, table)
+        assert (flags[world.case].mean(axis=0) > 1.1 * flags[~world.case].mean(axis=0)).all()
+    flags = apply_rules({k: parse_rule(t) for k, t in world.rules["3 nested"].items()}, table)
+    assert (flags[:, 1:] <= flags[:, :-1]).all()
+
+
+def test_both_anchors_of_diabetes_share_an_error():
+    world = SIMULATORS["diabetes"](0.02, 0, 6000)
+    counts = world.counts.loc[~world.case, list(world.anchors)].to_numpy() > 0
+    both = counts.all(axis=1).mean()
+    assert both > 3 * np.prod(counts.mean(axis=0))

@@ -1,0 +1,372 @@
+"""Methods on worlds: rows, summaries, the page and its figure."""
+
+import json
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from studies.chances import share_of_votes
+from studies.drawing import drawing
+from studies.markdown import DASH
+from studies.records import find_commit, make_archive
+from studies.worlds import runs
+from studies.worlds.figures import draw_differences
+from studies.worlds.kinds import KINDS, Place, draw_world
+from studies.worlds.page import render_worlds, signed
+from studies.worlds.runs import (
+    DAWID_SKENE,
+    MAJORITY,
+    METHODS,
+    OURS,
+    REST,
+    results_path,
+    score_answer,
+    score_intervals,
+    score_world,
+)
+from studies.worlds.summary import collect_worlds, exceeds_share, summarize_kinds, summarize_part
+from studies.worlds.voters import World
+from unelisa.aggregators import AGGREGATORS
+from unelisa.analysis.comparison import build_aggregator
+from unelisa.errors import UnelisaWarning, warn_user
+from unelisa.votes import Votes
+
+
+def make_row(where, method, accuracy, **changed):
+    part, kind, number = where
+    figures = {
+        "accuracy": accuracy,
+        "log_loss": 1.3 - accuracy,
+        "expected": 0.95,
+        "expected_held": 1.0,
+        "expected_width": 0.1,
+        "voters_held": 0.5,
+        "voters_width": 0.2,
+    }
+    return {
+        "part": part,
+        "kind": kind,
+        "number": number,
+        "items": 100,
+        "voters": 9,
+        "method": method,
+        "figures": figures,
+        "seconds": 0.25,
+        "reliable": True,
+        "warnings": [],
+        "structure": "",
+        "note": "",
+        "commit": "0123abc",
+        **changed,
+    }
+
+
+@pytest.fixture
+def make_world():
+    """A function that returns a world's rows with stated accuracies of ours, MV, DS and wawa."""
+
+    def make(where, accuracies, **ours):
+        names = (OURS, MAJORITY, DAWID_SKENE, "wawa")
+        rows = [make_row(where, name, x) for name, x in zip(names, accuracies, strict=True)]
+        return [{**rows[0], **ours}, *rows[1:]]
+
+    return make
+
+
+@pytest.fixture
+def rows(make_world):
+    """Four worlds of rules and two of copies for choosing; one of copied_expert for reporting."""
+    return [
+        *make_world(("choosing", "rules", 0), (0.80, 0.90, 0.70, 0.85), warnings=["VotesWarning"]),
+        *make_world(("choosing", "rules", 1), (0.80, 0.70, 0.90, 0.85), reliable=False),
+        *make_world(("choosing", "rules", 2), (0.87, 0.90, 0.70, 0.95)),  # a loss of .03
+        *make_world(
+            ("choosing", "rules", 3), (0.97, 0.90, 0.70, 0.95), warnings=["ExpertsWarning"]
+        ),
+        *make_world(("choosing", "copies", 0), (0.9, 0.8, 0.7, 0.6)),
+        *make_world(("choosing", "copies", 1), (0.9, 0.6, 0.8, 0.6)),
+        *make_world(("reporting", "copied_expert", 0), (0.9, 0.8, 0.7, 0.6)),
+    ]
+
+
+@pytest.fixture
+def world_archive(rows):
+    return make_archive(kinds=summarize_kinds(rows))
+
+
+PLACE = Place("choosing", "independent", 1)
+
+CHEAP = ("majority-vote", "dawid-skene")
+
+
+def test_every_method_has_a_row_on_a_small_world():
+    rows = {row["method"]: row for row in score_world(PLACE)}
+    assert set(METHODS) <= set(AGGREGATORS)
+    assert tuple(rows) == METHODS
+    json.dumps(list(rows.values()), allow_nan=False)
+    for row in rows.values():
+        assert (row["part"], row["kind"], row["number"]) == PLACE
+        assert row["note"] == ""
+        assert row["commit"] == find_commit()
+        assert 0.5 < row["figures"]["accuracy"] <= 1
+        assert row["seconds"] >= 0
+    assert rows["latent-ising"]["structure"] != ""
+    assert rows["wawa"]["structure"] == ""
+    assert "log_loss" not in rows["wawa"]["figures"]
+
+
+def test_figures_are_those_of_the_fitted_model():
+    world = draw_world(PLACE)
+    votes = Votes.of(world.votes, coding="pm1")
+    model = build_aggregator("dawid-skene", random_state=0).fit(votes)
+    (row,) = score_world(PLACE, ["dawid-skene"])
+    right = np.sign(model.decision_function(votes)) == world.truth
+    chances = model.predict_proba(votes)
+    assert row["figures"]["accuracy"] == pytest.approx(right.mean(), abs=1e-6)
+    likely = np.where(world.truth > 0, chances[:, 1], chances[:, 0])
+    loss = -np.log(np.maximum(likely, 0.001)).mean()
+    assert row["figures"]["log_loss"] == pytest.approx(loss, abs=1e-6)
+    assert row["reliable"] == model.reliable_
+
+
+def test_ties_count_half_and_undefined_figures_are_left_out():
+    world = World(np.ones((4, 3), dtype=np.int8), np.ones(4, dtype=np.int8))
+    figures = score_answer(world, np.array([1.0, 0.0, 0.0, -1.0]), None)
+    assert figures == {"accuracy": 0.5}
+    yes = np.array([0.9, 0.5, 0.5, 0.0])
+    figures = score_answer(world, yes - 0.5, np.stack([1 - yes, yes], axis=1))
+    expected = -np.log([0.9, 0.5, 0.5, 0.001]).mean()  # a P of 0 counts as .001
+    assert figures == pytest.approx({"accuracy": 0.5, "log_loss": expected})
+
+
+def test_three_classes_by_hand():
+    votes = np.array([[1, 1, 3], [2, 3, 3], [1, 2, 0]], dtype=np.int8)
+    world = World(votes, np.array([1, 2, 2], dtype=np.int8), 3)
+    shares = share_of_votes(world.enter())
+    figures = score_answer(world, shares, shares)
+    assert figures["accuracy"] == pytest.approx((1 + 0 + 0.5) / 3)
+    assert figures["log_loss"] == pytest.approx(-np.log([3 / 6, 2 / 6, 2 / 5]).mean())
+
+
+def state(expected=0.7, accuracy=(0.6, 0.9), rate=(0.4, 0.5), low=(), high=()):
+    """A fitted model that states these intervals."""
+    voters = pd.DataFrame({"accuracy_low": low, "accuracy_high": high} if low else {"weight": []})
+    return SimpleNamespace(
+        expected_accuracy_=expected,
+        expected_accuracy_interval_=accuracy,
+        prevalence_interval_=rate,
+        voters_full_=voters,
+    )
+
+
+def test_intervals_are_compared_with_the_truth():
+    votes = np.array([[1, 1, 0], [-1, -1, 0], [1, -1, 0], [0, 0, 0]], dtype=np.int8)
+    world = World(votes, np.array([1, -1, -1, 1], dtype=np.int8))
+    model = state(low=(0.5, 0.7, np.nan), high=(0.6, 1.0, np.nan))  # 2/3 and 3/3 are right
+    found = score_intervals(model, world, 0.95)
+    assert found["expected"] == 0.7
+    assert (found["expected_held"], found["expected_width"]) == (0, pytest.approx(0.3))
+    # a third of the items with votes is positive
+    assert (found["rate_held"], found["rate_width"]) == (0, pytest.approx(0.1))
+    assert (found["voters_held"], found["voters_width"]) == (0.5, pytest.approx(0.2))
+
+
+def test_intervals_of_every_class_and_none_where_nothing_is_said():
+    votes = np.array([[1, 1], [2, 2], [3, 3], [3, 1]], dtype=np.int8)
+    world = World(votes, np.array([1, 2, 3, 3], dtype=np.int8), 3)
+    found = score_intervals(state(rate=([0.2, 0.3, 0.4], [0.3, 0.4, 0.6])), world, 0.7)
+    assert found["rate_held"] == pytest.approx(2 / 3)
+    assert "voters_held" not in found
+    for nothing in (None, (None, None), (np.nan, np.nan)):
+        assert score_intervals(state(None, nothing, nothing), world, 0.7) == {}
+
+
+def test_a_method_that_takes_two_classes_only_says_so_on_more():
+    ours, spectral = score_world(Place("hard-choosing", "steps", 0), [OURS, REST[3]])
+    assert "ModelError" in spectral["note"]
+    assert spectral["figures"] == {}
+    held = [name for name in ours["figures"] if name.endswith("_held")]
+    assert set(held) == {"expected_held", "rate_held", "voters_held"}
+    assert all(0 <= ours["figures"][name] <= 1 for name in held)
+
+
+def test_warnings_are_named_and_stay_inside(monkeypatch):
+    answer = runs._answer
+
+    def warn(name, votes):
+        warn_user("something is off", UnelisaWarning)
+        return answer(name, votes)
+
+    monkeypatch.setattr(runs, "_answer", warn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (row,) = score_world(PLACE, ["majority-vote"])
+    assert row["warnings"] == ["UnelisaWarning"]
+
+
+def test_a_failure_is_a_row_with_the_reason(monkeypatch):
+    monkeypatch.setattr(runs, "_answer", lambda *_: 1 / 0)
+    (row,) = score_world(PLACE, ["majority-vote"])
+    assert row["figures"] == {}
+    assert row["note"] == "ZeroDivisionError: division by zero"
+
+
+@pytest.fixture
+def kinds(rows):
+    return {row["kind"]: row for row in summarize_kinds(rows)}
+
+
+def test_a_kind_by_hand(kinds):
+    found = kinds["rules"]
+    assert (found["worlds"], found["unanswered"]) == (4, 0)
+    # ours .86 in the mean, majority vote .85, Dawid-Skene .75
+    assert found["difference"] == pytest.approx(0.86 - 0.85)
+    differences = (-0.1, -0.1, -0.03, 0.07)
+    assert found["by_world"][0] == pytest.approx(sum(differences) / 4)
+    assert found["losing"] == 0.75
+    assert (
+        found["silent"] == 0.25
+    )  # of the two large losses one is flagged, and one warns of the votes only
+    assert found["reliable"] == 0.75
+    assert found["too_sure"] == 0.25  # .95 and .80; the second such world is not called reliable
+    # both sorts in every world; nothing is said of the shares of classes
+    assert found["intervals"]["expected"] == pytest.approx([4, 4.0, 0.4])
+    assert found["intervals"]["voters"] == pytest.approx([4, 2.0, 0.8])
+    assert found["intervals"]["rate"] == [0, 0.0, 0.0]
+    assert found["commits"] == ["0123abc"]
+    assert found["methods"]["wawa"]["accuracy"] == pytest.approx(0.9)
+    assert found["methods"]["latent-ising"]["seconds"] == 0.25
+
+
+def test_the_better_one_is_chosen_per_kind_and_per_world(kinds):
+    found = kinds["copies"]
+    assert found["difference"] == pytest.approx(0.9 - 0.75)
+    assert found["by_world"][0] == pytest.approx(0.9 - 0.8)
+
+
+def test_a_part_by_hand(kinds):
+    part = summarize_part([kinds["rules"], kinds["copies"]])
+    assert (part.kinds, part.worlds) == (2, 6)
+    assert part.worst == ("rules", pytest.approx(0.01))
+    assert part.worst_by_world == ("rules", pytest.approx(-0.04))
+    expected = {"losing": 3 / 6, "silent": 1 / 6, "reliable": 5 / 6, "too_sure": 1 / 6}
+    assert part.shares == pytest.approx(expected)  # over worlds
+    assert part.intervals["expected"] == pytest.approx([6, 6.0, 0.6])
+    assert part.means["latent-ising"]["accuracy"] == pytest.approx((0.86 + 0.9) / 2)
+    assert part.best_of_the_rest == "wawa"
+    assert part.worse_log_loss == []
+
+
+def test_a_method_without_an_answer_on_a_kind_is_not_the_best_of_the_rest(rows):
+    for row in rows:
+        if (row["kind"], row["method"]) == ("copies", "wawa"):
+            row["figures"] = {}
+    found = summarize_kinds(rows)
+    assert (
+        summarize_part([row for row in found if row["part"] == "choosing"]).best_of_the_rest is None
+    )
+
+
+def test_worlds_without_an_answer_are_counted_and_left_out(rows):
+    rows[0]["figures"] = {}  # ours failed on the first world
+    found = summarize_kinds(rows)[0]
+    assert (found["worlds"], found["unanswered"]) == (3, 1)
+    assert found["silent"] == 0
+
+
+def test_a_log_loss_above_the_share_of_yes_is_seen(kinds):
+    found = kinds["copies"]
+    assert not exceeds_share(found)
+    found["methods"]["latent-ising"]["log_loss"] = 2.0
+    assert exceeds_share(found)
+
+
+def test_the_archive_keeps_what_is_stored_and_takes_newer_kinds(tmp_path, rows):
+    def write(mine):
+        path = results_path(tmp_path, "choosing", "mixed")
+        path.write_text("".join(json.dumps(row) + "\n" for row in mine))
+
+    write(rows)
+    whole = collect_worlds(tmp_path)
+    assert [(row["part"], row["kind"]) for row in whole["kinds"]] == [
+        *(("choosing", "copies"), ("choosing", "rules"), ("reporting", "copied_expert"))
+    ]
+    write(rows[:4])
+    added = collect_worlds(tmp_path, whole)
+    assert [row["worlds"] for row in added["kinds"]] == [2, 1, 1]
+    assert collect_worlds(tmp_path / "nowhere", whole) == whole
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def part_of(page, title):
+    return page.split(f"## {title}")[1].split("\n## ")[0]
+
+
+def test_the_summary_shows_targets_beside_both_parts(world_archive):
+    table = part_of(render_worlds(world_archive), "In short")
+    assert "|  | wanted | reporting | choosing |" in table
+    assert "| worlds that lose more than .02 | at most 5 % | 0.0% | 50.0% |" in table
+    assert "| silent failures | under 1 % | 0.0% | 16.7% |" in table
+    assert f"| called reliable | {DASH} | 100.0% | 83.3% |" in table
+    assert f"| reliable, yet .10 too sure | {DASH} | 0.0% | 20.0% |" in table
+    assert "| intervals of voters | 90 % | 50% (.200) | 50% (.200) |" in table
+    assert f"| intervals of the shares of classes | 90 % | {DASH} | {DASH} |" in table
+    assert "at least -.010 | +.100 (copied_expert) | +.010 (rules) |" in table
+    assert ".900 / .800 / .700 | .880 / .775 / .750 |" in table
+
+
+def test_kinds_are_listed_worst_first_with_losses_as_plain_as_wins(world_archive):
+    part = part_of(render_worlds(world_archive), "Choosing part")
+    lines = [line for line in part.splitlines() if line.startswith("| ")][2:]
+    assert [line.split(" | ")[0] for line in lines] == ["| rules", "| copies"]
+    assert "| rules | .860 | .850 | .750 | +.010 | 25% | 75% |" in part
+
+
+def test_a_worse_log_loss_is_named(world_archive):
+    row = next(row for row in world_archive["kinds"] if row["kind"] == "copies")
+    row["methods"]["latent-ising"]["log_loss"] = 1.25
+    page = render_worlds(world_archive)
+    assert "| kinds with a log loss above the share of votes | none | none | copies |" in page
+
+
+def test_every_kind_that_was_run_is_described(world_archive):
+    kinds = part_of(render_worlds(world_archive), "The kinds")
+    shown = {row["part"] for row in world_archive["kinds"]}
+    assert all(f"| {name} | " in kinds for part in shown for name in KINDS[part])
+    assert "sybils" not in kinds
+
+
+def test_the_commits_that_ran_are_named(world_archive):
+    world_archive["kinds"][0]["commits"] = ["fff", "eee"]
+    page = render_worlds(world_archive)
+    assert "reporting `0123abc`, choosing `0123abc` and `eee` and `fff`." in page
+
+
+def test_a_part_that_was_not_run_is_not_on_the_page(world_archive):
+    world_archive["kinds"] = world_archive["kinds"][:2]
+    assert "## Reporting part" not in render_worlds(world_archive)
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.0004, "-.000"), (0.05, "+.050"), (-1.5, "-1.500")])
+def test_differences_have_signs(value, text):
+    assert signed(value) == text
+
+
+def test_a_dot_per_kind_with_the_worst_at_the_top(world_archive):
+    kinds = [row for row in world_archive["kinds"] if row["part"] == "choosing"]
+    with drawing():
+        axes = draw_differences(kinds).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["copies", "rules"]
+    dots = {
+        int(line.get_ydata()[0]): (line.get_marker(), line.get_xdata()[0])
+        for line in axes.lines
+        if line.get_marker() in {"o", "D"}
+    }
+    means = {row["kind"]: row["by_world"][0] for row in kinds}
+    assert dots == {0: ("o", means["copies"]), 1: ("D", means["rules"])}
