@@ -194,3 +194,45 @@ def normalize_voters(weights: Floats, biases: Floats, ease: Floats) -> Floats:
                     total += np.exp(biases[s, c] + gain - most)
                 norms[s, k, g] = most + np.log(total)
     return norms
+
+
+@kernel
+def sum_forms(
+    starts: Places,
+    voters: Voters,
+    answers: Answers,
+    logs: Floats,
+    factors: Floats,
+    step: float,
+    n_voters: int,
+) -> tuple[Floats, Floats]:
+    """Return sums over votes of P(the class that was named), and of P(k): voters x forms x classes.
+
+    The forms of the log-probabilities: times each of the factors; each class a step up and down.
+    """
+    n_classes, n_factors = logs.shape[1], len(factors)
+    n_forms = n_factors + 2 * n_classes
+    said, met = np.zeros((n_voters, n_forms, n_classes)), np.zeros((n_voters, n_forms, n_classes))
+    chances = np.empty((n_forms, n_classes))
+    for i in range(len(starts) - 1):
+        if starts[i] == starts[i + 1]:
+            continue
+        for f in range(n_forms):
+            factor, shifted = (factors[f], -1) if f < n_factors else (1.0, (f - n_factors) // 2)
+            most, total = -np.inf, 0.0
+            for k in range(n_classes):
+                shift = 0.0 if k != shifted else step if (f - n_factors) % 2 == 0 else -step
+                chances[f, k] = factor * logs[i, k] + shift
+                most = max(most, chances[f, k])
+            for k in range(n_classes):
+                chances[f, k] = np.exp(chances[f, k] - most)
+                total += chances[f, k]
+            for k in range(n_classes):
+                chances[f, k] /= total
+        for j in range(starts[i], starts[i + 1]):
+            s, c = voters[j], answers[j]
+            for f in range(n_forms):
+                said[s, f, c] += chances[f, c]
+                for k in range(n_classes):
+                    met[s, f, k] += chances[f, k]
+    return said, met

@@ -37,7 +37,7 @@ ITEM_NAMES = (
 VOTER_NAMES = (
     "voter", "worker", "annotator", "voter_id", "worker_id", "annotator_id", "performer", "judge",
     "rater", "rater_id", "assignment:worker_id", "participant", "participant_id", "prolific_id",
-    "prolific_pid",
+    "prolific_pid", "user", "user_id",
 )  # fmt: skip
 VOTE_NAMES = ("vote", "label", "answer", "response")
 _MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?\b.*|\d\d?[./]\d\d?[./]\d{2,4}\b.*|\d\d?:\d\d(:\d\d)?.*")
