@@ -179,7 +179,7 @@ CERTIFICATE = {
     "n_drawn": 120,
     "n_wrong": 3,
     "n_unanswered": 0,
-    "above": 0.0,
+    "drawn_above": None,
     "looks": "any",
 }
 
@@ -194,7 +194,13 @@ def test_a_certificate_opens_the_page(crowd):
         "<li>120 answers on items drawn at random from all items; 3 of",
     ):
         assert words in page
-    drawn = {**CERTIFICATE, "n_certified": 0, "above": 0.9, "looks": "once", "n_unanswered": 4}
+    drawn = {
+        **CERTIFICATE,
+        "n_certified": 0,
+        "drawn_above": 0.9,
+        "looks": "once",
+        "n_unanswered": 4,
+    }
     nothing = render_report({**findings, "certificate": drawn})
     assert ">No guarantee</h2>" in nothing
     assert "from the items whose label has a probability of at least 90.0%; 3" in nothing

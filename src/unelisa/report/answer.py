@@ -72,10 +72,9 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
 
     `facts` is what `unelisa certify --certificate` wrote.
     """
-    guarantee, drawn, silent = str(facts["guarantee"]), "all items", facts["n_unanswered"]
-    if facts["above"]:
-        above = show_percent(facts["above"])
-        drawn = f"the items whose label has a probability of at least {above}"
+    guarantee, drawn, silent = str(facts["guarantee"]), "all items", facts.get("n_unanswered")
+    if above := facts.get("drawn_above"):
+        drawn = f"the items whose label has a probability of at least {show_percent(above)}"
     unanswered = f", {silent:,} without an answer count as wrong" if silent else ""
     once = facts["looks"] == "once"
     when = "was to be fixed beforehand" if once else "did not have to be fixed beforehand"
