@@ -256,7 +256,7 @@ def test_votes_that_cannot_tell_give_a_warning(method, draw):
 
 
 @pytest.mark.parametrize(
-    ("gold", "told"),
+    ("gold", "sentence"),
     [
         ({"x": 1, 3: 1}, "1 of the 2 items with gold labels are not among the votes"),
         ({3: 1, 4: 7}, "in row 5 of gold"),
@@ -264,10 +264,10 @@ def test_votes_that_cannot_tell_give_a_warning(method, draw):
         ([1, None], "gold must hold one label or a missing value for each of the 600 items"),
     ],
 )
-def test_bad_gold_labels_are_refused(crowd, gold, told):
+def test_bad_gold_labels_are_refused(crowd, gold, sentence):
     votes, _ = crowd
     model = ue.DawidSkene().fit(votes)
-    with pytest.raises(VotesError, match=told):
+    with pytest.raises(VotesError, match=sentence):
         estimate_rate(model, votes, gold)
 
 
@@ -291,9 +291,9 @@ def test_the_warning_names_no_item_or_label(crowd):
     votes, _ = crowd
     model = ue.DawidSkene().fit(votes)
     model.reliable_, model.reliability_reason_ = False, "so it is"
-    with pytest.warns(UnelisaWarning) as told:
+    with pytest.warns(UnelisaWarning) as caught:
         estimate_rate(model, votes)
-    assert str(told[0].message) == (
+    assert str(caught[0].message) == (
         "the votes do not show the share of each class: so it is; pass gold labels of a random "
         "sample of the items"
     )

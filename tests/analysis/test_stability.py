@@ -223,10 +223,10 @@ def test_draws_without_a_vote_are_left_out_and_counted():
     values = np.zeros((3, 2), dtype=np.int8, order="F")
     values[0] = 1, -1
     votes = Votes.of(values, coding="pm1")
-    with pytest.warns(UnelisaWarning) as told:
+    with pytest.warns(UnelisaWarning) as caught:
         found = bootstrap(votes, MajorityVote(), B, random_state=0)
     left = [
-        str(w.message) for w in told if "omitted, the first because there are" in str(w.message)
+        str(w.message) for w in caught if "omitted, the first because there are" in str(w.message)
     ]
     n_empty = sum(0 not in rows for rows, _ in seeded_draws(3, B, 0))
     assert found.n_resamples == B - n_empty < B
@@ -304,8 +304,10 @@ def test_fits_that_fail_are_left_out_and_counted(generators):
 
     failed = sum(g.random() < 0.5 for g in np.random.default_rng(0).spawn(20))
     assert failed > 0
-    told = f"^{failed} of 20 resamples could not be fitted and are omitted, the first because nobod"
-    with pytest.warns(UnelisaWarning, match=told):
+    words = (
+        f"^{failed} of 20 resamples could not be fitted and are omitted, the first because nobod"
+    )
+    with pytest.warns(UnelisaWarning, match=words):
         assert repeat_fits(fit, generators, None, None) == [True] * (20 - failed)
 
 
@@ -326,14 +328,14 @@ def test_a_mistake_is_no_failed_fit(generators):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_limits_are_told_once_and_idle_voters_not_at_all(generators, n_jobs):
+def test_limits_are_stated_once_and_idle_voters_not_at_all(generators, n_jobs):
     def fit(_):
         warnings.warn("a limit was reached", ConvergenceWarning, stacklevel=2)
         warnings.warn("a voter never voted", UnelisaWarning, stacklevel=2)
 
-    with pytest.warns(ConvergenceWarning) as told:
+    with pytest.warns(ConvergenceWarning) as caught:
         repeat_fits(fit, generators, n_jobs, None)
-    assert [str(w.message) for w in told] == [
+    assert [str(w.message) for w in caught] == [
         "some resamples did not converge; the first warning: a limit was reached"
     ]
 
@@ -342,9 +344,9 @@ def test_warnings_of_others_are_passed_on(generators):
     def fit(_):
         warnings.warn("a stranger's", RuntimeWarning, stacklevel=2)
 
-    with pytest.warns(RuntimeWarning, match="stranger") as told:
+    with pytest.warns(RuntimeWarning, match="stranger") as caught:
         repeat_fits(fit, generators, None, None)
-    assert len(told) >= 1
+    assert len(caught) >= 1
 
 
 def test_a_bar_is_shown_when_asked(generators, capfd):

@@ -3,7 +3,7 @@ import pytest
 
 from report.judging import divided_crowd, divided_model, findings_of
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.analysis.agreement import measure_agreement
+from unelisa.analysis.confusions import measure_agreement
 from unelisa.errors import VotesWarning
 from unelisa.report.cautions import MARGIN
 from unelisa.report.page import render_report

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.base import pick_classes
-from unelisa.analysis.agreement import measure_agreement
+from unelisa.analysis.confusions import measure_agreement
 from unelisa.analysis.judged import Judged
 from unelisa.errors import Sentence
 from unelisa.report.wording import LONGEST_NAME, count_noun, quote, show_name

@@ -40,7 +40,7 @@ def test_the_stop_is_the_gain_of_the_next_batch(crowd):
     )
 
 
-def test_a_batch_is_spread_unless_told_otherwise(crowd):
+def test_a_batch_is_spread_unless_asked_otherwise(crowd):
     model, votes = crowd
     spread, free = (ue.suggest_votes(model, votes, n=40, spread=wish) for wish in (True, False))
     assert spread["voter"].value_counts().max() < free["voter"].value_counts().max()
@@ -112,7 +112,7 @@ def test_more_than_is_left_gives_fewer_rows_and_a_warning(crowd):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "sentence"),
     [
         ({"cost": {"a": -1.0}}, "the cost of a must be a positive number"),
         ({"cost": {"a": "cheap"}}, "the cost of a must be a positive number"),
@@ -124,9 +124,9 @@ def test_more_than_is_left_gives_fewer_rows_and_a_warning(crowd):
         ({"gold_cost": 1.0, "gold_accuracy": 0.5}, "gold_accuracy must be a probability above 1/2"),
     ],
 )
-def test_bad_input_is_one_sentence(crowd, given, told):
+def test_bad_input_is_one_sentence(crowd, given, sentence):
     model, votes = crowd
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=sentence):
         ue.suggest_votes(model, votes, **given)
 
 
