@@ -60,7 +60,7 @@ CASES = {
     "prior": Case(("--no-trials",), "| birds | park | 3 |", "birds", 3),
     "rules": Case(
         ("--part", "reporting", "--seeds", "0-1"),
-        *('arthritis,22%,0,".000, 1.00 (6 of 6)"', "diabetes", 9, False),
+        *('arthritis,22%,0,".000, 1.00 (6 of 6)"', "diabetes", 18, False),
     ),
     "worlds": Case(
         (
@@ -71,7 +71,7 @@ CASES = {
     ),
     "ehr": Case(
         ("--seeds", "3", "--patients", 1500, "--splits", 2, "--no-rare"),
-        *("Phenotyper,none", "ra-3", 23, False),
+        *("**Phenotyper**,none", "ra-3", 23, False),
     ),
 }
 
