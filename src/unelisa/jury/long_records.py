@@ -53,15 +53,16 @@ def _pair(judge: Any, mark: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @lru_cache(maxsize=32)  # all records of a file have the same keys, as a rule
-def _find_keys(keys: tuple[str, ...]) -> tuple[str | None, ...]:
+def _find_keys(
+    keys: tuple[str, ...], kinds: tuple[tuple[str, ...], ...] = _KINDS
+) -> tuple[str | None, ...]:
     """Return the key of each kind, in any case; None if absent."""
     written = {key.lower(): key for key in keys}
     return tuple(
-        next((written[name] for name in names if name in written), None) for names in _KINDS
+        next((written[name] for name in names if name in written), None) for names in kinds
     )
 
 
-@lru_cache(maxsize=32)
 def _refuse_two(keys: tuple[str, ...]) -> None:
     """Raise `VotesError` if a record has two marks: labels, in one case or two, or a score too."""
     mark = _find_keys(keys)[2]
