@@ -58,10 +58,11 @@ def _attacks(found: Json) -> str:
     asked = f"--seed {found['seed']}" + (f" --most {found['most']}" if found["most"] else "")
     return join_blocks(
         "## Attacks",
-        f"`python benchmarks/attacks {asked}` made {total:,} attacks on every "
-        "command, every file and the public functions. One has failed if a command ends in "
-        "anything but success or exit code 2 with one sentence, changes an input, leaves part of a "
-        "file, prints control characters, does not end within five minutes, or kills the process.",
+        f"`python benchmarks/attacks {asked}` made {total:,} attacks. One has failed if a command "
+        "ends in anything but success or exit code 2 with one sentence, changes an input, leaves "
+        "part of a file, prints control characters, does not end within five minutes, or kills the "
+        "process; or if an update, another spelling of items, a damaged journal or log of judges "
+        "gives other answers without an error, or a message repeats an item.",
         f"Failures: {failed}. What was tried: {kinds} (`benchmarks/attacks`).",
     )
 

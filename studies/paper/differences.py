@@ -122,19 +122,17 @@ def show_differences(paper: StudyTable) -> str:
         f"{total - len(differences)} of the {total} published numbers lie within two standard "
         f"errors of ours. Why the other {len(differences)} do not is conjecture: the paper's "
         "graphs and code are unknown, and rules based on the numbers alone say only what could "
-        "explain them. The rule for Y holds for almost any number between a and 1 - a, so it can "
-        "hardly be wrong and proves nothing. A number may have several reasons:",
+        "explain them. The rule for Y holds for almost any number between a and 1 - a, so it "
+        "proves nothing. A number may have several reasons:",
         "\n".join(
             f"- **{letter}** {meaning} ({counts[letter]} numbers)."
             for letter, meaning in REASONS.items()
         ),
         _EXPLANATION.format(**_quote(paper["cells"])),
-        f"{len(unexplained)} numbers remain open. One in ten would lie outside the central 90 % of "
-        "single trials even if only the graph differed.",
-        "\n".join(
-            f"- {d.cell}, {LABELS[d.column]}: {share(d.ours)}, published {share(d.published)}"
-            for d in unexplained
-        ),
+        f"{len(unexplained)} numbers remain open (one in ten would lie outside the central 90 % of "
+        "single trials even if only the graph differed): "
+        + ", ".join(f"{d.cell} {LABELS[d.column]}" for d in unexplained)
+        + ".",
     )
 
 

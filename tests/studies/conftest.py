@@ -189,7 +189,10 @@ def listed_sets(tmp_path_factory):
     """Three made-up sets of three sources, in folders as the list of sources describes them."""
     folder = tmp_path_factory.mktemp("sets")
     rng = np.random.default_rng(0)
-    rows = [f"{name},own,{source},crowd,{k},no,80\n" for name, source, k, _ in SETS]
+    rows = [
+        f"{name},own,{source},{'llm judges' if name == 'llm_judges' else 'crowd'},{k},no,80\n"
+        for name, source, k, _ in SETS
+    ]
     (folder / LIST).write_text("".join([HEADER, *rows]))
     for name, _, n_classes, right in SETS:
         _write_set(folder / "own" / name, n_classes, right, rng, copied=name == "llm_judges")

@@ -5,7 +5,6 @@ import errno
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -16,7 +15,7 @@ import pytest
 
 from studies import fingerprints, records
 from studies.chances import rate_honesty, share_of_votes, share_of_yes
-from studies.commands import choose, read_seeds
+from studies.commands import read_seeds
 from studies.fingerprints import (
     common_code,
     drop_stale,
@@ -26,7 +25,7 @@ from studies.fingerprints import (
     root_of,
     stamp_with,
 )
-from studies.markdown import fill_marks, has_mark, join_blocks, markdown_table, share, store_tables
+from studies.markdown import fill_marks, has_mark, join_blocks, markdown_table, store_tables
 from studies.names import pick_names
 from studies.records import (
     find_commit,
@@ -67,11 +66,6 @@ def test_the_commit_is_that_of_the_code(clone):
     (clone / "studies" / "records.py").write_text("changed")
     find_commit.cache_clear()
     assert find_commit() == f"{commit}+"
-
-
-def test_without_a_clone_the_commit_is_unknown(clone):
-    shutil.rmtree(clone / ".git")
-    assert find_commit() == "unknown"
 
 
 @pytest.fixture
@@ -178,21 +172,10 @@ def test_rows_are_flat_in_a_table():
     assert list_rows({}, "panels.rows") == []
 
 
-def test_seeds_are_lists_and_ranges():
-    assert read_seeds("3") == [3]
-    assert read_seeds("0-2,7, 9") == [0, 1, 2, 7, 9]
-
-
 @pytest.mark.parametrize("text", ["", "a", "1,1", "0-3,2", "-2", "3-1", "1-2-5"])
 def test_other_seeds_are_refused(text):
     with pytest.raises(ModelError, match="distinct nonnegative integers, such as 0,1,2 or 0-19"):
         read_seeds(text)
-
-
-def test_a_choice_is_one_of_its_list():
-    assert choose("--part", "choosing", ("choosing", "reporting")) == "choosing"
-    with pytest.raises(ModelError, match="--part must be one of choosing, reporting, found 'all'"):
-        choose("--part", "all", ("choosing", "reporting"))
 
 
 KNOWN = ("a", "b", "c")
@@ -221,14 +204,6 @@ def test_confidence_and_error_by_hand():
     assert found["confidence"] == pytest.approx(0.95)
     # one of the two items at .05 is positive
     assert found["ece"] == pytest.approx((0.05 + 2 * 0.45) / 3)
-
-
-@pytest.mark.parametrize(
-    ("value", "digits", "words"),
-    [(0.5, 3, ".500"), (0.0, 2, ".00"), (0.9996, 3, "1.000"), (-0.25, 2, "-0.25"), (None, 3, "-")],
-)
-def test_a_share_has_no_leading_zero(value, digits, words):
-    assert share(value, digits) == words
 
 
 def test_long_tables_of_a_page_are_files_beside_it():

@@ -41,27 +41,6 @@ def test_a_set_is_a_folder_with_votes_and_truth(folder):
     assert long.scored_signs().tolist() == wide.scored_signs().tolist() == [1, -1, 0, 1]
 
 
-def test_facts_by_hand(folder):
-    facts = describe_set("long", find_sets(folder)["long"]())
-    assert facts == {
-        "set": "long",
-        "items": 3,
-        "labelled": 3,
-        "voters": 2,
-        "missing": pytest.approx(1 / 6),
-        "base_rate": pytest.approx(2 / 3),
-        "unvoted": pytest.approx(1 / 3),
-        "one_sided": pytest.approx(3 / 5),
-    }
-
-
-def test_a_folder_without_sets_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="no folder in"):
-        find_sets(tmp_path)
-    with pytest.raises(ModelError, match="is not a folder"):
-        find_sets(tmp_path / "nowhere")
-
-
 def test_a_named_folder_then_the_shared_one_then_downloads(folder, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(folder))
     assert list(choose_sets(None)) == ["long", "wide"]

@@ -5,9 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from studies.classes import peers
 from studies.classes.page import render_classes
-from studies.classes.peers import ask_crowd_kit, list_crowd_kit, read_stored
+from studies.classes.peers import ask_crowd_kit, read_stored
 from studies.classes.runs import (
     LIFTED,
     OURS,
@@ -69,16 +68,6 @@ def test_rows_are_those_of_the_comparison(known, tmp_path, tasks):
     for figure, value in rows["dawid-skene"]["figures"].items():
         assert value == pytest.approx(getattr(expected, figure), abs=1e-5)
     assert "log_loss" not in rows["majority-vote"]["figures"]
-
-
-def test_a_method_that_refuses_has_an_empty_row(known, tmp_path, monkeypatch):
-    def refuse(self, X, y=None):
-        raise ModelError("not these votes")
-
-    monkeypatch.setattr(DawidSkene, "fit", refuse)
-    run_classes({"toy": lambda: known}, tmp_path, list_tasks(["dawid-skene"]))
-    row = read_lines(tmp_path / "rows.jsonl")[0]
-    assert (row["figures"], row["note"]) == ({}, "refused: not these votes")
 
 
 def test_the_share_of_votes_scores_by_hand(known):
@@ -156,10 +145,6 @@ def test_ours_stand_beside_the_best_of_each_set(page):
     assert "| b | – | .800 | – | **dawid-skene** .800 |" in table  # noqa: RUF001
 
 
-def test_the_page_says_that_the_data_were_seen(page):
-    assert "**These are development data**" in " ".join(page.split())
-
-
 def test_crowd_kit_is_asked_about_every_item(known):
     pytest.importorskip("crowdkit")
     chances, seconds, note = ask_crowd_kit("MajorityVote", known)
@@ -174,17 +159,6 @@ def test_crowd_kit_is_asked_about_every_item(known):
     assert weighted.sum(axis=1) == pytest.approx(1)
 
 
-def test_slow_programs_are_not_asked_about_many_votes(known, monkeypatch):
-    pytest.importorskip("crowdkit")
-    monkeypatch.setattr(peers, "MOST_VOTES", 10)
-    assert ask_crowd_kit("MACE", known) == (None, None, "not run: it would take minutes")
-
-
-def test_without_crowd_kit_nothing_is_run(monkeypatch):
-    monkeypatch.setattr(peers, "find_spec", lambda _name: None)
-    assert list_crowd_kit() == ()
-
-
 def test_stored_scores_are_read(tmp_path):
     file = tmp_path / "peers.csv"
     assert read_stored(file) == []
@@ -195,3 +169,13 @@ def test_stored_scores_are_read(tmp_path):
     first, second = read_stored(file)
     assert first["figures"] == {"accuracy": 0.8, "balanced_accuracy": 0.7, "macro_f1": 0.6}
     assert (first["seconds"], second["seconds"], second["figures"]) == (1.5, None, {})
+
+
+def test_a_method_that_refuses_has_an_empty_row(known, tmp_path, monkeypatch):
+    def refuse(self, X, y=None):
+        raise ModelError("not these votes")
+
+    monkeypatch.setattr(DawidSkene, "fit", refuse)
+    run_classes({"toy": lambda: known}, tmp_path, list_tasks(["dawid-skene"]))
+    row = read_lines(tmp_path / "rows.jsonl")[0]
+    assert (row["figures"], row["note"]) == ({}, "refused: not these votes")

@@ -1,7 +1,6 @@
 """Table 5.4: sets, voters, rules, splits, rare cohorts, tables and the page."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -30,30 +29,15 @@ from studies.ehr.splits import (
     draw_split,
     prepare,
     run_split,
-    score_test,
     screen_voters,
 )
-from studies.ehr.tables import BOXES, PUBLISHED, TITLES, collect_ehr, draw_splits, summarize_splits
+from studies.ehr.tables import BOXES, TITLES, collect_ehr, draw_splits, summarize_splits
 from studies.ehr.voters import two_means, votes_from_percentiles
 from unelisa.aggregators import DawidSkene
 from unelisa.analysis.scoring import score_labels
 from unelisa.ehr.counts import read_counts
 from unelisa.errors import UnelisaWarning
 from unelisa.votes import Votes
-
-
-def test_the_simulated_set_knows_its_reviewed_charts(datamart):
-    assert (datamart.signs == datamart.truth[datamart.reviewed]).all()
-    assert datamart.counts.features[datamart.anchor_places].tolist() == list(datamart.anchors)
-    assert set(datamart.roles) == set(datamart.counts.features)
-
-
-def test_a_rare_cohort_is_part_of_its_datamart(datamart):
-    cohort = rare_cohort(datamart, 1, 500, 0.03)
-    assert (cohort.truth > 0).sum() == 15
-    rows = np.flatnonzero(np.isin(datamart.counts.patients, cohort.counts.patients))
-    assert len(rows) == 500
-    assert cohort.counts.values.sum() == datamart.counts.values[rows].sum()
 
 
 @pytest.mark.shared
@@ -172,16 +156,6 @@ def test_only_voters_of_middling_auc_are_kept():
     assert screen_voters(none_fits, truth, everybody).tolist() == [0, 1]
 
 
-def test_the_screen_on_training_charts_does_not_see_the_others():
-    rng = np.random.default_rng(0)
-    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 100)
-    values = np.where(rng.random((100, 40)) < 0.6, truth[:, None], -truth[:, None])
-    votes, judges = Votes.of(values.astype(np.int8)), np.arange(50)
-    first = screen_voters(votes, truth, judges)
-    truth[50:] *= -1
-    assert screen_voters(votes, truth, judges).tolist() == first.tolist()
-
-
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def test_every_method_is_scored_under_its_protocol(datamart, made):
     rows = list(run_split(datamart, made, 0))
@@ -198,13 +172,6 @@ def test_every_method_is_scored_under_its_protocol(datamart, made):
     ppv, npv = ours["ppv"], ours["npv"]
     assert ours["f_score"] == pytest.approx(2 * ppv * npv / (ppv + npv), abs=1e-4)
     assert set(ours) == set(FIGURES)
-
-
-def test_a_figure_that_is_not_defined_is_none():
-    truth = np.array([1, -1, -1], dtype=np.int8)
-    figures = score_test(truth, np.array([-1.0, -2.0, -3.0]))
-    assert figures["ppv"] is None
-    assert figures["npv"] == pytest.approx(2 / 3, abs=1e-5)
 
 
 def test_what_is_selected_is_named(datamart, made):
@@ -260,13 +227,6 @@ def test_a_figure_that_is_not_defined_is_left_out_of_its_mean(splits):
     assert figures.keys() == set(FIGURES) - {"ppv"}
 
 
-def test_no_split_counts_twice_and_the_later_row_counts(splits):
-    again = {**splits[-1], "figures": dict.fromkeys(FIGURES, 0.96)}
-    found = summarize_splits([*splits, *splits, again])[-1]
-    assert found["splits"] == 2
-    assert found["figures"]["auc"] == [0.93, 0.0424]
-
-
 def test_a_folder_is_collected_with_its_sets_by_name_and_their_last_word(splits, tmp_path):
     facts = [{"set": "ra-8", "cases": 1}, {"set": "ra-7", "cases": 2}, {"set": "ra-8", "cases": 3}]
     _write(tmp_path / "ehr_sets.jsonl", facts)
@@ -279,22 +239,6 @@ def test_a_folder_is_collected_with_its_sets_by_name_and_their_last_word(splits,
 
 def _write(path, lines):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
-def test_results_are_added_to_a_stored_archive(splits, tmp_path, ehr_archive):
-    _write(tmp_path / "ehr_sets.jsonl", [{"set": "ra-8", "cases": 1}])
-    _write(tmp_path / "ehr.jsonl", [{"rows": [{**row, "set": "ra-8"} for row in splits]}])
-    found = collect_ehr(tmp_path, ehr_archive)
-    assert [fact["set"] for fact in found["sets"]] == ["ehr_phecap", "ra-7", "ra-8"]
-    assert [row["set"] for row in found["methods"]] == ["ra-7"] * 3 + ["ra-8"] * 3
-    assert found["rare"] == ehr_archive["rare"]
-
-
-def test_the_published_f_is_about_the_harmonic_mean_of_the_published_ppv_and_npv():
-    """Means over splits of each: not the same, but near."""
-    for figures in PUBLISHED.values():
-        ppv, npv = figures["ppv"][0], figures["npv"][0]
-        assert abs(2 * ppv * npv / (ppv + npv) - figures["f_score"][0]) < 0.005
 
 
 def diamonds(axes):
@@ -335,9 +279,6 @@ def test_diamonds_are_the_published_means_for_the_papers_disease_alone(splits):
     assert not any(diamonds(axes) for axes in others.axes)
 
 
-DOCUMENTS = Path(__file__).parents[3] / "docs"
-
-
 def test_the_page_shows_every_method_with_its_protocol(ehr_archive):
     page = render_ehr(ehr_archive)
     assert "| **Phenotyper** | none | .910 | .910 | .910 |" in page
@@ -359,11 +300,15 @@ def test_what_was_published_stands_beside_the_papers_disease_alone(ehr_archive):
     assert "## Which features" not in alone
 
 
-def test_a_figure_that_no_split_defines_leaves_its_cell_empty(ehr_archive):
-    for row in ehr_archive["methods"]:
-        del row["figures"]["npv"]
-    assert "| **Phenotyper** | none | .910 | .910 |  |" in render_ehr(ehr_archive)
-
-
 def test_without_rare_cohorts_their_section_is_left_out(ehr_archive):
     assert "## A rare phenotype" not in render_ehr({**ehr_archive, "rare": []})
+
+
+def test_the_screen_on_training_charts_does_not_see_the_others():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 100)
+    values = np.where(rng.random((100, 40)) < 0.6, truth[:, None], -truth[:, None])
+    votes, judges = Votes.of(values.astype(np.int8)), np.arange(50)
+    first = screen_voters(votes, truth, judges)
+    truth[50:] *= -1
+    assert screen_voters(votes, truth, judges).tolist() == first.tolist()

@@ -8,9 +8,8 @@ from studies.jury.discoveries import LENIENT, SYSTEMS, compare_pair, count_disco
 from studies.jury.estimates import ask_independent_panel, correct_judge, fit_independent
 from studies.jury.page import render_jury, show_simulated
 from studies.jury.pairs import draw_preferences, fit_plainly, rank_panel
-from studies.jury.runs import add_copies, collect_jury, run_jury, score_methods
+from studies.jury.runs import collect_jury, run_jury
 from studies.records import make_archive
-from unelisa import LatentIsing
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
@@ -86,20 +85,6 @@ def test_a_panel_is_described_and_run_once(known, tmp_path, monkeypatch):
     assert {one["labels_kept"] for one in copies} == {1.0}
     assert {one["effective"] for one in copies} == {row["effective"]}
     assert collect_jury(tmp_path / "none", {"panels": [row]})["panels"] == [row]
-
-
-def test_copies_may_have_other_answers(known):
-    more = add_copies(known.votes, 2, 3, 0.2)
-    assert more.n_voters == 7
-    apart = np.mean(more.values[:, 5:] != more.values[:, [2]])
-    assert 0.02 < apart < 0.2
-
-
-def test_crowd_kit_says_the_same_of_two_classes(known):
-    pytest.importorskip("crowdkit")
-    truth = known.scored_signs()[:, None] == np.array([-1, 1])
-    found = score_methods(known, LatentIsing().fit(known.votes), truth)
-    assert found["Dawid-Skene"]["accuracy"] >= found["majority"]["accuracy"] - 0.1
 
 
 def test_the_page_says_what_the_archive_holds(archive):

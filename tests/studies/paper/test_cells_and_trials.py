@@ -17,11 +17,8 @@ from studies.paper import trials
 from studies.paper.cells import (
     CELLS,
     PUBLISHED,
-    SERIES_FACTORS,
     Trial,
     find_cell,
-    find_cells,
-    list_series,
     list_trials,
     seed_trial,
 )
@@ -47,40 +44,6 @@ from unelisa.errors import ExpertsWarning, ModelError
 from unelisa.votes import Votes
 
 PAPER = Path(__file__).resolve().parents[4] / "shared" / "paper" / "unelisa.tex"
-
-
-def test_the_27_cells_stand_in_the_order_of_the_tables():
-    assert len(set(CELLS)) == 27
-    assert [cell.name for cell in CELLS[:4]] == [
-        "high-25-log",
-        "high-25-sqrt",
-        "high-25-quarter",
-        "high-49-log",
-    ]
-    assert [cell.n_experts for cell in CELLS[-9:]] == [4, 5, 7, 4, 7, 13, 5, 9, 21]
-
-
-def test_cells_are_named_by_some_of_their_words():
-    assert find_cells("low-81-log") == [CELLS[24]]
-    assert find_cells("quarter, high") == [c for c in CELLS if "quarter" in c or "high" in c]
-    with pytest.raises(ModelError, match="no cell matches 'lowest'"):
-        find_cells("high,lowest")
-
-
-def test_trials_come_round_by_round():
-    trials = list_trials(CELLS[:2], 3, "mixed", "tree")
-    assert [(trial.cell.name, trial.number) for trial in trials[:3]] == [
-        ("high-25-log", 0),
-        ("high-25-sqrt", 0),
-        ("high-25-log", 1),
-    ]
-    assert {trial[2:] for trial in trials} == {("mixed", "tree", 30)}
-
-
-def test_the_series_has_three_numbers_of_experts_and_no_more_than_50_trials():
-    trials = list_series(1000, "paper", "half")
-    assert len(trials) == 3 * len(SERIES_FACTORS) * 50
-    assert {trial.cell.n_experts for trial in trials} == {4, 7, 13}
 
 
 def states(trial):
@@ -137,12 +100,6 @@ def test_a_trial_scores_every_method(record):
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
-def test_a_method_alone_scores_as_it_does_among_the_others(record):
-    for name in ("dawid-skene", "unelisa"):
-        alone = run_trial(Trial(SMALL, 3), [name])["scores"]
-        assert alone == {column: record["scores"][column] for column in alone}
-
-
 def test_both_rules_rest_on_one_selection_and_equal_the_estimators():
     trial = Trial(SMALL, 4)
     drawn, seed = draw_trial(trial), seed_trial(trial).methods
@@ -166,12 +123,6 @@ def test_without_experts_both_rules_are_majority_vote():
     assert score_answer(answers["unelisa-amv"], drawn)["hit_rate"] == 0.0
     ties = Answer(np.zeros(drawn.votes.n_items))
     assert score_answer(ties, drawn) == {"accuracy": 0.5}
-
-
-def test_the_number_of_items_follows_the_factor():
-    sizes = [draw_trial(Trial(SMALL, 0, factor=factor)).votes.n_items for factor in (30, 60, 4)]
-    assert sizes[1] == 2 * sizes[0]
-    assert sizes[2] == int(np.ceil(sizes[0] * 4 / 30))
 
 
 def test_the_samplers_share_graphs_and_only_one_of_them_mixes():

@@ -1,11 +1,9 @@
 """The paper's tables: as data, on the page and on the screen."""
 
-import json
 import math
 import re
 from copy import deepcopy
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +19,11 @@ from studies.paper.tables import (
     mean_errors,
     summarize,
     tabulate_cell,
-    tabulate_sizes,
     tabulate_study,
 )
 from studies.paper.trials import FIRST_TRIALS, results_path
 from studies.records import open_results
-from studies.screens import show_errors, show_seconds, study_tables
+from studies.screens import show_errors, study_tables
 from unelisa.errors import ModelError
 
 
@@ -56,13 +53,6 @@ def test_marks(published, mark):
 def test_a_single_trial_has_no_error_and_no_mark():
     figure = summarize(np.array([0.9]), 0.5)
     assert (figure["standard_error"], figure["mark"]) == (None, None)
-
-
-def test_the_table_does_not_depend_on_the_order_of_trials(results):
-    table = tabulate_study(results, "paper", "half")
-    turned = dict(reversed(list(results.items())))
-    assert json.dumps(tabulate_study(turned, "paper", "half")) == json.dumps(table)
-    assert json.loads(json.dumps(table, allow_nan=False)) == table
 
 
 def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
@@ -125,27 +115,6 @@ def test_a_method_is_shown_once_every_trial_has_it(make_record):
     assert mean_errors([cell]) == {}
 
 
-def test_series_over_n(make_record):
-    trials = [Trial(CELLS[k], n, factor=f) for k in (10, 9) for f in (60, 4) for n in (0, 1)]
-    points = tabulate_sizes({trial: make_record(trial, hit=0.25) for trial in trials})
-    assert [(point["cell"], point["factor"]) for point in points] == [
-        (CELLS[k].name, factor) for k in (9, 10) for factor in (4, 60)
-    ]
-    assert points[0]["hit_rate"]["mean"] == 0.25
-    assert points[0]["trials"] == 2
-
-
-def test_a_method_for_the_first_trials_only_needs_no_others(make_record):
-    first, late = Trial(CELLS[0], 0), Trial(CELLS[0], FIRST_TRIALS["latent-ising"])
-    records = [make_record(first, accuracy=0.8), make_record(late, accuracy=0.9)]
-    records[0]["scores"]["latent-ising"] = {"accuracy": 0.7, "hit_rate": 1.0, "precision": 1.0}
-    records[1]["scores"].pop("latent-ising", None)
-    cell = tabulate_cell(CELLS[0], records)
-    assert cell["accuracy"]["latent-ising"]["trials"] == 1
-    assert cell["accuracy"]["oracle"]["trials"] == 2
-    assert cell["gaps"]["oracle"]["mean"] == pytest.approx(-0.1)
-
-
 def test_whole_studies_and_series_are_collected(archive):
     assert [(study["sampler"], study["graph"]) for study in archive["studies"]] == [
         ("paper", "half"),
@@ -203,11 +172,6 @@ def test_a_method_that_runs_again_replaces_its_column(make_record, tmp_path):
     assert study["seconds"]["latent-ising"] == 0.8
 
 
-def test_a_folder_without_trials_is_refused(tmp_path):
-    with pytest.raises(ModelError, match="holds no finished trials"):
-        collect_archive(tmp_path)
-
-
 def test_stuck_trials_are_counted(make_record):
     trials = list_trials(CELLS[:1], 4)
     results = {trial: make_record(trial) | {"flips": trial.number // 3} for trial in trials}
@@ -260,20 +224,12 @@ def test_a_stuck_chain_is_a_remark_and_no_reason(explain):
     assert explain("hit_rate", (0.9, 0.9), hits=(0.5, 0.5), mean_truth=0.7) == "?M"
 
 
-def test_a_single_trial_explains_nothing(make_record):
-    cell = tabulate_cell(CELLS[0], [make_record(Trial(CELLS[0], 0))])
-    assert explain_differences([cell]) == []
-
-
 @pytest.mark.parametrize(
     ("published", "right", "share"),
     [(0.9, 0.9, 0.0), (0.1, 0.9, 1.0), (0.5, 0.9, 0.5), (0.95, 0.9, None), (0.5, 0.5, None)],
 )
 def test_share_reversed(published, right, share):
     assert share_reversed(published, right) == pytest.approx(share)
-
-
-DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 def tables(page):
@@ -304,12 +260,6 @@ def test_the_first_cell_reads_as_it_should(archive):
 
 def test_errors_that_are_too_large_are_not_hidden(archive):
     assert "(too large)" in render_page(archive)
-
-
-def test_unfinished_runs_show_how_far_they_are(archive):
-    unfinished = deepcopy(archive)
-    unfinished["studies"][1]["cells"][3]["trials"] = 1
-    assert "| mixed | half | 1-2 |" in render_page(unfinished)
 
 
 def test_a_page_needs_both_samplers(archive):
@@ -387,11 +337,6 @@ def test_a_table_fits_80_columns_and_marks_where_ours_lies(table):
     assert [line.split()[:2] for line in lines[4:6]] == [["s.e.", ".000"], ["T=2", "paper"]]
 
 
-def test_up_to_a_sign_has_no_published_accuracies(table):
-    paper = show(*study_tables(table, up_to_sign=True)).splitlines()[5]
-    assert paper.split() == ["T=2", "paper", ".986", ".987"]
-
-
 @pytest.mark.parametrize(
     ("error", "words"), [(0.0612, "hit .061 (<= .07)"), (0.08, "hit .080 (> .07)")]
 )
@@ -402,8 +347,3 @@ def test_errors_name_their_bounds_for_the_faithful_study_of_all_cells(table, err
     assert f"27 published cells: {words}, MV .100" in text
     for part in (table, {**whole, "sampler": "mixed"}, {**whole, "graph": "tree"}):
         assert ".07)" not in show(show_errors(part))
-
-
-def test_the_cost_is_shown_by_part(table):
-    changed = {**table, "seconds": {"unelisa": 0.01, "sampler": 0.03}}
-    assert show_seconds(changed) == "CPU time per trial 40 ms: sampler 30.0, unelisa 10.0"

@@ -12,19 +12,15 @@ from studies.prior.fits import (
     SAFETY,
     Labels,
     Outcome,
-    find_quantile,
     fit_powers,
     fit_trust,
     measure_outcome,
-    share_right,
-    weigh_sets,
 )
 from studies.prior.page import holds, is_too_sure, mean_of, render_prior
 from studies.prior.runs import (
     FITTED,
     TRIED,
     TRIED_TRUST,
-    count_true,
     fit_all,
     fit_folds,
     read_sets,
@@ -61,12 +57,6 @@ def test_values_are_restored_also_after_an_error():
     with pytest.raises(ZeroDivisionError), setting({"REPEATS": 2.0, "MODEL_POWER": 0.1}):
         raise ZeroDivisionError
     assert before == (prior.REPEATS, prior.MODEL_POWER)
-
-
-def test_only_numbers_of_the_prior_can_be_set():
-    with pytest.raises(AttributeError), setting({"REPEATS": 2.0, "NOTHING": 1.0}):
-        pass
-    assert prior.REPEATS != 2.0
 
 
 @pytest.fixture(scope="session")
@@ -109,19 +99,6 @@ def test_the_gradient_of_the_log_loss_is_its_slope():
     for powers in rng.uniform(0, 2, (4, 2)):
         slope = approx_fprime(powers, lambda at: fits._miss(labels, at)[0], 1e-7)
         assert fits._miss(labels, powers)[1] == pytest.approx(slope, abs=1e-5)
-
-
-def test_a_quantile_is_reached_by_its_share_of_the_weight():
-    values = np.array([4.0, 1.0, 3.0, 2.0])
-    assert find_quantile(values, np.ones(4), 0.75) == 3.0
-    assert find_quantile(values, np.ones(4), 0.76) == 4.0
-    assert find_quantile(values, np.ones(4), 1.0) == 4.0
-    assert find_quantile(values, np.array([1.0, 7.0, 1.0, 1.0]), 0.7) == 1.0
-
-
-def test_sources_count_equally():
-    made = [make_fitted(source) for source in ("a", "b", "b", "b")]
-    assert weigh_sets(made) == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6])
 
 
 class Named:
@@ -217,11 +194,6 @@ def test_depth_and_statement_are_those_of_the_default(fitted):
         assert center == pytest.approx(experience.center)
 
 
-def test_ties_count_their_share():
-    logs = np.log([[0.4, 0.4, 0.2], [0.1, 0.2, 0.7], [0.5, 0.3, 0.2]])
-    assert share_right(logs, np.array([0, 2, 1])) == pytest.approx((0.5 + 1 + 0) / 3)
-
-
 def ignore(*_):
     """Show no progress."""
 
@@ -309,13 +281,6 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     assert sum(n for _, n in asked) == len(truths) * (2 + 1 + 2 + 2)
 
 
-def test_true_shares_are_those_of_labeled_items(fitted):
-    for one in fitted:
-        classes = one.truth.classes
-        shares = [(classes == k).sum() / (classes >= 0).sum() for k in range(classes.max() + 1)]
-        assert count_true(one) == pytest.approx(shares)
-
-
 def test_scores_are_over_the_items_with_known_truth():
     chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
     found = score_chances(chances, np.array([0, 1, 0, -1]))
@@ -382,27 +347,6 @@ def test_the_page_says_what_the_archive_holds(stated):
     assert table["`UNHEARD`"][1:] == ["2", "4", "+0.0020", "+0.0021"]
     assert table["`GATE`"][1:] == ["0.05", ".812", ".534", "-"]
     assert table["`GOLD_SPREAD`"][1:] == ["4", ".876", ".432"]
-
-
-def test_sets_stand_in_the_order_of_what_the_default_gains(stated):
-    stated["sets"][3]["share"]["accuracy"] = 0.99
-    page = render_prior(stated)
-    assert re.findall(r"^\| (\w+) \| \1 & co", page, re.MULTILINE)[0] == "noise"
-
-
-def test_without_trials_there_are_no_tables_of_them(stated):
-    del stated["judged"]
-    page = render_prior({**stated, "trials": []})
-    assert "Numbers that are fitted" in page
-    assert "not fitted" not in page
-    assert "decide no label" not in page
-
-
-def test_a_page_of_sets_that_tell_nothing(stated):
-    page = render_prior({**stated, "sets": stated["sets"][3:]})
-    assert "| their median width | - |" in page
-    assert "| of these too sure | - |" in page
-    assert "nan" not in page
 
 
 def test_intervals_that_hold_and_labels_that_are_too_sure():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from studies.rate import simulated
-from studies.rate.page import compare_figure, mean_coverage, render_rate
+from studies.rate.page import render_rate
 from studies.rate.runs import find_rate_sets, run_set
 from studies.rate.simulated import BUDGETS, MODELS, SHARES, measure_draws, simulate_models
 from studies.records import make_archive
@@ -65,13 +65,6 @@ def test_the_page_says_what_the_archive_holds(archive):
     assert "lowest coverage of a single share is .950: a model that is *useless*, a share" in page
 
 
-def test_sets_are_grouped_by_how_right_the_model_is(archive):
-    archive["sets"][1] |= {"accuracy": 0.6, "coverage": [0.8, 0.8]}
-    page = render_rate(archive)
-    assert "| right on less than .75 | 1 | .800 | .800 |" in page
-    assert "| all | 2 | .875 | .800 |" in page
-
-
 def test_sets_without_gold_count_once_and_misses_are_named(archive):
     words = "The interval is given on 1 of 2 sets; on 0 of them it contains the true share of every"
     assert words in render_rate(archive)
@@ -80,12 +73,6 @@ def test_sets_without_gold_count_once_and_misses_are_named(archive):
     assert "; on 1 of them" in render_rate(archive)
     archive["sets"] = archive["sets"][1:]
     assert "No interval is given on any of 1 sets." in render_rate(archive)
-
-
-def test_figures_are_means_over_classes(archive):
-    row = {**archive["sets"][0], "coverage": [0.9, 1.0], "error": [0.1, 0.3]}
-    assert mean_coverage(row) == pytest.approx(0.95)
-    assert compare_figure(row, "error") == pytest.approx(4)
 
 
 def test_figures_of_a_model_that_knows_nothing_are_those_of_the_labels_alone():

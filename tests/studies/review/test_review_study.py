@@ -12,7 +12,6 @@ from studies.review.runs import (
     compare_orders,
     count_answers,
     learn_votes,
-    rank_by_gain,
     replay,
     run_review,
 )
@@ -40,12 +39,6 @@ def test_the_replay_asks_what_the_review_asks():
         look = learn(labels)
         np.testing.assert_allclose(look.chances, study.chances, atol=1e-9)
         assert np.array_equal(rank_useful(look.ranked), study.ranking)
-
-
-def test_by_gain_alone_items_alike_stay_together():
-    chances = np.column_stack([[0.5] * 4 + [0.6], [0.5] * 4 + [0.4]])
-    assert rank_by_gain(chances)[-1] == 4
-    assert rank_useful(chances)[-1] != 4
 
 
 def test_reviewed_items_have_the_label_that_they_were_given():

@@ -110,11 +110,6 @@ def test_means_count_figures_not_cells(archive):
     assert mean_of(archive["cells"][1:], "ppv", "records")["error"] is None
 
 
-def test_worlds_to_choose_on_are_not_shown(archive):
-    cells = [{**cell, "part": "choosing"} for cell in archive["cells"]]
-    assert "## Without charts" not in render_rules({**archive, "cells": cells})
-
-
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_a_world_has_its_prevalence_and_rules_that_mean_the_disease(name):
     world = SIMULATORS[name](0.1, 3, 3000)

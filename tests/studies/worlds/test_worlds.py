@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,8 +14,8 @@ from studies.markdown import DASH
 from studies.records import find_commit, make_archive
 from studies.worlds import runs
 from studies.worlds.figures import draw_differences
-from studies.worlds.kinds import KINDS, Place, draw_world
-from studies.worlds.page import render_worlds, signed
+from studies.worlds.kinds import Place, draw_world
+from studies.worlds.page import render_worlds
 from studies.worlds.runs import (
     DAWID_SKENE,
     MAJORITY,
@@ -100,8 +99,6 @@ def world_archive(rows):
 
 PLACE = Place("choosing", "independent", 1)
 
-CHEAP = ("majority-vote", "dawid-skene")
-
 
 def test_every_method_has_a_row_on_a_small_world():
     rows = {row["method"]: row for row in score_world(PLACE)}
@@ -131,16 +128,6 @@ def test_figures_are_those_of_the_fitted_model():
     loss = -np.log(np.maximum(likely, 0.001)).mean()
     assert row["figures"]["log_loss"] == pytest.approx(loss, abs=1e-6)
     assert row["reliable"] == model.reliable_
-
-
-def test_ties_count_half_and_undefined_figures_are_left_out():
-    world = World(np.ones((4, 3), dtype=np.int8), np.ones(4, dtype=np.int8))
-    figures = score_answer(world, np.array([1.0, 0.0, 0.0, -1.0]), None)
-    assert figures == {"accuracy": 0.5}
-    yes = np.array([0.9, 0.5, 0.5, 0.0])
-    figures = score_answer(world, yes - 0.5, np.stack([1 - yes, yes], axis=1))
-    expected = -np.log([0.9, 0.5, 0.5, 0.001]).mean()  # a P of 0 counts as .001
-    assert figures == pytest.approx({"accuracy": 0.5, "log_loss": expected})
 
 
 def test_three_classes_by_hand():
@@ -208,13 +195,6 @@ def test_warnings_are_named_and_stay_inside(monkeypatch):
     assert row["warnings"] == ["UnelisaWarning"]
 
 
-def test_a_failure_is_a_row_with_the_reason(monkeypatch):
-    monkeypatch.setattr(runs, "_answer", lambda *_: 1 / 0)
-    (row,) = score_world(PLACE, ["majority-vote"])
-    assert row["figures"] == {}
-    assert row["note"] == "ZeroDivisionError: division by zero"
-
-
 @pytest.fixture
 def kinds(rows):
     return {row["kind"]: row for row in summarize_kinds(rows)}
@@ -261,16 +241,6 @@ def test_a_part_by_hand(kinds):
     assert part.worse_log_loss == []
 
 
-def test_a_method_without_an_answer_on_a_kind_is_not_the_best_of_the_rest(rows):
-    for row in rows:
-        if (row["kind"], row["method"]) == ("copies", "wawa"):
-            row["figures"] = {}
-    found = summarize_kinds(rows)
-    assert (
-        summarize_part([row for row in found if row["part"] == "choosing"]).best_of_the_rest is None
-    )
-
-
 def test_worlds_without_an_answer_are_counted_and_left_out(rows):
     rows[0]["figures"] = {}  # ours failed on the first world
     found = summarize_kinds(rows)[0]
@@ -301,9 +271,6 @@ def test_the_archive_keeps_what_is_stored_and_takes_newer_kinds(tmp_path, rows):
     assert collect_worlds(tmp_path / "nowhere", whole) == whole
 
 
-DOCS = Path(__file__).parents[3] / "docs"
-
-
 def part_of(page, title):
     return page.split(f"## {title}")[1].split("\n## ")[0]
 
@@ -328,36 +295,6 @@ def test_kinds_are_listed_worst_first_with_losses_as_plain_as_wins(world_archive
     assert "| rules | .860 | .850 | .750 | +.010 | 25% | 75% |" in part
 
 
-def test_a_worse_log_loss_is_named(world_archive):
-    row = next(row for row in world_archive["kinds"] if row["kind"] == "copies")
-    row["methods"]["latent-ising"]["log_loss"] = 1.25
-    page = render_worlds(world_archive)
-    assert "| kinds with a log loss above the share of votes | none | none | copies |" in page
-
-
-def test_every_kind_that_was_run_is_described(world_archive):
-    kinds = part_of(render_worlds(world_archive), "The kinds")
-    shown = {row["part"] for row in world_archive["kinds"]}
-    assert all(f"| {name} | " in kinds for part in shown for name in KINDS[part])
-    assert "sybils" not in kinds
-
-
-def test_the_commits_that_ran_are_named(world_archive):
-    world_archive["kinds"][0]["commits"] = ["fff", "eee"]
-    page = render_worlds(world_archive)
-    assert "reporting `0123abc`, choosing `0123abc` and `eee` and `fff`." in page
-
-
-def test_a_part_that_was_not_run_is_not_on_the_page(world_archive):
-    world_archive["kinds"] = world_archive["kinds"][:2]
-    assert "## Reporting part" not in render_worlds(world_archive)
-
-
-@pytest.mark.parametrize(("value", "text"), [(-0.0004, "-.000"), (0.05, "+.050"), (-1.5, "-1.500")])
-def test_differences_have_signs(value, text):
-    assert signed(value) == text
-
-
 def test_a_dot_per_kind_with_the_worst_at_the_top(world_archive):
     kinds = [row for row in world_archive["kinds"] if row["part"] == "choosing"]
     with drawing():
@@ -370,3 +307,10 @@ def test_a_dot_per_kind_with_the_worst_at_the_top(world_archive):
     }
     means = {row["kind"]: row["by_world"][0] for row in kinds}
     assert dots == {0: ("o", means["copies"]), 1: ("D", means["rules"])}
+
+
+def test_a_failure_is_a_row_with_the_reason(monkeypatch):
+    monkeypatch.setattr(runs, "_answer", lambda *_: 1 / 0)
+    (row,) = score_world(PLACE, ["majority-vote"])
+    assert row["figures"] == {}
+    assert row["note"] == "ZeroDivisionError: division by zero"
